@@ -1,0 +1,1 @@
+"""The Table service over PostgreSQL: three doors over one set of operations (see each package)."""

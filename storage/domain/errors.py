@@ -1,0 +1,269 @@
+"""What can go wrong, one class per error code of the Table service.
+
+The class name is the code, ``message`` the service's own sentence; the HTTP status is ``protocol.errors``' business.
+https://learn.microsoft.com/rest/api/storageservices/table-service-error-codes
+"""
+
+from typing import ClassVar
+
+
+class StorageError(Exception):
+    """An error that a client may see: code, sentence, and (XML bodies only) named details."""
+
+    message: ClassVar[str] = "The server encountered an internal error. Please retry the request."
+
+    def __init__(self, message: str | None = None, **details: str) -> None:
+        self.text = self.message if message is None else message
+        self.details = details
+        super().__init__(self.text)
+
+    @property
+    def code(self) -> str:
+        return type(self).__name__
+
+
+class ChangeSetError(Exception):
+    """One change of a change set failed, so nothing of it was done; ``index`` counts from zero."""
+
+    def __init__(self, index: int, error: StorageError) -> None:
+        self.index = index
+        self.error = error
+        super().__init__(index, error)
+
+
+# what was sent
+
+
+class InvalidInput(StorageError):
+    message = "One of the request inputs is not valid."
+
+
+class OutOfRangeInput(StorageError):
+    message = "One of the request inputs is out of range."
+
+
+class InvalidResourceName(StorageError):
+    message = "The specifed resource name contains invalid characters."  # sic: clients compare the sentence
+
+
+class InvalidUri(StorageError):
+    message = "The requested URI does not represent any resource on the server."
+
+
+class RequestUrlFailedToParse(StorageError):
+    message = "The url in the request could not be parsed."
+
+
+class InvalidHeaderValue(StorageError):
+    message = "The value for one of the HTTP headers is not in the correct format."
+
+
+class MissingRequiredHeader(StorageError):
+    message = "An HTTP header that's mandatory for this request is not specified."
+
+
+class UnsupportedHeader(StorageError):
+    message = "One of the headers specified in the request is not supported."
+
+
+class HostInformationNotPresent(StorageError):
+    message = (
+        "The required host information is not present in the request. "
+        "You must send a non-empty Host header or include the absolute URI in the request line."
+    )
+
+
+class InvalidQueryParameterValue(StorageError):
+    message = "Value for one of the query parameters specified in the request URI is invalid."
+
+
+class OutOfRangeQueryParameterValue(StorageError):
+    message = "One of the query parameters specified in the request URI is outside the permissible range."
+
+
+class InvalidMd5(StorageError):
+    message = "The MD5 value specified in the request is invalid. MD5 value must be 128 bits and base64 encoded."
+
+
+class Md5Mismatch(StorageError):
+    message = (
+        "The MD5 value specified in the request did not match with the MD5 value calculated by the server."
+    )
+
+
+class MissingContentLengthHeader(StorageError):
+    message = "The Content-Length header was not specified."
+
+
+class RequestBodyTooLarge(StorageError):
+    message = "The request body is too large and exceeds the maximum permissible limit."
+
+
+class MediaTypeNotSupported(StorageError):
+    message = "None of the provided media types are supported"
+
+
+class AtomFormatNotSupported(StorageError):
+    message = "Atom format is not supported."
+
+
+class JsonFormatNotSupported(StorageError):
+    message = "JSON format is not supported."
+
+
+class NotImplemented(StorageError):
+    message = "The requested operation is not implemented on the specified resource."
+
+
+# methods
+
+
+class InvalidHttpVerb(StorageError):
+    message = "The HTTP verb specified was not recognized by the server."
+
+
+class MethodNotAllowed(StorageError):
+    message = "The requested method is not allowed on the specified resource."
+
+
+class UnsupportedHttpVerb(StorageError):
+    message = "The resource doesn't support the specified HTTP verb."
+
+
+class XMethodIncorrectCount(StorageError):
+    message = "More than one X-HTTP-Method is specified."
+
+
+class XMethodIncorrectValue(StorageError):
+    message = "The specified X-HTTP-Method is invalid."
+
+
+class XMethodNotUsingPost(StorageError):
+    message = "The request uses X-HTTP-Method with an HTTP verb other than POST."
+
+
+# who asks
+
+
+class AuthenticationFailed(StorageError):
+    message = (
+        "Server failed to authenticate the request. "
+        "Make sure the value of Authorization header is formed correctly including the signature."
+    )
+
+
+class InvalidAuthenticationInfo(StorageError):
+    message = (
+        "The authentication information was not provided in the correct format. "
+        "Verify the value of Authorization header."
+    )
+
+
+class AuthorizationFailure(StorageError):
+    message = "This request is not authorized to perform this operation."
+
+
+class AccountIsDisabled(StorageError):
+    message = "The specified account is disabled."
+
+
+class InsufficientAccountPermissions(StorageError):
+    message = "Write operations are not allowed."
+
+
+# tables and entities
+
+
+class TableAlreadyExists(StorageError):
+    message = "The table specified already exists."
+
+
+class TableBeingDeleted(StorageError):
+    message = "The specified table is being deleted. Try operation later."
+
+
+class TableNotFound(StorageError):
+    message = "The table specified does not exist."
+
+
+class ResourceNotFound(StorageError):
+    message = "The specified resource does not exist."
+
+
+class EntityAlreadyExists(StorageError):
+    message = "The specified entity already exists."
+
+
+class UpdateConditionNotSatisfied(StorageError):
+    message = "The update condition specified in the request was not satisfied."
+
+
+class PropertiesNeedValue(StorageError):
+    message = "The values are not specified for all properties in the entity."
+
+
+class TooManyProperties(StorageError):
+    message = (
+        "The entity contains more properties than allowed. Each entity can include up to 252 properties "
+        "to store data. Each entity also has 3 system properties."
+    )
+
+
+class PropertyNameTooLong(StorageError):
+    message = "The property name exceeds the maximum allowed length (255)."
+
+
+class PropertyNameInvalid(StorageError):
+    message = "The property name is invalid."
+
+
+class DuplicatePropertiesSpecified(StorageError):
+    message = "A property is specified more than one time."
+
+
+class PropertyValueTooLarge(StorageError):
+    message = (
+        "The property value exceeds the maximum allowed size (64KB). If the property value is a string, "
+        "it is UTF-16 encoded and the maximum number of characters should be 32K or less."
+    )
+
+
+class KeyValueTooLarge(StorageError):
+    message = "The key value exceeds the maximum allowed size."
+
+
+class InvalidValueType(StorageError):
+    message = "The value specified is invalid."
+
+
+class EntityTooLarge(StorageError):
+    message = "The entity is larger than the maximum allowed size (1MB)."
+
+
+# change sets
+
+
+class InvalidDuplicateRow(StorageError):
+    message = (
+        "The batch request contains multiple changes with same row key. "
+        "An entity can appear only once in a batch request."
+    )
+
+
+class CommandsInBatchActOnDifferentPartitions(StorageError):
+    message = "All commands in a batch must operate on same entity group."
+
+
+# the server
+
+
+class ServerBusy(StorageError):
+    message = "The server is currently unable to receive requests. Please retry your request."
+
+
+class OperationTimedOut(StorageError):
+    message = "The operation could not be completed within the permitted time."
+
+
+class InternalError(StorageError):
+    message = "The server encountered an internal error. Please retry the request."

@@ -1,0 +1,35 @@
+"""What a query asks for, what it gets, and how it will reach the rows."""
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from storage.domain.entity import StoredEntity
+from storage.domain.filters import Filter
+
+PAGE_LIMIT: Final = 1000  # entities
+PAGE_BYTES: Final = 4 * 1024 * 1024  # of ready text: what a page holds at most, but for its first entity
+
+
+class Position(NamedTuple):
+    """The key of the first row not returned; if it is gone meanwhile, the next greater one."""
+
+    partition_key: str
+    row_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntityQuery:
+    """``select`` None means all properties; ``annotations`` says whether the answer will carry EDM types."""
+
+    filter: Filter | None = None
+    select: tuple[str, ...] | None = None
+    top: int = PAGE_LIMIT
+    start: Position | None = None
+    annotations: bool = True
+
+
+class Page(NamedTuple):
+    """A page may be empty and still have a next position."""
+
+    entities: list[StoredEntity]
+    next: Position | None

@@ -1,0 +1,1 @@
+"""What the service does, whoever asks: accounts, tables, entities. Owns the transactions; knows no HTTP."""

@@ -1,0 +1,1 @@
+"""The only place with SQL text: one statement per entity operation, and the two executors that run it."""
