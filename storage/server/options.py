@@ -1,0 +1,212 @@
+"""What can be set from outside: environment variables, and the options of `serve` that write into them."""
+
+import argparse
+import difflib
+import ipaddress
+import os
+import re
+import sys
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import platformdirs
+
+from storage.server.refusal import Refusal
+
+PREFIX = "TABLERO_"
+DEFAULT_LISTEN = "127.0.0.1:10002"  # where every SDK's UseDevelopmentStorage=true looks
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One setting; those with help text are options of `serve` too."""
+
+    name: str
+    default: str = ""
+    help: str = ""
+    metavar: str | None = None
+    choices: tuple[str, ...] | None = None
+    is_flag: bool = False
+
+    @property
+    def key(self) -> str:
+        return PREFIX + self.name
+
+    @property
+    def option(self) -> str:
+        return "--" + self.name.lower().replace("_", "-")
+
+
+VARIABLES = (
+    Variable("LISTEN", DEFAULT_LISTEN, "address and port to serve on", "HOST:PORT"),
+    Variable("WORKERS", "1", "processes that share the port", "N"),
+    Variable("HOST_SUFFIX", "", "serve ACCOUNT.SUFFIX as well (several: comma)", "SUFFIX"),
+    Variable("DATA", "", "folder of database and secret", "DIR"),
+    Variable("DURABILITY", "on", "relaxed: the last 0.6 s may be lost in a crash", None, ("on", "relaxed")),
+    Variable("TLS_CERT", "", "certificate chain in PEM: serve https", "FILE"),
+    Variable("TLS_KEY", "", "private key of the certificate in PEM", "FILE"),
+    Variable(
+        "ALLOW_DEVELOPMENT_ACCOUNT",
+        "",
+        "serve devstoreaccount1, whose key everybody knows, on any address",
+        is_flag=True,
+    ),
+    Variable("PG_USER", "", "as root: user the embedded PostgreSQL runs as", "NAME"),
+    Variable("SECRET"),
+    Variable("ACCOUNTS"),
+    Variable("KEY_LENGTH_LIMIT", "1024"),
+)
+KEYS = {variable.key: variable for variable in VARIABLES}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """All settings of this process, checked."""
+
+    host: str
+    port: int
+    workers: int
+    host_suffixes: tuple[str, ...]
+    data: Path
+    relaxed: bool
+    tls_cert: str
+    tls_key: str
+    allow_development_account: bool
+    pg_user: str
+    secret: str
+    accounts: str
+    azurite_accounts: str
+    key_length_limit: int
+    database_url: str
+
+    @property
+    def is_loopback(self) -> bool:
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def development_account_allowed(self) -> bool:
+        return self.is_loopback or self.allow_development_account
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.tls_cert else "http"
+
+
+def read(environ: Mapping[str, str]) -> Options:
+    """The settings in these environment variables; raises Refusal for one that is unknown or makes no sense."""
+    _refuse_unknown(environ)
+    value = {name: environ.get(key) or variable.default for key, variable in KEYS.items() for name in (variable.name,)}
+    host, port = read_address(value["LISTEN"])
+    if bool(value["TLS_CERT"]) != bool(value["TLS_KEY"]):
+        raise Refusal("TLS needs both --tls-cert and --tls-key; only one of them was given.")
+    return Options(
+        host=host,
+        port=port,
+        workers=_read_number("WORKERS", value["WORKERS"], 1, 64),
+        host_suffixes=_read_suffixes(value["HOST_SUFFIX"]),
+        data=Path(value["DATA"]).expanduser().absolute() if value["DATA"] else default_data(),
+        relaxed=_read_choice("DURABILITY", value["DURABILITY"]) == "relaxed",
+        tls_cert=value["TLS_CERT"],
+        tls_key=value["TLS_KEY"],
+        allow_development_account=_read_flag("ALLOW_DEVELOPMENT_ACCOUNT", value["ALLOW_DEVELOPMENT_ACCOUNT"]),
+        pg_user=value["PG_USER"],
+        secret=value["SECRET"],
+        accounts=value["ACCOUNTS"],
+        azurite_accounts=environ.get("AZURITE_ACCOUNTS", ""),
+        key_length_limit=int(_read_choice("KEY_LENGTH_LIMIT", value["KEY_LENGTH_LIMIT"], ("512", "1024"))),
+        database_url=environ.get("DATABASE_URL", ""),
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `serve`."""
+    for variable in VARIABLES:
+        if not variable.help:
+            continue
+        help_text = f"{variable.help} ({variable.key}{f'; {variable.default}' if variable.default else ''})"
+        if variable.is_flag:
+            parser.add_argument(variable.option, action="store_const", const="1", help=help_text)
+        else:
+            parser.add_argument(
+                variable.option, metavar=variable.metavar, choices=variable.choices, help=help_text
+            )
+
+
+def export(arguments: Sequence[str], environ: MutableMapping[str, str]) -> None:
+    """Write the options given to `serve` into the variables of the same name, where everything reads them."""
+    parser = _Parser(prog="serve", allow_abbrev=False)
+    add_arguments(parser)
+    known, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        names = [variable.option for variable in VARIABLES if variable.help]
+        raise Refusal(f"Unknown option {unknown[0]}{_nearest(unknown[0].split('=')[0], names)}; see: serve --help.")
+    for variable in VARIABLES:
+        value = getattr(known, variable.name.lower(), None)
+        if value is not None:
+            environ[variable.key] = value
+
+
+def read_address(text: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT`, `[V6]:PORT`, `HOST` or `:PORT`."""
+    match = re.fullmatch(r"(?:\[([^\]]+)\]|([^:\[\]]*))(?::(\d{1,5}))?", text)
+    if match is None or not text or int(match[3] or 0) > 65535:
+        raise Refusal(f"{text!r} is not an address to listen on; write it as HOST:PORT, for example {DEFAULT_LISTEN}.")
+    host = match[1] or match[2] or "127.0.0.1"
+    return host, int(match[3]) if match[3] else 10002
+
+
+def default_data() -> Path:
+    """Root's PostgreSQL runs as another user, who could not enter root's home."""
+    if os.getuid() != 0:
+        return platformdirs.user_data_path("tablero")
+    return platformdirs.site_data_path("tablero") if sys.platform == "darwin" else Path("/var/lib/tablero")
+
+
+def _refuse_unknown(environ: Mapping[str, str]) -> None:
+    for name in environ:
+        if name.startswith(PREFIX) and name not in KEYS:
+            raise Refusal(f"The environment variable {name} means nothing to Tablero{_nearest(name, list(KEYS))}.")
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _read_number(name: str, text: str, low: int, high: int) -> int:
+    if not text.isdecimal() or not low <= int(text) <= high:
+        raise Refusal(f"{PREFIX}{name} is {text!r}; it must be a number from {low} to {high}.")
+    return int(text)
+
+
+def _read_choice(name: str, text: str, choices: tuple[str, ...] | None = None) -> str:
+    allowed = choices or KEYS[PREFIX + name].choices or ()
+    if text not in allowed:
+        raise Refusal(f"{PREFIX}{name} is {text!r}; it must be {' or '.join(allowed)}.")
+    return text
+
+
+def _read_flag(name: str, text: str) -> bool:
+    if text.lower() not in {"", "0", "1", "false", "true", "no", "yes", "off", "on"}:
+        raise Refusal(f"{PREFIX}{name} is {text!r}; it must be 1 or 0.")
+    return text.lower() in {"1", "true", "yes", "on"}
+
+
+def _read_suffixes(text: str) -> tuple[str, ...]:
+    suffixes = tuple(part.strip().strip(".").lower() for part in text.split(",") if part.strip())
+    for suffix in suffixes:
+        if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", suffix):
+            raise Refusal(f"{suffix!r} is not a host name suffix; write it as table.localhost, without a port.")
+    return suffixes
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise Refusal(f"{message[:1].upper()}{message[1:]}; see: serve --help.")

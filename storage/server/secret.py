@@ -1,0 +1,58 @@
+"""The server secret: what account keys at rest and Django's signatures are derived from."""
+
+import hashlib
+import hmac
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+from storage.server.options import Options
+from storage.server.refusal import Refusal
+
+SHORTEST = 16
+
+
+def read(options: Options) -> bytes | None:
+    """The given secret, else the one in the data folder, else None: nothing has been sealed here yet."""
+    if options.secret:
+        if len(options.secret) < SHORTEST:
+            raise Refusal(f"TABLERO_SECRET is too short; give at least {SHORTEST} random characters.")
+        return options.secret.encode()
+    path = path_of(options)
+    try:
+        text = path.read_text("ascii").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise Refusal(f"The secret in {path} cannot be read: {error}.") from None
+    if len(text) < SHORTEST:
+        raise Refusal(f"The secret in {path} is damaged; restore the file from a backup.")
+    return text.encode()
+
+
+def ensure(options: Options) -> None:
+    """Generate the secret of this data folder unless there is one."""
+    if read(options) is not None:
+        return
+    path = path_of(options)
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix="secret.")  # mode 0600
+    with open(descriptor, "w") as file:
+        file.write(secrets.token_urlsafe(48) + "\n")
+        file.flush()
+        os.fsync(descriptor)
+    try:
+        os.link(draft, path)  # not rename: of two servers that start at once, the second must not replace it
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(draft)
+
+
+def path_of(options: Options) -> Path:
+    return options.data / "secret"
+
+
+def derive(secret: bytes, purpose: str) -> str:
+    """A key for one purpose, from which the secret cannot be found."""
+    return hmac.digest(secret, purpose.encode(), hashlib.sha256).hex()

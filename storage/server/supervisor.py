@@ -1,0 +1,158 @@
+"""A small process that keeps PostgreSQL running for as long as the server lives.
+
+Run by path with `python -I -S`, so it uses the standard library only. Its standard input is a pipe held by the
+server: when that ends, for whatever reason, PostgreSQL is shut down. SIGTERM shuts it down at once.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+STEADY = 60.0  # seconds after which a start counts as good, and the next one need not wait
+LONGEST_WAIT = 30.0
+ORPHAN_PATIENCE = 20.0
+PR_SET_PDEATHSIG = 1
+
+
+class Supervisor:
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self.command: list[str] = plan["command"]
+        self.database = Path(plan["database"])
+        self.log = Path(plan["log"])
+        self.lock: str = plan["lock"]
+        self.user: dict[str, Any] = plan["user"]
+        self.was_ready = False
+        self.at_once = False
+        self.wakeup, descriptor = os.pipe()
+        os.set_blocking(descriptor, False)
+        signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._stop_at_once)
+
+    def run(self) -> int:
+        wait = 0.0
+        while True:
+            if not self._sleep(wait):
+                return 0
+            started = time.monotonic()
+            with open(self.lock, "w") as lock:
+                if not self._others_are_gone(lock.fileno()):
+                    return 0
+                child = self._start(lock.fileno())
+            if not self._watch(child):
+                return 0
+            if not self.was_ready:
+                return 1
+            wait = 0.0 if time.monotonic() - started > STEADY else min(max(0.5, wait * 2), LONGEST_WAIT)
+            say(f"PostgreSQL ended unexpectedly ({describe(child.returncode)}) and is being started again.")
+
+    def _start(self, lock: int) -> subprocess.Popen[bytes]:
+        # nobody else is left (see the lock), so what this file says is old
+        with contextlib.suppress(FileNotFoundError):
+            (self.database / "postmaster.pid").unlink()
+        with open(self.log, "ab", buffering=0) as log:
+            return subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.database,
+                pass_fds=[lock],  # inherited by every backend: free again when the last of them is gone
+                preexec_fn=die_with_parent,
+                **self.user,
+            )
+
+    def _watch(self, child: subprocess.Popen[bytes]) -> bool:
+        """Until PostgreSQL ends by itself (True), or is shut down because the server wants that or is gone (False)."""
+        is_ready = False
+        while child.poll() is None:
+            if not is_ready and self._is_ready(child.pid):
+                is_ready = True
+                if not self.was_ready:
+                    self.was_ready = True
+                    report("ready")
+            if not self._sleep(None if is_ready else 0.01):
+                self._shut_down(child)
+                return False
+        return True
+
+    def _shut_down(self, child: subprocess.Popen[bytes]) -> None:
+        child.send_signal(signal.SIGQUIT if self.at_once else signal.SIGINT)
+        while child.poll() is None:
+            select.select([self.wakeup], [], [], 1.0)
+            os.read(self.wakeup, 4096) if select.select([self.wakeup], [], [], 0)[0] else None
+            if self.at_once:
+                child.send_signal(signal.SIGQUIT)
+
+    def _sleep(self, seconds: float | None) -> bool:
+        """Wait for a signal or for time to pass; False when the server is gone or wants an end."""
+        readable, _, _ = select.select([0, self.wakeup], [], [], seconds)
+        if self.wakeup in readable:
+            os.read(self.wakeup, 4096)
+        return not self.at_once and 0 not in readable
+
+    def _is_ready(self, pid: int) -> bool:
+        try:
+            lines = (self.database / "postmaster.pid").read_text().splitlines()
+        except OSError:
+            return False
+        return len(lines) >= 8 and lines[0].strip() == str(pid) and lines[7].strip() == "ready"
+
+    def _others_are_gone(self, lock: int) -> bool:
+        """Wait for processes of an earlier PostgreSQL in this folder; False when the server ends meanwhile."""
+        began = time.monotonic()
+        asked: set[signal.Signals] = set()
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            how = signal.SIGINT if time.monotonic() - began < ORPHAN_PATIENCE else signal.SIGQUIT
+            if how not in asked:
+                asked.add(how)
+                self._ask_orphan_to_stop(how)
+            if not self._sleep(0.02):
+                return False
+
+    def _ask_orphan_to_stop(self, how: signal.Signals) -> None:
+        """A postmaster whose supervisor was killed still runs where the kernel did not tell it."""
+        with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
+            pid = int((self.database / "postmaster.pid").read_text().splitlines()[0])
+            name = subprocess.run(["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True, check=True)
+            if "postgres" in name.stdout:
+                os.kill(pid, how)
+
+    def _stop_at_once(self, *_: object) -> None:
+        self.at_once = True
+
+
+def die_with_parent() -> None:
+    # after the change of user, which would clear it
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+
+
+def describe(status: int) -> str:
+    return signal.Signals(-status).name if status < 0 else f"status {status}"
+
+
+def report(line: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(1, line.encode() + b"\n")
+
+
+def say(line: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, line.encode() + b"\n")
+
+
+if __name__ == "__main__":
+    sys.exit(Supervisor(json.loads(sys.argv[1])).run())
