@@ -1,0 +1,39 @@
+"""``$filter``: the tree of a condition, its text both ways, and the key range it leaves to be read.
+
+https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities
+"""
+
+from storage.domain.filters.ast import (
+    And,
+    Comparison,
+    Constant,
+    Filter,
+    Not,
+    Operator,
+    Or,
+    conjuncts,
+    mentions,
+)
+from storage.domain.filters.keys import Bound, KeyBounds, KeyInterval, key_range
+from storage.domain.filters.parser import parse
+from storage.domain.filters.tables import matches_table
+from storage.domain.filters.writer import write
+
+__all__ = [
+    "And",
+    "Bound",
+    "Comparison",
+    "Constant",
+    "Filter",
+    "KeyBounds",
+    "KeyInterval",
+    "Not",
+    "Operator",
+    "Or",
+    "conjuncts",
+    "key_range",
+    "matches_table",
+    "mentions",
+    "parse",
+    "write",
+]

@@ -1,0 +1,151 @@
+"""The tree of a filter, and the walks over it.
+
+No walk recurses: a tree may be deeper than Python's stack.
+"""
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, TypeAlias, TypeVar
+
+from storage.domain.edm import EdmValue
+
+T = TypeVar("T")
+
+
+class Operator(StrEnum):
+    EQ = "eq"
+    NE = "ne"
+    GT = "gt"
+    GE = "ge"
+    LT = "lt"
+    LE = "le"
+
+    @property
+    def mirrored(self) -> "Operator":
+        """The operator that says the same with its operands exchanged."""
+        return _MIRRORED.get(self, self)
+
+    def holds(self, left: Any, right: Any) -> bool:
+        return bool(_PYTHON[self](left, right))
+
+
+_MIRRORED: Final = {
+    Operator.GT: Operator.LT,
+    Operator.LT: Operator.GT,
+    Operator.GE: Operator.LE,
+    Operator.LE: Operator.GE,
+}
+_PYTHON: Final[dict[Operator, Callable[[Any, Any], Any]]] = {
+    Operator.EQ: operator.eq,
+    Operator.NE: operator.ne,
+    Operator.GT: operator.gt,
+    Operator.GE: operator.ge,
+    Operator.LT: operator.lt,
+    Operator.LE: operator.le,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A property against a literal, whose type is the one it was written with.
+
+    An Int32 literal may hold any 64-bit integer: digits without ``L`` compare with all three numeric types.
+    """
+
+    property: str
+    operator: Operator
+    literal: EdmValue
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Two or more operands; one that is an And itself stands in parentheses."""
+
+    operands: tuple["Filter", ...]
+
+    def __post_init__(self) -> None:
+        _check_operands(self.operands)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Two or more operands; one that is an Or itself stands in parentheses."""
+
+    operands: tuple["Filter", ...]
+
+    def __post_init__(self) -> None:
+        _check_operands(self.operands)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: "Filter"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A bare ``true`` or ``false``."""
+
+    value: bool
+
+
+Filter: TypeAlias = Comparison | And | Or | Not | Constant
+
+
+def _check_operands(operands: tuple[Filter, ...]) -> None:
+    if len(operands) < 2:
+        raise ValueError("a connective needs two operands")
+
+
+def operands_of(node: Filter) -> tuple[Filter, ...]:
+    match node:
+        case And(operands) | Or(operands):
+            return operands
+        case Not(operand):
+            return (operand,)
+        case _:
+            return ()
+
+
+def fold(root: Filter, visit: Callable[[Filter, list[T]], T]) -> T:
+    """Visits every node after its operands, with what the visits of these returned."""
+    results: list[T] = []
+    pending = [(root, False)]
+    while pending:
+        node, visited = pending.pop()
+        operands = operands_of(node)
+        if visited or not operands:
+            split = len(results) - len(operands)
+            results[split:] = [visit(node, results[split:])]
+        else:
+            pending.append((node, True))
+            pending.extend((operand, False) for operand in reversed(operands))
+    return results[0]
+
+
+def walk(root: Filter) -> Iterator[Filter]:
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(operands_of(node)))
+
+
+def conjuncts(root: Filter) -> list[Filter]:
+    """The conditions that must all hold, however their conjunction was grouped."""
+    found: list[Filter] = []
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, And):
+            pending.extend(reversed(node.operands))
+        else:
+            found.append(node)
+    return found
+
+
+def mentions(root: Filter) -> set[str]:
+    """The names of all properties that the filter compares."""
+    return {node.property for node in walk(root) if isinstance(node, Comparison)}

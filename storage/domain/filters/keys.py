@@ -1,0 +1,143 @@
+"""The key range that a filter leaves to be read, and what remains to be tested inside it."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from storage.domain.edm import Edm
+from storage.domain.filters.ast import And, Comparison, Constant, Filter, Operator, conjuncts
+
+_NEVER_IN_KEYS = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    key: str
+    inclusive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeyInterval:
+    """The keys between two bounds, by code point; None means no bound. Bounds can be stored as keys can."""
+
+    lower: Bound | None = None
+    upper: Bound | None = None
+
+    @property
+    def is_unbounded(self) -> bool:
+        return self.lower is None and self.upper is None
+
+    @property
+    def is_empty(self) -> bool:
+        if self.lower is None or self.upper is None:
+            return False
+        if self.lower.key == self.upper.key:
+            return not (self.lower.inclusive and self.upper.inclusive)
+        return self.lower.key > self.upper.key
+
+    @property
+    def single(self) -> str | None:
+        """The key, if there is only one."""
+        if self.lower is None or self.lower != self.upper or not self.lower.inclusive:
+            return None
+        return self.lower.key
+
+    def narrowed(self, operator: Operator, key: str) -> "KeyInterval":
+        """The keys of the interval for which the comparison holds; ``ne`` leaves no interval."""
+        asked = storable(operator, key)
+        if isinstance(asked, bool):
+            return self if asked else NO_KEYS
+        operator, key = asked
+        bound = Bound(key, inclusive=operator in (Operator.EQ, Operator.GE, Operator.LE))
+        narrowed = self
+        if operator in (Operator.EQ, Operator.GT, Operator.GE):
+            narrowed = narrowed._above(bound)
+        if operator in (Operator.EQ, Operator.LT, Operator.LE):
+            narrowed = narrowed._below(bound)
+        return narrowed
+
+    def _above(self, bound: Bound) -> "KeyInterval":
+        old = self.lower
+        if old is None or (bound.key, not bound.inclusive) > (old.key, not old.inclusive):
+            return replace(self, lower=bound)
+        return self
+
+    def _below(self, bound: Bound) -> "KeyInterval":
+        old = self.upper
+        if old is None or (bound.key, bound.inclusive) < (old.key, old.inclusive):
+            return replace(self, upper=bound)
+        return self
+
+
+ALL_KEYS: Final = KeyInterval()
+NO_KEYS: Final = KeyInterval(Bound("", inclusive=False), Bound("", inclusive=False))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBounds:
+    """Where the matches of a filter lie: ``partition`` bounds PartitionKey, ``row`` bounds RowKey.
+
+    ``row`` is bounded only inside a single partition, where rows follow each other; elsewhere conditions on
+    RowKey stay in ``residual``. An entity matches the filter exactly if its keys lie in both intervals and
+    ``residual`` holds; None holds for every entity.
+    """
+
+    partition: KeyInterval
+    row: KeyInterval
+    residual: Filter | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no entity can match."""
+        return self.partition.is_empty or self.row.is_empty
+
+
+def key_range(root: Filter | None) -> KeyBounds:
+    """The bounds that the conditions on PartitionKey and RowKey set; alternatives (``or``) set none."""
+    remaining = conjuncts(root) if root is not None else []
+    row = ALL_KEYS
+    partition, remaining = _taken("PartitionKey", remaining)
+    if partition.single is not None:
+        row, remaining = _taken("RowKey", remaining)
+    return KeyBounds(partition, row, _conjunction(remaining))
+
+
+def _taken(name: str, conditions: Iterable[Filter]) -> tuple[KeyInterval, list[Filter]]:
+    """The interval of a key, and the conditions that it does not express."""
+    interval, remaining = ALL_KEYS, []
+    for condition in conditions:
+        match condition:
+            case Comparison(property, operator, (Edm.STRING, str(key))) if (
+                property == name and operator is not Operator.NE
+            ):
+                interval = interval.narrowed(operator, key)
+            case _:
+                remaining.append(condition)
+    return interval, remaining
+
+
+def _conjunction(conditions: list[Filter]) -> Filter | None:
+    telling = tuple(condition for condition in conditions if condition != Constant(True))
+    if len(telling) > 1:
+        return And(telling)
+    return telling[0] if telling else None
+
+
+def storable(operator: Operator, key: str) -> tuple[Operator, str] | bool:
+    """The same comparison with a text that PostgreSQL can hold, or its outcome if that is fixed.
+
+    No key holds U+0000 or a lone surrogate, and no text parameter can. A literal that does equals no key, and
+    lies where the next text without such a character lies.
+    """
+    found = _NEVER_IN_KEYS.search(key)
+    if found is None:
+        return operator, key
+    following = key[: found.start()] + ("\x01" if found[0] == "\x00" else "\ue000")
+    match operator:
+        case Operator.EQ | Operator.NE:
+            return operator is Operator.NE
+        case Operator.GT | Operator.GE:
+            return Operator.GE, following
+        case Operator.LT | Operator.LE:
+            return Operator.LT, following

@@ -1,0 +1,286 @@
+"""Reads a filter: operator precedence over two stacks, since recursion would limit length and depth.
+
+What the service refuses although it is well-formed (functions, arithmetic, two properties) is carried on as
+UNSUPPORTED, so that a syntax error after it is still the one to be told.
+"""
+
+from enum import Enum
+from typing import Final, NamedTuple, TypeAlias
+
+from storage.domain import errors
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.errors import InvalidInput
+from storage.domain.filters.ast import And, Comparison, Constant, Filter, Not, Operator, Or
+from storage.domain.filters.lexer import Kind, Token, syntax_error, tokens
+from storage.domain.filters.literals import TRUE, WORDS, read_literal
+
+DEPTH_LIMIT: Final = 200  # levels of parentheses and ``not``; ``not (`` is one level
+
+NOT_BOOLEAN: Final = "The $filter expression must evaluate to a single boolean value."
+TOO_DEEP: Final = f"The $filter expression is nested deeper than {DEPTH_LIMIT} levels."
+
+_RELATIONS: Final = frozenset(Operator)
+# ``not`` stands below the relations: ``not a eq 1`` means ``not (a eq 1)``, the only reading that makes sense
+_NOT: Final = 3
+_NEGATE: Final = 7
+_BINARY: Final = {
+    "or": 1,
+    "and": 2,
+    **dict.fromkeys(map(str, _RELATIONS), 4),
+    **dict.fromkeys(("in", "has"), 4),
+    **dict.fromkeys(("add", "sub"), 5),
+    **dict.fromkeys(("mul", "div", "mod"), 6),
+}
+_LITERALS: Final = frozenset({Kind.STRING, Kind.NUMBER, Kind.DATETIME, Kind.GUID, Kind.BINARY})
+
+
+class _Name(NamedTuple):
+    """A property, as long as it is not known whether it is compared or stands alone."""
+
+    text: str
+
+
+class _Other(Enum):
+    NULL = "null"
+    UNSUPPORTED = "unsupported"
+
+
+_Operand: TypeAlias = Filter | EdmValue | _Name | _Other
+
+
+class _Pending(NamedTuple):
+    """An operator that waits for its right operand, or an open parenthesis (precedence 0)."""
+
+    text: str
+    precedence: int
+    level: int = 0  # what it adds to the depth
+    takes_list: bool = False  # the parenthesis of a function call or of ``in``
+
+
+_BOTTOM: Final = _Pending("", 0)
+
+
+def parse(text: str) -> Filter | None:
+    """The filter, None for a blank one; raises InvalidInput or NotImplemented."""
+    if not text.strip():
+        return None
+    return _Parser(text).parse()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = list(tokens(text))
+        self.position = 0
+        self.depth = 0
+        self.operands: list[_Operand] = []
+        self.operators: list[_Pending] = []
+
+    def parse(self) -> Filter:
+        while True:
+            self._read_operand()
+            if self._read_operator():
+                break
+        root = _boolean(self.operands.pop())
+        if isinstance(root, _Other):
+            raise errors.NotImplemented
+        return root
+
+    def _next(self) -> Token:
+        token = self.tokens[self.position]
+        self.position += 1
+        return token
+
+    def _peek(self, ahead: int = 0) -> Kind:
+        return self.tokens[min(self.position + ahead, len(self.tokens) - 1)].kind
+
+    def _unexpected(self, token: Token) -> InvalidInput:
+        return syntax_error(self.text, token.end)
+
+    # where an operand must come
+
+    def _read_operand(self) -> None:
+        """Reads up to and including one operand, with all prefixes and parentheses before it."""
+        while True:
+            token = self._next()
+            if token.kind is Kind.OPEN:
+                self._open(takes_list=self._top().text == "in")
+            elif token.kind is Kind.MINUS:
+                self._push(_Pending("-", _NEGATE))
+            elif token.kind in _LITERALS:
+                return self.operands.append(read_literal(token, self.text))
+            elif token.kind is not Kind.NAME:
+                raise self._unexpected(token)
+            elif token.text == "not":
+                self._push(_Pending("not", _NOT, level=1))
+            elif self._read_name(token):
+                return None
+
+    def _read_name(self, token: Token) -> bool:
+        """Whether the name is an operand; otherwise it opened the arguments of a function."""
+        is_path = self._skip_path()
+        if self._peek() is Kind.OPEN and token.text not in _BINARY:
+            return self._open_call()
+        if is_path:
+            self.operands.append(_Other.UNSUPPORTED)
+        elif token.text == "null":
+            self.operands.append(_Other.NULL)
+        else:
+            self.operands.append(WORDS.get(token.text) or _Name(token.text))
+        return True
+
+    def _skip_path(self) -> bool:
+        start = self.position
+        while self._peek() is Kind.SLASH and self._peek(1) is Kind.NAME:
+            self.position += 2
+        return self.position > start
+
+    def _open_call(self) -> bool:
+        self._next()
+        if self._peek() is Kind.CLOSE:
+            self._next()
+            self.operands.append(_Other.UNSUPPORTED)
+            return True
+        self._open(takes_list=True)
+        if self._peek() is Kind.NAME and self._peek(1) is Kind.COLON:  # the variable of ``any`` and ``all``
+            self.position += 2
+        return False
+
+    # where an operator must come
+
+    def _read_operator(self) -> bool:
+        """Reads up to and including a binary operator or a comma; whether the filter ended instead."""
+        while True:
+            token = self._next()
+            if token.kind is Kind.NAME and token.text in _BINARY:
+                self._push_binary(token.text)
+                return False
+            if token.kind is Kind.COMMA:
+                self._next_item(token)
+                return False
+            if token.kind is Kind.END:
+                self._reduce_group()
+                if self.operators:
+                    raise self._unexpected(token)
+                return True
+            if token.kind is not Kind.CLOSE:
+                raise self._unexpected(token)
+            self._close(token)
+
+    def _push_binary(self, text: str) -> None:
+        precedence = _BINARY[text]
+        while self._binds_before(precedence, text):
+            self._reduce()
+        self._push(_Pending(text, precedence))
+
+    def _binds_before(self, precedence: int, text: str) -> bool:
+        top = self._top()
+        if top.precedence == precedence:
+            return text not in ("and", "or")  # a chain of these is reduced as a whole
+        return top.precedence > precedence
+
+    def _next_item(self, token: Token) -> None:
+        self._reduce_group()
+        if not self._top().takes_list:
+            raise self._unexpected(token)
+        self.operands.pop()
+
+    def _close(self, token: Token) -> None:
+        self._reduce_group()
+        if not self.operators:
+            raise self._unexpected(token)
+        if self._pop().takes_list:
+            self.operands[-1] = _Other.UNSUPPORTED
+
+    # the stacks
+
+    def _top(self) -> _Pending:
+        return self.operators[-1] if self.operators else _BOTTOM
+
+    def _open(self, *, takes_list: bool) -> None:
+        self._push(_Pending("(", 0, level=0 if self._top().text == "not" else 1, takes_list=takes_list))
+
+    def _push(self, pending: _Pending) -> None:
+        self.depth += pending.level
+        if self.depth > DEPTH_LIMIT:
+            raise InvalidInput(TOO_DEEP)
+        self.operators.append(pending)
+
+    def _pop(self) -> _Pending:
+        pending = self.operators.pop()
+        self.depth -= pending.level
+        return pending
+
+    def _reduce_group(self) -> None:
+        """Applies everything since the last open parenthesis, so that one operand is left."""
+        while self._top().precedence:
+            self._reduce()
+
+    def _reduce(self) -> None:
+        operator = self._pop().text
+        if operator == "not":
+            self.operands.append(_negated(self.operands.pop()))
+        elif operator == "-":
+            self.operands[-1] = _Other.UNSUPPORTED
+        elif operator in ("and", "or"):
+            self._reduce_chain(operator)
+        else:
+            right, left = self.operands.pop(), self.operands.pop()
+            self.operands.append(_applied(left, operator, right))
+
+    def _reduce_chain(self, operator: str) -> None:
+        length = 2
+        while self._top().text == operator:
+            self._pop()
+            length += 1
+        chain = [_boolean(operand) for operand in self.operands[-length:]]
+        supported = tuple(operand for operand in chain if not isinstance(operand, _Other))
+        del self.operands[-length:]
+        if len(supported) < length:
+            self.operands.append(_Other.UNSUPPORTED)
+        else:
+            self.operands.append(And(supported) if operator == "and" else Or(supported))
+
+
+def _boolean(operand: _Operand) -> Filter | _Other:
+    match operand:
+        case _Name(text):
+            return Comparison(text, Operator.EQ, TRUE)
+        case EdmValue(Edm.BOOLEAN, bool(value)):
+            return Constant(value)
+        case EdmValue():
+            raise InvalidInput(NOT_BOOLEAN)
+        case _Other.NULL:
+            raise InvalidInput
+        case _:
+            return operand
+
+
+def _negated(operand: _Operand) -> Filter | _Other:
+    negated = _boolean(operand)
+    return negated if isinstance(negated, _Other) else Not(negated)
+
+
+def _applied(left: _Operand, operator: str, right: _Operand) -> Filter | _Other:
+    return _compared(left, Operator(operator), right) if operator in _RELATIONS else _Other.UNSUPPORTED
+
+
+def _compared(left: _Operand, operator: Operator, right: _Operand) -> Filter | _Other:
+    match left, right:
+        case (_Other.NULL, _) | (_, _Other.NULL):
+            raise InvalidInput
+        case _Name(name), EdmValue() as literal:
+            return Comparison(name, operator, literal)
+        case EdmValue() as literal, _Name(name):
+            return Comparison(name, operator.mirrored, literal)
+        case _:
+            return _unsupported_comparison(left, right)
+
+
+def _unsupported_comparison(left: _Operand, right: _Operand) -> _Other:
+    """Two properties or two literals are not implemented; a condition against a text is plainly wrong."""
+    for operand, other in ((left, right), (right, left)):
+        is_condition = isinstance(operand, Comparison | And | Or | Not | Constant)
+        if is_condition and isinstance(other, EdmValue) and other.type is not Edm.BOOLEAN:
+            raise InvalidInput
+    return _Other.UNSUPPORTED

@@ -1,0 +1,35 @@
+"""Writes a filter so that ``parse(write(f)) == f``, with no more parentheses than the tree needs."""
+
+from types import UnionType
+from typing import assert_never
+
+from storage.domain.filters.ast import And, Comparison, Constant, Filter, Not, Or, fold, operands_of
+from storage.domain.filters.literals import write_literal
+
+
+def write(root: Filter) -> str:
+    return fold(root, _write)
+
+
+def _write(node: Filter, operands: list[str]) -> str:
+    match node:
+        case Comparison(name, operator, literal):
+            return f"{name} {operator} {write_literal(literal)}"
+        case Constant(value):
+            return "true" if value else "false"
+        case Not():
+            # always with parentheses: other readers let a bare ``not`` bind tighter than ``eq``
+            return f"not ({operands[0]})"
+        case And():
+            return " and ".join(_grouped(node, operands, And | Or))
+        case Or():
+            return " or ".join(_grouped(node, operands, Or))
+        case _:
+            assert_never(node)
+
+
+def _grouped(node: Filter, operands: list[str], looser: type | UnionType) -> list[str]:
+    return [
+        f"({text})" if isinstance(operand, looser) else text
+        for operand, text in zip(operands_of(node), operands, strict=True)
+    ]
