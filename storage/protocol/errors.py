@@ -1,0 +1,150 @@
+"""Which status an error has, and how its body reads in JSON and in the two XML forms.
+
+https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2
+"""
+
+import json
+import re
+from datetime import UTC, datetime
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+from storage.domain import errors
+from storage.domain.errors import StorageError
+from storage.protocol.negotiation import ErrorFormat, Level
+
+_TICKS_PER_SECOND: Final = 10_000_000
+
+_STATUS: Final[dict[type[StorageError], int]] = {
+    errors.InvalidInput: 400,
+    errors.OutOfRangeInput: 400,
+    errors.InvalidResourceName: 400,
+    errors.InvalidUri: 400,
+    errors.RequestUrlFailedToParse: 400,
+    errors.InvalidHeaderValue: 400,
+    errors.MissingRequiredHeader: 400,
+    errors.UnsupportedHeader: 400,
+    errors.HostInformationNotPresent: 400,
+    errors.InvalidQueryParameterValue: 400,
+    errors.OutOfRangeQueryParameterValue: 400,
+    errors.InvalidMd5: 400,
+    errors.Md5Mismatch: 400,
+    errors.MissingContentLengthHeader: 411,
+    errors.RequestBodyTooLarge: 413,
+    errors.MediaTypeNotSupported: 415,
+    errors.AtomFormatNotSupported: 415,
+    errors.JsonFormatNotSupported: 415,
+    errors.NotImplemented: 501,
+    errors.InvalidHttpVerb: 400,
+    errors.MethodNotAllowed: 405,
+    errors.UnsupportedHttpVerb: 405,
+    errors.XMethodIncorrectCount: 400,
+    errors.XMethodIncorrectValue: 400,
+    errors.XMethodNotUsingPost: 400,
+    errors.AuthenticationFailed: 403,
+    errors.InvalidAuthenticationInfo: 400,
+    errors.AuthorizationFailure: 403,
+    errors.AccountIsDisabled: 403,
+    errors.InsufficientAccountPermissions: 403,
+    errors.TableAlreadyExists: 409,
+    errors.TableBeingDeleted: 409,
+    errors.TableNotFound: 404,
+    errors.ResourceNotFound: 404,
+    errors.EntityAlreadyExists: 409,
+    errors.UpdateConditionNotSatisfied: 412,
+    errors.PropertiesNeedValue: 400,
+    errors.TooManyProperties: 400,
+    errors.PropertyNameTooLong: 400,
+    errors.PropertyNameInvalid: 400,
+    errors.DuplicatePropertiesSpecified: 400,
+    errors.PropertyValueTooLarge: 400,
+    errors.KeyValueTooLarge: 400,
+    errors.EntityTooLarge: 400,
+    errors.InvalidDuplicateRow: 400,
+    errors.CommandsInBatchActOnDifferentPartitions: 400,
+    errors.ServerBusy: 503,
+    errors.OperationTimedOut: 500,
+    errors.InternalError: 500,
+}
+
+_CONTENT_TYPES: Final = {
+    ErrorFormat.JSON: b"application/json",
+    ErrorFormat.JSON_NONE: Level.NONE.content_type,
+    ErrorFormat.JSON_MINIMAL: Level.MINIMAL.content_type,
+    ErrorFormat.JSON_FULL: Level.FULL.content_type,
+    ErrorFormat.XML: b"application/xml;charset=utf-8",
+    ErrorFormat.PREFIXED_XML: b"application/xml",
+}
+
+_DECLARATION: Final = '<?xml version="1.0" encoding="utf-8"?>'
+_NAMESPACE: Final = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata"
+_NO_XML_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# a carriage return that is not escaped would be read as a line feed
+_XML_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+
+
+class ErrorAnswer(NamedTuple):
+    status: int
+    content_type: bytes
+    body: bytes
+
+
+def status_of(error: StorageError | type[StorageError]) -> int:
+    return _STATUS[error if isinstance(error, type) else type(error)]
+
+
+def write_error(
+    error: StorageError, format: ErrorFormat, request_id: str, now: int, index: int | None = None
+) -> ErrorAnswer:
+    """``now`` in ticks since 1970; ``index`` is the place of a failed operation in its change set."""
+    prefix = "" if index is None else f"{index}:"
+    message = f"{prefix}{error.text}\nRequestId:{request_id}\nTime:{_write_time(now)}"
+    match format:
+        case ErrorFormat.XML:
+            body = _write_xml(error, message)
+        case ErrorFormat.PREFIXED_XML:
+            body = _write_prefixed_xml(error, message)
+        case _:
+            body = _write_json(error, message)
+    return ErrorAnswer(status_of(error), _CONTENT_TYPES[format], body)
+
+
+@lru_cache
+def reason(status: int) -> bytes:
+    """The reason phrase, which sub-responses of a batch must not lack."""
+    try:
+        return HTTPStatus(status).phrase.encode()
+    except ValueError:
+        return b"Unknown"
+
+
+def _write_json(error: StorageError, message: str) -> bytes:
+    # no further members: Python's SDK would show the whole object for a message
+    content = {"odata.error": {"code": error.code, "message": {"lang": "en-US", "value": message}}}
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+def _write_xml(error: StorageError, message: str) -> bytes:
+    details = "".join(f"<{name}>{_escape(value)}</{name}>" for name, value in error.details.items())
+    return (
+        f'{_DECLARATION}<error xmlns="{_NAMESPACE}"><code>{error.code}</code>'
+        f'<message xml:lang="en-US">{_escape(message)}</message>{details}</error>'
+    ).encode()
+
+
+def _write_prefixed_xml(error: StorageError, message: str) -> bytes:
+    details = "".join(f"<m:{name}>{_escape(value)}</m:{name}>" for name, value in error.details.items())
+    return (
+        f'{_DECLARATION}<m:error xmlns:m="{_NAMESPACE}"><m:code>{error.code}</m:code>'
+        f'<m:message xml:lang="en-US">{_escape(message)}</m:message>{details}</m:error>'
+    ).encode()
+
+
+def _escape(text: str) -> str:
+    return _NO_XML_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", text).translate(_XML_ESCAPES)
+
+
+def _write_time(ticks: int) -> str:
+    seconds, fraction = divmod(ticks, _TICKS_PER_SECOND)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{fraction:07}Z"

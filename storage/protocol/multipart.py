@@ -1,0 +1,238 @@
+"""Entity group transactions: a batch read from multipart/mixed, and its answer written.
+
+Clients differ in line ends, blank lines and quoting: only what tells the parts apart is required.
+https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+from storage.domain.errors import InvalidHeaderValue, InvalidInput, MediaTypeNotSupported
+from storage.protocol.errors import reason
+
+MAX_CHANGES: Final = 100
+
+_CHANGES: Final = frozenset({"POST", "PUT", "MERGE", "PATCH", "DELETE"})
+_METHODS: Final = {method.encode(): method for method in ("GET", *_CHANGES)}
+_MAX_HEADER_LINES: Final = 100
+_MAX_PARAMETERS: Final = 1024
+_MAX_CACHED: Final = 512
+_LINE_FEED: Final = 10
+_BLANK: Final = b" \t\r\n"
+_NOT_BLANK: Final = re.compile(rb"[^ \t\r\n]")
+_TOKEN: Final = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SUBRESPONSE: Final = b"Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
+
+
+class Part(NamedTuple):
+    """One operation: ``target`` is its URI as sent, header names are lower-case.
+
+    ``content_id`` is the one among the HTTP headers, which is echoed; one among the MIME headers is not.
+    """
+
+    method: str
+    target: bytes
+    headers: dict[bytes, bytes]
+    content_id: bytes | None
+    body: bytes
+
+
+class Query(NamedTuple):
+    part: Part
+
+
+class ChangeSet(NamedTuple):
+    """At least one part; of too many only MAX_CHANGES + 1 are read."""
+
+    parts: list[Part]
+
+
+class AnswerPart(NamedTuple):
+    status: int
+    headers: Sequence[tuple[bytes, bytes]]
+    body: bytes = b""
+
+
+def read_batch(content_type: bytes | None, body: bytes) -> Query | ChangeSet:
+    segments = _split(body, _envelope_boundary(content_type))
+    segment = next(segments, None)
+    if segment is None or next(segments, None) is not None:
+        raise InvalidInput  # a batch is one change set or one query
+    headers, start = _read_headers(segment, 0)
+    media_type, parameters = _split_media_type(headers.get(b"content-type", b""))
+    if media_type != b"multipart/mixed":
+        return Query(_read_query(segment))
+    boundary = _boundary(parameters)
+    if not boundary:
+        raise InvalidInput
+    return ChangeSet(_read_changes(segment, start, boundary))
+
+
+def write_change_set(parts: Iterable[AnswerPart]) -> tuple[bytes, bytes]:
+    """Content type and body; a change set that failed has one part, which says why."""
+    batch, changes = b"batchresponse_%b" % _guid(), b"changesetresponse_%b" % _guid()
+    pieces = [b"--%b\r\nContent-Type: multipart/mixed; boundary=%b\r\n\r\n" % (batch, changes)]
+    for part in parts:
+        pieces += (b"--", changes, b"\r\n")
+        _write_part(pieces, part)
+    pieces.append(b"--%b--\r\n--%b--\r\n" % (changes, batch))
+    return b"multipart/mixed; boundary=" + batch, b"".join(pieces)
+
+
+def write_query(part: AnswerPart) -> tuple[bytes, bytes]:
+    """Content type and body of the answer to a batch of a single query."""
+    batch = b"batchresponse_%b" % _guid()
+    pieces = [b"--", batch, b"\r\n"]
+    _write_part(pieces, part)
+    pieces.append(b"--%b--\r\n" % batch)
+    return b"multipart/mixed; boundary=" + batch, b"".join(pieces)
+
+
+def _write_part(pieces: list[bytes], part: AnswerPart) -> None:
+    pieces.append(b"%bHTTP/1.1 %d %b\r\n" % (_SUBRESPONSE, part.status, reason(part.status)))
+    for name, value in part.headers:
+        pieces += (name, b": ", value, b"\r\n")
+    pieces += (b"\r\n", part.body, b"\r\n")
+
+
+def _guid() -> bytes:
+    return str(uuid4()).encode()
+
+
+def _read_changes(segment: bytes, start: int, boundary: bytes) -> list[Part]:
+    parts = []
+    for part in _split(segment, boundary, start):
+        parts.append(_read_part(part))
+        if parts[-1].method not in _CHANGES:
+            raise InvalidInput
+        if len(parts) > MAX_CHANGES:
+            break
+    if not parts:
+        raise InvalidInput
+    return parts
+
+
+def _read_query(segment: bytes) -> Part:
+    part = _read_part(segment)
+    if part.method != "GET":
+        raise InvalidInput
+    return part
+
+
+def _read_part(segment: bytes) -> Part:
+    mime, at = _read_headers(segment, 0)
+    if _split_media_type(mime.get(b"content-type", b"application/http"))[0] != b"application/http":
+        raise InvalidInput
+    at = _skip_blank(segment, at)
+    end = _line_end(segment, at)
+    method, _, rest = segment[at:end].strip().partition(b" ")
+    target, _, version = rest.strip().rpartition(b" ")
+    if not target or not version.startswith(b"HTTP/") or method not in _METHODS:
+        raise InvalidInput
+    headers, at = _read_headers(segment, end)
+    body = segment[at:].strip(_BLANK)
+    return Part(_METHODS[method], target.strip(), headers, headers.get(b"content-id"), body)
+
+
+def _split(text: bytes, boundary: bytes, start: int = 0) -> Iterator[bytes]:
+    """What stands between the delimiters; the last of them may be missing."""
+    delimiter = b"--" + boundary
+    begin = -1
+    at = text.find(delimiter, start)
+    while at >= 0:
+        after = at + len(delimiter)
+        if at == start or text[at - 1] == _LINE_FEED:
+            end = _line_end(text, after)
+            rest = text[after:end].strip()
+            # anything else makes it a line of a body, or the delimiter of a longer boundary
+            if rest == b"" or rest == b"--":
+                if begin >= 0:
+                    yield text[begin:at]
+                if rest:
+                    return
+                begin = after = end
+        at = text.find(delimiter, after)
+    if begin >= 0 and _skip_blank(text, begin) < len(text):
+        yield text[begin:]
+
+
+def _read_headers(text: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
+    """The header fields from ``at`` on, and where that begins which follows them and one blank line.
+
+    Blank lines before them are skipped, and there may be none: the first line that is no field ends them.
+    """
+    at = _skip_blank(text, at)
+    blank_line = text.find(b"\r\n\r\n", at, at + _MAX_CACHED)
+    if blank_line < 0:
+        return _scan_headers(text, at)
+    # the parts of a change set mostly have the same headers
+    headers, length = _scan_known_headers(text[at : blank_line + 4])
+    return headers.copy(), at + length
+
+
+@lru_cache(maxsize=512)
+def _scan_known_headers(text: bytes) -> tuple[dict[bytes, bytes], int]:
+    return _scan_headers(text, 0)
+
+
+def _scan_headers(text: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
+    headers: dict[bytes, bytes] = {}
+    name = b""
+    for _ in range(_MAX_HEADER_LINES):
+        end = _line_end(text, at)
+        line = text[at:end]
+        field, colon, value = line.partition(b":")
+        if not line.strip():
+            return headers, end
+        if name and line[0] in b" \t":
+            headers[name] += b" " + line.strip()
+        elif colon and field and not field.translate(None, _TOKEN):
+            name, value = field.lower(), value.strip()
+            headers[name] = headers[name] + b", " + value if name in headers else value
+        else:
+            return headers, at
+        at = end
+    raise InvalidInput
+
+
+def _envelope_boundary(content_type: bytes | None) -> bytes:
+    media_type, parameters = _split_media_type(content_type or b"")
+    if media_type != b"multipart/mixed":
+        raise MediaTypeNotSupported
+    boundary = _boundary(parameters)
+    if not boundary:
+        value = (content_type or b"").decode("latin-1")
+        raise InvalidHeaderValue(HeaderName="Content-Type", HeaderValue=value)
+    return boundary
+
+
+def _split_media_type(value: bytes) -> tuple[bytes, bytes]:
+    media_type, _, parameters = value.partition(b";")
+    return media_type.strip().lower(), parameters
+
+
+def _boundary(parameters: bytes) -> bytes:
+    """The value of ``boundary``, quoted or not; empty when there is none that could be used."""
+    rest = parameters if len(parameters) <= _MAX_PARAMETERS else b""
+    while rest:
+        names, _, rest = rest.partition(b"=")
+        rest = rest.lstrip()
+        quote = rest.startswith(b'"')
+        value, _, rest = rest[1:].partition(b'"') if quote else rest.partition(b";")
+        if names.rpartition(b";")[2].strip().lower() == b"boundary":
+            return value if quote else value.strip()
+    return b""
+
+
+def _skip_blank(text: bytes, at: int) -> int:
+    if at < len(text) and text[at] not in _BLANK:
+        return at
+    found = _NOT_BLANK.search(text, at)
+    return found.start() if found else len(text)
+
+
+def _line_end(text: bytes, at: int) -> int:
+    return text.find(b"\n", at) + 1 or len(text)

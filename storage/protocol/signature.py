@@ -1,0 +1,176 @@
+"""Shared Key and Shared Key Lite: what a client signs, and whether it did.
+
+https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key
+"""
+
+import binascii
+import hmac
+import re
+from calendar import timegm
+from collections.abc import Iterator, Mapping, Sequence
+from email.utils import parsedate_tz
+from enum import Enum
+from functools import lru_cache
+from typing import Final, NamedTuple
+from urllib.parse import quote, unquote_to_bytes
+
+from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
+
+CLOCK_SKEW: Final = 15 * 60  # seconds, both ways
+
+_UNRESERVED: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+_ESCAPE: Final = re.compile(rb"%[0-9A-Fa-f]{2}")
+
+
+class Scheme(Enum):
+    SHARED_KEY = b"SharedKey"
+    SHARED_KEY_LITE = b"SharedKeyLite"
+
+
+class Authorization(NamedTuple):
+    scheme: Scheme
+    account: str
+    mac: bytes
+
+
+class SignedRequest(NamedTuple):
+    """The parts of a request that a signature covers, all of them as they were on the wire.
+
+    ``path`` is undecoded and without the query, header names are lower-case, and ``account`` is the addressed
+    account by its primary name.
+    """
+
+    method: str
+    path: bytes
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    account: str
+
+
+def read_authorization(value: bytes) -> Authorization:
+    name, _, credentials = value.strip().partition(b" ")
+    scheme = _SCHEMES.get(name) or _SCHEMES.get(name.lower())
+    account, colon, mac = credentials.lstrip().partition(b":")
+    if scheme is None or not account or not colon or not mac:
+        raise InvalidAuthenticationInfo
+    try:
+        return Authorization(scheme, account.decode("ascii"), binascii.a2b_base64(mac, strict_mode=True))
+    except ValueError:  # no base64, or no ASCII
+        raise InvalidAuthenticationInfo from None
+
+
+def verify(request: SignedRequest, authorization: Authorization, keys: Sequence[bytes], now: float) -> None:
+    """Raises AuthenticationFailed unless one of ``keys`` (decoded; none: unknown account) signed the request.
+
+    ``now`` is in seconds since 1970.
+    """
+    if authorization.account != request.account:
+        raise AuthenticationFailed
+    date = _date(request)
+    _check_freshness(date, now)
+    prefix, suffix = _around_path(request, authorization.scheme, date)
+    if _matches(prefix + (request.path or b"/") + suffix, authorization.mac, keys):
+        return
+    for path in _other_spellings(request.path, request.account.encode()):
+        if _matches(prefix + path + suffix, authorization.mac, keys):
+            return
+    text = (prefix + (request.path or b"/") + suffix).decode("utf-8", "replace")
+    raise AuthenticationFailed(
+        AuthenticationErrorDetail="The MAC signature found in the HTTP request is not the same as any "
+        f"computed signature. Server used following string to sign: '{text}'."
+    )
+
+
+def sign(request: SignedRequest, key: bytes, scheme: Scheme = Scheme.SHARED_KEY) -> bytes:
+    """The value of the Authorization header of a request that holds its date already."""
+    prefix, suffix = _around_path(request, scheme, _date(request))
+    mac = hmac.digest(key, prefix + (request.path or b"/") + suffix, "sha256")
+    return b"%b %b:%b" % (scheme.value, request.account.encode(), binascii.b2a_base64(mac, newline=False))
+
+
+def _matches(text: bytes, mac: bytes, keys: Sequence[bytes]) -> bool:
+    return any(hmac.compare_digest(hmac.digest(key, text, "sha256"), mac) for key in keys)
+
+
+def _around_path(request: SignedRequest, scheme: Scheme, date: bytes) -> tuple[bytes, bytes]:
+    """The string to sign before and after the path, of which there may be several spellings."""
+    account = request.account.encode()
+    component = _component(request.query) if request.query else b""
+    if scheme is Scheme.SHARED_KEY_LITE:
+        return b"%b\n/%b" % (date, account), component
+    headers = request.headers
+    md5, media_type = headers.get(b"content-md5", b""), headers.get(b"content-type", b"")
+    return b"%b\n%b\n%b\n%b\n/%b" % (request.method.encode(), md5, media_type, date, account), component
+
+
+def _component(query: bytes) -> bytes:
+    """``comp``, the only part of a query that is signed; its value is taken as sent."""
+    if b"comp=" in query.lower():
+        for option in query.split(b"&"):
+            name, _, value = option.partition(b"=")
+            if name.lower() == b"comp":
+                return b"?comp=" + value
+    return b""
+
+
+def _date(request: SignedRequest) -> bytes:
+    date = request.headers.get(b"x-ms-date")
+    return request.headers.get(b"date", b"") if date is None else date
+
+
+def _check_freshness(date: bytes, now: float) -> None:
+    instant = _read_date(date)
+    if instant is None:
+        raise AuthenticationFailed(AuthenticationErrorDetail="The request has no valid date.")
+    if not -CLOCK_SKEW <= now - instant <= CLOCK_SKEW:
+        direction = "old" if instant < now else "far in the future"
+        raise AuthenticationFailed(
+            AuthenticationErrorDetail=f"Request date header too {direction}: '{date.decode('latin-1')}'"
+        )
+
+
+@lru_cache(maxsize=256)
+def _read_date(date: bytes) -> int | None:
+    """Seconds since 1970 of a date as RFC 1123, RFC 850 or asctime write it."""
+    if len(date) > 64:
+        return None
+    try:
+        fields = parsedate_tz(date.decode("ascii"))
+        # asctime names no zone: it is UTC, never the zone of this machine
+        return None if fields is None else timegm(fields[:9]) - (fields[9] or 0)
+    except (ValueError, OverflowError, IndexError, TypeError):
+        return None
+
+
+def _other_spellings(path: bytes, account: bytes) -> Iterator[bytes]:
+    """Paths of the same meaning that a client may have signed where it, or a proxy, sent ``path``.
+
+    No spelling turns an escaped slash into a separator, so a signature is never good for another resource.
+    """
+    secondary = b"/%b-secondary" % account
+    paths = [path]
+    if path == secondary or path.startswith(secondary + b"/"):
+        # some sign the primary address of what they ask the secondary for
+        paths.append(b"/" + account + path[len(secondary) :])
+        yield paths[1]
+    for spelling in paths:
+        yield spelling.replace(b"%27", b"'")
+        yield b"/".join(_respell(segment) for segment in spelling.split(b"/"))
+        yield _unescape(spelling, _UNRESERVED)
+        yield _unescape(spelling, _UNRESERVED + b"!$&'()*,;=:@")  # yarl, and so aiohttp
+
+
+def _respell(segment: bytes) -> bytes:
+    """As System.Uri of .NET does: everything is escaped but the unreserved and the reserved characters."""
+    return quote(unquote_to_bytes(segment), safe="!$&'()*+,;=:@[]").encode()
+
+
+def _unescape(path: bytes, characters: bytes) -> bytes:
+    def spell(escape: re.Match[bytes]) -> bytes:
+        character = bytes.fromhex(escape[0][1:].decode())
+        return character if character in characters else escape[0]
+
+    return _ESCAPE.sub(spell, path)
+
+
+_SCHEMES: Final = {name: scheme for scheme in Scheme for name in (scheme.value, scheme.value.lower())}
