@@ -82,7 +82,9 @@ class OutOfRangeQueryParameterValue(StorageError):
 
 
 class InvalidMd5(StorageError):
-    message = "The MD5 value specified in the request is invalid. MD5 value must be 128 bits and base64 encoded."
+    message = (
+        "The MD5 value specified in the request is invalid. MD5 value must be 128 bits and base64 encoded."
+    )
 
 
 class Md5Mismatch(StorageError):
@@ -161,6 +163,10 @@ class InvalidAuthenticationInfo(StorageError):
 
 class AuthorizationFailure(StorageError):
     message = "This request is not authorized to perform this operation."
+
+
+class CorsPreflightFailure(StorageError):
+    message = "CORS not enabled or no matching rule found for this request."
 
 
 class AccountIsDisabled(StorageError):

@@ -28,6 +28,15 @@ class EntityQuery:
     annotations: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class TableQuery:
+    """``start`` is the folded name of the first table that the page before did not return."""
+
+    filter: Filter | None = None
+    top: int = PAGE_LIMIT
+    start: str = ""
+
+
 class Page(NamedTuple):
     """A page may be empty and still have a next position."""
 

@@ -1,0 +1,63 @@
+"""Query Entities, for whoever asks: how a filter that no index serves is answered within its time."""
+
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from typing import Any, Final
+
+from storage.domain.query import EntityQuery, Page, Position
+from storage.sql import entities
+from storage.sql.failures import Canceled
+from storage.sql.statement import Lane, Statement
+
+Steps = Generator[Statement[Any], Any, Page]
+
+BUDGET: Final = 3.0  # seconds of walking; with the first attempt and the last window still under five
+_FIRST_WINDOW: Final = 20_000  # rows
+_WINDOW_SECONDS: Final = 0.4
+_SMALLEST_WINDOW: Final = 100
+
+
+def query(relation: str, wanted: EntityQuery, clock: Callable[[], float]) -> Steps:
+    """A page of entities.
+
+    The planner's own way is tried first. If it runs into the lane's time limit, the keys are walked in windows; what
+    was found when the time is up is the page, with a continuation token even if that is nothing.
+    """
+    if wanted.top == 0:
+        return Page([], None)
+    statement = entities.page(relation, wanted)
+    try:
+        page: Page = yield statement
+    except Canceled:
+        if statement.lane is Lane.KEY:
+            raise
+        return (yield from _walk(relation, wanted, clock))
+    return page
+
+
+def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float]) -> Steps:
+    found = Page([], wanted.start)
+    deadline = clock() + BUDGET
+    window = _FIRST_WINDOW
+    start = wanted.start
+    while True:
+        began = clock()
+        try:
+            end: Position | None = yield entities.window_end(relation, replace(wanted, start=start), window)
+            rest = replace(wanted, start=start, top=wanted.top - len(found.entities))
+            page: Page = yield entities.page(relation, rest, end)
+        except Canceled:
+            if window <= _SMALLEST_WINDOW:
+                raise
+            window = max(window // 8, _SMALLEST_WINDOW)
+            continue
+        start = page.next or end
+        found = Page(found.entities + page.entities, start)
+        if start is None or page.next is not None or len(found.entities) >= wanted.top or clock() > deadline:
+            return found
+        window = _grown(window, clock() - began)
+
+
+def _grown(window: int, seconds: float) -> int:
+    """A window that takes about its share of time; at most four times the one before."""
+    return max(_SMALLEST_WINDOW, int(window * min(4.0, _WINDOW_SECONDS / max(seconds, 0.001))))

@@ -1,0 +1,84 @@
+"""The operations as the protocol calls them: on the event loop, by the name of account and table."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from storage.domain.changes import Change
+from storage.domain.entity import EntityKey, StoredEntity
+from storage.domain.errors import TableNotFound
+from storage.domain.query import EntityQuery, Page, TableQuery
+from storage.operations import entities, tables
+from storage.operations.catalog import Catalog, KnownAccount, KnownTable
+from storage.operations.threads import in_thread
+from storage.sql import batch
+from storage.sql import entities as sql
+from storage.sql.lanes import Lanes
+
+T = TypeVar("T")
+
+
+class Service:
+    def __init__(self, conninfo: str) -> None:
+        self._catalog = Catalog(conninfo)
+        self._lanes = Lanes(conninfo)
+
+    async def open(self) -> None:
+        await self._lanes.open()
+        await self._catalog.open()
+
+    async def close(self) -> None:
+        await self._catalog.close()
+        self._lanes.close()
+
+    async def account(self, name: str) -> KnownAccount | None:
+        return await self._catalog.account(name)
+
+    # tables
+
+    async def create_table(self, account: KnownAccount, name: str) -> None:
+        await in_thread(tables.create, account.id, name)
+
+    async def delete_table(self, account: KnownAccount, name: str) -> None:
+        await in_thread(tables.delete, account.id, name)
+        self._catalog.forget_table(account, name.lower())
+
+    async def get_table(self, account: KnownAccount, name: str) -> str:
+        """The name as created."""
+        return (await in_thread(tables.get, account.id, name)).name
+
+    async def query_tables(self, account: KnownAccount, query: TableQuery) -> tuple[list[str], str | None]:
+        return await in_thread(tables.query, account.id, query)
+
+    # entities; ``table`` is a folded name
+
+    async def change(self, account: KnownAccount, table: str, change: Change) -> int:
+        """The new Timestamp, in ticks."""
+        return await self._on(account, table, lambda t: self._lanes.run(sql.change(t.relation, change)))
+
+    async def apply(self, account: KnownAccount, table: str, changes: Sequence[Change]) -> list[int]:
+        """All changes or none; raises ChangeSetError."""
+        return await self._on(account, table, lambda t: self._lanes.run(batch.apply(t.relation, changes)))
+
+    async def get(
+        self, account: KnownAccount, table: str, key: EntityKey, query: EntityQuery
+    ) -> StoredEntity:
+        return await self._on(account, table, lambda t: self._lanes.run(sql.point(t.relation, key, query)))
+
+    async def query(self, account: KnownAccount, table: str, query: EntityQuery) -> Page:
+        def walk(known: KnownTable) -> Awaitable[Page]:
+            return self._lanes.walk(entities.query(known.relation, query, time.monotonic))
+
+        return await self._on(account, table, walk)
+
+    async def _on(self, account: KnownAccount, table: str, run: Callable[[KnownTable], Awaitable[T]]) -> T:
+        known = await self._catalog.table(account, table)
+        try:
+            return await run(known)
+        except TableNotFound:
+            # the relation is gone; nothing was done, so a table made anew under the name may be tried once
+            self._catalog.forget_table(account, table)
+            anew = await self._catalog.table(account, table)
+            if anew == known:
+                raise
+            return await run(anew)

@@ -1,0 +1,25 @@
+"""Control operations, called from the event loop: they run in a few threads of their own."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from django.db import connection
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="control")
+
+
+async def in_thread(operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The operation's result; its database connection goes back to the pool."""
+
+    def call() -> T:
+        try:
+            return operation(*args, **kwargs)
+        finally:
+            connection.close()
+
+    return await asyncio.get_running_loop().run_in_executor(_threads, call)

@@ -1,0 +1,267 @@
+"""The Table service as an ASGI application: read, authorize, operate, write."""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import logging
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from itertools import count
+from time import time_ns
+from typing import Any, Final
+from uuid import uuid4
+
+from storage.domain.errors import (
+    CorsPreflightFailure,
+    InternalError,
+    InvalidHeaderValue,
+    InvalidMd5,
+    Md5Mismatch,
+    MissingContentLengthHeader,
+    NotImplemented,
+    OperationTimedOut,
+    RequestBodyTooLarge,
+    ServerBusy,
+    StorageError,
+    UnsupportedHttpVerb,
+)
+from storage.operations.service import Service
+from storage.protocol import batch, entities, tables
+from storage.protocol.authorization import authorize
+from storage.protocol.call import Answer, Call, Headers, Rules
+from storage.protocol.errors import write_error
+from storage.protocol.negotiation import Source, effective_method, error_format, read_version
+from storage.protocol.query_options import check_options, read_options
+from storage.protocol.routes import Kind, address, target
+
+logger = logging.getLogger(__name__)
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes
+DRAIN_LIMIT: Final = (
+    64 * 1024 * 1024
+)  # bytes read of a body that is refused, so that its sender gets to read why
+BODY_PATIENCE: Final = 30.0  # seconds without a byte of the body
+SERVER: Final = (b"Server", b"Windows-Azure-Table/1.0 Tablero")
+_CLIENT_REQUEST_ID_LIMIT: Final = 1024
+
+_COMMON: Final = [SERVER, (b"Cache-Control", b"no-cache"), (b"X-Content-Type-Options", b"nosniff")]
+_WITH_BODY: Final = frozenset({"POST", "PUT", "MERGE", "PATCH"})
+
+
+class ClientGone(Exception):
+    """The connection was lost before the request was read."""
+
+
+@dataclass(slots=True)
+class _Request:
+    """What is known of a request so far: an error is answered in the form that fits the stage it came from."""
+
+    headers: Mapping[bytes, bytes]
+    id: str
+    version: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    source: Source = Source.FRONT_END
+
+
+class TableService:
+    """The application of one process."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._service = Service(rules.conninfo)
+        self._request_prefix = str(uuid4())[:24]
+        self._request_numbers = count(1)
+
+    async def startup(self) -> None:
+        await self._service.open()
+
+    async def shutdown(self) -> None:
+        await self._service.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # a GUID: the process at random, the request in order
+        request = _Request(
+            dict(scope["headers"]), f"{self._request_prefix}{next(self._request_numbers):012x}"
+        )
+        body = _Body(request.headers, receive)
+        try:
+            answer = await self._answer(scope, request, body)
+        except ClientGone:
+            return
+        except StorageError as error:
+            answer = _refused(request, error)
+        except Exception:
+            logger.exception("Request %s failed", request.id)
+            answer = _refused(request, InternalError())
+        try:
+            whole = await body.drain()
+        except ClientGone:
+            return
+        headers = _headers(request, answer)
+        if not whole:
+            headers.append((b"Connection", b"close"))
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.body"})
+        else:
+            await send({"type": "http.response.body", "body": answer.body})
+
+    async def _answer(self, scope: Scope, request: _Request, body: "_Body") -> Answer:
+        headers = request.headers
+        path, query = scope["raw_path"], scope["query_string"]
+        where = address(path, headers.get(b"host"), scope["scheme"], self._rules.host_suffixes)
+        request.options = read_options(query)
+        if scope["method"] == "OPTIONS":
+            raise _preflight(headers)
+        account = await authorize(self._service, where, scope["method"], path, query, headers)
+        request.version = read_version(headers.get(b"x-ms-version"))
+        request.source = Source.XML if _is_xml_operation(request.options) else Source.ODATA
+        method = scope["method"]
+        if b"x-http-method" in headers:
+            tunnelled = [value for name, value in scope["headers"] if name == b"x-http-method"]
+            method = effective_method(method, tunnelled)
+        aim = target(where.rest, method)
+        check_options(request.options)
+        content = await body.read(scope["method"])
+        call = Call(
+            self._service,
+            self._rules,
+            account,
+            where,
+            method,
+            aim,
+            request.options,
+            headers,
+            request.version,
+            content,
+        )
+        return await _operate(call, request)
+
+
+async def _operate(call: Call, request: _Request) -> Answer:
+    if request.source is Source.XML:
+        raise NotImplemented
+    match call.target.kind:
+        case Kind.ENTITY:
+            return await entities.entity(call)
+        case Kind.ENTITIES:
+            return await entities.collection(call)
+        case Kind.BATCH:
+            return await batch.batch(call, request.id, _now())
+        case Kind.TABLES:
+            return await tables.collection(call)
+        case Kind.TABLE:
+            return await tables.table(call)
+        case Kind.SERVICE:
+            raise UnsupportedHttpVerb
+
+
+def _is_xml_operation(options: Mapping[str, str]) -> bool:
+    return "comp" in options or "restype" in options
+
+
+def _preflight(headers: Mapping[bytes, bytes]) -> StorageError:
+    if b"origin" not in headers or b"access-control-request-method" not in headers:
+        return InvalidHeaderValue("A required CORS header is not present.")
+    return CorsPreflightFailure()
+
+
+def _now() -> int:
+    """Ticks of 100 ns since 1970."""
+    return time_ns() // 100
+
+
+def _refused(request: _Request, error: StorageError) -> Answer:
+    form = error_format(request.source, request.options.get("$format"), request.headers.get(b"accept"))
+    answer = write_error(error, form, request.id, _now())
+    headers: Headers = [(b"Content-Type", answer.content_type), (b"x-ms-error-code", error.code.encode())]
+    if "Allow" in error.details:
+        headers.append((b"Allow", error.details["Allow"].encode()))
+    if isinstance(error, ServerBusy):
+        headers.append((b"Retry-After", b"1"))
+    return Answer(answer.status, headers, answer.body)
+
+
+def _headers(request: _Request, answer: Answer) -> Headers:
+    length = b"%d" % len(answer.body)
+    headers = [
+        *_COMMON,
+        (b"x-ms-request-id", request.id.encode()),
+        *answer.headers,
+        (b"Content-Length", length),
+    ]
+    if request.version:
+        headers.append((b"x-ms-version", request.version.encode()))
+    client_request_id = request.headers.get(b"x-ms-client-request-id")
+    if client_request_id is not None and len(client_request_id) <= _CLIENT_REQUEST_ID_LIMIT:
+        headers.append((b"x-ms-client-request-id", client_request_id))
+    return headers
+
+
+class _Body:
+    """The body of a request: read once, whole, within the limits, or else thrown away."""
+
+    def __init__(self, headers: Mapping[bytes, bytes], receive: Receive) -> None:
+        self._headers = headers
+        self._receive = receive
+        self._more = b"content-length" in headers or b"transfer-encoding" in headers
+        self._received = 0
+
+    async def read(self, method: str) -> bytes:
+        """Raises MissingContentLengthHeader, RequestBodyTooLarge, OperationTimedOut, Md5Mismatch."""
+        if not self._more:
+            if method in _WITH_BODY:
+                raise MissingContentLengthHeader
+            return b""
+        chunks = []
+        while self._more:
+            chunks.append(await self._chunk())
+            if self._received > BODY_LIMIT:
+                raise RequestBodyTooLarge
+        body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        if b"content-md5" in self._headers:
+            _check_md5(self._headers[b"content-md5"], body)
+        return body
+
+    async def drain(self) -> bool:
+        """Whether the body has been received to its end, so that the connection can serve the next request."""
+        if self._more and self._headers.get(b"expect", b"").lower() == b"100-continue" and not self._received:
+            return False  # it was never asked for
+        try:
+            while self._more:
+                if self._received > DRAIN_LIMIT:
+                    return False
+                await self._chunk()
+        except OperationTimedOut:
+            return False
+        return True
+
+    async def _chunk(self) -> bytes:
+        try:
+            async with asyncio.timeout(BODY_PATIENCE):
+                message = await self._receive()
+        except TimeoutError:
+            raise OperationTimedOut from None
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        self._more = message.get("more_body", False)
+        chunk: bytes = message.get("body", b"")
+        self._received += len(chunk)
+        return chunk
+
+
+def _check_md5(value: bytes, body: bytes) -> None:
+    try:
+        expected = base64.b64decode(value, validate=True)
+    except binascii.Error:
+        raise InvalidMd5 from None
+    if len(expected) != 16:
+        raise InvalidMd5
+    if not hmac.compare_digest(expected, hashlib.md5(body, usedforsecurity=False).digest()):
+        raise Md5Mismatch

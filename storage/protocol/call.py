@@ -1,0 +1,64 @@
+"""What an operation is given, and what it gives back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from storage.domain.names import KEY_LENGTH_LIMIT
+from storage.operations.catalog import KnownAccount
+from storage.operations.service import Service
+from storage.protocol.negotiation import Level, response_level
+from storage.protocol.payload import Context
+from storage.protocol.query_options import read_select
+from storage.protocol.routes import Address, Target
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Headers
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What differs between servers."""
+
+    conninfo: str
+    host_suffixes: tuple[str, ...] = ()
+    key_length_limit: int = KEY_LENGTH_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An authorized request for one operation, alone or as a part of a batch; ``method`` is the effective one."""
+
+    service: Service
+    rules: Rules
+    account: KnownAccount
+    address: Address
+    method: str
+    target: Target
+    options: Mapping[str, str]
+    headers: Mapping[bytes, bytes]
+    version: str
+    body: bytes
+
+    def level(self) -> Level:
+        return response_level(self.options.get("$format"), self.headers.get(b"accept"), self.version)
+
+    def context(self, level: Level, table: str) -> Context:
+        return Context(
+            level,
+            self.address.base,
+            self.account.name,
+            table,
+            read_select(self.options),
+            self.options.get("raw:$select"),
+        )
+
+
+JSON_ANSWER: dict[Level, tuple[bytes, bytes]] = {
+    level: (b"Content-Type", level.content_type) for level in Level
+}

@@ -1,0 +1,56 @@
+"""Query Tables, Get Table, Create Table, Delete Table."""
+
+from storage.domain.errors import MethodNotAllowed
+from storage.protocol import payload
+from storage.protocol.call import JSON_ANSWER, Answer, Call
+from storage.protocol.negotiation import Preference, check_content_type, read_preference
+from storage.protocol.query_options import read_table_query, write_token
+
+
+async def collection(call: Call) -> Answer:
+    match call.method:
+        case "GET":
+            return await _query(call)
+        case "POST":
+            return await _create(call)
+    raise MethodNotAllowed(Allow="GET, POST")
+
+
+async def table(call: Call) -> Answer:
+    match call.method:
+        case "GET":
+            return await _get(call)
+        case "DELETE":
+            await call.service.delete_table(call.account, call.target.table)
+            return Answer(204, [])
+    raise MethodNotAllowed(Allow="GET, DELETE")
+
+
+async def _query(call: Call) -> Answer:
+    level = call.level()
+    names, following = await call.service.query_tables(call.account, read_table_query(call.options))
+    headers = [JSON_ANSWER[level]]
+    if following is not None:
+        headers.append((b"x-ms-continuation-NextTableName", write_token(following).encode()))
+    return Answer(200, headers, payload.write_tables(call.context(level, "Tables"), names))
+
+
+async def _get(call: Call) -> Answer:
+    level = call.level()
+    name = await call.service.get_table(call.account, call.target.table)
+    return Answer(200, [JSON_ANSWER[level]], payload.write_table(call.context(level, name), name))
+
+
+async def _create(call: Call) -> Answer:
+    level = call.level()
+    check_content_type(call.headers.get(b"content-type"), call.body, call.version)
+    name = payload.read_table_name(call.body)
+    await call.service.create_table(call.account, name)
+    location = f"{call.address.base}/Tables('{name}')".encode()
+    preference = read_preference(call.headers.get(b"prefer"), call.version)
+    headers = [(b"Location", location)]
+    if preference.applied is not None:
+        headers.append((b"Preference-Applied", preference.applied))
+    if preference is Preference.NO_CONTENT:
+        return Answer(204, [*headers, (b"DataServiceId", location)])
+    return Answer(201, [*headers, JSON_ANSWER[level]], payload.write_table(call.context(level, name), name))

@@ -1,0 +1,45 @@
+"""The synchronous executor: the same statements on Django's own connection, inside its transaction if there is one."""
+
+from collections.abc import Generator
+from typing import Any, TypeVar, cast
+
+import psycopg
+from django.db import connection
+
+from storage.sql.failures import failure
+from storage.sql.statement import Statement
+
+T = TypeVar("T")
+
+
+def run(statement: Statement[T]) -> T:
+    """The statement's result; its failures as the service's errors."""
+    connection.ensure_connection()
+    with psycopg.RawCursor(connection.connection) as cursor:
+        try:
+            cursor.execute(statement.text.encode(), statement.parameters or None)
+        except psycopg.Error as error:
+            raise failure(error.sqlstate, error.diag.message_primary or "") from error
+        assert cursor.pgresult is not None
+        return statement.read(cursor.pgresult)
+
+
+def walk(steps: "Generator[Statement[Any], Any, T]") -> T:
+    """Runs an operation of several statements: each is yielded and its result sent back."""
+    try:
+        statement = next(steps)
+        while True:
+            try:
+                result = run(statement)
+            except Exception as error:
+                statement = steps.throw(error)
+            else:
+                statement = steps.send(result)
+    except StopIteration as stop:
+        return cast("T", stop.value)
+
+
+def execute(text: str) -> None:
+    """Runs SQL of our own that takes no values: the relations of tables."""
+    with connection.cursor() as cursor:
+        cursor.execute(text)

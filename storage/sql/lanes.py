@@ -1,0 +1,296 @@
+"""The asynchronous executor: a few connections on the event loop, each running one prepared statement at a time.
+
+psycopg.pq directly, because a cursor costs more than the statement. A lane is busy until its result has been read
+whole, also when nobody waits for it any more, so an answer can never reach the wrong request.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict, deque
+from collections.abc import Callable, Generator
+from itertools import count
+from typing import Any, Final, TypeVar, cast
+
+from psycopg import OperationalError, pq
+from psycopg.pq.abc import PGconn, PGresult
+
+from storage.domain.errors import OperationTimedOut, ServerBusy
+from storage.sql.failures import TRANSIENT, failure
+from storage.sql.statement import Lane, Statement
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+# Statements by key must walk the primary key, whatever the statistics said when they were prepared; statements with
+# a property filter are planned with their values, so that selectivity decides between GIN and an ordered walk.
+SETTINGS: Final = {
+    Lane.KEY: (
+        "SET plan_cache_mode = force_generic_plan; SET enable_bitmapscan = off; SET enable_sort = off; "
+        "SET enable_seqscan = off; SET jit = off; SET statement_timeout = '20s'"
+    ),
+    Lane.FILTER: "SET plan_cache_mode = force_custom_plan; SET jit = off; SET statement_timeout = '1500ms'",
+}
+COUNTS: Final = {Lane.KEY: 8, Lane.FILTER: 4}  # more gave no more throughput, and each costs 2 to 5 MB
+
+_PREPARED_LIMIT: Final = 400  # statements kept per lane; a table takes about a dozen
+_PATIENCE: Final = 20.0  # seconds a request waits for a lane before it is told to come back
+_ATTEMPTS: Final = 5  # of a statement that lost to another one and was rolled back whole
+
+Command = Callable[[PGconn], None]
+
+
+class _Connection:
+    """One connection: commands in flight, and who waits for the last of them."""
+
+    def __init__(self, pool: "_Pool", pgconn: PGconn) -> None:
+        self._pool = pool
+        self._pgconn = pgconn
+        self._loop = asyncio.get_running_loop()
+        self._prepared: OrderedDict[str, bytes] = OrderedDict()
+        self._names = count()
+        self._commands: deque[Command] = deque()
+        self._waiter: asyncio.Future[PGresult] | None = None
+        self._result: PGresult | None = None
+        self._writing = False
+        self._socket = pgconn.socket
+        pgconn.nonblocking = 1
+        self._loop.add_reader(self._socket, self._readable)
+
+    def start(self, text: str, values: list[bytes | None], waiter: "asyncio.Future[PGresult]") -> None:
+        self._waiter = waiter
+        name = self._prepared.get(text)
+        if name is None:
+            name = self._prepare(text)
+        else:
+            self._prepared.move_to_end(text)
+        self._commands.append(lambda pgconn: pgconn.send_query_prepared(name, values))
+        self._next()
+
+    def _prepare(self, text: str) -> bytes:
+        """Queues the preparation; forgets the statement that has not been used for longest."""
+        if len(self._prepared) >= _PREPARED_LIMIT:
+            _, old = self._prepared.popitem(last=False)
+            self._commands.append(lambda pgconn: pgconn.send_query_params(b"DEALLOCATE " + old, None))
+        name = b"s%d" % next(self._names)
+        self._prepared[text] = name
+        encoded = text.encode()
+        self._commands.append(lambda pgconn: pgconn.send_prepare(name, encoded))
+        return name
+
+    def _next(self) -> None:
+        try:
+            self._commands.popleft()(self._pgconn)
+            self._flush()
+        except OperationalError:
+            self._lost()
+
+    def _flush(self) -> None:
+        # 1: the socket takes no more for now, as with a large document
+        unsent = self._pgconn.flush()
+        if unsent and not self._writing:
+            self._loop.add_writer(self._socket, self._writable)
+        elif self._writing and not unsent:
+            self._loop.remove_writer(self._socket)
+        self._writing = bool(unsent)
+
+    def _writable(self) -> None:
+        try:
+            self._flush()
+        except OperationalError:
+            self._lost()
+
+    def _readable(self) -> None:
+        pgconn = self._pgconn
+        try:
+            pgconn.consume_input()
+            if self._writing:
+                self._flush()
+            while not pgconn.is_busy():
+                result = pgconn.get_result()
+                if result is None:
+                    self._settled()
+                    return
+                self._result = result
+        except OperationalError:
+            self._lost()
+
+    def _settled(self) -> None:
+        """One command is done: go on with the next, or hand over the result and become idle."""
+        result, self._result = self._result, None
+        if self._pgconn.status == pq.ConnStatus.BAD:
+            self._lost()
+            return
+        if result is None:  # a notice that nobody asked for
+            return
+        failed = result.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
+        if self._commands and not failed:
+            self._next()
+            return
+        if self._commands:  # it was the preparation that failed
+            self._commands.clear()
+            self._prepared.popitem()
+        waiter, self._waiter = self._waiter, None
+        self._pool.release(self)
+        if waiter is not None and not waiter.done():
+            if failed:
+                waiter.set_exception(_StatementFailed(result))
+            else:
+                waiter.set_result(result)
+
+    def _lost(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        self.close()
+        self._pool.lost(self)
+        if waiter is not None and not waiter.done():
+            # whether the statement took effect is unknown, so it is the client who may try again
+            waiter.set_exception(ServerBusy())
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._socket)
+        self._loop.remove_writer(self._socket)
+        self._pgconn.finish()
+
+
+class _StatementFailed(Exception):
+    def __init__(self, result: PGresult) -> None:
+        sqlstate = result.error_field(pq.DiagnosticField.SQLSTATE)
+        self.sqlstate = sqlstate.decode() if sqlstate else None
+        primary = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY)
+        self.message = primary.decode(errors="replace") if primary else ""
+        super().__init__(self.sqlstate, self.message)
+
+
+class _Pool:
+    """The lanes of one kind. Who finds none idle waits in line."""
+
+    def __init__(self, conninfo: str, lane: Lane, size: int) -> None:
+        self._conninfo = conninfo.encode()
+        self._lane = lane
+        self._size = size
+        self._idle: list[_Connection] = []
+        self._all: set[_Connection] = set()
+        self._line: deque[asyncio.Future[_Connection]] = deque()
+        self._reconnecting: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    async def open(self) -> None:
+        await asyncio.gather(*(self._connect() for _ in range(self._size)))
+
+    async def _connect(self) -> None:
+        pgconn = await asyncio.to_thread(_connected, self._conninfo, SETTINGS[self._lane])
+        if self._closed:
+            pgconn.finish()
+            return
+        connection = _Connection(self, pgconn)
+        self._all.add(connection)
+        self.release(connection)
+
+    async def acquire(self) -> _Connection:
+        if self._idle:
+            return self._idle.pop()
+        turn: asyncio.Future[_Connection] = asyncio.get_running_loop().create_future()
+        self._line.append(turn)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                return await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled():
+                self.release(turn.result())
+            if isinstance(error, TimeoutError):
+                raise ServerBusy from None
+            raise
+
+    def release(self, connection: _Connection) -> None:
+        while self._line:
+            turn = self._line.popleft()
+            if not turn.done():
+                turn.set_result(connection)
+                return
+        self._idle.append(connection)
+
+    def lost(self, connection: _Connection) -> None:
+        self._all.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+        if not self._closed:
+            task = asyncio.get_running_loop().create_task(self._reconnect())
+            self._reconnecting.add(task)
+            task.add_done_callback(self._reconnecting.discard)
+
+    async def _reconnect(self) -> None:
+        pause = 0.05
+        while not self._closed:
+            try:
+                return await self._connect()
+            except OperationalError as error:
+                logger.warning("The database does not answer: %s", str(error).strip())
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 1.0)
+
+    def close(self) -> None:
+        self._closed = True
+        for task in self._reconnecting:
+            task.cancel()
+        for connection in self._all:
+            connection.close()
+
+
+def _connected(conninfo: bytes, settings: str) -> PGconn:
+    pgconn = pq.PGconn.connect(conninfo)
+    if pgconn.status != pq.ConnStatus.OK:
+        message = pgconn.get_error_message()
+        pgconn.finish()
+        raise OperationalError(message)
+    result = pgconn.exec_(settings.encode())
+    if result.status != pq.ExecStatus.COMMAND_OK:
+        message = result.get_error_message()
+        pgconn.finish()
+        raise OperationalError(message)
+    return pgconn
+
+
+class Lanes:
+    """Runs statements for the protocol, one process's share of them."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._pools = {lane: _Pool(conninfo, lane, size) for lane, size in COUNTS.items()}
+
+    async def open(self) -> None:
+        for pool in self._pools.values():
+            await pool.open()
+
+    def close(self) -> None:
+        for pool in self._pools.values():
+            pool.close()
+
+    async def run(self, statement: Statement[T]) -> T:
+        """The statement's result; its failures as the service's errors."""
+        values = [None if p is None else p.encode() for p in statement.parameters]
+        pool = self._pools[statement.lane]
+        for attempt in range(_ATTEMPTS):
+            connection = await pool.acquire()
+            waiter: asyncio.Future[PGresult] = asyncio.get_running_loop().create_future()
+            connection.start(statement.text, values, waiter)
+            try:
+                result = await waiter
+            except _StatementFailed as error:
+                if error.sqlstate in TRANSIENT and attempt + 1 < _ATTEMPTS:
+                    await asyncio.sleep(0.01 * attempt)
+                    continue
+                raise failure(error.sqlstate, error.message) from None
+            return statement.read(result)
+        raise OperationTimedOut
+
+    async def walk(self, steps: "Generator[Statement[Any], Any, T]") -> T:
+        """Runs an operation of several statements: each is yielded and its result sent back."""
+        try:
+            statement = next(steps)
+            while True:
+                try:
+                    result = await self.run(cast("Statement[object]", statement))
+                except Exception as error:
+                    statement = steps.throw(error)
+                else:
+                    statement = steps.send(result)
+        except StopIteration as stop:
+            return cast("T", stop.value)
