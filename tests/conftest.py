@@ -1,8 +1,7 @@
-"""The worlds tests run in: a database for the session, a live server."""
+"""The worlds tests run in: a database for the session, a live server, tools of the machine."""
 
 import os
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
@@ -12,13 +11,15 @@ from django.db import connections
 from psycopg.conninfo import make_conninfo
 
 from storage.server import embedded, options
+from storage.server.data_folder import DataFolder
+from tests.live_server import LiveServer, start_server
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}
 
 
 @pytest.fixture(scope="session")
 def scratch():
-    """A temporary folder for data; not pytest's own, which the user PostgreSQL runs as under root may not enter."""
+    """A temporary folder for data; not pytest's own, which root's PostgreSQL, an unprivileged user, may not enter."""
     folder = Path(tempfile.mkdtemp(prefix="tablero-"))
     folder.chmod(0o711)
     yield folder
@@ -30,11 +31,41 @@ def postgres(scratch):
     """Connection parameters of an embedded PostgreSQL that is fast and not durable."""
     found = options.read({"TABLERO_DATA": str(scratch / "unit")})
     with embedded.running(found, purpose="test", say=lambda line: None, settings=FAST):
-        yield {"host": str(scratch / "unit" / "run"), "port": "5432", "user": "tablero", "dbname": "tablero"}
+        socket_folder = DataFolder(found.data).socket_folder
+        yield {"host": str(socket_folder), "port": "5432", "user": "tablero", "dbname": "tablero"}
 
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(postgres):
+    """Point Django, and the lanes, to the database of the session."""
     database = connections["default"].settings_dict
     database["HOST"] = settings.DATABASES["default"]["HOST"] = postgres["host"]
     settings.LANES_CONNINFO = make_conninfo("", **{**postgres, "dbname": "test_tablero"})
+    settings.SERVER_SECRET = b"the secret of the tests"
+
+
+@pytest.fixture(scope="session")
+def server(scratch) -> LiveServer:
+    """A server started by `manage.py serve`, as a user would, with durable defaults."""
+    with start_server(scratch / "server") as live:
+        yield live
+
+
+@pytest.fixture(scope="session")
+def require():
+    """`require("node", "the JavaScript SDK")`: the path of a program; without it the test is skipped, in CI it fails."""
+
+    def look_for(tool: str, purpose: str) -> str:
+        path = shutil.which(tool)
+        if path is None:
+            missing(f"{tool} is not installed, which {purpose} needs")
+        return path
+
+    return look_for
+
+
+def missing(reason: str) -> None:
+    """End this test because the machine lacks something: skipped with the reason, or failed in CI."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)

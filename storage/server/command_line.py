@@ -10,8 +10,8 @@ from storage.server.refusal import Refusal
 
 # what needs no database, so that none is started for it
 WITHOUT_DATABASE = {
-    "check", "collectstatic", "compilemessages", "diffsettings", "findstatic", "help", "makemessages", "serve",
-    "startapp", "startproject", "test", "version", "--help", "-h", "--version",
+    "check", "collectstatic", "compilemessages", "diffsettings", "findstatic", "help", "makemessages",
+    "startapp", "startproject", "version", "--help", "-h", "--version",
 }  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def run(arguments: list[str]) -> None:
         options.export(arguments[1:], os.environ)
     else:
         arguments = _take_data(arguments)
-    with nullcontext() if command in WITHOUT_DATABASE or asks_for_help else _database(command):
+    with _surroundings(command) if not asks_for_help else nullcontext():
         from django.core.management import execute_from_command_line
 
         execute_from_command_line(["tablero", *arguments])
@@ -63,13 +63,17 @@ def _take_data(arguments: list[str]) -> list[str]:
 
 
 @contextmanager
-def _database(command: str) -> Iterator[None]:
+def _surroundings(command: str) -> Iterator[None]:
+    """What a command finds in place: a secret, and a running database unless it starts its own."""
+    if command in WITHOUT_DATABASE:
+        yield
+        return
     found = options.read(os.environ)
-    if found.database_url:
+    secret.ensure(found)
+    if command == "serve" or found.database_url:
         yield
         return
     with embedded.attached(found, purpose=command, say=say):
-        secret.ensure(found)
         yield
 
 

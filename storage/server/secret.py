@@ -7,6 +7,7 @@ import secrets
 import tempfile
 from pathlib import Path
 
+from storage.server.data_folder import DataFolder
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 
@@ -35,6 +36,13 @@ def ensure(options: Options) -> None:
     """Generate the secret of this data folder unless there is one."""
     if read(options) is not None:
         return
+    folder = DataFolder(options.data)
+    if folder.database.exists() and not options.database_url:
+        raise Refusal(
+            f"The secret of {folder.path} is missing, and without it the account keys in its database cannot be read;"
+            f" bring back the file {path_of(options)}, or give TABLERO_SECRET."
+        )
+    folder.create()
     path = path_of(options)
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix="secret.")  # mode 0600
     with open(descriptor, "w") as file:

@@ -1,0 +1,60 @@
+"""Add, list, rotate and remove storage accounts."""
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from storage.models import Account
+from storage.operations import accounts
+from storage.operations.accounts import AccountError
+
+
+class Command(BaseCommand):
+    help = "Add, list, rotate and remove storage accounts, also while the server runs."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--data", metavar="DIR", help="folder of database and secret (TABLERO_DATA)")
+        actions = parser.add_subparsers(dest="action", required=True)
+        add = actions.add_parser("add", help="make an account; keys that are not given are generated")
+        add.add_argument("name")
+        add.add_argument("--key1", help="base64")
+        add.add_argument("--key2", help="base64")
+        listing = actions.add_parser("list", help="all accounts")
+        listing.add_argument("--keys", action="store_true", help="show their keys too")
+        rotate = actions.add_parser("rotate", help="replace one of the two keys")
+        rotate.add_argument("name")
+        rotate.add_argument("key", type=int, choices=(1, 2))
+        remove = actions.add_parser("remove", help="remove an account")
+        remove.add_argument("name")
+        remove.add_argument("--with-tables", action="store_true", help="and all its tables with their entities")
+
+    def handle(self, *args: Any, action: str, **arguments: Any) -> None:
+        try:
+            getattr(self, f"_{action}")(**arguments)
+        except AccountError as error:
+            raise CommandError(str(error)) from None
+
+    def _add(self, name: str, key1: str | None, key2: str | None, **_: Any) -> None:
+        given = [accounts.read_key(key) if key else None for key in (key1, key2)]
+        self._show(accounts.add(name, *given), with_keys=True)
+
+    def _list(self, *, keys: bool, **_: Any) -> None:
+        for account in Account.objects.order_by("name"):
+            self._show(account, with_keys=keys)
+
+    def _rotate(self, name: str, key: int, **_: Any) -> None:
+        sealed = accounts.rotate(name, key)
+        self.stdout.write(f"{name}  key{key}={accounts.write_key(accounts.keys_of(sealed)[key - 1])}")
+
+    def _remove(self, name: str, *, with_tables: bool, **_: Any) -> None:
+        accounts.remove(name, with_tables=with_tables)
+        self.stdout.write(f"{name} is removed.")
+
+    def _show(self, account: Account, *, with_keys: bool) -> None:
+        state = "" if account.enabled else "  disabled"
+        self.stdout.write(f"{account.name}  since {account.created_at:%Y-%m-%d}{state}")
+        if with_keys:
+            for number, key in enumerate(accounts.keys_of(account), start=1):
+                self.stdout.write(f"  key{number}={accounts.write_key(key)}")

@@ -1,0 +1,206 @@
+"""Storage accounts and their keys, which are kept sealed with the server's secret."""
+
+import base64
+import binascii
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from storage.domain.names import is_account_name
+from storage.models import Account, Table
+from storage.sql import django as sql
+from storage.sql import relations
+from storage.sql.notify import notify
+
+DEVELOPMENT_ACCOUNT = "devstoreaccount1"
+# published by Microsoft for the emulator: no secret
+DEVELOPMENT_KEY = base64.b64decode(
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+)
+KEY_LENGTH = 64
+NONCE_LENGTH = 12
+
+
+class AccountError(Exception):
+    """Why an account cannot be what was asked, as one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountKeys:
+    """An account as somebody declares it; a key that is not given stays, or is generated."""
+
+    name: str
+    primary: bytes
+    secondary: bytes | None = None
+
+
+def read_declaration(text: str) -> list[AccountKeys]:
+    """The accounts of `name:key1[:key2];name2:…`, the format of AZURITE_ACCOUNTS."""
+    return [_read_account(part.strip()) for part in text.split(";") if part.strip()]
+
+
+def add(name: str, primary: bytes | None = None, secondary: bytes | None = None) -> Account:
+    _check_name(name)
+    keys = AccountKeys(name, primary or generate_key(), secondary)
+    _check_keys(keys)
+    try:
+        with transaction.atomic():
+            account = _store(Account(name=name), keys)
+            notify("accounts")
+    except IntegrityError:
+        raise AccountError(f"There is an account {name} already.") from None
+    return account
+
+
+@transaction.atomic
+def ensure(declared: Iterable[AccountKeys]) -> None:
+    """Make these accounts exist with these keys; others stay as they are."""
+    changed = False
+    for keys in declared:
+        _check_name(keys.name)
+        _check_keys(keys)
+        account = Account.objects.select_for_update().filter(name=keys.name).first()
+        if account is None or not _has(account, keys):
+            _store(account or Account(name=keys.name), keys)
+            changed = True
+    if changed:
+        notify("accounts")
+
+
+@transaction.atomic
+def rotate(name: str, which: int) -> Account:
+    """Regenerate Key 1 or 2; requests signed with the old one are refused at once."""
+    account = _locked(name)
+    sealed = _seal(name, generate_key())
+    if which == 1:
+        account.primary_key_sealed = sealed
+    else:
+        account.secondary_key_sealed = sealed
+    account.save()
+    notify("accounts")
+    return account
+
+
+@transaction.atomic
+def remove(name: str, *, with_tables: bool = False) -> None:
+    account = _locked(name)
+    names = list(Table.objects.filter(account=account, deleted_at=None).values_list("name", flat=True))
+    if names and not with_tables:
+        raise AccountError(f"The account {name} has {len(names)} tables; remove them too with --with-tables.")
+    for table in Table.objects.filter(account=account):
+        if table.deleted_at is None:
+            sql.execute(relations.bury(table.pk))
+        sql.execute(relations.drop(table.pk))
+    account.delete()
+    notify("accounts")
+
+
+def usable() -> list[Account]:
+    """The accounts that may be used here and now."""
+    return [account for account in Account.objects.filter(enabled=True) if not _is_refused(account)]
+
+
+def keys_of(account: Account) -> tuple[bytes, bytes]:
+    """Raises AccountError when they were sealed with another secret."""
+    return (
+        _unseal(account.name, bytes(account.primary_key_sealed)),
+        _unseal(account.name, bytes(account.secondary_key_sealed)),
+    )
+
+
+def write_key(key: bytes) -> str:
+    return base64.b64encode(key).decode()
+
+
+def read_key(text: str) -> bytes:
+    try:
+        key = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if not key:
+        raise AccountError("An account key must be base64.")
+    return key
+
+
+def generate_key() -> bytes:
+    return os.urandom(KEY_LENGTH)
+
+
+def check_secret() -> None:
+    """Raises AccountError when the stored keys were sealed with another secret than this server's."""
+    account = Account.objects.first()
+    if account is not None:
+        keys_of(account)
+
+
+def _read_account(text: str) -> AccountKeys:
+    name, *keys = text.split(":")
+    if not 1 <= len(keys) <= 2:
+        raise AccountError(f"The account {name!r} must be declared as name:key1 or name:key1:key2.")
+    return AccountKeys(name, read_key(keys[0]), read_key(keys[1]) if keys[1:] else None)
+
+
+def _check_name(name: str) -> None:
+    if not is_account_name(name):
+        raise AccountError(
+            f"{name!r} cannot be an account: its name must be 3 to 24 lower-case letters and digits."
+        )
+
+
+def _check_keys(keys: AccountKeys) -> None:
+    if DEVELOPMENT_KEY in (keys.primary, keys.secondary) and not settings.DEVELOPMENT_ACCOUNT_ALLOWED:
+        raise AccountError(
+            f"The account {keys.name} has the key of {DEVELOPMENT_ACCOUNT}, which everybody knows, and this server is"
+            " not on loopback; give it another key, or accept the risk with --allow-development-account."
+        )
+
+
+def _is_refused(account: Account) -> bool:
+    return not settings.DEVELOPMENT_ACCOUNT_ALLOWED and DEVELOPMENT_KEY in keys_of(account)
+
+
+def _locked(name: str) -> Account:
+    account = Account.objects.select_for_update().filter(name=name).first()
+    if account is None:
+        raise AccountError(f"There is no account {name}.")
+    return account
+
+
+def _has(account: Account, declared: AccountKeys) -> bool:
+    primary, secondary = keys_of(account)
+    return primary == declared.primary and declared.secondary in (None, secondary)
+
+
+def _store(account: Account, keys: AccountKeys) -> Account:
+    account.primary_key_sealed = _seal(account.name, keys.primary)
+    if keys.secondary or not account.secondary_key_sealed:
+        account.secondary_key_sealed = _seal(account.name, keys.secondary or generate_key())
+    account.save()
+    return account
+
+
+def _seal(name: str, key: bytes) -> bytes:
+    # bound to the name, so that a row cannot take over the keys of another
+    nonce = os.urandom(NONCE_LENGTH)
+    return nonce + _cipher().encrypt(nonce, key, name.encode())
+
+
+def _unseal(name: str, sealed: bytes) -> bytes:
+    try:
+        return _cipher().decrypt(sealed[:NONCE_LENGTH], sealed[NONCE_LENGTH:], name.encode())
+    except InvalidTag:
+        raise AccountError(
+            "The account keys in this database were sealed with another secret; bring back the one they were sealed"
+            " with, as TABLERO_SECRET or as the file secret in the data folder."
+        ) from None
+
+
+def _cipher() -> AESGCM:
+    return AESGCM(HKDF(SHA256(), 32, salt=None, info=b"tablero account keys").derive(settings.SERVER_SECRET))

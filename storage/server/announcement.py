@@ -1,0 +1,61 @@
+"""What a server says about itself when it is ready."""
+
+from collections.abc import Iterator
+
+from storage.operations.accounts import DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, keys_of, usable, write_key
+from storage.server.options import Options
+
+ANY_ADDRESS = {"0.0.0.0", "::"}  # noqa: S104
+
+
+def lines(options: Options, port: int) -> Iterator[str]:
+    authority = f"{_host(options)}:{port}"
+    known = {account.name: account for account in usable()}
+    shown = DEVELOPMENT_ACCOUNT if DEVELOPMENT_ACCOUNT in known else next(iter(known), None)
+    yield f"Tablero serves on {options.scheme}://{authority}"
+    if shown is None:
+        yield "There is no account yet; make one with: account add NAME"
+    else:
+        is_public = DEVELOPMENT_KEY in keys_of(known[shown])
+        yield from _account_lines(options, authority, shown, is_public=is_public)
+    yield f"Health:            {options.scheme}://{authority}/ui/healthz"
+    yield from _warnings(options, {DEVELOPMENT_ACCOUNT} & known.keys())
+    yield "Ready. Stop with Ctrl-C."
+
+
+def endpoint(options: Options, authority: str, account: str) -> str:
+    if options.host_suffixes:
+        _, _, port = authority.rpartition(":")
+        return f"{options.scheme}://{account}.{options.host_suffixes[0]}:{port}"
+    return f"{options.scheme}://{authority}/{account}"
+
+
+def _account_lines(options: Options, authority: str, account: str, *, is_public: bool) -> Iterator[str]:
+    url = endpoint(options, authority, account)
+    # only the key that everybody knows may stand on a screen or in a log
+    key = write_key(DEVELOPMENT_KEY) if is_public else "(see: account list --keys)"
+    yield f"Endpoint:          {url}"
+    yield (
+        f"Connection string: DefaultEndpointsProtocol={options.scheme};AccountName={account};"
+        f"AccountKey={key};TableEndpoint={url};"
+    )
+    if account == DEVELOPMENT_ACCOUNT and is_public and authority == "127.0.0.1:10002" and options.scheme == "http":
+        yield "                   or, in every SDK: UseDevelopmentStorage=true"
+
+
+def _warnings(options: Options, development: set[str]) -> Iterator[str]:
+    if options.relaxed:
+        yield (
+            "Warning: durability is relaxed; a crash of the machine or of PostgreSQL loses up to 0.6 seconds of"
+            " acknowledged writes (never half of one)."
+        )
+    if not options.is_loopback and options.allow_development_account and development:
+        yield f"Warning: {DEVELOPMENT_ACCOUNT} is served on {options.host}, and everybody knows its key."
+    if not options.is_loopback and not options.tls_cert:
+        yield "Warning: without TLS (--tls-cert, --tls-key) everybody on the way can read the data."
+
+
+def _host(options: Options) -> str:
+    if options.host in ANY_ADDRESS:
+        return "127.0.0.1"
+    return f"[{options.host}]" if ":" in options.host else options.host

@@ -1,0 +1,99 @@
+"""The HTTP server of one process: uvicorn on a socket that is already bound."""
+
+import errno
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from storage.server.options import Options
+from storage.server.refusal import Refusal
+
+APPLICATION = "console.asgi:application"
+PROTOCOL = "httptools"
+BACKLOG = 2048
+KEEP_ALIVE = 75  # seconds; longer than load balancers keep theirs, so that they close first
+DRAIN = 10  # seconds for requests in flight when the server ends
+
+
+class Server(uvicorn.Server):
+    """Tells when it serves; leaves the signals to its process."""
+
+    def __init__(self, options: Options, started: Callable[[], None]) -> None:
+        super().__init__(_config(options))
+        self._started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            self._started()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    def drain(self) -> None:
+        self.should_exit = True
+
+    def stop_at_once(self) -> None:
+        self.force_exit = True
+
+
+def bind(options: Options) -> socket.socket:
+    """Bound but not listening yet: until the database is ready, clients are refused rather than kept waiting."""
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    bound = socket.socket(family)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((options.host, options.port))
+    except OSError as error:
+        bound.close()
+        raise Refusal(_why(options, error)) from None
+    return bound
+
+
+def check_tls(options: Options) -> None:
+    if not options.tls_cert:
+        return
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+
+    def ask_nobody() -> str:
+        raise Refusal(f"The private key in {options.tls_key} needs a password; give one without.")
+
+    try:
+        context.load_cert_chain(options.tls_cert, options.tls_key, ask_nobody)
+    except OSError as error:  # ssl.SSLError is one
+        reason = error.strerror or str(error)
+        raise Refusal(f"The certificate {options.tls_cert} with {options.tls_key} cannot be used: {reason}.") from None
+
+
+def _config(options: Options) -> uvicorn.Config:
+    return uvicorn.Config(
+        APPLICATION,
+        interface="asgi3",
+        loop="uvloop",
+        http=PROTOCOL,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=DRAIN,
+        ssl_certfile=options.tls_cert or None,
+        ssl_keyfile=options.tls_key or None,
+    )
+
+
+def _why(options: Options, error: OSError) -> str:
+    where = f"{options.host}:{options.port}"
+    if error.errno == errno.EADDRINUSE:
+        return f"The port {options.port} on {options.host} is in use; choose another with --listen HOST:PORT."
+    if error.errno == errno.EACCES:
+        return f"You may not listen on {where}; choose a port above 1023 with --listen HOST:PORT."
+    return f"It is not possible to listen on {where} ({error.strerror}); choose another with --listen HOST:PORT."

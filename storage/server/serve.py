@@ -1,0 +1,81 @@
+"""The life of a server: bind, database, migrations, workers, drain, stop."""
+
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+
+from django.db import connection
+
+from storage.server import announcement, embedded, http, migration
+from storage.server.options import Options
+from storage.server.workers import Workers
+
+Say = Callable[[str], None]
+
+
+class Stopped(BaseException):
+    """A signal came before there was anything to drain; unlike an Exception, nothing on the way catches it."""
+
+
+class Signals:
+    """The first SIGTERM or SIGINT ends the server in order, the second at once."""
+
+    def __init__(self) -> None:
+        self.first: Callable[[], None] = self._give_up
+        self.second: list[Callable[[], None]] = []
+        self._count = 0
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._receive)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        self._count += 1
+        if self._count == 1:
+            self.first()
+        else:
+            for stop in self.second:
+                stop()
+
+    def _give_up(self) -> None:
+        raise Stopped
+
+
+def run(options: Options, say: Say) -> None:
+    """Serve until a signal comes; raises Refusal when that is not possible."""
+    signals = Signals()
+    http.check_tls(options)
+    try:
+        with ExitStack() as stack:
+            listener = stack.enter_context(http.bind(options))
+            stack.enter_context(_database(options, signals, say))
+            migration.prepare(options, say)
+            _serve(options, listener, signals, say)
+            say("Stopping ...")
+    except Stopped:
+        say("Stopped.")
+
+
+@contextmanager
+def _database(options: Options, signals: Signals, say: Say) -> Iterator[None]:
+    if options.database_url:
+        yield
+        return
+    with embedded.running(options, purpose="serve", say=say) as postgres:
+        postgres.keep()
+        signals.second.append(postgres.stop_at_once)
+        yield
+
+
+def _serve(options: Options, listener: socket.socket, signals: Signals, say: Say) -> None:
+    lines = list(announcement.lines(options, listener.getsockname()[1]))
+    connection.close()
+
+    def announce() -> None:
+        for line in lines:
+            say(line)
+
+    server = Workers(options, listener, announce) if options.workers > 1 else http.Server(options, announce)
+    signals.first = server.drain
+    signals.second.insert(0, server.stop_at_once)
+    server.run([listener])

@@ -1,0 +1,101 @@
+"""Several processes that serve one socket, each replaced when it dies."""
+
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from storage.server.http import DRAIN
+from storage.server.options import Options
+from storage.server.refusal import Refusal
+
+ROOT = Path(__file__).parents[2]
+PAUSE = 1.0  # seconds before a worker that died young is replaced
+YOUNG = 5.0
+TICK = 0.1
+
+
+class Worker:
+    def __init__(self, listener: socket.socket) -> None:
+        self.started_at = time.monotonic()
+        self.is_ready = False
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "storage.server.worker", str(listener.fileno())],
+            stdin=subprocess.PIPE,  # ends when we do
+            stdout=subprocess.PIPE,  # a line when it serves, its end when it does
+            env={**os.environ, "PYTHONPATH": path},
+            pass_fds=[listener.fileno()],
+            process_group=0,  # Ctrl-C is for us to hand on
+        )
+
+    def read(self) -> bool:
+        """False when the worker is gone."""
+        assert self.process.stdout is not None
+        self.is_ready |= (line := self.process.stdout.readline()) != b""
+        return line != b""
+
+    def end(self, deadline: float) -> None:
+        try:
+            self.process.wait(max(deadline - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        with self.process:
+            pass
+
+
+class Workers:
+    def __init__(self, options: Options, listener: socket.socket, started: Callable[[], None]) -> None:
+        self._options = options
+        self._listener = listener
+        self._started = started
+        self._has_started = False
+        self._is_draining = False
+        self._workers: list[Worker] = []
+
+    def run(self, sockets: Sequence[socket.socket]) -> None:
+        self._workers = [Worker(self._listener) for _ in range(self._options.workers)]
+        try:
+            while not self._is_draining:
+                self._tick()
+        finally:
+            self._end()
+
+    def drain(self) -> None:
+        self._is_draining = True
+
+    def stop_at_once(self) -> None:
+        for worker in self._workers:
+            worker.process.kill()
+
+    def _tick(self) -> None:
+        outputs = {worker.process.stdout: worker for worker in self._workers}
+        for output in select.select(list(outputs), [], [], TICK)[0]:
+            worker = outputs[output]
+            if not worker.read():
+                self._replace(worker)
+            elif not self._has_started:
+                self._has_started = True
+                self._started()
+
+    def _replace(self, worker: Worker) -> None:
+        worker.end(time.monotonic() + 1)
+        if self._is_draining:
+            return
+        if not self._has_started:
+            raise Refusal("The first worker could not start; the reason stands above.")
+        print(f"A worker ended unexpectedly (status {worker.process.returncode}) and is replaced.", file=sys.stderr)
+        if time.monotonic() - worker.started_at < YOUNG:
+            time.sleep(PAUSE)
+        self._workers[self._workers.index(worker)] = Worker(self._listener)
+
+    def _end(self) -> None:
+        for worker in self._workers:
+            worker.process.terminate()
+        deadline = time.monotonic() + DRAIN + 2
+        for worker in self._workers:
+            worker.end(deadline)

@@ -1,0 +1,110 @@
+"""A Tablero in a process of its own, started by `manage.py serve` as a user would."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ACCOUNT = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+START_TIMEOUT = 60
+STOP_TIMEOUT = 30
+
+
+@dataclass
+class LiveServer:
+    process: subprocess.Popen
+    data: Path
+    output: list[str] = field(default_factory=list)
+    account: str = ACCOUNT
+    key: str = KEY
+    url: str = ""
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def endpoint(self) -> str:
+        return f"{self.url}/{self.account}"
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    @property
+    def connection_string(self) -> str:
+        scheme = self.url.partition(":")[0]
+        return (
+            f"DefaultEndpointsProtocol={scheme};AccountName={self.account};AccountKey={self.key};"
+            f"TableEndpoint={self.endpoint};"
+        )
+
+    def wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT
+        while not any(line.startswith("Ready") for line in self.output):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError("the server did not start:\n" + "\n".join(self.output))
+            time.sleep(0.01)
+        text = "\n".join(self.output)
+        self.url = re.search(r"^Tablero serves on (\S+)$", text, re.MULTILINE)[1]
+
+    def postmaster(self) -> int:
+        return int((self.data / "database" / "postmaster.pid").read_text().splitlines()[0])
+
+    def stop(self) -> int:
+        """In order, as SIGTERM does; the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(STOP_TIMEOUT)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(STOP_TIMEOUT)
+
+    def read(self) -> None:
+        for line in self.process.stdout:
+            self.output.append(line.rstrip())
+
+
+@contextmanager
+def start_server(data, *arguments, env=None, wait=True):
+    """A server on a free port with its data in `data`; ends with the block, whatever happens in it."""
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "manage.py"), "serve", "--data", str(data), "--listen", "127.0.0.1:0", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env={**clean_environment(), **(env or {})},
+    )
+    live = LiveServer(process, Path(data))
+    reader = threading.Thread(target=live.read, daemon=True)
+    reader.start()
+    try:
+        if wait:
+            live.wait_until_ready()
+        yield live
+    finally:
+        if process.poll() is None:
+            try:
+                live.stop()
+            except subprocess.TimeoutExpired:
+                live.kill()
+        reader.join(STOP_TIMEOUT)
+        process.stdout.close()
+
+
+def clean_environment():
+    """This process's environment without what would configure a server."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("TABLERO_") and name not in {"DATABASE_URL", "AZURITE_ACCOUNTS"}
+    }
