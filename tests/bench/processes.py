@@ -1,0 +1,43 @@
+"""What a server costs: CPU time and memory of a process and all below it, read from /proc."""
+
+import os
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def tree(root: int) -> list[int]:
+    """The process and its descendants, those that are gone by now left out."""
+    found = [root]
+    for pid in found:
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
+            found += [int(child) for child in read(children).split()]
+    return found
+
+
+def cpu_seconds(root: int) -> float:
+    """Time used by the processes that are alive; children that ended count through their parents."""
+    total = 0
+    for pid in tree(root):
+        fields = read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+        total += sum(map(int, fields[11:15]))
+    return total / TICKS
+
+
+def memory(root: int) -> int:
+    """Resident bytes, memory shared between the processes counted once."""
+    return sum(proportional(pid) for pid in tree(root))
+
+
+def proportional(pid: int) -> int:
+    for line in read(Path(f"/proc/{pid}/smaps_rollup")).splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
