@@ -95,19 +95,19 @@ def status_of(error: StorageError | type[StorageError]) -> int:
 
 
 def write_error(
-    error: StorageError, format: ErrorFormat, request_id: str, now: int, index: int | None = None
+    error: StorageError, form: ErrorFormat, request_id: str, now: int, index: int | None = None
 ) -> ErrorAnswer:
     """``now`` in ticks since 1970; ``index`` is the place of a failed operation in its change set."""
     prefix = "" if index is None else f"{index}:"
     message = f"{prefix}{error.text}\nRequestId:{request_id}\nTime:{_write_time(now)}"
-    match format:
+    match form:
         case ErrorFormat.XML:
             body = _write_xml(error, message)
         case ErrorFormat.PREFIXED_XML:
             body = _write_prefixed_xml(error, message)
         case _:
             body = _write_json(error, message)
-    return ErrorAnswer(status_of(error), _CONTENT_TYPES[format], body)
+    return ErrorAnswer(status_of(error), _CONTENT_TYPES[form], body)
 
 
 @lru_cache
