@@ -5,7 +5,6 @@ ends, as the service does.
 """
 
 import re
-from collections.abc import Iterator
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -41,54 +40,51 @@ _QUOTED: Final = r"'[^']*+(?:''[^']*+)*+'"
 _NAME_CHARACTER: Final = r"[^\x00-/:-@\[-^`{-\x7f\s]"
 _TOKEN = re.compile(
     rf"""
-      (?P<number>-?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?[dDlL]?|-(?:INF|Infinity))(?!{_NAME_CHARACTER}|[.'])
-    | datetime(?P<datetime>{_QUOTED})
-    | guid(?P<guid>{_QUOTED})
-    | (?:X|x|binary)(?P<binary>{_QUOTED})
-    | (?P<string>{_QUOTED})
-    | (?P<name>{_NAME_CHARACTER}++)
-    | (?P<mark>[(),:/-])
+    (?: (?P<number>-?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?[dDlL]?
+                  |-(?:INF|Infinity))(?!{_NAME_CHARACTER}|[.'])
+      | (?P<datetime>datetime{_QUOTED})
+      | (?P<guid>guid{_QUOTED})
+      | (?P<binary>(?:X|x|binary){_QUOTED})
+      | (?P<string>{_QUOTED})
+      | (?P<name>{_NAME_CHARACTER}++)
+      | (?P<mark>[(),:/-])
+    )\s*+
     """,
     re.VERBOSE,
 )
-_SPACE = re.compile(r"\s*")
+_KINDS: Final = {kind.value: kind for kind in Kind}
 
 
-def tokens(text: str) -> Iterator[Token]:
+def tokens(text: str) -> list[Token]:
     """The tokens of the filter; the last one is of kind END."""
-    position = _after_space(text, 0)
-    while position < len(text):
-        token = _token(text, position)
-        yield token
-        position = _after_space(text, token.end)
-    yield Token(Kind.END, "", len(text), len(text))
+    found: list[Token] = []
+    position = len(text) - len(text.lstrip())
+    for match in _TOKEN.finditer(text, position):
+        if match.start() != position:
+            break
+        found.append(_token(match, text))
+        position = match.end()
+    if position < len(text):
+        raise _unreadable(text, position)
+    return [*found, Token(Kind.END, "", position, position)]
 
 
-def _after_space(text: str, position: int) -> int:
-    match = _SPACE.match(text, position)
-    return match.end() if match else position
-
-
-def _token(text: str, start: int) -> Token:
-    match = _TOKEN.match(text, start)
-    if match is None:
-        raise _unreadable(text, start)
+def _token(match: re.Match[str], text: str) -> Token:
     group = match.lastgroup or ""
-    if group == "name":
-        _check_name(text, match[0], start)
-    kind = Kind(match[0] if group == "mark" else group)
-    return Token(kind, match[0], start, match.end())
+    read = match[group]
+    start = match.start()
+    if group == "name" and not read.isidentifier():
+        raise _invalid_name(text, read, start)
+    return Token(_KINDS[read if group == "mark" else group], read, start, start + len(read))
 
 
-def _check_name(text: str, name: str, start: int) -> None:
-    if name.isidentifier():
-        return
+def _invalid_name(text: str, name: str, start: int) -> InvalidInput:
     if name[0] in "0123456789":  # a number that goes on as if it were a name
-        raise syntax_error(text, start + len(name))
+        return syntax_error(text, start + len(name))
     for offset, character in enumerate(name):
         if not f"{'_' if offset else ''}{character}".isidentifier():
-            raise _invalid_character(text, start + offset)
-    raise _invalid_character(text, start)
+            return _invalid_character(text, start + offset)
+    return _invalid_character(text, start)
 
 
 def _unreadable(text: str, start: int) -> InvalidInput:

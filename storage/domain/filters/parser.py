@@ -19,14 +19,14 @@ DEPTH_LIMIT: Final = 200  # levels of parentheses and ``not``; ``not (`` is one 
 NOT_BOOLEAN: Final = "The $filter expression must evaluate to a single boolean value."
 TOO_DEEP: Final = f"The $filter expression is nested deeper than {DEPTH_LIMIT} levels."
 
-_RELATIONS: Final = frozenset(Operator)
+_RELATIONS: Final = {str(operator): operator for operator in Operator}
 # ``not`` stands below the relations: ``not a eq 1`` means ``not (a eq 1)``, the only reading that makes sense
 _NOT: Final = 3
 _NEGATE: Final = 7
 _BINARY: Final = {
     "or": 1,
     "and": 2,
-    **dict.fromkeys(map(str, _RELATIONS), 4),
+    **dict.fromkeys(_RELATIONS, 4),
     **dict.fromkeys(("in", "has"), 4),
     **dict.fromkeys(("add", "sub"), 5),
     **dict.fromkeys(("mul", "div", "mod"), 6),
@@ -70,7 +70,7 @@ def parse(text: str) -> Filter | None:
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = list(tokens(text))
+        self.tokens = tokens(text)
         self.position = 0
         self.depth = 0
         self.operands: list[_Operand] = []
@@ -262,7 +262,8 @@ def _negated(operand: _Operand) -> Filter | _Other:
 
 
 def _applied(left: _Operand, operator: str, right: _Operand) -> Filter | _Other:
-    return _compared(left, Operator(operator), right) if operator in _RELATIONS else _Other.UNSUPPORTED
+    relation = _RELATIONS.get(operator)
+    return _compared(left, relation, right) if relation else _Other.UNSUPPORTED
 
 
 def _compared(left: _Operand, operator: Operator, right: _Operand) -> Filter | _Other:

@@ -1,0 +1,126 @@
+"""The key range that a filter leaves to be read."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.filters import Bound, Comparison, KeyInterval, Operator, key_range, parse, write
+from storage.domain.filters.keys import ALL_KEYS
+
+
+def included(key):
+    return Bound(key, inclusive=True)
+
+
+def excluded(key):
+    return Bound(key, inclusive=False)
+
+
+def only(key):
+    return KeyInterval(included(key), included(key))
+
+
+BOUNDS = [
+    ("A eq 1", ALL_KEYS, ALL_KEYS, "A eq 1"),
+    ("PartitionKey eq 'p'", only("p"), ALL_KEYS, None),
+    ("'p' eq PartitionKey", only("p"), ALL_KEYS, None),
+    ("PartitionKey eq 'p' and RowKey eq 'r'", only("p"), only("r"), None),
+    ("RowKey eq 'r' and (PartitionKey eq 'p' and A eq 1)", only("p"), only("r"), "A eq 1"),
+    ("PartitionKey eq '' and RowKey eq ''", only(""), only(""), None),
+    (
+        "PartitionKey eq 'p' and RowKey ge 'a' and RowKey lt 'b'",
+        only("p"),
+        KeyInterval(included("a"), excluded("b")),
+        None,
+    ),
+    ("PartitionKey eq 'p' and RowKey gt 'a'", only("p"), KeyInterval(lower=excluded("a")), None),
+    ("PartitionKey eq 'p' and RowKey le 'a'", only("p"), KeyInterval(upper=included("a")), None),
+    ("PartitionKey ge 'p' and PartitionKey le 'p' and RowKey eq 'r'", only("p"), only("r"), None),
+    (
+        "PartitionKey gt 'a' and PartitionKey le 'c' and RowKey eq 'r'",
+        KeyInterval(excluded("a"), included("c")),
+        ALL_KEYS,
+        "RowKey eq 'r'",
+    ),
+    ("PartitionKey gt 'a' and PartitionKey ge 'a'", KeyInterval(lower=excluded("a")), ALL_KEYS, None),
+    ("PartitionKey gt 'a' and PartitionKey ge 'b'", KeyInterval(lower=included("b")), ALL_KEYS, None),
+    ("PartitionKey le 'b' and PartitionKey lt 'b'", KeyInterval(upper=excluded("b")), ALL_KEYS, None),
+    ("PartitionKey lt 'b' and PartitionKey le 'a'", KeyInterval(upper=included("a")), ALL_KEYS, None),
+    ("RowKey eq 'r'", ALL_KEYS, ALL_KEYS, "RowKey eq 'r'"),
+    ("PartitionKey ne 'p'", ALL_KEYS, ALL_KEYS, "PartitionKey ne 'p'"),
+    ("PartitionKey eq 5", ALL_KEYS, ALL_KEYS, "PartitionKey eq 5"),
+    ("PartitionKey eq 'p' and RowKey ne 'r'", only("p"), ALL_KEYS, "RowKey ne 'r'"),
+    (
+        "PartitionKey eq 'p' or PartitionKey eq 'q'",
+        ALL_KEYS,
+        ALL_KEYS,
+        "PartitionKey eq 'p' or PartitionKey eq 'q'",
+    ),
+    ("not (PartitionKey eq 'p')", ALL_KEYS, ALL_KEYS, "not (PartitionKey eq 'p')"),
+    ("true and PartitionKey eq 'p'", only("p"), ALL_KEYS, None),
+    ("A eq 1 and true and B eq 2", ALL_KEYS, ALL_KEYS, "A eq 1 and B eq 2"),
+]
+
+
+@pytest.mark.parametrize(("text", "partition", "row", "residual"), BOUNDS, ids=[case[0] for case in BOUNDS])
+def test_bounds(text, partition, row, residual):
+    bounds = key_range(parse(text))
+
+    assert (bounds.partition, bounds.row) == (partition, row)
+    assert (write(bounds.residual) if bounds.residual else None) == residual
+    assert not bounds.is_empty
+
+
+def test_no_filter_bounds_nothing():
+    bounds = key_range(None)
+
+    assert bounds.partition.is_unbounded
+    assert bounds.row.is_unbounded
+    assert bounds.residual is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PartitionKey eq 'a' and PartitionKey eq 'b'",
+        "PartitionKey gt 'a' and PartitionKey lt 'a'",
+        "PartitionKey gt 'a' and PartitionKey le 'a'",
+        "PartitionKey gt 'b' and PartitionKey lt 'a'",
+        "PartitionKey eq 'p' and RowKey eq 'a' and RowKey eq 'b'",
+        "PartitionKey eq 'a\x00'",
+        "PartitionKey eq '\ud800'",
+    ],
+    ids=ascii,
+)
+def test_a_contradiction_leaves_no_keys(text):
+    assert key_range(parse(text)).is_empty
+
+
+texts = st.text(alphabet="ab\x00\x01\ud7ff\ud800\udfff\ue000😀", max_size=3)
+keys = st.text(alphabet="ab\x01\ud7ff\ue000😀", max_size=3)
+orders = st.sampled_from([operator for operator in Operator if operator is not Operator.NE])
+
+
+@given(st.lists(st.tuples(orders, texts), max_size=3), keys)
+def test_the_interval_holds_what_the_comparisons_hold(comparisons, key):
+    interval = ALL_KEYS
+    for operator, text in comparisons:
+        interval = interval.narrowed(operator, text)
+
+    assert contains(interval, key) is all(operator.holds(key, text) for operator, text in comparisons)
+    for bound in (interval.lower, interval.upper):
+        assert bound is None or (bound.key.encode() is not None and "\x00" not in bound.key)
+
+
+def contains(interval, key):
+    lower, upper = interval.lower, interval.upper
+    above = lower is None or key > lower.key or (lower.inclusive and key == lower.key)
+    below = upper is None or key < upper.key or (upper.inclusive and key == upper.key)
+    return above and below and not interval.is_empty
+
+
+def test_a_comparison_with_another_property_of_that_value_narrows_nothing():
+    comparison = Comparison("partitionkey", Operator.EQ, EdmValue(Edm.STRING, "p"))
+
+    assert key_range(comparison).residual == comparison
