@@ -1,5 +1,6 @@
 """Reading and writing ``$filter``: tables of texts, and the law that writing is the inverse of reading."""
 
+import contextlib
 import math
 import time
 
@@ -158,7 +159,8 @@ INVALID = [
     ),
     (
         "A eq 9223372036854775808L",
-        "Unrecognized 'Edm.Int64' literal '9223372036854775808L' at position 5 in 'A eq 9223372036854775808L'.",
+        "Unrecognized 'Edm.Int64' literal '9223372036854775808L'"
+        " at position 5 in 'A eq 9223372036854775808L'.",
     ),
     ("A eq 1.5L", "Unrecognized 'Edm.Int64' literal '1.5L' at position 5 in 'A eq 1.5L'."),
     ("A eq 1e400", "Unrecognized 'Edm.Double' literal '1e400' at position 5 in 'A eq 1e400'."),
@@ -287,23 +289,37 @@ def test_what_was_read_can_be_written_and_read_at_any_depth():
 )
 def test_time_is_linear_in_length(text):
     started = time.process_time()
-    try:
+    with contextlib.suppress(InvalidInput, NotImplemented):
         parse(text)
-    except (InvalidInput, NotImplemented):
-        pass
 
     assert time.process_time() - started < 0.5
 
 
 @given(st.text(alphabet="ab \t'()=,:/.-+eELd015$\u0301\ud800\x00") | st.text())
 def test_any_text_is_read_or_refused(text):
-    try:
+    with contextlib.suppress(InvalidInput, NotImplemented, OutOfRangeInput):
         parse(text)
-    except (InvalidInput, NotImplemented, OutOfRangeInput):
-        pass
 
 
-words = ["A", "not", "and", "or", "eq", "gt", "in", "add", "(", ")", ",", "-", "1", "'x'", "null", "true", "f("]
+words = [
+    "A",
+    "not",
+    "and",
+    "or",
+    "eq",
+    "gt",
+    "in",
+    "add",
+    "(",
+    ")",
+    ",",
+    "-",
+    "1",
+    "'x'",
+    "null",
+    "true",
+    "f(",
+]
 
 
 @given(st.lists(st.sampled_from(words)).map(" ".join))
@@ -318,9 +334,11 @@ def test_any_words_are_read_or_refused(text):
 # writing
 
 reserved = ["true", "false", "null", "not", "NaN", "INF", "Infinity"]
-names = st.sampled_from(["A", "PartitionKey", "Größe", "eq", "or", "in", "datetime", "X", "L", "e5"]) | st.from_regex(
-    r"[^\W\d]\w{0,8}", fullmatch=True
-).filter(lambda name: name.isidentifier() and name not in reserved)
+names = st.sampled_from(
+    ["A", "PartitionKey", "Größe", "eq", "or", "in", "datetime", "X", "L", "e5"]
+) | st.from_regex(r"[^\W\d]\w{0,8}", fullmatch=True).filter(
+    lambda name: name.isidentifier() and name not in reserved
+)
 literals = st.one_of(
     st.builds(EdmValue, st.just(Edm.STRING), st.text(alphabet="'a \x00\ud800😀") | st.text()),
     st.builds(EdmValue, st.just(Edm.BOOLEAN), st.booleans()),
@@ -330,7 +348,9 @@ literals = st.one_of(
     st.builds(EdmValue, st.just(Edm.GUID), st.uuids().map(str)),
     st.builds(EdmValue, st.just(Edm.BINARY), st.binary(max_size=8)),
 )
-leaves = st.builds(Comparison, names, st.sampled_from(Operator), literals) | st.builds(Constant, st.booleans())
+leaves = st.builds(Comparison, names, st.sampled_from(Operator), literals) | st.builds(
+    Constant, st.booleans()
+)
 
 
 def branches(inner):
