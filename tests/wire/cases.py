@@ -1,0 +1,99 @@
+"""Reads the cases of tests/wire/*.toml; README.md beside them explains the notation."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+FOLDER = Path(__file__).parent
+CASE_KEYS = {"name", "each", "given", "step", "request", "response", "filter", "rows", "error", "message", "peer"}
+
+REPEATED = re.compile(r"\{([^{}*]+)\*(\d+)\}")
+PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)(\|quote)?\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    id: str
+    given: list[Any]
+    steps: list[dict[str, Any]]
+    variables: dict[str, str]
+    peer: str | None
+
+    def mentions(self, placeholder: str) -> bool:
+        return f"{{{placeholder}}}" in json.dumps([self.given, self.steps, self.variables])
+
+
+def load() -> list[Case]:
+    return [case for path in sorted(FOLDER.glob("*.toml")) for case in _load_file(path)]
+
+
+def _load_file(path: Path) -> Iterator[Case]:
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    worlds = document.get("given", {})
+    for entry in document["case"]:
+        if unknown := entry.keys() - CASE_KEYS:
+            raise ValueError(f"{path.name}: {entry['name']}: unknown keys {unknown}")
+        for variables in _variants(entry):
+            given = entry.get("given", [])
+            yield Case(
+                id=f"{path.stem}: {_title(entry['name'], variables)}",
+                given=worlds[given] if isinstance(given, str) else given,
+                steps=_steps(entry),
+                variables=variables,
+                peer=variables.get("peer", entry.get("peer")),
+            )
+
+
+def _variants(entry: dict[str, Any]) -> Iterator[dict[str, str]]:
+    for variant in entry.get("each", [{}]):
+        yield {"each": variant} if isinstance(variant, str) else {k: str(v) for k, v in variant.items()}
+
+
+def _title(name: str, variables: Mapping[str, str]) -> str:
+    return PLACEHOLDER.sub(lambda match: variables.get(match[1], match[0]), name)
+
+
+def _steps(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    if "step" in entry:
+        assert all(step.keys() == {"request", "response"} for step in entry["step"]), entry["name"]
+        return list(entry["step"])
+    if "filter" in entry:
+        return [_filter_step(entry)]
+    return [{"request": entry["request"], "response": entry["response"]}]
+
+
+def _filter_step(entry: dict[str, Any]) -> dict[str, Any]:
+    request = {"line": "GET /{table}", "query": {"$filter": entry["filter"]}}
+    if "rows" in entry:
+        return {"request": request, "response": {"status": 200, "rows": entry["rows"]}}
+    status = 501 if entry["error"] == "NotImplemented" else 400
+    expected = {key: entry[key] for key in ("error", "message") if key in entry}
+    return {"request": request, "response": {"status": status, **expected}}
+
+
+def fill(value: Any, variables: Mapping[str, str]) -> Any:
+    """The value with {name}, {name|quote} and {text*count} replaced in every string."""
+    match value:
+        case str():
+            repeated = REPEATED.sub(lambda match: repeat(match[1], int(match[2])), value)
+            return PLACEHOLDER.sub(lambda match: _variable(match, variables), repeated)
+        case dict():
+            return {fill(name, variables): fill(item, variables) for name, item in value.items()}
+        case list():
+            return [fill(item, variables) for item in value]
+        case _:
+            return value
+
+
+def _variable(match: re.Match[str], variables: Mapping[str, str]) -> str:
+    value: str = fill(variables[match[1]], variables)
+    return quote(value, safe="") if match[2] else value
+
+
+def repeat(text: str, count: int) -> str:
+    return "".join(text.replace("#", f"{index:04}") for index in range(count)) if "#" in text else text * count

@@ -1,0 +1,320 @@
+"""What a reply must be: the rules of every reply, and one check per key of a case's `response`."""
+
+import json
+import re
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+from . import batches
+from .client import Outgoing, Reply
+
+ANY = "<any>"
+# not compared with a foreign server: its data and its errors count
+DRESS = {"headers", "matching", "order", "form", "contains", "body_matching"}
+ETAG = re.compile(r"W/\"datetime'\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d(\.\d{0,6}[1-9])?Z'\"")
+TRAILER = re.compile(r"\nRequestId:(\S+)\nTime:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$")
+JSON_TYPE = re.compile(r"application/json;odata=(no|minimal|full)metadata;streaming=true;charset=utf-8")
+METADATA = "{http://schemas.microsoft.com/ado/2007/08/dataservices/metadata}"
+
+
+# every reply
+
+
+def check_always(reply: Reply, request: Outgoing, *, foreign: bool) -> None:
+    for name in ("Server", "Date", "x-ms-request-id", "x-ms-version"):
+        assert reply.header(name), f"no {name}"
+    assert parsedate_to_datetime(reply.header("Date") or "")
+    if foreign:
+        return
+    _check_framing(reply)
+    assert reply.header("x-ms-client-request-id") == request.header("x-ms-client-request-id"), "no echo"
+    if reply.status >= 400:
+        _check_error(reply)
+    else:
+        _check_success(reply, request)
+
+
+def _check_framing(reply: Reply) -> None:
+    if reply.status == 204:
+        assert reply.body == b""
+        assert reply.header("Content-Type") is None, "204 with a Content-Type"
+        assert reply.header("Content-Length") in ("0", None), "204 with a length"
+    else:
+        framed = reply.header("Content-Length") is not None or reply.header("Transfer-Encoding") == "chunked"
+        assert framed, "neither Content-Length nor chunked"
+
+
+def _check_error(reply: Reply) -> None:
+    code, message = error_of(reply)
+    assert reply.header("x-ms-error-code") == code, "x-ms-error-code is not the code of the body"
+    trailer = TRAILER.search(message)
+    assert trailer, f"the message ends without RequestId and Time: {message!r}"
+    assert trailer[1] == reply.header("x-ms-request-id"), "another RequestId than x-ms-request-id"
+
+
+def _check_success(reply: Reply, request: Outgoing) -> None:
+    assert reply.header("x-ms-error-code") is None
+    if request.header("x-ms-version"):
+        assert reply.header("x-ms-version") == request.header("x-ms-version")
+    if "comp=" not in request.target:
+        assert reply.header("Cache-Control") == "no-cache"
+        assert reply.header("X-Content-Type-Options") == "nosniff"
+    check_entity_tags(reply)
+
+
+def check_entity_tags(reply: Reply) -> None:
+    """ETag, odata.etag and Timestamp of an entity agree to the last digit."""
+    etag = reply.header("ETag")
+    assert etag is None or ETAG.fullmatch(etag), f"malformed ETag {etag}"
+    if not (reply.header("Content-Type") or "").startswith("application/json"):
+        return
+    assert JSON_TYPE.fullmatch(reply.header("Content-Type") or ""), "another Content-Type"
+    body = reply.json()
+    for entity in body.get("value", [body]):
+        tags = {etag, entity.get("odata.etag")} - {None}
+        if isinstance(moment := entity.get("Timestamp"), str):
+            tags.add(f"W/\"datetime'{quote(moment, safe='')}'\"")
+        assert len(tags) <= 1, f"different tags: {tags}"
+
+
+# errors
+
+
+def error_of(reply: Reply) -> tuple[str, str]:
+    """Code and whole message; fails when the body is none of the three forms."""
+    form = form_of(reply)
+    if form == "json":
+        error = reply.json()
+        assert error.keys() == {"odata.error"}, "more than odata.error"
+        assert error["odata.error"].keys() == {"code", "message"}, "more than code and message"
+        assert error["odata.error"]["message"]["lang"] == "en-US"
+        return error["odata.error"]["code"], error["odata.error"]["message"]["value"]
+    root = ElementTree.fromstring(reply.text)
+    return root.findtext(f"{METADATA}code") or "", root.findtext(f"{METADATA}message") or ""
+
+
+def form_of(reply: Reply) -> str:
+    """`json`, or the two XML forms by their root element: `error` and `m:error`."""
+    media_type = reply.header("Content-Type") or ""
+    if media_type.startswith("application/json"):
+        return "json"
+    assert media_type.startswith("application/xml"), f"an error as {media_type!r}"
+    root = re.search(r"<((?:m:)?error)\b", reply.text)
+    assert root, "an error without the root element"
+    return root[1]
+
+
+def foreign_error_of(reply: Reply) -> tuple[str, str]:
+    if (reply.header("Content-Type") or "").startswith("application/json"):
+        error = reply.json()["odata.error"]
+        return error["code"], error["message"]["value"]
+    code = re.search(r"<(?:m:)?code>(.*?)</", reply.text, re.IGNORECASE)
+    message = re.search(r"<(?:m:)?message[^>]*>(.*?)</", reply.text, re.IGNORECASE | re.DOTALL)
+    return code[1] if code else "", message[1] if message else ""
+
+
+def _sentence(reply: Reply) -> str:
+    return foreign_error_of(reply)[1].partition("\nRequestId:")[0]
+
+
+# what a case expects
+
+
+def check(reply: Reply, expected: dict[str, Any], *, foreign: bool = False) -> None:
+    for name, value in expected.items():
+        if name != "capture" and not (foreign and name in DRESS):
+            CHECKS[name](reply, value)
+
+
+def _status(reply: Reply, expected: Any) -> None:
+    allowed = expected if isinstance(expected, list) else [expected]
+    assert reply.status in [int(status) for status in allowed], f"status {reply.status}, not {expected}"
+
+
+def _error(reply: Reply, expected: Any) -> None:
+    allowed = expected if isinstance(expected, list) else [expected]
+    code = foreign_error_of(reply)[0]
+    assert code in allowed, f"error {code}, not {expected}"
+
+
+def _message(reply: Reply, expected: str) -> None:
+    assert _sentence(reply) == expected, f"message {_sentence(reply)!r}, not {expected!r}"
+
+
+def _message_start(reply: Reply, expected: str) -> None:
+    assert _sentence(reply).startswith(expected), f"message {_sentence(reply)!r} does not start so"
+
+
+def _message_contains(reply: Reply, expected: str) -> None:
+    assert expected in _sentence(reply), f"message {_sentence(reply)!r} without {expected!r}"
+
+
+def _form(reply: Reply, expected: str) -> None:
+    assert form_of(reply) == expected, f"an error in the form {form_of(reply)}"
+
+
+def _headers(reply: Reply, expected: dict[str, Any]) -> None:
+    for name, value in expected.items():
+        found = reply.header(name)
+        if isinstance(value, bool):
+            assert (found is not None) == value, f"{name} is {found!r}"
+        else:
+            assert found == value, f"{name} is {found!r}, not {value!r}"
+
+
+def _matching(reply: Reply, expected: dict[str, str]) -> None:
+    for name, pattern in expected.items():
+        assert re.fullmatch(pattern, reply.header(name) or ""), f"{name} is {reply.header(name)!r}"
+
+
+def _json(reply: Reply, expected: Any) -> None:
+    _compare(reply.json(), _read(expected), exactly=True)
+
+
+def _subset(reply: Reply, expected: Any) -> None:
+    _compare(reply.json(), _read(expected), exactly=False)
+
+
+def _entity(reply: Reply, expected: Any) -> None:
+    """The custom properties with their annotations, all of them and no others."""
+    system = {"PartitionKey", "RowKey", "Timestamp", "Timestamp@odata.type"}
+    body = reply.json()
+    found = {k: v for k, v in body.items() if k not in system and not k.startswith("odata.")}
+    _compare(found, _read(expected), exactly=True)
+
+
+def _read(expected: Any) -> Any:
+    return json.loads(expected) if isinstance(expected, str) else expected
+
+
+def _compare(found: Any, expected: Any, *, exactly: bool, at: str = "body") -> None:
+    if expected == ANY:
+        return
+    assert type(found) is type(expected), f"{at} is {found!r}, not {expected!r}"
+    if isinstance(expected, dict):
+        missing, surplus = expected.keys() - found.keys(), found.keys() - expected.keys()
+        assert not missing, f"{at} lacks {missing}"
+        assert not surplus or not exactly, f"{at} has {surplus}"
+        for name, value in expected.items():
+            _compare(found[name], value, exactly=exactly, at=f"{at}.{name}")
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), f"{at} has {len(found)} items, not {len(expected)}"
+        for index, value in enumerate(expected):
+            _compare(found[index], value, exactly=exactly, at=f"{at}[{index}]")
+    else:
+        # by text, because 0.0 and -0.0 are equal
+        assert repr(found) == repr(expected), f"{at} is {found!r}, not {expected!r}"
+
+
+def _lacks_members(reply: Reply, expected: list[str]) -> None:
+    body = reply.json()
+    for entity in body.get("value", [body]):
+        assert not entity.keys() & set(expected), f"members {entity.keys() & set(expected)}"
+
+
+def _order(reply: Reply, expected: list[str]) -> None:
+    """The members come in this order; others may stand between them."""
+    body = json.loads(reply.text)
+    members = list(body["value"][0] if "value" in body else body)
+    assert [name for name in members if name in expected] == expected, f"order {members}"
+
+
+def _rows(reply: Reply, expected: list[str]) -> None:
+    found = [entity["RowKey"] for entity in reply.json()["value"]]
+    assert found == expected, f"rows {found}, not {expected}"
+
+
+def _keys(reply: Reply, expected: list[list[str]]) -> None:
+    found = [[entity["PartitionKey"], entity["RowKey"]] for entity in reply.json()["value"]]
+    assert found == expected, f"keys {found}, not {expected}"
+
+
+def _tables(reply: Reply, expected: list[str]) -> None:
+    found = [table["TableName"] for table in reply.json()["value"]]
+    assert found == expected, f"tables {found}, not {expected}"
+
+
+def _count(reply: Reply, expected: int) -> None:
+    assert len(reply.json()["value"]) == expected, f"{len(reply.json()['value'])} rows"
+
+
+def _text(reply: Reply, expected: str) -> None:
+    assert reply.text == expected
+
+
+def _contains(reply: Reply, expected: list[str]) -> None:
+    for text in expected:
+        assert text in reply.text, f"the body lacks {text!r}"
+
+
+def _lacks(reply: Reply, expected: list[str]) -> None:
+    for text in expected:
+        assert text not in reply.text, f"the body has {text!r}"
+
+
+def _body_matching(reply: Reply, expected: str) -> None:
+    assert re.search(expected, reply.text, re.DOTALL), f"the body does not match {expected!r}"
+
+
+def _continued(reply: Reply, expected: bool) -> None:
+    assert reply.continued == expected, "100 Continue" if reply.continued else "no 100 Continue"
+
+
+def _closes(reply: Reply, expected: bool) -> None:
+    assert reply.closes == expected
+
+
+def _parts(reply: Reply, expected: list[dict[str, Any]]) -> None:
+    """The sub-responses of the one change set, or those that stand outside of one."""
+    parts = batches.read(reply)
+    assert len(parts) == len(expected), f"{len(parts)} parts, not {len(expected)}"
+    for index, (part, wanted) in enumerate(zip(parts, expected, strict=True)):
+        try:
+            assert part.reason, "no reason phrase"
+            check(part, wanted)
+        except AssertionError as failure:
+            raise AssertionError(f"part {index}: {failure}") from failure
+
+
+def _all_parts(reply: Reply, expected: dict[str, Any]) -> None:
+    """So many sub-responses, all alike: { count = 100, status = 204 }."""
+    wanted = dict(expected)
+    _parts(reply, [wanted] * int(wanted.pop("count")))
+
+
+def _change_sets(reply: Reply, expected: int) -> None:
+    assert reply.text.count("--changesetresponse_") == 0 or expected == 1, "a change set"
+    assert expected == 0 or "--changesetresponse_" in reply.text, "no change set"
+
+
+CHECKS: dict[str, Callable[[Reply, Any], None]] = {
+    "status": _status,
+    "error": _error,
+    "message": _message,
+    "message_start": _message_start,
+    "message_contains": _message_contains,
+    "form": _form,
+    "headers": _headers,
+    "matching": _matching,
+    "json": _json,
+    "subset": _subset,
+    "entity": _entity,
+    "lacks_members": _lacks_members,
+    "order": _order,
+    "rows": _rows,
+    "keys": _keys,
+    "tables": _tables,
+    "count": _count,
+    "text": _text,
+    "contains": _contains,
+    "lacks": _lacks,
+    "body_matching": _body_matching,
+    "continued": _continued,
+    "closes": _closes,
+    "parts": _parts,
+    "all_parts": _all_parts,
+    "change_sets": _change_sets,
+}

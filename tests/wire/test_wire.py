@@ -1,0 +1,108 @@
+"""One test per case of tests/wire/*.toml, each in a table of its own."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from . import cases, checks
+from .cases import Case, fill, repeat
+from .client import Connection, Endpoint, Outgoing, Reply, write
+
+NEW_TABLES = ("new", "new2", "new3")
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in cases.load()])
+def test_wire(case: Case, endpoint: Endpoint, connection: Connection) -> None:
+    if case.peer and endpoint.foreign:
+        pytest.skip(case.peer)
+    runner = Runner(case, endpoint, connection)
+    with runner.world():
+        for step in case.steps:
+            runner.take(step)
+
+
+class Runner:
+    """Runs one case: its variables grow with what the steps capture."""
+
+    def __init__(self, case: Case, endpoint: Endpoint, connection: Connection) -> None:
+        self._case = case
+        self._endpoint = endpoint
+        self._connection = connection
+        name = f"Wire{uuid4().hex[:12]}"
+        host, port = endpoint.address
+        self._variables = {
+            "any": checks.ANY,
+            "base": endpoint.url.rstrip("/"),
+            "root": endpoint.root,
+            "host": f"{host}:{port}",
+            "account": endpoint.account,
+            "table": name,
+            "upper": name.upper(),
+            "lower": name.lower(),
+            **{new: f"{name}{new}" for new in NEW_TABLES},
+            **case.variables,
+        }
+
+    @contextmanager
+    def world(self) -> Iterator[None]:
+        made = bool(self._case.given) or any(map(self._case.mentions, ("table", "upper", "lower")))
+        if made:
+            self._set_up({"line": "POST /Tables", "json": {"TableName": "{table}"}})
+        try:
+            for entity in self._case.given:
+                self._insert(entity)
+            yield
+        finally:
+            for name in [*(["table"] if made else []), *filter(self._case.mentions, NEW_TABLES)]:
+                self._send({"line": f"DELETE /Tables('{{{name}}}')"})
+
+    def _insert(self, entity: Any) -> None:
+        """A table or JSON text; `repeat` inserts it so many times, with the number for `#`."""
+        if not isinstance(entity, dict) or "repeat" not in entity:
+            self._set_up({"line": "POST /{table}", "json": entity})
+            return
+        insert = {"line": "POST /{table}", "json": {k: v for k, v in entity.items() if k != "repeat"}}
+        numbers = [repeat("#,", entity["repeat"]).split(",")[start:][:100] for start in range(0, entity["repeat"], 100)]
+        for hundred in numbers:
+            batch = [_numbered(insert, number) for number in hundred if number]
+            self._set_up({"line": "POST /$batch", "batch": batch})
+
+    def _set_up(self, spec: dict[str, Any]) -> None:
+        _, reply = self._send(spec)
+        assert reply is not None and reply.status < 300 and "odata.error" not in reply.text, f"set-up:\n{reply}"
+
+    def _send(self, spec: dict[str, Any]) -> tuple[Outgoing, Reply | None]:
+        outgoing = write(fill(spec, self._variables), self._endpoint)
+        return outgoing, self._connection.send(outgoing)
+
+    def take(self, step: dict[str, Any]) -> None:
+        request = step["request"]
+        outgoing, reply = self._send({"line": request} if isinstance(request, str) else request)
+        if reply is None:
+            return
+        expected = fill(step["response"], self._variables)
+        try:
+            checks.check(reply, expected, foreign=self._endpoint.foreign)
+            checks.check_always(reply, outgoing, foreign=self._endpoint.foreign)
+            if "form" not in expected and reply.status >= 400 and "json" in (outgoing.header("Accept") or ""):
+                checks.check(reply, {"form": "json"}, foreign=self._endpoint.foreign)
+            self._capture(reply, step["response"].get("capture", {}))
+        except AssertionError as failure:
+            sent = (outgoing.head + outgoing.body)[:3000].decode("utf-8", "replace")
+            raise AssertionError(f"{failure}\n\n{sent}\n\n{reply}") from None
+
+    def _capture(self, reply: Reply, wanted: dict[str, str]) -> None:
+        for name, source in wanted.items():
+            kind, _, key = source.partition(" ")
+            value = reply.header(key) if kind == "header" else reply.json()[key]
+            assert isinstance(value, str), f"nothing to capture as {name}"
+            self._variables[name] = value
+
+
+def _numbered(value: Any, number: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _numbered(item, number) for name, item in value.items()}
+    return value.replace("#", number) if isinstance(value, str) else value
