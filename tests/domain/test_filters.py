@@ -159,8 +159,10 @@ INVALID = [
     ),
     (
         "A eq 9223372036854775808L",
-        "Unrecognized 'Edm.Int64' literal '9223372036854775808L'"
-        " at position 5 in 'A eq 9223372036854775808L'.",
+        (
+            "Unrecognized 'Edm.Int64' literal '9223372036854775808L'"
+            " at position 5 in 'A eq 9223372036854775808L'."
+        ),
     ),
     ("A eq 1.5L", "Unrecognized 'Edm.Int64' literal '1.5L' at position 5 in 'A eq 1.5L'."),
     ("A eq 1e400", "Unrecognized 'Edm.Double' literal '1e400' at position 5 in 'A eq 1e400'."),
