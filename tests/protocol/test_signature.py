@@ -1,0 +1,210 @@
+"""Shared Key and Shared Key Lite against strings to sign that are written out."""
+
+import base64
+import hashlib
+import hmac
+
+import pytest
+
+from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
+from storage.protocol.signature import (
+    Authorization,
+    Scheme,
+    SignedRequest,
+    read_authorization,
+    sign,
+    verify,
+)
+
+KEY, OTHER_KEY = b"k" * 64, b"o" * 64
+DATE = b"Wed, 30 Aug 2017 13:20:10 GMT"
+NOW = 1504099210.0
+
+
+def request(path=b"/acct/people", query=b"", method="GET", account="acct", **headers):
+    fields = {
+        b"x-ms-date": DATE,
+        **{name.replace("_", "-").encode(): value for name, value in headers.items()},
+    }
+    return SignedRequest(method, path, query, fields, account)
+
+
+def signed(text, key=KEY, scheme=Scheme.SHARED_KEY):
+    """What a client sends that signed ``text``."""
+    return Authorization(scheme, "acct", hmac.new(key, text, hashlib.sha256).digest())
+
+
+def text(resource, method=b"GET", md5=b"", media_type=b"", date=DATE):
+    return b"\n".join([method, md5, media_type, date, resource])
+
+
+@pytest.mark.parametrize(
+    ("asked", "string_to_sign"),
+    [
+        (request(b"/Tables"), text(b"/acct/Tables")),
+        (request(b"/acct/Tables"), text(b"/acct/acct/Tables")),
+        (request(b""), text(b"/acct/")),
+        (request(b"//Tables"), text(b"/acct//Tables")),
+        (
+            request(
+                b"/people(PartitionKey=%27a%27,RowKey='b')",
+                method="MERGE",
+                content_type=b"application/json; odata=nometadata",
+                content_md5=b"1B2M2Y8AsgTpgAmY7PhCfg==",
+            ),
+            text(
+                b"/acct/people(PartitionKey=%27a%27,RowKey='b')",
+                b"MERGE",
+                b"1B2M2Y8AsgTpgAmY7PhCfg==",
+                b"application/json; odata=nometadata",
+            ),
+        ),
+        (request(b"/people", b"comp=acl"), text(b"/acct/people?comp=acl")),
+        (request(b"/people", b"timeout=30&Comp=acl&x=1"), text(b"/acct/people?comp=acl")),
+        (request(b"/", b"restype=service&comp=properties"), text(b"/acct/?comp=properties")),
+        (request(b"/people", b"$filter=comp%20eq%201&NextRowKey=comp=1"), text(b"/acct/people")),
+        (request(date=b"Thu, 31 Aug 2017 00:00:00 GMT"), text(b"/acct/acct/people")),
+        (SignedRequest("GET", b"/people", b"", {b"date": DATE}, "acct"), text(b"/acct/people")),
+    ],
+)
+def test_signs_as_the_service_does(asked, string_to_sign):
+    verify(asked, signed(string_to_sign), [KEY], NOW)
+    lite = b"\n".join(string_to_sign.rsplit(b"\n", 2)[1:])
+    verify(asked, signed(lite, scheme=Scheme.SHARED_KEY_LITE), [KEY], NOW)
+
+
+@pytest.mark.parametrize("scheme", Scheme)
+@pytest.mark.parametrize("key", [KEY, OTHER_KEY])
+def test_accepts_what_it_signs_with_either_key(scheme, key):
+    authorization = read_authorization(sign(request(), key, scheme))
+    verify(request(), authorization, [KEY, OTHER_KEY], NOW)
+
+
+@pytest.mark.parametrize(
+    ("sent", "used_for_signing"),
+    [
+        (b"/people(PartitionKey=%27a%27,RowKey=%27b%27)", b"/people(PartitionKey='a',RowKey='b')"),
+        (b"/people(PartitionKey='a%40b',RowKey='%7E')", b"/people(PartitionKey='a@b',RowKey='~')"),
+        (b"/people(PartitionKey='a%5bb',RowKey='c')", b"/people(PartitionKey='a[b',RowKey='c')"),
+        (b"/people(PartitionKey='%40%2B%5B',RowKey='%7E')", b"/people(PartitionKey='@%2B%5B',RowKey='~')"),
+        (b"/people(PartitionKey='%40%27',RowKey='%7E')", b"/people(PartitionKey='%40%27',RowKey='~')"),
+        (b"/people(PartitionKey='%c3%b4',RowKey='')", b"/people(PartitionKey='%C3%B4',RowKey='')"),
+        (b"/acct-secondary/people", b"/acct/people"),
+        (b"/acct-secondary", b"/acct"),
+        (
+            b"/acct-secondary/people(PartitionKey=%27a%27,RowKey='')",
+            b"/acct/people(PartitionKey='a',RowKey='')",
+        ),
+    ],
+)
+def test_accepts_another_spelling_of_the_path(sent, used_for_signing):
+    verify(request(sent), signed(text(b"/acct" + sent)), [KEY], NOW)
+    verify(request(sent), signed(text(b"/acct" + used_for_signing)), [KEY], NOW)
+
+
+@pytest.mark.parametrize(
+    ("sent", "used_for_signing"),
+    [
+        (b"/people/x", b"/people%2Fx"),
+        (b"/people%2Fx", b"/people/x"),
+        (b"/people(PartitionKey='a',RowKey='b')", b"/people(PartitionKey='a',RowKey='c')"),
+        (b"/people%2525", b"/people%25"),
+        (b"/people%3Fcomp=acl", b"/people?comp=acl"),
+        (b"/acct/people", b"/acct-secondary/people"),
+        (b"/acct-secondaryx/people", b"/acctx/people"),
+    ],
+)
+def test_refuses_the_signature_of_another_path(sent, used_for_signing):
+    with pytest.raises(AuthenticationFailed):
+        verify(request(sent), signed(text(b"/acct" + used_for_signing)), [KEY], NOW)
+
+
+@pytest.mark.parametrize(
+    "date",
+    [b"Wed, 30 Aug 2017 13:20:10 GMT", b"Wednesday, 30-Aug-17 13:20:10 GMT", b"Wed Aug 30 13:20:10 2017"],
+)
+def test_reads_dates_in_every_form_of_http(date):
+    asked = SignedRequest("GET", b"/people", b"", {b"date": date}, "acct")
+    verify(asked, signed(text(b"/acct/people", date=date)), [KEY], NOW)
+
+
+@pytest.mark.parametrize("seconds", [-900, 900])
+def test_accepts_a_quarter_of_an_hour(seconds):
+    verify(request(), signed(text(b"/acct/acct/people")), [KEY], NOW + seconds)
+
+
+@pytest.mark.parametrize(("seconds", "word"), [(-901, "future"), (901, "old")])
+def test_refuses_more_than_a_quarter_of_an_hour(seconds, word):
+    with pytest.raises(AuthenticationFailed) as refusal:
+        verify(request(), signed(text(b"/acct/acct/people")), [KEY], NOW + seconds)
+    assert word in refusal.value.details["AuthenticationErrorDetail"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {b"x-ms-date": b"", b"date": DATE},
+        {b"date": b"yesterday"},
+        {b"date": b"2017-08-30T13:20:10Z"},
+        {b"date": b"Wed, 99 Foo 2017 13:20:10 GMT"},
+        {b"date": b"Wed, 30 Aug 99999999 13:20:10 GMT"},
+        {b"date": b"Wed, 30 Aug 2017 13:20:10 GMT" + b" " * 100},
+        {b"date": b"\xff" * 20},
+    ],
+)
+def test_refuses_a_request_without_a_date(headers):
+    asked = SignedRequest("GET", b"/people", b"", headers, "acct")
+    with pytest.raises(AuthenticationFailed):
+        verify(asked, signed(text(b"/acct/people", date=headers.get(b"date", b""))), [KEY], NOW)
+
+
+def test_refuses_another_method_account_body_type_or_key():
+    authorization = signed(text(b"/acct/acct/people"))
+    with pytest.raises(AuthenticationFailed):
+        verify(request(method="PUT"), authorization, [KEY], NOW)
+    with pytest.raises(AuthenticationFailed):
+        verify(request(account="other"), authorization, [KEY], NOW)
+    with pytest.raises(AuthenticationFailed):
+        verify(request(content_type=b"application/json"), authorization, [KEY], NOW)
+    with pytest.raises(AuthenticationFailed):
+        verify(request(), authorization, [OTHER_KEY], NOW)
+    with pytest.raises(AuthenticationFailed):
+        verify(request(), authorization, [], NOW)
+
+
+def test_tells_the_string_to_sign_and_no_signature():
+    sent = Authorization(Scheme.SHARED_KEY, "acct", b"\0" * 32)
+    with pytest.raises(AuthenticationFailed) as refusal:
+        verify(request(), sent, [KEY], NOW)
+    detail = refusal.value.details["AuthenticationErrorDetail"]
+    assert text(b"/acct/acct/people").decode() in detail
+    for secret in (sent.mac, signed(text(b"/acct/acct/people")).mac, KEY):
+        assert base64.b64encode(secret).decode() not in detail
+
+
+def test_reads_the_scheme_in_any_case():
+    mac = base64.b64encode(b"m" * 32)
+    expected = Authorization(Scheme.SHARED_KEY_LITE, "acct", b"m" * 32)
+    assert read_authorization(b"SharedKeyLite acct:" + mac) == expected
+    assert read_authorization(b" sharedkeylite  acct:" + mac + b" ") == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"SharedKey",
+        b"SharedKey foo",
+        b"SharedKey acct:",
+        b"SharedKey :bQ==",
+        b"SharedKey acct:no base64!",
+        b"SharedKey acct:bQ",
+        b"SharedKey \xff:bQ==",
+        b"Basic acct:bQ==",
+        b"SharedKeyAcct:bQ==",
+    ],
+)
+def test_refuses_what_is_no_authorization(value):
+    with pytest.raises(InvalidAuthenticationInfo):
+        read_authorization(value)
