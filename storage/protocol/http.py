@@ -187,8 +187,9 @@ class Http(HttpToolsProtocol):
             return InvalidHttpVerb()
         if self._stage is _Stage.BODY:
             return InvalidInput()
-        # a callback fails on nothing but the URL
-        if isinstance(error, httptools.HttpParserCallbackError) or not self.headers:
+        # a callback fails on nothing but the URL, and a version is known when the request line is read
+        version = self.parser.get_http_version()
+        if isinstance(error, httptools.HttpParserCallbackError) or version not in ("1.0", "1.1"):
             return RequestUrlFailedToParse()
         return InvalidHeaderValue()
 

@@ -1,0 +1,273 @@
+"""HTTP on raw connections, to an application that answers with what it got."""
+
+import asyncio
+import re
+from xml.etree import ElementTree
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from storage.protocol import http
+
+LAST = b"GET /last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+
+
+async def echo(scope, receive, send):
+    """Answers with what it got: at once on /early, else after the body; /quiet never answers."""
+    body, whole = b"", scope["path"] == "/early"
+    while not whole:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        body += message["body"]
+        whole = not message["more_body"]
+    if scope["path"] == "/quiet":
+        await asyncio.sleep(0.3)
+    seen = f"{scope['method']} {scope['raw_path'].decode()} {scope['query_string'].decode()} {len(body)}".encode()
+    headers = [(b"content-length", b"%d" % len(seen)), (b"x-headers", repr(scope["headers"]).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": seen})
+
+
+@pytest.fixture
+def config():
+    return uvicorn.Config(echo, http=http.Http, ws="none", lifespan="off", log_level="warning")
+
+
+@pytest.fixture
+async def port(config):
+    config.load()
+    state = ServerState()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: http.Http(config, state, {}), "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+    await asyncio.gather(*state.tasks)
+
+
+@pytest.fixture
+def talk(port):
+    async def talk(*pieces, pause=0.02, end=False):
+        """Everything that comes back until the server closes the connection, which it has to."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        received = b""
+        try:
+            for piece in pieces:
+                writer.write(piece)
+                await asyncio.sleep(pause)
+            if end:
+                writer.write_eof()
+            async with asyncio.timeout(10):
+                while data := await reader.read(65536):
+                    received += data
+        except ConnectionError:
+            pass
+        finally:
+            writer.transport.abort()
+        return received
+
+    return talk
+
+
+def seen(received):
+    """What the application saw, request by request."""
+    heads = received.split(b"HTTP/1.1 200 OK\r\n")[1:]
+    return [head.partition(b"\r\n\r\n")[2].decode() for head in heads]
+
+
+def refusal(received):
+    """The status and the error code of a refusal, which has to be well-formed."""
+    head, _, body = received.partition(b"\r\n\r\n")
+    status, *lines = head.decode().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    assert headers["server"] == "Tablero"
+    assert headers["connection"] == "close"
+    assert headers["content-type"] == "application/xml"
+    assert int(headers["content-length"]) == len(body)
+    error = ElementTree.fromstring(body)
+    assert error[0].text == headers["x-ms-error-code"]
+    assert f"\nRequestId:{headers['x-ms-request-id']}\nTime:" in error[1].text
+    return int(status.split()[1]), headers["x-ms-error-code"]
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "query"),
+    [
+        (b"/acct/people", "/acct/people", ""),
+        (b"//Tables", "//Tables", ""),
+        (b"/t(PartitionKey='a%2Fb%27',RowKey=%27%20%C3%B4%27)?$filter=a%20eq%20'b'&x=+", None, None),
+        (b"/t?a?b=%3f", "/t", "a?b=%3f"),
+        (b"/t?", "/t", ""),
+        (b"http://h:1/acct/t%27?comp=acl", "/acct/t%27", "comp=acl"),
+    ],
+)
+async def test_keeps_the_target_as_it_was_sent(talk, target, path, query):
+    if path is None:
+        path, _, query = target.decode().partition("?")
+    received = await talk(b"GET " + target + b" HTTP/1.1\r\nHost: h\r\n\r\n", LAST)
+    assert seen(received) == [f"GET {path} {query} 0", "GET /last  0"]
+
+
+async def test_keeps_headers_in_order_and_values_as_they_were_sent(talk):
+    received = await talk(
+        b"GET / HTTP/1.1\r\nHost: h\r\nX-A: b; C\r\nX-HTTP-Method: a\r\nx-http-method: b\r\n\r\n", LAST
+    )
+    headers = [(b"host", b"h"), (b"x-a", b"b; C"), (b"x-http-method", b"a"), (b"x-http-method", b"b")]
+    assert b"x-headers: " + repr(headers).encode() in received
+
+
+@pytest.mark.parametrize("method", [b"MERGE", b"PATCH", b"PUT", b"DELETE"])
+async def test_accepts_the_methods_of_the_service(talk, method):
+    received = await talk(method + b" /t HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}", LAST)
+    assert seen(received) == [f"{method.decode()} /t  2", "GET /last  0"]
+
+
+async def test_reads_chunked_bodies_and_drops_trailers(talk):
+    head = b"POST /t HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    received = await talk(head, b"3\r\nabc\r\n", b"2;x=y\r\nde\r\n0\r\nTrailer: x\r\n\r\n", LAST)
+    assert seen(received) == ["POST /t  5", "GET /last  0"]
+    assert b"trailer" not in received
+
+
+@pytest.mark.parametrize("path", [b"/t", b"/early"])
+async def test_asks_for_a_body_that_waits_for_it(talk, path):
+    head = b"POST %b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n" % path
+    received = await talk(head, b"abc", LAST)
+    assert received.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
+    assert [line[:4] for line in seen(received)] == ["POST", "GET "]
+
+
+async def test_answers_http_1_0_and_closes(talk):
+    received = await talk(b"GET /t HTTP/1.0\r\nExpect: 100-continue\r\n\r\n")
+    assert seen(received) == ["GET /t  0"]
+
+
+@pytest.mark.parametrize("offer", [b"h2c", b"websocket"])
+@pytest.mark.parametrize("pause", [True, False])
+async def test_ignores_an_offer_to_upgrade(talk, offer, pause):
+    head = b"POST /t HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: %b\r\n" % offer
+    pieces = [head + b"HTTP2-Settings: AA\r\nContent-Length: 3\r\n\r\n", b"abc", LAST]
+    received = await talk(*(pieces if pause else [b"".join(pieces)]))
+    assert seen(received) == ["POST /t  3", "GET /last  0"]
+
+
+async def test_stays_in_step_when_answered_before_the_body_came(talk):
+    head = b"POST /early HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\n"
+    received = await talk(head, b"x" * 200_000, LAST)
+    assert seen(received) == ["POST /early  0", "GET /last  0"]
+
+
+async def test_answers_a_client_that_ended_its_side(talk):
+    received = await talk(b"GET /quiet HTTP/1.1\r\nHost: h\r\n\r\n", end=True)
+    assert seen(received) == ["GET /quiet  0"]
+
+
+async def test_drops_a_client_that_ended_its_side_too_early(talk):
+    assert await talk(b"PUT /t HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\na", end=True) == b""
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"FOO / HTTP/1.1\r\n\r\n", "InvalidHttpVerb"),
+        (b"get / HTTP/1.1\r\n\r\n", "InvalidHttpVerb"),
+        (b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", "InvalidHttpVerb"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "InvalidHttpVerb"),
+        (b"GET /a b HTTP/1.1\r\nHost: h\r\n\r\n", "RequestUrlFailedToParse"),
+        (b"GET /\xc3\xa9 HTTP/1.1\r\nHost: h\r\n\r\n", "RequestUrlFailedToParse"),
+        (b"GET http://h HTTP/1.1\r\nHost: h\r\n\r\n", "RequestUrlFailedToParse"),
+        (b"GET / HTTP/3.7\r\n\r\n", "RequestUrlFailedToParse"),
+        (b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n", "InvalidHeaderValue"),
+        (
+            b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+            "InvalidHeaderValue",
+        ),
+        (
+            b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "InvalidHeaderValue",
+        ),
+        (b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcZZ", "InvalidInput"),
+        (b"GET / HTTP/1.1\r\nHost: h\r\nno header\r\n\r\n", "InvalidHeaderValue"),
+    ],
+)
+async def test_refuses_what_it_cannot_parse(talk, sent, code):
+    received = await talk(sent)
+    assert refusal(received) == (400, code)
+
+
+async def test_refuses_what_follows_a_request_after_its_answer(talk):
+    received = await talk(b"GET /quiet HTTP/1.1\r\nHost: h\r\n\r\n\0garbage")
+    assert seen(received) == ["GET /quiet  0"]
+
+
+LONG = b"x" * 40_000
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b"GET /" + LONG + LONG + b" HTTP/1.1\r\nHost: h\r\n\r\n"],
+        [b"GET / HTTP/1.1\r\nA: " + LONG + b"\r\nB: " + LONG + b"\r\n\r\n"],
+        [b"GET / HTTP/1.1\r\nA: ", LONG, LONG, LONG],
+        [b"GET / HTTP/1.1\r\n", *[b"a: b\r\n" * 4000] * 4],
+        [b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: ", LONG, LONG, LONG],
+    ],
+    ids=["target", "two headers", "endless header", "endless headers", "endless trailer"],
+)
+async def test_refuses_a_head_that_is_too_long(talk, pieces):
+    received = await talk(*pieces)
+    assert refusal(received) == (400, "InvalidHeaderValue")
+
+
+async def test_accepts_long_heads_and_bodies(talk):
+    head = b"PUT /t HTTP/1.1\r\nHost: h\r\nA: %b\r\nContent-Length: 1000000\r\n\r\n" % (b"x" * 60_000)
+    received = await talk(head, b"x" * 1_000_000, LAST)
+    assert seen(received) == ["PUT /t  1000000", "GET /last  0"]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [],
+        [b"\r\n"],
+        [b"GET / HT"],
+        [b"GET / HTTP/1.1\r\n", *[b"a: b\r\n"] * 6],
+        [b"GET /first HTTP/1.1\r\nHost: h\r\n\r\n", b"GET / HT"],
+        [b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"],
+        [b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"],
+    ],
+    ids=[
+        "nothing",
+        "a blank line",
+        "part of a head",
+        "headers by drops",
+        "part of the next head",
+        "body",
+        "chunk",
+    ],
+)
+async def test_closes_on_a_client_that_stalls(monkeypatch, config, talk, pieces):
+    monkeypatch.setattr(http, "MAX_STALL", 0.3)
+    config.timeout_keep_alive = 0.3
+    received = await talk(*pieces, pause=0.1)
+    assert seen(received) == (["GET /first  0"] if len(pieces) == 2 else [])
+
+
+async def test_waits_for_a_body_that_comes_slowly(monkeypatch, talk):
+    monkeypatch.setattr(http, "MAX_STALL", 0.5)
+    head = b"PUT /t HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\n"
+    received = await talk(head, *[b"x"] * 6, LAST, pause=0.1)
+    assert seen(received) == ["PUT /t  6", "GET /last  0"]
+
+
+async def test_an_early_answer_leaves_no_connection_open_for_ever(config, talk):
+    config.timeout_keep_alive = 0.3
+    head = b"PUT /early HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n"
+    assert seen(await talk(head, b"abc", pause=0.1)) == ["PUT /early  0"]
+
+
+async def test_request_ids_differ(talk):
+    first, second = [await talk(b"FOO / HTTP/1.1\r\n\r\n") for _ in range(2)]
+    ids = {re.search(rb"x-ms-request-id: (\S+)", received)[1] for received in (first, second)}
+    assert len(ids) == 2
