@@ -72,12 +72,17 @@ def check_entity_tags(reply: Reply) -> None:
     if not (reply.header("Content-Type") or "").startswith("application/json"):
         return
     assert JSON_TYPE.fullmatch(reply.header("Content-Type") or ""), "another Content-Type"
-    body = reply.json()
-    for entity in body.get("value", [body]):
+    for entity in entities_of(reply):
         tags = {etag, entity.get("odata.etag")} - {None}
         if isinstance(moment := entity.get("Timestamp"), str):
             tags.add(f"W/\"datetime'{quote(moment, safe='')}'\"")
         assert len(tags) <= 1, f"different tags: {tags}"
+
+
+def entities_of(reply: Reply) -> list[dict[str, Any]]:
+    """The items of a list, or the single object."""
+    body = reply.json()
+    return body["value"] if isinstance(body.get("value"), list) else [body]
 
 
 # errors
@@ -210,15 +215,13 @@ def _compare(found: Any, expected: Any, *, exactly: bool, at: str = "body") -> N
 
 
 def _lacks_members(reply: Reply, expected: list[str]) -> None:
-    body = reply.json()
-    for entity in body.get("value", [body]):
+    for entity in entities_of(reply):
         assert not entity.keys() & set(expected), f"members {entity.keys() & set(expected)}"
 
 
 def _order(reply: Reply, expected: list[str]) -> None:
     """The members come in this order; others may stand between them."""
-    body = json.loads(reply.text)
-    members = list(body["value"][0] if "value" in body else body)
+    members = list(entities_of(reply)[0])
     assert [name for name in members if name in expected] == expected, f"order {members}"
 
 

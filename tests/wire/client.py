@@ -98,7 +98,7 @@ def write(spec: dict[str, Any], endpoint: Endpoint) -> Outgoing:
     if unknown := spec.keys() - REQUEST_KEYS:
         raise ValueError(f"unknown keys in a request: {unknown}")
     method, _, path = spec["line"].partition(" ")
-    target = endpoint.root + path if path.startswith("/") else path
+    target = path[1:] if path.startswith("=") else endpoint.root + path
     if query := spec.get("query"):
         target += "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
     body, headers = _body_of(spec, endpoint)
