@@ -21,6 +21,7 @@ from tests.bench.workloads import WORKLOADS, Ground, Workload
 PACE = {"Azurite": 0.4}
 """A slower server needs fewer requests made and fewer entities loaded beforehand."""
 GROWTH_CONNECTIONS = 8
+QUICK = {"seconds": 1.0, "pairs": 1, "size": 10_000, "connections": [1, 8], "growth": list[int]()}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -70,19 +71,20 @@ def read(arguments: list[str] | None) -> argparse.Namespace:
         help="table sizes for cost growth, default 10000,100000,1000000; an empty text leaves it out",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="one pair of short runs on 10,000 entities, no growth"
+        "--quick",
+        action="store_true",
+        help="unless said otherwise: one pair of runs of 1 s on 10,000 entities, no growth",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all measurements there")
     parser.add_argument(
         "--endpoint", help="of a server that runs already, with the development key: measure that"
     )
+    if parser.parse_args(arguments).quick:
+        parser.set_defaults(**QUICK)
     options = parser.parse_args(arguments)
     unknown = set(options.workloads) - set(names)
     if unknown:
         parser.error(f"unknown workloads: {', '.join(sorted(unknown))}")
-    if options.quick:
-        options.seconds, options.pairs, options.size, options.growth = 1.0, 1, 10_000, []
-        options.connections = [number for number in options.connections if number <= 8]
     return options
 
 

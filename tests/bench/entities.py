@@ -70,7 +70,7 @@ def row_key(number: int) -> str:
 
 
 def _filling() -> list[str]:
-    source = random.Random(20170830)  # noqa: S311 (the same data every time)
+    source = random.Random(20170830)
     syllables = [
         "ta",
         "ble",

@@ -1,7 +1,5 @@
 """The limit: the same rows in the same database by pgbench, with prepared statements over the Unix socket."""
 
-# ruff: noqa: S608 (all of the SQL is our own)
-
 import os
 import re
 import subprocess
@@ -21,7 +19,8 @@ from tests.bench.workloads import BATCH_SIZE, PAGE_SIZE, RANGE_SIZE
 NOW = "(extract(epoch FROM statement_timestamp()) * 10000000)::bigint"
 RELATION = "raw"
 ROWS = 10_000
-DOOMED_PER_CLIENT = 40_000
+DOOMED_PER_SECOND = 20_000
+"""Entities that one client cannot delete faster."""
 KEY = "'r' || lpad((:n)::text, 9, '0')"
 END = f"'r' || lpad((:n + {RANGE_SIZE})::text, 9, '0')"
 FRESH = "'n' || :client_id || '-' || :i"
@@ -43,9 +42,10 @@ class Raw:
         script = self._script(workload)
         if script is None:
             return None
-        self._prepare(doomed=DOOMED_PER_CLIENT * connections if workload == "delete" else 0)
+        seconds = max(1, round(seconds))
+        self._prepare(clients=connections if workload == "delete" else 0, doomed=DOOMED_PER_SECOND * seconds)
         command = [str(program()), "--no-vacuum", "--protocol=prepared", "--file=/dev/stdin", "--define=i=0"]
-        command += [f"--client={connections}", "--jobs=1", f"--time={max(1, round(seconds))}"]
+        command += [f"--client={connections}", "--jobs=1", f"--time={seconds}"]
         done = subprocess.run(
             command,
             input=script,
@@ -68,19 +68,19 @@ class Raw:
         planner = BY_FILTER if workload in FILTERS else BY_KEY
         return {**os.environ, **where, "PGOPTIONS": " ".join(f"-c {setting}" for setting in planner)}
 
-    def _prepare(self, doomed: int) -> None:
-        """A relation of the product's shape, with a part of its rows."""
+    def _prepare(self, clients: int, doomed: int) -> None:
+        """A relation of the product's shape, with a part of its rows and as many as each client may delete."""
         with connect(self.folder) as connection:
             connection.execute(f"DROP TABLE IF EXISTS {RELATION}")
             connection.execute(f"CREATE TABLE {RELATION} (LIKE {self.standing} INCLUDING ALL)")
             connection.execute(
                 f"INSERT INTO {RELATION} SELECT * FROM {self.standing} ORDER BY pk, rk LIMIT {ROWS}"
             )
-            if doomed:
+            if clients:
                 connection.execute(
                     f"INSERT INTO {RELATION} SELECT 'd', 'n' || c || '-' || i, 0, {self.document}"
-                    f" FROM generate_series(0, {doomed // DOOMED_PER_CLIENT - 1}) AS c,"
-                    f" generate_series(1, {DOOMED_PER_CLIENT}) AS i"
+                    f" FROM generate_series(0, {clients - 1}) AS c,"
+                    f" generate_series(1, {doomed}) AS i"
                 )
 
     def _script(self, workload: str) -> str | None:

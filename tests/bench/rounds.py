@@ -10,7 +10,7 @@ from tests.bench.entities import Dataset
 from tests.bench.load import Expected, Measurement, Run
 from tests.bench.requests import JSON, with_body, without_body
 from tests.bench.servers import Server
-from tests.bench.workloads import BATCH_SIZE, CYCLE, Ground, Site, Workload, loading
+from tests.bench.workloads import BATCH_SIZE, CYCLE, FASTEST, Ground, Site, Workload, loading
 
 WARM_UP = 0.3
 HOT = 10_000
@@ -82,15 +82,17 @@ def measure_in_place(
 def run(contender: Contender, workload: Workload, site: Site, connections: int, plan: Plan) -> Measurement:
     requests = workload.build(site, amount(contender, workload, plan))
     feed = iter(requests) if workload.most else cycle(requests)
-    timed = Run(feed, workload.expected(site.data), seconds=plan.seconds, warm_up=WARM_UP)
+    warm_up = min(WARM_UP, plan.seconds)
+    timed = Run(feed, workload.expected(site.data), seconds=plan.seconds, warm_up=warm_up)
     return timed.measure(site.client.address, connections)
 
 
 def amount(contender: Contender, workload: Workload, plan: Plan) -> int:
     """Different requests to make for a run."""
+    duration = plan.seconds + min(WARM_UP, plan.seconds)
     if workload.most is None:
-        return CYCLE
-    return int(workload.most * contender.pace * (plan.seconds + WARM_UP)) + 1
+        return min(CYCLE, int(FASTEST * duration) + 1)
+    return int(workload.most * contender.pace * duration) + 1
 
 
 def rest(contender: Contender) -> None:

@@ -79,7 +79,7 @@ def entities(count: Callable[[Dataset], int]) -> Callable[[Dataset], Expected]:
 
 
 def picks(site: Site, count: int) -> list[int]:
-    source = random.Random(count)  # noqa: S311 (the same choice on every server)
+    source = random.Random(count)
     return [source.randrange(site.data.size) for _ in range(count)]
 
 
@@ -128,7 +128,7 @@ def merge(site: Site, count: int) -> list[bytes]:
 
 def delete(site: Site, count: int) -> list[bytes]:
     numbers = list(range(min(count, site.data.size)))
-    random.Random(count).shuffle(numbers)  # noqa: S311 (the same order on every server)
+    random.Random(count).shuffle(numbers)
     return [
         without_body(
             site.client.head(
@@ -217,18 +217,18 @@ def by_number(data: Dataset, number: int) -> str:
     return f"$filter=Score ge {least}.0 and Score lt {least + PER_OWNER}.0"
 
 
-SINGLES = 16_000
-"""Single writes per second that no server here exceeds."""
+FASTEST = 16_000
+"""Single requests per second that no server here exceeds."""
 
 WORKLOADS = [
     Workload(
         "get", "get", Ground.STANDING, get, lambda data: Expected(b"200", b"{", 1), target=at(1.4, 2.7, 2.7)
     ),
-    Workload("insert", "insert", Ground.SCRATCH, insert, no_content, SINGLES, at(0.9, 1.8, 2, 3)),
-    Workload("upsert", "upsert", Ground.SCRATCH, upsert, no_content, SINGLES, at(1.2, 2.5, 3, 3)),
+    Workload("insert", "insert", Ground.SCRATCH, insert, no_content, FASTEST, at(0.9, 1.8, 2, 3)),
+    Workload("upsert", "upsert", Ground.SCRATCH, upsert, no_content, FASTEST, at(1.2, 2.5, 3, 3)),
     Workload("replace", "replace", Ground.SCRATCH, replace, no_content, target=at(1.2, 2.5, 3, 3)),
     Workload("merge", "merge", Ground.SCRATCH, merge, no_content, target=at(0.9, 1.8, 2, 3)),
-    Workload("delete", "delete", Ground.DOOMED, delete, no_content, SINGLES, at(0.9, 2.2, 2.3, 3)),
+    Workload("delete", "delete", Ground.DOOMED, delete, no_content, FASTEST, at(0.9, 2.2, 2.3, 3)),
     Workload(
         "batch",
         f"batch of {BATCH_SIZE} inserts",
