@@ -23,6 +23,7 @@ OPERATORS: Final = {
     Operator.LT: "<",
     Operator.LE: "<=",
 }
+HASHED_FROM: Final = 9  # members of an array; PostgreSQL compares with fewer one after the other
 NOT_A_NUMBER: Final = EdmValue(Edm.DOUBLE, math.nan)
 
 
@@ -57,18 +58,18 @@ _SPANS: Final = {
 }
 
 
-class _Membership(NamedTuple):
-    """An equality that is not bound yet, because alternatives of one kind are bound together."""
+class _Equality(NamedTuple):
+    """Of a key column, or of a property with a projected value; not bound yet, because alternatives go together."""
 
-    test: str
-    cast: str
+    subject: str
     value: str
+    is_key: bool = False
 
 
-_Part: TypeAlias = str | _Membership
+_Part: TypeAlias = str | _Equality
 
 
-def compile(root: Filter, start: int) -> Condition:  # noqa: A001 - what it does; nobody imports it by star
+def compile(root: Filter, start: int) -> Condition:
     """The condition with its placeholders numbered from ``$start``."""
     compiler = _Compiler(start)
     text = compiler.text(fold(root, compiler.visit))
@@ -106,7 +107,9 @@ class _Compiler:
     def text(self, part: _Part) -> str:
         if isinstance(part, str):
             return part
-        return f"{part.test} {self.bind(part.value, part.cast)}"
+        if part.is_key:
+            return f"{part.subject} = {self.bind(part.value, 'text')}"
+        return f"props @> {self.bind(_document(part.subject, part.value), 'jsonb')}"
 
     def visit(self, node: Filter, operands: list[_Part]) -> _Part:
         match node:
@@ -124,21 +127,31 @@ class _Compiler:
                 assert_never(node)
 
     def _either(self, operands: Iterable[_Part]) -> str:
-        """Equalities by the same index become one search for any of their values."""
+        """Equalities of one column or property become one search for any of their values."""
         texts: list[str] = []
-        values: dict[tuple[str, str], list[str]] = {}
+        values: dict[tuple[str, bool], list[str]] = {}
         for operand in operands:
             if isinstance(operand, str):
                 texts.append(operand)
             else:
-                values.setdefault((operand.test, operand.cast), []).append(operand.value)
-        texts += [self._any(test, cast, among) for (test, cast), among in values.items()]
+                values.setdefault((operand.subject, operand.is_key), []).append(operand.value)
+        for (subject, is_key), among in values.items():
+            if len(among) == 1:
+                texts.append(self.text(_Equality(subject, among[0], is_key)))
+            elif is_key:
+                texts.append(f"{subject} = ANY ({self.bind(_array(among), 'text[]')})")
+            else:
+                texts.append(self._has_any(subject, among))
         return "(" + " OR ".join(texts) + ")"
 
-    def _any(self, test: str, cast: str, values: list[str]) -> str:
-        if len(values) == 1:
-            return self.text(_Membership(test, cast, values[0]))
-        return f"{test} ANY ({self.bind(_array(values), cast + '[]')})"
+    def _has_any(self, name: str, values: list[str]) -> str:
+        documents = _array(_document(name, value) for value in values)
+        contained = f"props @> ANY ({self.bind(documents, 'jsonb[]')})"
+        if len(values) < HASHED_FROM:
+            return contained
+        # says nothing new, but spares a scan, chosen when values are many, to try them one by one
+        equal = f"(props->{self._name(name)}) = ANY ({self.bind(_array(values), 'jsonb[]')})"
+        return f"({contained} AND {equal})"
 
     def _compare(self, comparison: Comparison) -> _Part:
         match comparison.property, comparison.literal:
@@ -163,7 +176,7 @@ class _Compiler:
         if isinstance(asked, bool):
             return _constant(asked)
         if operator is Operator.EQ:
-            return _Membership(f"{column} =", "text", key)
+            return _Equality(column, key, is_key=True)
         operator, key = asked
         return f'{column} {OPERATORS[operator]} {self.bind(key, "text")} COLLATE "C"'
 
@@ -215,8 +228,12 @@ def _constant(value: bool) -> str:
     return "TRUE" if value else "FALSE"
 
 
-def _having(name: str, value: EdmValue) -> _Membership:
-    return _Membership("props @>", "jsonb", f"{{{quote(escape(name))}:{project(value)}}}")
+def _having(name: str, value: EdmValue) -> _Equality:
+    return _Equality(name, project(value))
+
+
+def _document(name: str, projected: str) -> str:
+    return f"{{{quote(escape(name))}:{projected}}}"
 
 
 def _value(literal: EdmValue, span: _Span) -> str:

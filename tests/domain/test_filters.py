@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.edm import Edm, EdmValue
-from storage.domain.errors import InvalidInput, NotImplemented, OutOfRangeInput  # noqa: A004 - the service's code
+from storage.domain.errors import InvalidInput, NotImplemented, OutOfRangeInput
 from storage.domain.filters import (
     And,
     Comparison,

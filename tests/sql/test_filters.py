@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from storage.domain.edm import INT32, Edm, EdmValue, escape, project, quote
 from storage.domain.filters import And, Comparison, Constant, Not, Operator, Or, parse
 from storage.domain.filters.ast import fold
-from storage.sql.filters import Condition, compile, is_indexable  # noqa: A004 - the function under test
+from storage.sql.filters import Condition, compile, is_indexable
 
 NUMBERS = (Edm.INT32, Edm.INT64, Edm.DOUBLE)
 INTEGERS = [0, 1, -1, 5, 100, 2**31 - 1, -(2**31), 2**53, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)]
@@ -244,6 +244,13 @@ def branches(inner):
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_combination_selects_what_it_should(cursor, tree):
     assert selected(cursor, tree) == expected(tree)
+
+
+def test_many_alternatives_of_any_type_select_what_they_should(cursor):
+    tree = Or(tuple(Comparison("V", Operator.EQ, literal) for literal in LITERALS))
+
+    assert selected(cursor, tree) == expected(tree)
+    assert selected(cursor, Not(tree)) == expected(Not(tree))
 
 
 # what reaches PostgreSQL
