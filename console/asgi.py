@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
-from django.db import connection
+from django.db import connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
-django = get_asgi_application()  # sets Django up, which the service's models need
+django: Any = get_asgi_application()  # sets Django up, which the service's models need
 
 from storage.protocol.app import TableService  # noqa: E402
 from storage.protocol.call import Rules  # noqa: E402
@@ -33,7 +33,7 @@ def application(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         return _live(receive, send)
     path: str = scope["path"]
     if (path == "/" or path.startswith("/ui/")) and not _names_an_account(scope):
-        return django(scope, receive, send)
+        return cast("Awaitable[None]", django(scope, receive, send))
     return service(scope, receive, send)
 
 
@@ -51,5 +51,5 @@ async def _live(receive: Receive, send: Send) -> None:
     await send({"type": "lifespan.startup.complete"})
     await receive()
     await service.shutdown()
-    connection.close_pool()
+    connections["default"].close_pool()  # type: ignore[attr-defined]
     await send({"type": "lifespan.shutdown.complete"})

@@ -16,7 +16,9 @@ def ready(request: HttpRequest) -> JsonResponse:
     try:
         applied = set(MigrationRecorder(connection).applied_migrations())
     except DatabaseError:
-        return JsonResponse({"status": "unavailable", "reason": "The database cannot be reached."}, status=503)
+        return JsonResponse(
+            {"status": "unavailable", "reason": "The database cannot be reached."}, status=503
+        )
     if not _migrations() <= applied:
         return JsonResponse({"status": "unavailable", "reason": "The database is not migrated."}, status=503)
     return JsonResponse({"status": "ready"})

@@ -77,7 +77,16 @@ class LiveServer:
 def start_server(data, *arguments, env=None, wait=True):
     """A server on a free port with its data in `data`; ends with the block, whatever happens in it."""
     process = subprocess.Popen(
-        [sys.executable, str(ROOT / "manage.py"), "serve", "--data", str(data), "--listen", "127.0.0.1:0", *arguments],
+        [
+            sys.executable,
+            str(ROOT / "manage.py"),
+            "serve",
+            "--data",
+            str(data),
+            "--listen",
+            "127.0.0.1:0",
+            *arguments,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,

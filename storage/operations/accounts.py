@@ -93,7 +93,7 @@ def remove(name: str, *, with_tables: bool = False) -> None:
     account = _locked(name)
     names = list(Table.objects.filter(account=account, deleted_at=None).values_list("name", flat=True))
     if names and not with_tables:
-        raise AccountError(f"The account {name} has {len(names)} tables; remove them too with --with-tables.")
+        raise AccountError(f"The account {name} still has tables ({len(names)}); remove them as well with --with-tables.")
     for table in Table.objects.filter(account=account):
         if table.deleted_at is None:
             sql.execute(relations.bury(table.pk))
@@ -203,4 +203,6 @@ def _unseal(name: str, sealed: bytes) -> bytes:
 
 
 def _cipher() -> AESGCM:
+    if settings.SERVER_SECRET is None:
+        raise AccountError("There is no server secret; give TABLERO_SECRET, or start the server once.")
     return AESGCM(HKDF(SHA256(), 32, salt=None, info=b"tablero account keys").derive(settings.SERVER_SECRET))

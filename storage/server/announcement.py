@@ -23,23 +23,23 @@ def lines(options: Options, port: int) -> Iterator[str]:
     yield "Ready. Stop with Ctrl-C."
 
 
-def endpoint(options: Options, authority: str, account: str) -> str:
-    if options.host_suffixes:
-        _, _, port = authority.rpartition(":")
-        return f"{options.scheme}://{account}.{options.host_suffixes[0]}:{port}"
-    return f"{options.scheme}://{authority}/{account}"
-
-
 def _account_lines(options: Options, authority: str, account: str, *, is_public: bool) -> Iterator[str]:
-    url = endpoint(options, authority, account)
+    url = f"{options.scheme}://{authority}/{account}"
     # only the key that everybody knows may stand on a screen or in a log
     key = write_key(DEVELOPMENT_KEY) if is_public else "(see: account list --keys)"
     yield f"Endpoint:          {url}"
+    for suffix in options.host_suffixes:
+        yield f"Host style:        {options.scheme}://{account}.{suffix}:{authority.rpartition(':')[2]}"
     yield (
         f"Connection string: DefaultEndpointsProtocol={options.scheme};AccountName={account};"
         f"AccountKey={key};TableEndpoint={url};"
     )
-    if account == DEVELOPMENT_ACCOUNT and is_public and authority == "127.0.0.1:10002" and options.scheme == "http":
+    if (
+        account == DEVELOPMENT_ACCOUNT
+        and is_public
+        and authority == "127.0.0.1:10002"
+        and options.scheme == "http"
+    ):
         yield "                   or, in every SDK: UseDevelopmentStorage=true"
 
 

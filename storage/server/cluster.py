@@ -1,6 +1,7 @@
 """The database cluster in the data folder: made by initdb, configured anew at each start."""
 
 import os
+import pwd
 import shutil
 import stat
 import subprocess
@@ -14,10 +15,10 @@ from storage.server.refusal import Refusal
 NAME = "tablero"  # of the database and of its owner
 MEGABYTE = 1 << 20
 
-PROGRESS_OF_INITDB = "Creating the database ..."
 
-
-def prepare(installation: Installation, folder: DataFolder, settings: Mapping[str, str], *, workers: int) -> None:
+def prepare(
+    installation: Installation, folder: DataFolder, settings: Mapping[str, str], *, workers: int
+) -> None:
     """Leave a cluster that can be started; the caller holds the data folder."""
     _check_version(folder)
     _make_socket_folder(installation, folder)
@@ -29,7 +30,13 @@ def prepare(installation: Installation, folder: DataFolder, settings: Mapping[st
 
 def command(installation: Installation, folder: DataFolder) -> list[str]:
     config = folder.config / "postgresql.conf"
-    return [str(installation.programs / "postgres"), "-D", str(folder.database), "-c", f"config_file={config}"]
+    return [
+        str(installation.programs / "postgres"),
+        "-D",
+        str(folder.database),
+        "-c",
+        f"config_file={config}",
+    ]
 
 
 def _check_version(folder: DataFolder) -> None:
@@ -62,17 +69,16 @@ def _initialize(installation: Installation, folder: DataFolder) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)
     installation.own(draft)
-    _run(installation, ["initdb", "-D", draft, "-U", NAME, "-E", "UTF8", "--no-locale", "-A", "peer", "--no-sync"])
-    single = ["postgres", "--single", "-F", "-D", draft, "postgres"]
-    _run(installation, single, f"CREATE DATABASE {NAME};\n")
-    _run(installation, ["initdb", "-D", draft, "--sync-only"])
+    _run(installation, "initdb", draft, "-U", NAME, "-E", "UTF8", "--no-locale", "-A", "peer", "--no-sync")
+    create = f"CREATE DATABASE {NAME};\n"
+    _run(installation, "postgres", "--single", "-F", "-D", draft, "postgres", text=create)
+    _run(installation, "initdb", "--sync-only", draft)
     draft.rename(folder.database)
 
 
-def _run(installation: Installation, arguments: list[str | Path], text: str = "") -> None:
-    program, *rest = arguments
+def _run(installation: Installation, program: str, *arguments: str | Path, text: str = "") -> None:
     done = subprocess.run(
-        [installation.programs / program, *rest],
+        [installation.programs / program, *arguments],
         input=text,
         capture_output=True,
         text=True,
@@ -108,7 +114,9 @@ def _configure(folder: DataFolder, settings: Mapping[str, str], workers: int) ->
     _write(folder.config / "pg_ident.conf", f"tablero {_user_name()} {NAME}\n")
 
 
-HEADER = "# Written anew at each start of Tablero; put settings of your own into custom.conf beside this file.\n"
+HEADER = (
+    "# Written anew at each start of Tablero; put settings of your own into custom.conf beside this file.\n"
+)
 
 
 def _settings(folder: DataFolder, workers: int) -> dict[str, str]:
@@ -165,8 +173,6 @@ def _memory() -> int:
 
 
 def _user_name() -> str:
-    import pwd
-
     return pwd.getpwuid(os.geteuid()).pw_name
 
 

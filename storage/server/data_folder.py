@@ -11,7 +11,9 @@ from pathlib import Path
 
 from storage.server.refusal import Refusal
 
-LONGEST_SOCKET_FOLDER = 80  # a socket address holds 104 bytes on macOS, 108 on Linux, with "/.s.PGSQL.5432.lock"
+LONGEST_SOCKET_FOLDER = (
+    80  # a socket address holds 104 bytes on macOS, 108 on Linux, with "/.s.PGSQL.5432.lock"
+)
 PATIENCE = 60.0  # seconds for a process that is leaving the folder
 
 
@@ -48,7 +50,9 @@ class DataFolder:
                 f"The data folder {self.path} cannot be created ({error.strerror}); choose another with --data DIR."
             ) from None
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
-            raise Refusal(f"The data folder {self.path} is not writable for you; choose another with --data DIR.")
+            raise Refusal(
+                f"The data folder {self.path} is not writable for you; choose another with --data DIR."
+            )
 
     @contextmanager
     def held(self, purpose: str) -> Iterator[int]:

@@ -52,7 +52,10 @@ class Embedded:
     def stop(self) -> None:
         """Fast shutdown: every acknowledged write is on disk, the next start needs no recovery."""
         self._stopping = True
-        with contextlib.suppress(OSError), self._process:  # closes the pipe that keeps PostgreSQL running, and waits
+        with (
+            contextlib.suppress(OSError),
+            self._process,
+        ):  # closes the pipe that keeps PostgreSQL running, and waits
             pass
 
     def stop_at_once(self) -> None:

@@ -66,7 +66,9 @@ def check_tls(options: Options) -> None:
         context.load_cert_chain(options.tls_cert, options.tls_key, ask_nobody)
     except OSError as error:  # ssl.SSLError is one
         reason = error.strerror or str(error)
-        raise Refusal(f"The certificate {options.tls_cert} with {options.tls_key} cannot be used: {reason}.") from None
+        raise Refusal(
+            f"The certificate {options.tls_cert} with {options.tls_key} cannot be used: {reason}."
+        ) from None
 
 
 def _config(options: Options) -> uvicorn.Config:
@@ -96,4 +98,6 @@ def _why(options: Options, error: OSError) -> str:
         return f"The port {options.port} on {options.host} is in use; choose another with --listen HOST:PORT."
     if error.errno == errno.EACCES:
         return f"You may not listen on {where}; choose a port above 1023 with --listen HOST:PORT."
-    return f"It is not possible to listen on {where} ({error.strerror}); choose another with --listen HOST:PORT."
+    return (
+        f"It is not possible to listen on {where} ({error.strerror}); choose another with --listen HOST:PORT."
+    )

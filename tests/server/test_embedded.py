@@ -1,0 +1,215 @@
+"""The embedded PostgreSQL, with everything that may be killed killed."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import psutil
+import pytest
+
+from storage.server import cluster, embedded, installation, options
+from storage.server.data_folder import DataFolder
+from storage.server.refusal import Refusal
+from tests.live_server import ROOT, clean_environment, start_server
+
+
+@pytest.fixture
+def data(scratch, request):
+    folder = scratch / request.node.name
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def wait_until(condition, timeout=20):
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+def is_ready(live):
+    try:
+        return urllib.request.urlopen(live.url + "/ui/readyz", timeout=10).status == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def account_list(data):
+    command = [sys.executable, ROOT / "manage.py", "account", "list", "--data", data]
+    done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=60)
+    return done.stdout + done.stderr
+
+
+def test_killed_server_takes_postgresql_along_and_starts_again(data):
+    with start_server(data) as live:
+        postmaster = live.postmaster()
+        live.kill()
+        with start_server(data) as again:  # at once: waits for the database of the killed one to go
+            assert not psutil.pid_exists(postmaster)
+            assert is_ready(again)
+
+
+def test_killed_supervisor_takes_postgresql_along_and_both_return(data):
+    with start_server(data) as live:
+        postmaster = live.postmaster()
+        psutil.Process(postmaster).parent().kill()
+        wait_until(lambda: not psutil.pid_exists(postmaster))
+        wait_until(lambda: is_ready(live))
+        assert live.postmaster() != postmaster
+
+
+def test_killed_postgresql_comes_back(data):
+    with start_server(data) as live:
+        for _ in range(2):
+            postmaster = live.postmaster()
+            backends = psutil.Process(postmaster).children()
+            os.kill(postmaster, signal.SIGKILL)
+            wait_until(lambda pid=postmaster: not psutil.pid_exists(pid) and is_ready(live))
+            assert not any(backend.is_running() for backend in backends)
+        assert any("started again" in line for line in live.output)
+
+
+def test_killed_backend_comes_back(data):
+    with start_server(data) as live:
+        wait_until(lambda: is_ready(live))
+        backend = next(
+            p for p in psutil.Process(live.postmaster()).children() if "idle" in " ".join(p.cmdline())
+        )
+        backend.kill()
+        wait_until(lambda: is_ready(live))
+
+
+def test_end_in_order_needs_no_recovery(data):
+    with start_server(data) as live:
+        postmaster = live.postmaster()
+        assert live.stop() == 0
+        assert not psutil.pid_exists(postmaster)
+    assert "database system is shut down" in (data / "postgres.log").read_text()
+
+
+def test_second_server_on_the_same_data_is_refused(data):
+    with start_server(data) as live, start_server(data, wait=False) as second:
+        assert second.process.wait(30) == 1
+        wait_until(lambda: second.output)
+        assert f"is in use by another Tablero (process {live.pid})" in second.output[-1]
+        assert len(second.output) == 1
+
+
+def test_commands_use_the_database_of_a_live_server_or_start_it(data):
+    with start_server(data):
+        assert "devstoreaccount1" in account_list(data)
+    assert "devstoreaccount1" in account_list(data)
+    assert not (data / "database" / "postmaster.pid").exists()
+
+
+def test_path_too_long_for_a_socket(data):
+    deep = data / ("long-" * 15) / ("folder-" * 10)
+    with start_server(deep) as live:
+        assert is_ready(live)
+        assert len(str(DataFolder(deep).socket_folder)) < 60
+
+
+def test_refuses_another_major_version(data):
+    with start_server(data):
+        pass
+    (data / "database" / "PG_VERSION").write_text("16\n")
+    with start_server(data, wait=False) as other:
+        assert other.process.wait(30) == 1
+        wait_until(lambda: other.output)
+        assert "written by PostgreSQL 16, and this Tablero brings 18" in other.output[-1]
+
+
+def test_refuses_to_lose_the_secret(data):
+    with start_server(data):
+        pass
+    (data / "secret").unlink()
+    with start_server(data, wait=False) as without:
+        assert without.process.wait(30) == 1
+        wait_until(lambda: without.output)
+        assert "The secret of" in without.output[-1]
+    with start_server(data, env={"TABLERO_SECRET": "another secret, long enough"}, wait=False) as other:
+        assert other.process.wait(30) == 1
+        wait_until(lambda: other.output)
+        assert "sealed with another secret" in other.output[-1]
+        assert not any("Traceback" in line for line in other.output)
+
+
+def test_begins_an_interrupted_creation_anew(data):
+    (data / "database.new" / "base").mkdir(parents=True)
+    with start_server(data) as live:
+        assert is_ready(live)
+
+
+def test_private_files(data):
+    with start_server(data):
+        assert (data / "secret").stat().st_mode & 0o777 == 0o600
+        assert (data / "database").stat().st_mode & 0o777 == 0o700
+        assert (data / "run").stat().st_mode & 0o777 == 0o700
+        assert data.stat().st_mode & 0o066 == 0
+
+
+def test_touches_nothing_outside_the_data_folder(scratch):
+    parent = scratch / "parent"
+    parent.mkdir()
+    parent.chmod(0o751)
+    with start_server(parent / "data"):
+        pass
+    assert parent.stat().st_mode & 0o777 == 0o751
+    assert parent.stat().st_uid == os.geteuid()
+
+
+def test_says_why_postgresql_does_not_start(data):
+    with start_server(data):
+        pass
+    (data / "config" / "custom.conf").write_text("shared_buffers = 'a lot'\n")
+    with start_server(data, wait=False) as broken:
+        assert broken.process.wait(30) == 1
+        wait_until(lambda: broken.output)
+        assert "PostgreSQL did not start" in broken.output[-1]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as somebody else")
+class TestRoot:
+    def test_folder_that_the_other_user_may_not_enter(self, scratch):
+        closed = scratch / "closed"
+        closed.mkdir(mode=0o700)
+        found = options.read({"TABLERO_DATA": str(closed / "data")})
+        with pytest.raises(Refusal, match=f"may not enter {closed}; choose another folder"):
+            self.run(found)
+
+    def test_user_that_is_missing(self, data):
+        with pytest.raises(Refusal, match="no user nobodyknows"):
+            self.run(options.read({"TABLERO_DATA": str(data), "TABLERO_PG_USER": "nobodyknows"}))
+
+    def test_installation_that_the_other_user_may_not_read(self, data, monkeypatch):
+        may = installation.SystemUser.may
+        monkeypatch.setattr(
+            installation.SystemUser,
+            "may",
+            lambda user, test, path: "site-packages" not in str(path) and may(user, test, path),
+        )
+        found = options.read({"TABLERO_DATA": str(data)})
+        with embedded.running(found, purpose="test", say=print):
+            postmaster = psutil.Process(
+                int((data / "database" / "postmaster.pid").read_text().splitlines()[0])
+            )
+            assert postmaster.exe().startswith(str(data))
+            assert postmaster.uids().real != 0
+
+    def run(self, found):
+        with embedded.running(found, purpose="test", say=print):
+            pass
+
+
+def test_memory_sets_the_size_of_shared_buffers(monkeypatch, tmp_path):
+    folder = DataFolder(tmp_path)
+    sizes = []
+    for gigabytes in (0.5, 1, 4, 64):
+        monkeypatch.setattr(cluster, "_memory", lambda size=gigabytes: int(size * (1 << 30)))
+        sizes.append(cluster._settings(folder, 1)["shared_buffers"])
+    assert sizes == ["128MB", "256MB", "512MB", "1024MB"]
