@@ -1,0 +1,134 @@
+"""An entity's fragments, and the limits of what it holds."""
+
+import json
+
+import pytest
+from hypothesis import given
+
+from storage.domain import edm
+from storage.domain.edm import Edm, EdmValue, annotated, read
+from storage.domain.entity import (
+    PROPERTY_LIMIT,
+    SIZE_LIMIT,
+    Entity,
+    EntityKey,
+    check_size,
+    entity_size,
+    fragments,
+)
+from storage.domain.errors import EntityTooLarge, TooManyProperties
+from tests.strategies import properties
+
+KEY = EntityKey("pp", "r😀")  # 5 UTF-16 units
+
+
+def text(length):
+    return EdmValue(Edm.STRING, "x" * length)
+
+
+def test_the_fragments_of_an_entity():
+    written = fragments(
+        {
+            "A": EdmValue(Edm.INT32, 5),
+            "B": EdmValue(Edm.INT64, 5),
+            "Ж": EdmValue(Edm.STRING, 'q"\n'),
+            "D": EdmValue(Edm.DOUBLE, float("nan")),
+        }
+    )
+
+    assert written.projection == '{"A":5,"B":5.00,"\\u0416":"sq\\"\\n","D":"n"}'
+    assert written.annotations == '\n,"B@odata.type":"Edm.Int64"\n,"D@odata.type":"Edm.Double"'
+    assert written.values == '\n,"A":5\n,"B":"5"\n,"\\u0416":"q\\"\\n"\n,"D":"NaN"'
+
+
+def test_the_fragments_of_an_entity_without_properties():
+    assert fragments({}) == ("{}", "", "")
+
+
+@given(properties)
+def test_the_fragments_are_ascii_lines_that_read_back_as_the_properties(wanted):
+    written = fragments(wanted)
+
+    assert "".join(written).isascii()
+    assert written.values.count("\n") == len(wanted)
+    assert written.annotations.count("\n") == sum(annotated(value) for value in wanted.values())
+    members = json.loads('{"":0' + written.annotations + written.values + "}")
+    found = {
+        name: read(member, members.get(f"{name}@odata.type"))
+        for name, member in members.items()
+        if name and "@" not in name
+    }
+    # NaN equals nothing, so values are compared as they are written
+    assert list(found) == list(wanted)
+    assert [edm.write(value) for value in found.values()] == [edm.write(value) for value in wanted.values()]
+    assert [value.type for value in found.values()] == [value.type for value in wanted.values()]
+    assert json.loads(written.projection).keys() == wanted.keys()
+
+
+def test_an_entity_holds_252_properties_and_no_more():
+    wanted = {f"P{number}": EdmValue(Edm.INT32, number) for number in range(PROPERTY_LIMIT)}
+
+    assert fragments(wanted).values.count("\n") == 252
+    with pytest.raises(TooManyProperties):
+        fragments({**wanted, "Q": EdmValue(Edm.INT32, 0)})
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        (EdmValue(Edm.STRING, ""), 4),
+        (EdmValue(Edm.STRING, "a\n\x00"), 10),
+        (EdmValue(Edm.STRING, "é😀"), 10),
+        (EdmValue(Edm.BINARY, b""), 4),
+        (EdmValue(Edm.BINARY, b"abc"), 7),
+        (EdmValue(Edm.BOOLEAN, True), 1),
+        (EdmValue(Edm.INT32, 5), 4),
+        (EdmValue(Edm.INT64, 5), 8),
+        (EdmValue(Edm.DOUBLE, 5.0), 8),
+        (EdmValue(Edm.DATETIME, 0), 8),
+        (EdmValue(Edm.GUID, "c9e0b9a9-7e44-44d1-8fcb-2d8a4e6b7d10"), 16),
+    ],
+)
+def test_the_size_of_a_value(value, size):
+    assert entity_size(Entity(KEY, {"P𝐀": value})) == 4 + 2 * 5 + 8 + 2 * 3 + size
+
+
+def test_the_size_of_an_entity_without_properties():
+    assert entity_size(Entity(EntityKey("", ""), {})) == 4
+    assert entity_size(Entity(KEY, {})) == 14
+
+
+def of_size(size):
+    """An entity of exactly that many bytes, an even number: strings of the greatest length and a rest."""
+    wanted = {f"S{number:02}": text(32 * 1024) for number in range(15)}
+    rest = size - entity_size(Entity(KEY, {**wanted, "R": text(0)}))
+    return Entity(KEY, {**wanted, "R": text(rest // 2)})
+
+
+def test_an_entity_holds_one_mebibyte_and_no_more():
+    largest, too_large = of_size(SIZE_LIMIT), of_size(SIZE_LIMIT + 2)
+
+    assert (entity_size(largest), entity_size(too_large)) == (1_048_576, 1_048_578)
+    check_size(largest, fragments(largest.properties))
+    with pytest.raises(EntityTooLarge):
+        check_size(too_large, fragments(too_large.properties))
+
+
+def test_one_byte_too_many_is_too_many():
+    wanted = of_size(SIZE_LIMIT - 16).properties
+    largest = Entity(KEY, {**wanted, "B": EdmValue(Edm.BINARY, b"ab")})
+    too_large = Entity(KEY, {**wanted, "B": EdmValue(Edm.BINARY, b"abc")})
+
+    assert (entity_size(largest), entity_size(too_large)) == (SIZE_LIMIT, SIZE_LIMIT + 1)
+    check_size(largest, fragments(largest.properties))
+    with pytest.raises(EntityTooLarge):
+        check_size(too_large, fragments(too_large.properties))
+
+
+def test_the_size_is_computed_before_an_entity_can_be_too_large():
+    """Nothing has more bytes to a character than the longest keys and as many strings as there may be."""
+    wanted = {f"{number:03}": text(500_000 // PROPERTY_LIMIT - 10) for number in range(PROPERTY_LIMIT)}
+    entity = Entity(EntityKey("k" * 1024, "k" * 1024), wanted)
+
+    assert 499_500 < len(fragments(wanted).values) <= 500_000
+    assert entity_size(entity) <= SIZE_LIMIT
