@@ -1,0 +1,1 @@
+"""`@azure/data-tables` on Node."""

@@ -1,0 +1,1 @@
+"""`azure-data-tables`, the synchronous and the asynchronous library."""

@@ -1,0 +1,39 @@
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.clients.python.libraries import Asynchronous, Synchronous
+from tests.live_server import LiveServer
+
+# a retry would hide a failure of the server
+OPTIONS = {"retry_total": 0}
+
+
+@pytest.fixture(scope="session", params=[Synchronous, Asynchronous], ids=["sync", "aio"])
+def library(request: pytest.FixtureRequest) -> Iterator[Any]:
+    library = request.param()
+    yield library
+    library.close()
+
+
+@pytest.fixture(scope="session")
+def service(library: Any, server: LiveServer) -> Any:
+    """A TableServiceClient of the development account."""
+    return library.open_service("from_connection_string", server.connection_string, **OPTIONS)
+
+
+@pytest.fixture
+def new_table(service: Any) -> Callable[[], Any]:
+    return lambda: service.create_table(new_name())
+
+
+@pytest.fixture
+def people(new_table: Callable[[], Any]) -> Any:
+    """A TableClient of an empty table."""
+    return new_table()
+
+
+def new_name() -> str:
+    return f"People{uuid4().hex}"
