@@ -32,8 +32,11 @@ def main():
         found = "%d.%d" % sys.version_info[:2]
         stop("Tablero needs Python 3.11 or newer, and this is %s; install one and run it with that." % found)
     is_test = sys.argv[1:2] == ["test"]
-    if any(importlib.util.find_spec(name) is None for name in RUN + (TEST if is_test else ())):
+    wanted = RUN + (TEST if is_test else ())
+    if missing(wanted):
         install(os.path.join(ROOT, ".lock", "test.txt" if is_test else "run.txt"), is_test)
+        if is_inside() and missing(wanted):
+            stop("The environment %s is damaged; remove it and run the same command again." % VENV)
         os.execv(PYTHON, [PYTHON, os.path.abspath(__file__)] + sys.argv[1:])
 
     from storage.server.command_line import main as tablero
@@ -41,12 +44,21 @@ def main():
     tablero()
 
 
+def missing(names):
+    importlib.invalidate_caches()
+    return [name for name in names if importlib.util.find_spec(name) is None]
+
+
+def is_inside():
+    return os.path.realpath(sys.prefix) == os.path.realpath(VENV)
+
+
 def install(lock, is_test):
     with open(__file__) as alone:
         fcntl.flock(alone, fcntl.LOCK_EX)  # of two commands that start at once, one installs
         wanted = digest(lock)
         # inside of it something is missing after all: its Python was upgraded, or somebody removed a package
-        found = [] if os.path.realpath(sys.prefix) == os.path.realpath(VENV) else read(STAMP).split()
+        found = [] if is_inside() else read(STAMP).split()
         if wanted in found and os.access(PYTHON, os.X_OK):
             return
         try:
@@ -80,7 +92,7 @@ def make_venv(found):
 
 def pip_install(lock):
     command = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
-    status, lines = run(command + ["--require-hashes", "-r", lock], show=("Collecting ", "Installing "))
+    status, lines = run(command + ["--require-hashes", "-r", lock], show=("Collecting ", "Processing ", "Installing "))
     if status != 0:
         explain(lines)
 

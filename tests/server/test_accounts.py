@@ -45,7 +45,7 @@ def test_rotates_one_key(which):
 def test_removes_an_account_and_its_tables():
     account = accounts.add("ada")
     tables.create(account.pk, "people")
-    with pytest.raises(AccountError, match="still has tables .*--with-tables"):
+    with pytest.raises(AccountError, match=r"still has tables .*--with-tables"):
         accounts.remove("ada")
 
     accounts.remove("ada", with_tables=True)

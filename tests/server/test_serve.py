@@ -1,0 +1,326 @@
+"""`manage.py serve` as a process: addresses, signals, workers, TLS, another database."""
+
+import datetime
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import time
+import urllib.error
+import urllib.request
+
+import psutil
+import psycopg
+import pytest
+from azure.data.tables import TableServiceClient
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from psycopg.conninfo import make_conninfo
+
+from tests.live_server import start_server
+
+UNFINISHED = b"POST /devstoreaccount1/Tables HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n{"
+
+
+@pytest.fixture
+def data(scratch, request):
+    folder = scratch / request.node.name
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def get(url, context=None, host=None):
+    request = urllib.request.Request(url, headers={"Host": host} if host else {})
+    try:
+        with urllib.request.urlopen(request, timeout=10, context=context) as response:
+            return response.status, response.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+
+
+def begin_request(live):
+    connection = socket.create_connection(("127.0.0.1", live.port), timeout=20)
+    connection.sendall(UNFINISHED)
+    time.sleep(0.3)
+    return connection
+
+
+def refusal(*arguments, data, env=None):
+    """What a server says that does not start."""
+    with start_server(data, *arguments, env=env, wait=False) as live:
+        assert live.process.wait(30) == 1
+        time.sleep(0.1)
+        assert not any("Traceback" in line for line in live.output), live.output
+        return live.output[-1]
+
+
+def test_says_where_it_serves(server):
+    text = "\n".join(server.output)
+    assert f"Endpoint:          {server.endpoint}" in text
+    assert server.connection_string in text
+    assert f"{server.url}/ui/healthz" in text
+
+
+def test_health(server):
+    assert get(f"{server.url}/ui/healthz") == (200, b'{"status": "alive"}')
+    assert get(f"{server.url}/ui/readyz") == (200, b'{"status": "ready"}')
+    assert get(f"{server.url}/ui/nothing")[0] == 404
+
+
+def test_everything_else_is_the_service(server):
+    status, body = get(f"{server.url}/devstoreaccount1/Tables")
+    assert status == 403
+    assert b"AuthenticationFailed" in body
+
+
+def test_connection_string_works(server):
+    with TableServiceClient.from_connection_string(server.connection_string) as service:
+        service.create_table("byconnectionstring")
+        assert "byconnectionstring" in [table.name for table in service.list_tables()]
+        service.delete_table("byconnectionstring")
+
+
+def test_drains_requests_in_flight(data):
+    with start_server(data) as live:
+        connection = begin_request(live)
+        live.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert live.process.poll() is None
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", live.port), timeout=1)
+        connection.sendall(b" " * 19)
+        assert connection.recv(100).startswith(b"HTTP/1.1 ")
+        assert live.process.wait(10) == 0
+        connection.close()
+
+
+def test_drains_no_longer_than_ten_seconds(data):
+    with start_server(data) as live, begin_request(live):
+        began = time.monotonic()
+        live.stop()
+        assert 9 < time.monotonic() - began < 13
+
+
+def test_second_signal_stops_at_once(data):
+    with start_server(data) as live, begin_request(live):
+        postmaster = live.postmaster()
+        live.process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        began = time.monotonic()
+        live.process.send_signal(signal.SIGINT)
+        live.process.wait(10)
+        assert time.monotonic() - began < 3
+        assert not psutil.pid_exists(postmaster)
+
+
+def test_signal_while_starting_leaves_nothing_behind(data):
+    with start_server(data, wait=False) as live:
+        time.sleep(0.5)
+        live.process.send_signal(signal.SIGTERM)
+        live.process.wait(20)
+        assert not [
+            p for p in psutil.process_iter() if p.is_running() and str(data) in " ".join(command_line(p))
+        ]
+    with start_server(data):
+        pass
+
+
+def command_line(process):
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def test_workers_share_the_port_and_are_replaced(data):
+    with start_server(data, "--workers", "2") as live:
+        for _ in range(20):
+            assert get(f"{live.url}/ui/readyz")[0] == 200
+        workers = find_workers(live)
+        assert len(workers) == 2
+        workers[0].kill()
+        deadline = time.monotonic() + 20
+        while len(now := find_workers(live)) < 2 or workers[0] in now:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert get(f"{live.url}/ui/readyz")[0] == 200
+        assert live.stop() == 0
+        assert not any(worker.is_running() for worker in [*workers, *now])
+
+
+def test_workers_end_with_a_killed_server(data):
+    with start_server(data, "--workers", "2") as live:
+        workers = find_workers(live)
+        live.kill()
+        assert psutil.wait_procs(workers, timeout=10)[1] == []
+
+
+def find_workers(live):
+    return [
+        child
+        for child in psutil.Process(live.pid).children()
+        if "storage.server.worker" in command_line(child)
+    ]
+
+
+def test_host_style(data):
+    with start_server(data, "--host-suffix", "table.localhost") as live:
+        assert f"http://devstoreaccount1.table.localhost:{live.port}" in "\n".join(live.output)
+        for path in ("/", "/ui/healthz", "/Tables"):
+            assert b"AuthenticationFailed" in get(live.url + path, host="devstoreaccount1.table.localhost")[1]
+        assert get(f"{live.url}/ui/healthz")[0] == 200
+
+
+def test_tls(data, scratch):
+    cert, key = make_certificate(scratch)
+    with start_server(data, "--tls-cert", str(cert), "--tls-key", str(key)) as live:
+        assert live.url.startswith("https://")
+        context = ssl.create_default_context(cafile=cert)
+        assert get(f"{live.url}/ui/healthz", context)[0] == 200
+        with TableServiceClient.from_connection_string(
+            live.connection_string, connection_verify=str(cert)
+        ) as sdk:
+            assert list(sdk.list_tables()) == []
+
+
+def make_certificate(folder):
+    import ipaddress
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "cert.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return folder / "cert.pem", folder / "key.pem"
+
+
+def test_refuses_a_certificate_that_is_none(data, scratch):
+    (scratch / "none.pem").write_text("nothing")
+    none = str(scratch / "none.pem")
+    assert "cannot be used" in refusal("--tls-cert", none, "--tls-key", none, data=data)
+    assert "cannot be used" in refusal("--tls-cert", "/missing", "--tls-key", none, data=data)
+
+
+def test_refuses_a_port_in_use(server, data):
+    said = refusal("--listen", f"127.0.0.1:{server.port}", data=data)
+    assert f"The port {server.port} on 127.0.0.1 is in use; choose another with --listen" in said
+
+
+def test_refuses_unknown_settings(data):
+    assert "did you mean --workers?" in refusal("--worker", "2", data=data)
+    assert "did you mean TABLERO_WORKERS?" in refusal(data=data, env={"TABLERO_WORKER": "2"})
+
+
+def test_development_account_only_on_loopback(data):
+    with start_server(data) as live:
+        assert live.stop() == 0
+    with start_server(data, "--listen", "0.0.0.0:0") as live:
+        text = "\n".join(live.output)
+        assert "There is no account yet" in text
+        assert b"AuthenticationFailed" in get(f"http://127.0.0.1:{live.port}/devstoreaccount1/Tables")[1]
+        assert "without TLS" in text
+    with start_server(data, "--listen", "0.0.0.0:0", "--allow-development-account") as live:
+        assert "everybody knows its key" in "\n".join(live.output)
+        with TableServiceClient.from_connection_string(live.connection_string) as sdk:
+            assert list(sdk.list_tables()) == []
+
+
+def test_refuses_the_public_key_elsewhere(data, server):
+    env = {"AZURITE_ACCOUNTS": f"other:{server.key}"}
+    assert "which everybody knows" in refusal("--listen", "0.0.0.0:0", data=data, env=env)
+
+
+def test_accounts_of_the_emulator(data):
+    env = {"AZURITE_ACCOUNTS": "ada:QUJD:REVG"}
+    with start_server(data, env=env) as live:
+        text = "\n".join(live.output)
+        assert "ada" in text
+        assert "QUJD" not in text
+        for key in ("QUJD", "REVG"):
+            own = f"AccountName=ada;AccountKey={key};TableEndpoint={live.url}/ada;"
+            with TableServiceClient.from_connection_string(own) as sdk:
+                assert list(sdk.list_tables()) == []
+
+
+def test_relaxed_durability_is_a_warning(data):
+    with start_server(data, "--durability", "relaxed") as live:
+        assert "loses up to 0.6 seconds" in "\n".join(live.output)
+
+
+def test_another_database(data, postgres):
+    """Two servers that start at once on one empty database, with one secret."""
+    name = "elsewhere"
+    with psycopg.connect(make_conninfo("", **postgres), autocommit=True) as conn:
+        conn.execute(f"CREATE DATABASE {name}")
+    env = {
+        "DATABASE_URL": f"postgresql:///{name}?host={postgres['host']}&user=tablero",
+        "TABLERO_SECRET": "a secret that both servers know",
+    }
+    with (
+        start_server(data / "one", env=env, wait=False) as one,
+        start_server(data / "two", env=env, wait=False) as two,
+    ):
+        one.wait_until_ready()
+        two.wait_until_ready()
+        with TableServiceClient.from_connection_string(one.connection_string) as sdk:
+            sdk.create_table("shared")
+        with TableServiceClient.from_connection_string(two.connection_string) as sdk:
+            assert [table.name for table in sdk.list_tables()] == ["shared"]
+        assert not (data / "one" / "database").exists()
+    said = refusal(data=data / "three", env={**env, "TABLERO_SECRET": "not the secret the others know"})
+    assert "sealed with another secret" in said
+
+
+def test_database_that_cannot_be_reached(data):
+    env = {"DATABASE_URL": "postgresql://user:verysecret@127.0.0.1:9/none"}
+    said = refusal(data=data, env=env)
+    assert "The database cannot be reached" in said
+    assert "verysecret" not in said
+
+
+def test_not_ready_without_its_database(data, postgres):
+    with psycopg.connect(make_conninfo("", **postgres), autocommit=True) as conn:
+        conn.execute("CREATE DATABASE leaving")
+        env = {"DATABASE_URL": f"postgresql:///leaving?host={postgres['host']}&user=tablero"}
+        with start_server(data, env=env) as live:
+            conn.execute("ALTER DATABASE leaving CONNECTION LIMIT 0")
+            conn.execute("ALTER DATABASE leaving ALLOW_CONNECTIONS false")
+            conn.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'leaving'")
+            status, body = get(f"{live.url}/ui/readyz")
+            assert (status, json.loads(body)["status"]) == (503, "unavailable")
+            assert get(f"{live.url}/ui/healthz")[0] == 200
+            conn.execute("ALTER DATABASE leaving ALLOW_CONNECTIONS true CONNECTION LIMIT -1")
+            deadline = time.monotonic() + 20
+            while get(f"{live.url}/ui/readyz")[0] != 200:
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+
+
+def test_secrets_stand_in_no_command_line(server):
+    family = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+    secret = (server.data / "secret").read_text().strip()
+    assert not any(secret in " ".join(command_line(process)) for process in family)
+    postmaster = psutil.Process(server.postmaster())
+    assert not re.search("TABLERO|PATH_INFO", " ".join(postmaster.environ())) or os.geteuid() != 0
