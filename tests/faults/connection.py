@@ -189,11 +189,15 @@ class Connection:
 
     def _expect_end(self) -> None:
         """`Connection: close` must be true, or a client would wait."""
+        rest = self._rest()
+        assert not rest, rest
+
+    def _rest(self) -> bytes:
         try:
             while True:
                 self._receive()
         except Closed as closed:
-            assert not closed.rest, closed.rest
+            return closed.rest
 
     # requests
 
