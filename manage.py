@@ -92,7 +92,9 @@ def make_venv(found):
 
 def pip_install(lock):
     command = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
-    status, lines = run(command + ["--require-hashes", "-r", lock], show=("Collecting ", "Processing ", "Installing "))
+    status, lines = run(
+        command + ["--require-hashes", "-r", lock], show=("Collecting ", "Processing ", "Installing ")
+    )
     if status != 0:
         explain(lines)
 
@@ -104,7 +106,9 @@ def run(command, show=()):
         for raw in process.stdout:
             lines.append(raw.decode(errors="replace").rstrip())
             if show and lines[-1].startswith(show):
-                print("  " + lines[-1].split(" (from ")[0][:100], file=sys.stderr, flush=True)
+                print(
+                    "  " + os.path.basename(lines[-1].split(" (from ")[0])[:100], file=sys.stderr, flush=True
+                )
     return process.returncode, lines
 
 
