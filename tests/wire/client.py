@@ -98,7 +98,7 @@ def write(spec: dict[str, Any], endpoint: Endpoint) -> Outgoing:
     if unknown := spec.keys() - REQUEST_KEYS:
         raise ValueError(f"unknown keys in a request: {unknown}")
     method, _, path = spec["line"].partition(" ")
-    target = path[1:] if path.startswith("=") else endpoint.root + path
+    target = path[1:] if path.startswith("=") else endpoint.root + path  # "=" marks a target of the case's own
     if query := spec.get("query"):
         target += "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
     body, headers = _body_of(spec, endpoint)
@@ -191,7 +191,7 @@ def _write_batch(operations: list[dict[str, Any]], boundary: str, endpoint: Endp
 
 def _write_part(operation: dict[str, Any], endpoint: Endpoint) -> str:
     method, _, path = operation["line"].partition(" ")
-    target = endpoint.url.rstrip("/") + path if path.startswith("/") else path
+    target = path[1:] if path.startswith("=") else endpoint.url.rstrip("/") + path
     body = write_json(operation["json"]) if "json" in operation else ""
     headers = {"Content-Type": "application/json"} if body else {}
     lines = [f"{name}: {value}" for name, value in _override(headers, operation.get("headers", {}))]
