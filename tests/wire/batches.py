@@ -18,7 +18,7 @@ def read(reply: Reply) -> list[Reply]:
 
 
 def _boundary(media_type: str | None) -> bytes:
-    found = re.fullmatch(r"multipart/mixed; boundary=((?:batch|changeset)response_[0-9a-f-]{36})", media_type or "")
+    found = re.fullmatch(r"multipart/mixed; boundary=([^\s\";]+)", media_type or "")
     assert found, f"Content-Type {media_type}"
     return found[1].encode()
 

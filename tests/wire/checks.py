@@ -31,7 +31,9 @@ def check_always(reply: Reply, request: Outgoing, *, foreign: bool) -> None:
         return
     _check_framing(reply)
     assert reply.header("x-ms-client-request-id") == request.header("x-ms-client-request-id"), "no echo"
-    if reply.status >= 400:
+    if request.method == "HEAD":
+        assert reply.header("x-ms-error-code")
+    elif reply.status >= 400:
         _check_error(reply)
     else:
         _check_success(reply, request)
@@ -266,6 +268,15 @@ def _continued(reply: Reply, expected: bool) -> None:
     assert reply.continued == expected, "100 Continue" if reply.continued else "no 100 Continue"
 
 
+def _bodiless(reply: Reply, expected: bool) -> None:
+    """An answer to HEAD: an error code among the headers, no body to tell it."""
+    assert (reply.body == b"") == expected
+
+
+def _bare(reply: Reply, expected: bool) -> None:
+    """Said below the protocol, by what reads HTTP: the rules of every reply do not hold."""
+
+
 def _closes(reply: Reply, expected: bool) -> None:
     assert reply.closes == expected
 
@@ -317,6 +328,8 @@ CHECKS: dict[str, Callable[[Reply, Any], None]] = {
     "body_matching": _body_matching,
     "continued": _continued,
     "closes": _closes,
+    "bodiless": _bodiless,
+    "bare": _bare,
     "parts": _parts,
     "all_parts": _all_parts,
     "change_sets": _change_sets,

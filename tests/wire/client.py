@@ -123,7 +123,7 @@ def _defaults(spec: dict[str, Any], endpoint: Endpoint) -> dict[str, str]:
     host, port = endpoint.address
     return {
         "Host": f"{host}:{port}",
-        "x-ms-date": spec.get("date", formatdate(time.time() - spec.get("age", 0), usegmt=True)),
+        "x-ms-date": spec.get("date", formatdate(time.time() - int(spec.get("age", 0)), usegmt=True)),
         "x-ms-version": VERSION,
         "x-ms-client-request-id": str(uuid4()),
         "Accept": "application/json;odata=minimalmetadata",
