@@ -39,6 +39,20 @@ def is_ready(live):
         return False
 
 
+def new_postmaster(live, old):
+    try:
+        return live.postmaster() != old
+    except (OSError, IndexError, ValueError):
+        return False
+
+
+def is_alive(process):
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def account_list(data):
     command = [sys.executable, ROOT / "manage.py", "account", "list", "--data", data]
     done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=60)
@@ -69,8 +83,9 @@ def test_killed_postgresql_comes_back(data):
             postmaster = live.postmaster()
             backends = psutil.Process(postmaster).children()
             os.kill(postmaster, signal.SIGKILL)
-            wait_until(lambda pid=postmaster: not psutil.pid_exists(pid) and is_ready(live))
-            assert not any(backend.is_running() for backend in backends)
+            wait_until(lambda pid=postmaster: new_postmaster(live, pid))
+            assert not any(is_alive(backend) for backend in backends)
+            wait_until(lambda: is_ready(live))
         assert any("started again" in line for line in live.output)
 
 
