@@ -37,7 +37,9 @@ class Asynchronous:
     """`azure.data.tables.aio` on an event loop of its own, which runs whenever a test waits for something."""
 
     # a factory, because the default would become the current loop of pytest's thread
-    runner: asyncio.Runner = field(default_factory=lambda: asyncio.Runner(loop_factory=asyncio.new_event_loop))
+    runner: asyncio.Runner = field(
+        default_factory=lambda: asyncio.Runner(loop_factory=asyncio.new_event_loop)
+    )
     opened: list[Any] = field(default_factory=list)
 
     def open_service(self, constructor: str | None, *args: Any, **options: Any) -> Any:

@@ -69,10 +69,14 @@ class TestInsert:
 
     @pytest.mark.parametrize("key", [1, True, 3.14, datetime(2020, 1, 1, tzinfo=UTC), b"binary"])
     def test_refuses_keys_that_are_no_strings(self, people, key):
-        with pytest.raises(HttpResponseError, match="Operation returned an invalid status 'Bad Request'") as refusal:
+        with pytest.raises(
+            HttpResponseError, match="Operation returned an invalid status 'Bad Request'"
+        ) as refusal:
             people.create_entity({"PartitionKey": "se", "RowKey": key})
 
-        words = '"code":"InvalidInput","message":{"lang":"en-US","value":"One of the request inputs is not valid.'
+        words = (
+            '"code":"InvalidInput","message":{"lang":"en-US","value":"One of the request inputs is not valid.'
+        )
         assert words in str(refusal.value)
 
     @pytest.mark.parametrize("preference", ["return-content", "return-no-content"])
@@ -141,7 +145,10 @@ class TestGet:
     def test_selects_several_properties(self, people):
         people.create_entity(ADA)
 
-        assert people.get_entity("se", "ada", select=["RowKey", "City"]) == {"RowKey": "ada", "City": "London"}
+        assert people.get_entity("se", "ada", select=["RowKey", "City"]) == {
+            "RowKey": "ada",
+            "City": "London",
+        }
 
     def test_selects_a_missing_property_as_none(self, people):
         people.create_entity(ADA)
@@ -205,7 +212,9 @@ class TestUpdate:
         people.update_entity({**KEYS, "Age": 40})
 
         with pytest.raises(ResourceModifiedError) as refusal:
-            people.update_entity(self.change, mode=mode, etag=etag, match_condition=MatchConditions.IfNotModified)
+            people.update_entity(
+                self.change, mode=mode, etag=etag, match_condition=MatchConditions.IfNotModified
+            )
 
         assert refusal.value.status_code == 412
         assert refusal.value.error_code == "UpdateConditionNotSatisfied"
@@ -225,7 +234,9 @@ class TestUpdate:
         assert "The etag value" in refusal.value.message
 
     @pytest.mark.parametrize(
-        "condition", [{}, {"etag": STALE, "match_condition": MatchConditions.IfNotModified}], ids=["any", "etag"]
+        "condition",
+        [{}, {"etag": STALE, "match_condition": MatchConditions.IfNotModified}],
+        ids=["any", "etag"],
     )
     def test_misses_an_entity(self, people, mode, condition):
         with pytest.raises(ResourceNotFoundError) as missing:
@@ -329,7 +340,9 @@ class TestDelete:
         assert refusal.value.error_code == "InvalidInput"
 
     @pytest.mark.parametrize(
-        "condition", [{}, {"etag": STALE, "match_condition": MatchConditions.IfNotModified}], ids=["any", "etag"]
+        "condition",
+        [{}, {"etag": STALE, "match_condition": MatchConditions.IfNotModified}],
+        ids=["any", "etag"],
     )
     def test_misses_an_entity_silently(self, people, condition):
         assert people.delete_entity("se", "nobody", **condition) is None
@@ -409,7 +422,9 @@ class TestLimits:
             pytest.param({"": 0}, "PropertyNameInvalid", id="empty name"),
             pytest.param({"Text": "x" * 32769}, "PropertyValueTooLarge", id="string"),
             pytest.param({"Data": b"x" * 65537}, "PropertyValueTooLarge", id="binary"),
-            pytest.param({f"Text{number}": "x" * 32768 for number in range(17)}, "EntityTooLarge", id="1 MiB"),
+            pytest.param(
+                {f"Text{number}": "x" * 32768 for number in range(17)}, "EntityTooLarge", id="1 MiB"
+            ),
         ],
     )
     def test_refuses_too_much(self, people, write, properties, code):
@@ -486,7 +501,9 @@ class TestKeys:
         people.delete_entity(key, key)
         assert list(people.list_entities()) == []
 
-    @pytest.mark.parametrize("character", ["/", "\\", "#", "?", "\t", "\n", "\r", "\x00", "\x1f", "\x7f", "\x9f"])
+    @pytest.mark.parametrize(
+        "character", ["/", "\\", "#", "?", "\t", "\n", "\r", "\x00", "\x1f", "\x7f", "\x9f"]
+    )
     def test_refuses_characters_keys_may_not_hold(self, people, character):
         with pytest.raises(HttpResponseError, match="OutOfRangeInput") as refusal:
             people.create_entity({"PartitionKey": "se", "RowKey": f"a{character}b"})

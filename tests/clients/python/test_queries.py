@@ -97,7 +97,21 @@ class TestParameters:
 
     @pytest.mark.parametrize(
         "text",
-        ["o'hara", "''", "100%", "a+b", "a&b=c", "#?/\\", "é", "你好", "😀", "@value", "x' or 'a' eq 'a", "\ue000", "\t\n"],
+        [
+            "o'hara",
+            "''",
+            "100%",
+            "a+b",
+            "a&b=c",
+            "#?/\\",
+            "é",
+            "你好",
+            "😀",
+            "@value",
+            "x' or 'a' eq 'a",
+            "\ue000",
+            "\t\n",
+        ],
     )
     def test_finds_strings_of_any_kind(self, people, text):
         people.create_entity({"PartitionKey": "se", "RowKey": "ada", "Text": text})
@@ -134,7 +148,11 @@ class TestParameters:
         for row, value in values.items():
             people.create_entity({"PartitionKey": "se", "RowKey": row, "Value": value})
 
-        assert rows(people.query_entities("Value eq @value", parameters={"value": 64})) == ["double", "int32", "int64"]
+        assert rows(people.query_entities("Value eq @value", parameters={"value": 64})) == [
+            "double",
+            "int32",
+            "int64",
+        ]
         assert rows(people.query_entities("Value eq 64L")) == ["int64"]
 
     def test_finds_by_timestamp(self, zoo):
@@ -179,11 +197,15 @@ class TestFilters:
 
     @pytest.mark.parametrize("count", [16, 100])
     def test_takes_many_comparisons(self, zoo, count):
-        query = " or ".join(["RowKey eq 'low'", *(f"RowKey eq 'none{number}'" for number in range(count - 1))])
+        query = " or ".join(
+            ["RowKey eq 'low'", *(f"RowKey eq 'none{number}'" for number in range(count - 1))]
+        )
 
         assert rows(zoo.query_entities(query)) == ["low"]
 
-    @pytest.mark.parametrize("query", ["aaa bbb ccc", "Text eq", "(Text eq 'a'", "Text eq 'a", "Text === 'a'", "1"])
+    @pytest.mark.parametrize(
+        "query", ["aaa bbb ccc", "Text eq", "(Text eq 'a'", "Text eq 'a", "Text === 'a'", "1"]
+    )
     def test_refuses_what_is_no_filter(self, zoo, query):
         with pytest.raises(HttpResponseError) as refusal:
             list(zoo.query_entities(query))
@@ -336,7 +358,9 @@ class TestPages:
 
         assert refusal.value.error_code == "InvalidInput"
 
-    @pytest.mark.parametrize("token", [{"PartitionKey": "nonsense", "RowKey": "é"}, {"PartitionKey": "1!4!####"}])
+    @pytest.mark.parametrize(
+        "token", [{"PartitionKey": "nonsense", "RowKey": "é"}, {"PartitionKey": "1!4!####"}]
+    )
     def test_from_a_bad_token_are_refused(self, people, token):
         with pytest.raises(HttpResponseError) as refusal:
             next(people.list_entities().by_page(token))
@@ -348,4 +372,6 @@ class TestPages:
 def insert_many(table, count):
     for start in range(0, count, 100):
         numbers = range(start, min(start + 100, count))
-        table.submit_transaction([("create", {"PartitionKey": "se", "RowKey": f"{number:04}"}) for number in numbers])
+        table.submit_transaction(
+            [("create", {"PartitionKey": "se", "RowKey": f"{number:04}"}) for number in numbers]
+        )

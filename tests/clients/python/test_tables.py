@@ -8,7 +8,19 @@ from .conftest import OPTIONS, new_name
 
 ENTITY = {"PartitionKey": "se", "RowKey": "ada"}
 SENTENCE = "Storage table names must be alphanumeric, cannot begin with a number"
-IMPOSSIBLE_NAMES = ["1table", "aa", "a" * 64, "a//", "my_table", "啊齄丂狛狜", "a-b", "a.b", "a b", "táble", "a$b"]
+IMPOSSIBLE_NAMES = [
+    "1table",
+    "aa",
+    "a" * 64,
+    "a//",
+    "my_table",
+    "啊齄丂狛狜",
+    "a-b",
+    "a.b",
+    "a b",
+    "táble",
+    "a$b",
+]
 OPERATIONS_BY_NAME = {
     "create_table": lambda table: table.create_table(),
     "delete_table": lambda table: table.delete_table(),
@@ -104,7 +116,8 @@ def test_refuses_an_impossible_name_to_the_service_client(service):
 
 
 @pytest.mark.parametrize(
-    ("name", "code"), [("my_table", "InvalidResourceName"), ("aa", "OutOfRangeInput"), ("a" * 64, "OutOfRangeInput")]
+    ("name", "code"),
+    [("my_table", "InvalidResourceName"), ("aa", "OutOfRangeInput"), ("a" * 64, "OutOfRangeInput")],
 )
 def test_refuses_to_list_a_table_of_an_impossible_name(service, name, code):
     with pytest.raises(HttpResponseError) as refusal:
@@ -213,9 +226,11 @@ def test_continues_a_list_of_all_tables(service):
 
 
 def test_finds_tables_by_parameters(service):
-    prefix, names = create_five(service)
+    _, names = create_five(service)
 
-    found = service.query_tables("TableName ge @from and TableName le @to", parameters={"from": names[1], "to": names[2]})
+    found = service.query_tables(
+        "TableName ge @from and TableName le @to", parameters={"from": names[1], "to": names[2]}
+    )
 
     assert [item.name for item in found] == names[1:3]
 
@@ -252,7 +267,9 @@ class TestUrlWithTheNameOfATable:
     @pytest.fixture
     def mistaken(self, library, server, service):
         name = new_name()
-        return library.open_table(None, f"{server.endpoint}/{name}", name, credential=service.credential, **OPTIONS)
+        return library.open_table(
+            None, f"{server.endpoint}/{name}", name, credential=service.credential, **OPTIONS
+        )
 
     def test_creates_nothing_while_there_is_no_such_table(self, mistaken):
         with pytest.raises(ResourceNotFoundError) as missing:

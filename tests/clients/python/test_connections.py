@@ -1,0 +1,288 @@
+"""Ways to reach the server: URLs, connection strings, keys, versions, the secondary, headers of every answer."""
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from urllib.parse import quote, unquote
+from uuid import UUID, uuid4
+
+import pytest
+from azure.core.credentials import AzureNamedKeyCredential
+from azure.core.exceptions import ClientAuthenticationError, HttpResponseError, ResourceNotFoundError
+
+from .conftest import OPTIONS, new_name
+
+ADA = {"PartitionKey": "se", "RowKey": "ada", "Age": 36}
+WRONG_KEY = "d3Jvbmc="
+
+
+@pytest.fixture
+def credential(server):
+    return AzureNamedKeyCredential(server.account, server.key)
+
+
+@pytest.fixture
+def stored(people):
+    """A table that holds one entity."""
+    people.create_entity(ADA)
+    return people
+
+
+def answer_to(operation, *args, **options):
+    """The raw response of an operation of a client."""
+    responses = []
+    operation(*args, raw_response_hook=responses.append, **options)
+    return responses[-1].http_response
+
+
+class TestAddresses:
+    @pytest.mark.parametrize("form", ["{}/{}", "{}/{}/", "{}/Tables('{}')"])
+    def test_of_a_table(self, library, server, stored, credential, form):
+        url = form.format(server.endpoint, stored.table_name)
+
+        table = library.open_table("from_table_url", url, credential=credential, **OPTIONS)
+
+        assert table.table_name == stored.table_name
+        assert table.get_entity("se", "ada") == ADA
+
+    @pytest.mark.parametrize("slash", ["", "/"])
+    def test_of_an_account(self, library, server, stored, credential, slash):
+        service = library.open_service(None, server.endpoint + slash, credential=credential, **OPTIONS)
+
+        assert service.account_name == server.account
+        assert service.get_table_client(stored.table_name).get_entity("se", "ada") == ADA
+
+    @pytest.mark.parametrize(
+        "form",
+        [
+            "{string}",
+            "AccountName={account};AccountKey={key};TableEndpoint={endpoint}",
+            "AccountName={account};AccountKey={key};TableEndpoint={endpoint}/",
+            "TableEndpoint={endpoint};AccountKey={key};AccountName={account};DefaultEndpointsProtocol=http;",
+            "AccountName={account};AccountKey={key};TableEndpoint={endpoint};BlobEndpoint=http://127.0.0.1:10000/a",
+        ],
+    )
+    def test_in_a_connection_string(self, library, server, stored, form):
+        string = form.format(
+            string=server.connection_string, account=server.account, key=server.key, endpoint=server.endpoint
+        )
+
+        table = library.open_table("from_connection_string", string, stored.table_name, **OPTIONS)
+
+        assert table.get_entity("se", "ada") == ADA
+        assert table.submit_transaction([("upsert", ADA)])
+
+    def test_in_the_connection_string_of_development_storage(self, library, server):
+        service = library.open_service("from_connection_string", "UseDevelopmentStorage=true", **OPTIONS)
+
+        assert service.account_name == server.account
+        assert service.credential.named_key.key == server.key
+        assert service.url == "http://127.0.0.1:10002/devstoreaccount1"
+
+    def test_with_default_policies(self, library, server, stored):
+        table = library.open_table("from_connection_string", server.connection_string, stored.table_name)
+
+        assert table.get_entity("se", "ada") == ADA
+        assert table.delete_entity("se", "nobody") is None
+
+    def test_of_a_host_the_sdk_takes_for_another_service(self, library, server, stored, credential):
+        """At `localhost` the SDK speaks its other dialect: POST with X-HTTP-Method instead of PATCH."""
+        endpoint = server.endpoint.replace("127.0.0.1", "localhost")
+        table = library.open_table(None, endpoint, stored.table_name, credential=credential, **OPTIONS)
+
+        table.update_entity({**ADA, "Age": 37}, mode="merge")
+        table.upsert_entity({**ADA, "City": "London"}, mode="merge")
+        table.submit_transaction([("update", {**ADA, "Title": "Countess"}, {"mode": "merge"})])
+
+        assert stored.get_entity("se", "ada") == {**ADA, "City": "London", "Title": "Countess"}
+
+
+class TestVersions:
+    @pytest.mark.parametrize("version", ["2019-02-02", "2019-07-07", "2020-12-06"])
+    def test_are_echoed(self, library, server, stored, version):
+        table = library.open_table(
+            "from_connection_string",
+            server.connection_string,
+            stored.table_name,
+            api_version=version,
+            **OPTIONS,
+        )
+
+        assert table.upsert_entity(ADA)["version"] == version
+        assert table.get_entity("se", "ada") == ADA
+        assert list(table.query_entities("RowKey eq 'ada'")) == [ADA]
+        assert table.submit_transaction([("update", ADA)])
+
+
+class TestAuthentication:
+    OPERATIONS = {
+        "create_table": lambda table: table.create_table(),
+        "delete_table": lambda table: table.delete_table(),
+        "get_entity": lambda table: table.get_entity("se", "ada"),
+        "update_entity": lambda table: table.update_entity(ADA),
+        "upsert_entity": lambda table: table.upsert_entity(ADA),
+        "delete_entity": lambda table: table.delete_entity("se", "ada"),
+        "list_entities": lambda table: list(table.list_entities()),
+        "submit_transaction": lambda table: table.submit_transaction([("create", ADA)]),
+    }
+
+    @pytest.mark.parametrize("operation", OPERATIONS)
+    @pytest.mark.parametrize("account", ["devstoreaccount1", "stranger"])
+    def test_refuses_strangers(self, library, server, stored, account, operation):
+        credential = AzureNamedKeyCredential(account, WRONG_KEY)
+        table = library.open_table(None, server.endpoint, stored.table_name, credential=credential, **OPTIONS)
+
+        with pytest.raises(ClientAuthenticationError) as refusal:
+            self.OPERATIONS[operation](table)
+
+        assert refusal.value.status_code == 403
+        assert refusal.value.error_code == "AuthenticationFailed"
+        assert "Server failed to authenticate the request." in refusal.value.message
+        assert stored.get_entity("se", "ada") == ADA
+
+    def test_refuses_an_insert_by_a_stranger(self, library, server, stored):
+        credential = AzureNamedKeyCredential(server.account, WRONG_KEY)
+        table = library.open_table(None, server.endpoint, stored.table_name, credential=credential, **OPTIONS)
+
+        with pytest.raises(HttpResponseError, match="AuthenticationFailed"):
+            table.create_entity({**ADA, "RowKey": "eve"})
+
+        assert list(stored.list_entities()) == [ADA]
+
+    def test_takes_a_key_that_is_put_right(self, library, server, stored):
+        credential = AzureNamedKeyCredential(server.account, WRONG_KEY)
+        table = library.open_table(None, server.endpoint, stored.table_name, credential=credential, **OPTIONS)
+        with pytest.raises(ClientAuthenticationError):
+            table.get_entity("se", "ada")
+
+        credential.update(server.account, server.key)
+
+        assert table.get_entity("se", "ada") == ADA
+
+
+class TestSecondary:
+    SENTENCE = "Write operations are not allowed."
+
+    @pytest.fixture
+    def secondary(self, library, server, stored, credential):
+        return library.open_table(
+            None,
+            server.endpoint,
+            stored.table_name,
+            credential=credential,
+            location_mode="secondary",
+            **OPTIONS,
+        )
+
+    def test_serves_reads(self, secondary):
+        assert secondary.url.endswith("-secondary")
+        assert secondary.get_entity("se", "ada") == ADA
+        assert list(secondary.list_entities()) == [ADA]
+        assert list(secondary.query_entities("Age eq 36", select="Age")) == [{"Age": 36}]
+
+    def test_serves_pages(self, secondary, stored):
+        stored.create_entity({**ADA, "RowKey": "bob"})
+
+        pages = secondary.list_entities(results_per_page=1).by_page()
+
+        assert [len(list(page)) for page in pages] == [1, 1]
+
+    def test_lists_tables(self, library, server, stored, credential):
+        service = library.open_service(
+            None, server.endpoint, credential=credential, location_mode="secondary", **OPTIONS
+        )
+
+        found = service.query_tables(f"TableName eq '{stored.table_name}'")
+
+        assert [item.name for item in found] == [stored.table_name]
+
+    def test_misses_an_entity(self, secondary):
+        with pytest.raises(ResourceNotFoundError, match="The specified resource does not exist"):
+            secondary.get_entity("foo", "bar")
+
+    @pytest.mark.parametrize(
+        "operation", ["create_table", "delete_table", "update_entity", "upsert_entity", "delete_entity"]
+    )
+    def test_refuses_writes(self, secondary, stored, operation):
+        with pytest.raises(HttpResponseError, match=self.SENTENCE) as refusal:
+            TestAuthentication.OPERATIONS[operation](secondary)
+
+        assert refusal.value.status_code == 403
+        assert refusal.value.error_code == "InsufficientAccountPermissions"
+        assert list(stored.list_entities()) == [ADA]
+
+    def test_refuses_inserts(self, secondary):
+        with pytest.raises(
+            HttpResponseError, match="Operation returned an invalid status 'Forbidden'"
+        ) as refusal:
+            secondary.create_entity({**ADA, "RowKey": "eve"})
+
+        assert self.SENTENCE in str(refusal.value)
+
+
+class TestHeaders:
+    """What clients of other languages read, too: some fail when a header is missing."""
+
+    def test_of_an_insert(self, people, server):
+        keys = {"PartitionKey": "p-ô- '-\"-%20-%27-pk", "RowKey": "a b"}
+
+        answer = answer_to(people.create_entity, keys)
+
+        place = f"{server.endpoint}/{people.table_name}(PartitionKey='{quoted(keys['PartitionKey'])}',RowKey='a%20b')"
+        assert answer.status_code == 201
+        assert answer.headers["Location"] == place
+        assert unquote(answer.headers["ETag"]).startswith("W/\"datetime'20")
+        assert (
+            answer.headers["Content-Type"]
+            == "application/json;odata=minimalmetadata;streaming=true;charset=utf-8"
+        )
+
+    def test_of_an_insert_without_an_echo(self, people, server):
+        answer = answer_to(people.create_entity, ADA, headers={"Prefer": "return-no-content"})
+
+        place = f"{server.endpoint}/{people.table_name}(PartitionKey='se',RowKey='ada')"
+        assert answer.status_code == 204
+        assert answer.headers["Location"] == answer.headers["DataServiceId"] == place
+        assert answer.headers["Preference-Applied"] == "return-no-content"
+        assert answer.headers["ETag"] == people.get_entity("se", "ada").metadata["etag"]
+
+    def test_of_a_created_table(self, service, server):
+        name = new_name()
+
+        answer = answer_to(service.create_table, name)
+
+        assert answer.status_code == 201
+        assert answer.headers["Location"] == f"{server.endpoint}/Tables('{name}')"
+
+    @pytest.mark.parametrize("operation", ["create_entity", "get_entity", "update_entity", "delete_entity"])
+    def test_of_every_answer(self, stored, operation):
+        arguments = {"create_entity": [{**ADA, "RowKey": "bob"}], "update_entity": [ADA]}
+
+        answer = answer_to(getattr(stored, operation), *arguments.get(operation, ["se", "ada"]))
+
+        headers = answer.headers
+        assert headers["Server"]
+        assert abs(datetime.now(UTC) - parsedate_to_datetime(headers["Date"])).total_seconds() < 60
+        assert headers["x-ms-version"] == "2019-02-02"
+        assert UUID(headers["x-ms-request-id"])
+        assert headers["x-ms-client-request-id"] == answer.request.headers["x-ms-client-request-id"]
+        assert headers["Cache-Control"] == "no-cache"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+
+    def test_echo_the_request_id_of_a_client(self, stored):
+        identity = str(uuid4())
+
+        answer = answer_to(stored.get_entity, "se", "ada", request_id=identity)
+
+        assert answer.headers["x-ms-client-request-id"] == identity
+
+    def test_of_an_error_name_its_code(self, stored):
+        with pytest.raises(HttpResponseError) as refusal:
+            stored.get_entity("se", "nobody")
+
+        assert refusal.value.response.headers["x-ms-error-code"] == "ResourceNotFound"
+        assert refusal.value.reason == "Not Found"
+
+
+def quoted(key):
+    """Of a key in a Location: quotes doubled and left as they are, the rest encoded."""
+    return "''".join(quote(part, safe="") for part in key.split("'"))

@@ -1,0 +1,309 @@
+"""Transactions: every operation, all or nothing, and errors the SDK can tell by class and index."""
+
+import os
+import re
+
+import pytest
+from azure.core import MatchConditions
+from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
+from azure.data.tables import RequestTooLargeError, TableTransactionError, TransactionOperation, UpdateMode
+
+from .conftest import new_name
+from .test_tables import IMPOSSIBLE_NAMES, SENTENCE
+from .test_types import BINARY_OF_ALL_BYTES, LARGE_BODIES
+
+ETAG = re.compile(r"W/\"datetime'\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d(\.\d{1,6}[1-9]|\.[1-9])?Z'\"")
+STALE = "W/\"datetime'2012-06-15T22%3A51%3A44.9662825Z'\""
+
+
+def person(row, **properties):
+    return {"PartitionKey": "se", "RowKey": row, **properties}
+
+
+def stored(table):
+    return {entity["RowKey"]: entity for entity in table.list_entities()}
+
+
+@pytest.fixture
+def crowd(people):
+    """A table of five people, who are 1 to 5 years old and live in London."""
+    for age, row in enumerate("abcde", start=1):
+        people.create_entity(person(row, Age=age, City="London"))
+    return people
+
+
+class TestOperations:
+    @pytest.mark.parametrize(
+        ("operation", "expected"),
+        [
+            (("create", person("f", Age=9)), person("f", Age=9)),
+            (("update", person("a", Age=9)), person("a", Age=9, City="London")),
+            (("update", person("a", Age=9), {"mode": "merge"}), person("a", Age=9, City="London")),
+            (("update", person("a", Age=9), {"mode": UpdateMode.REPLACE}), person("a", Age=9)),
+            (("upsert", person("a", Age=9)), person("a", Age=9, City="London")),
+            (("upsert", person("a", Age=9), {"mode": "replace"}), person("a", Age=9)),
+            (("upsert", person("f", Age=9)), person("f", Age=9)),
+            (("upsert", person("f", Age=9), {"mode": "replace"}), person("f", Age=9)),
+        ],
+        ids=str,
+    )
+    def test_writes_alone(self, crowd, operation, expected):
+        answers = crowd.submit_transaction([operation])
+
+        found = crowd.get_entity("se", expected["RowKey"])
+        assert found == expected
+        assert answers == [{"etag": found.metadata["etag"]}]
+        assert ETAG.fullmatch(answers[0]["etag"])
+
+    def test_deletes_alone(self, crowd):
+        assert crowd.submit_transaction([("delete", person("a"))]) == [{}]
+
+        assert set(stored(crowd)) == set("bcde")
+
+    def test_writes_all_together(self, crowd):
+        answers = crowd.submit_transaction(
+            [
+                (TransactionOperation.CREATE, person("f", Age=6)),
+                (TransactionOperation.DELETE, person("a")),
+                (TransactionOperation.UPDATE, person("b", Age=10)),
+                (TransactionOperation.UPDATE, person("c", Age=100), {"mode": UpdateMode.REPLACE}),
+                (TransactionOperation.UPSERT, person("d", Age=10)),
+                (TransactionOperation.UPSERT, person("e", Age=10), {"mode": UpdateMode.REPLACE}),
+                (TransactionOperation.UPSERT, person("g", Age=7)),
+                (TransactionOperation.UPSERT, person("h", Age=8), {"mode": UpdateMode.REPLACE}),
+            ]
+        )
+
+        found = stored(crowd)
+        assert found == {
+            "b": person("b", Age=10, City="London"),
+            "c": person("c", Age=100),
+            "d": person("d", Age=10, City="London"),
+            "e": person("e", Age=10),
+            "f": person("f", Age=6),
+            "g": person("g", Age=7),
+            "h": person("h", Age=8),
+        }
+        etags = [found[row].metadata["etag"] if row in found else None for row in "fabcdegh"]
+        assert [answer.get("etag") for answer in answers] == etags
+
+    @pytest.mark.parametrize("count", [2, 99, 100])
+    def test_takes_up_to_100(self, people, count):
+        answers = people.submit_transaction([("create", person(f"{number:03}")) for number in range(count)])
+
+        assert len(answers) == len(stored(people)) == count
+        assert all(ETAG.fullmatch(answer["etag"]) for answer in answers)
+
+    def test_takes_none(self, people):
+        assert people.submit_transaction([]) == []
+
+    def test_is_used_twice(self, new_table):
+        operations = [("upsert", person(row)) for row in "abcd"]
+
+        for table in (new_table(), new_table()):
+            table.submit_transaction(operations)
+            table.submit_transaction(operations)
+            assert set(stored(table)) == set("abcd")
+
+    @pytest.mark.parametrize("mode", list(UpdateMode))
+    @pytest.mark.parametrize("name", ["update", "upsert"])
+    def test_serves_special_keys(self, people, name, mode):
+        keys = {"PartitionKey": "A'aaa\"_bbbb2%é", "RowKey": '"A\'aaa"_+ ,()=@😀'}
+        people.submit_transaction([("create", {**keys, "Step": 1})])
+
+        people.submit_transaction([(name, {**keys, "Step": 2}, {"mode": mode})])
+
+        assert list(people.list_entities()) == [{**keys, "Step": 2}]
+        people.submit_transaction([("delete", keys)])
+        assert list(people.list_entities()) == []
+
+    def test_serves_empty_keys(self, people):
+        keys = {"PartitionKey": "", "RowKey": ""}
+
+        for operation in ("create", "update", "upsert"):
+            people.submit_transaction([(operation, {**keys, "Step": operation})])
+
+        assert people.get_entity("", "") == {**keys, "Step": "upsert"}
+        people.submit_transaction([("delete", keys)])
+        assert list(people.list_entities()) == []
+
+    @LARGE_BODIES
+    def test_carries_values_that_look_like_its_own_syntax(self, people):
+        texts = [
+            "--changeset_x\r\n\r\n",
+            "HTTP/1.1 409 Conflict\r\n\r\n{}",
+            "\r\n--batch_\r\n--",
+            "\x00",
+            "\ud800",
+            "é😀",
+        ]
+        entities = [person(f"{number}", Text=text, Data=b"\r\n--") for number, text in enumerate(texts)]
+        entities.append(person("large", Data=BINARY_OF_ALL_BYTES))
+
+        people.submit_transaction([("create", entity) for entity in entities])
+
+        assert list(people.list_entities()) == entities
+
+
+class TestConditions:
+    @pytest.mark.parametrize("operation", ["update", "delete"])
+    def test_takes_an_etag(self, crowd, operation):
+        etag = crowd.get_entity("se", "a").metadata["etag"]
+        condition = {"etag": etag, "match_condition": MatchConditions.IfNotModified}
+
+        answers = crowd.submit_transaction([(operation, person("a", Age=9), condition)])
+
+        assert len(answers) == 1
+        assert stored(crowd).get("a", {}).get("Age") == (9 if operation == "update" else None)
+
+    @pytest.mark.parametrize("mode", list(UpdateMode))
+    def test_refuses_to_overwrite_a_change(self, crowd, mode):
+        etag = crowd.get_entity("se", "a").metadata["etag"]
+        condition = {"mode": mode, "etag": etag, "match_condition": MatchConditions.IfNotModified}
+        crowd.submit_transaction([("update", person("a", Age=8), condition)])
+
+        with pytest.raises(TableTransactionError) as refusal:
+            crowd.submit_transaction([("update", person("a", Age=9), condition)])
+
+        assert refusal.value.status_code == 412
+        assert refusal.value.error_code == "UpdateConditionNotSatisfied"
+        assert crowd.get_entity("se", "a")["Age"] == 8
+
+    def test_deletes_an_entity_as_it_was(self, crowd):
+        found = crowd.get_entity("se", "a")
+        good = found.metadata["etag"]
+        found.metadata["etag"] = STALE
+        operation = ("delete", found, {"match_condition": MatchConditions.IfNotModified})
+
+        with pytest.raises(TableTransactionError) as refusal:
+            crowd.submit_transaction([operation])
+        assert refusal.value.status_code == 412
+        found.metadata["etag"] = good
+        crowd.submit_transaction([operation])
+
+        assert "a" not in stored(crowd)
+
+
+class TestFailures:
+    FAILURES = {
+        "EntityAlreadyExists": (409, ("create", person("a"))),
+        "ResourceNotFound": (404, ("update", person("nobody"))),
+        "UpdateConditionNotSatisfied": (
+            412,
+            ("update", person("a"), {"etag": STALE, "match_condition": MatchConditions.IfNotModified}),
+        ),
+        "InvalidDuplicateRow": (400, ("upsert", person("d", Age=9))),
+        "PropertyNameInvalid": (400, ("upsert", person("e", **{"a-b": 1}))),
+        "PropertyNameTooLong": (400, ("upsert", person("e", **{"a" * 256: 1}))),
+        "PropertyValueTooLarge": (400, ("upsert", person("e", Text="x" * 32769))),
+        "TooManyProperties": (400, ("upsert", person("e", **{f"P{number}": 1 for number in range(253)}))),
+        "InvalidInput": (400, ("upsert", person("e", Flag=("not a bool", "Edm.Boolean")))),
+    }
+
+    @pytest.mark.parametrize("code", FAILURES)
+    @pytest.mark.parametrize("index", [1, 2, 3])
+    def test_undo_everything_and_tell_where(self, crowd, code, index):
+        before = stored(crowd)
+        status, failing = self.FAILURES[code]
+        operations = [("upsert", person("d", Age=9)), ("create", person("x")), ("delete", person("b"))]
+        operations.insert(index, failing)
+
+        with pytest.raises(TableTransactionError) as refusal:
+            crowd.submit_transaction(operations)
+
+        assert refusal.value.index == index
+        assert refusal.value.status_code == status
+        assert refusal.value.error_code == code
+        assert refusal.value.message.startswith(f"{index}:")
+        assert stored(crowd) == before
+
+    @pytest.mark.parametrize("code", [code for code in FAILURES if code != "InvalidDuplicateRow"])
+    def test_alone_have_index_0(self, crowd, code):
+        status, failing = self.FAILURES[code]
+
+        with pytest.raises(TableTransactionError) as refusal:
+            crowd.submit_transaction([failing])
+
+        assert refusal.value.index == 0
+        assert refusal.value.status_code == status
+        assert refusal.value.error_code == code
+
+    def test_delete_of_a_missing_entity(self, crowd):
+        with pytest.raises(TableTransactionError) as refusal:
+            crowd.submit_transaction([("upsert", person("a", Age=9)), ("delete", person("nobody"))])
+
+        assert refusal.value.index == 1
+        assert refusal.value.error_code == "ResourceNotFound"
+        assert crowd.get_entity("se", "a")["Age"] == 1
+
+    def test_101_operations(self, people):
+        with pytest.raises(TableTransactionError) as refusal:
+            people.submit_transaction([("create", person(f"{number:03}")) for number in range(101)])
+
+        assert refusal.value.status_code == 400
+        assert refusal.value.error_code == "InvalidInput"
+        assert refusal.value.index == 99
+        assert (
+            "The batch request operation exceeds the maximum 100 changes per change set."
+            in refusal.value.message
+        )
+        assert stored(people) == {}
+
+    def test_the_last_of_100_operations(self, people):
+        people.create_entity(person("099"))
+
+        with pytest.raises(TableTransactionError) as refusal:
+            people.submit_transaction([("create", person(f"{number:03}")) for number in range(100)])
+
+        assert refusal.value.index == 99
+        assert set(stored(people)) == {"099"}
+
+    def test_a_missing_table(self, service):
+        with pytest.raises(TableTransactionError) as refusal:
+            service.get_table_client(new_name()).submit_transaction([("create", person("a"))])
+
+        assert refusal.value.status_code == 404
+        assert refusal.value.error_code == "TableNotFound"
+        assert refusal.value.message.startswith("0:The table specified does not exist.")
+
+    @pytest.mark.parametrize("name", IMPOSSIBLE_NAMES)
+    def test_an_impossible_name_of_a_table(self, service, name):
+        with pytest.raises(ValueError, match=SENTENCE):
+            service.get_table_client(name).submit_transaction([("create", person("a"))])
+
+    @LARGE_BODIES
+    def test_more_than_4_mib(self, people):
+        block = os.urandom(65536)
+        operations = [("create", person(f"{number}", A=block, B=block, C=block)) for number in range(50)]
+
+        with pytest.raises(RequestTooLargeError) as refusal:
+            people.submit_transaction(operations)
+
+        assert refusal.value.status_code == 413
+        assert refusal.value.error_code == "RequestBodyTooLarge"
+        assert stored(people) == {}
+
+    @LARGE_BODIES
+    def test_not_almost_4_mib(self, people):
+        block = os.urandom(65536)
+        operations = [("create", person(f"{number:02}", A=block, B=block)) for number in range(20)]
+
+        people.submit_transaction(operations)
+
+        assert all(entity["A"] == entity["B"] == block for entity in stored(people).values())
+
+    def test_keys_of_different_partitions_by_the_sdk(self, people):
+        with pytest.raises(ValueError, match="must all be the same"):
+            people.submit_transaction(
+                [("create", person("a")), ("create", {"PartitionKey": "no", "RowKey": "a"})]
+            )
+
+    def test_leave_the_client_usable(self, crowd):
+        with pytest.raises(HttpResponseError):
+            crowd.submit_transaction([("create", person("a"))])
+
+        crowd.submit_transaction([("create", person("z"))])
+
+        assert "z" in stored(crowd)
+        with pytest.raises(ResourceNotFoundError):
+            crowd.get_entity("se", "nobody")
