@@ -1,0 +1,1070 @@
+"""Every statement on entities, on PostgreSQL through Django's connection."""
+
+import json
+import math
+import random
+from itertools import count
+
+import pytest
+from django.db import connection, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from storage.domain import edm
+from storage.domain.changes import Delete, Insert, Update, Upsert
+from storage.domain.edm import Edm, EdmValue, annotated, read
+from storage.domain.entity import (
+    PROPERTY_LIMIT,
+    SIZE_LIMIT,
+    Entity,
+    EntityKey,
+    entity_size,
+    fragments,
+)
+from storage.domain.errors import (
+    EntityAlreadyExists,
+    EntityTooLarge,
+    KeyValueTooLarge,
+    ResourceNotFound,
+    TableNotFound,
+    TooManyProperties,
+    UpdateConditionNotSatisfied,
+)
+from storage.domain.etag import ANY, NEVER, Precondition
+from storage.domain.filters import parse
+from storage.domain.query import PAGE_BYTES, EntityQuery, Position
+from storage.sql import entities, relations
+from storage.sql.django import execute, run
+from storage.sql.statement import Lane, Statement
+from tests.strategies import keys, names, properties, texts, values
+
+KEY = EntityKey("p", "r")
+FUTURE = 4_102_444_800 * 10_000_000  # 2100-01-01
+LONG_AGO = 0
+
+examples = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.fixture
+def relation(db):
+    execute(relations.create(1_000_000))
+    return relations.relation_name(1_000_000)
+
+
+@pytest.fixture
+def apply(relation):
+    """`apply(change)`: the new Timestamp; a refusal leaves the transaction of the test usable."""
+
+    def apply(change):
+        with transaction.atomic():
+            return run(entities.change(relation, change))
+
+    return apply
+
+
+@pytest.fixture
+def insert(apply):
+    """`insert(A=value)`: an entity under KEY, or another key; the new Timestamp."""
+
+    def insert(key=KEY, /, **values):
+        return apply(Insert(Entity(key, values)))
+
+    return insert
+
+
+@pytest.fixture
+def get(relation):
+    def get(key=KEY, **query):
+        return run(entities.point(relation, key, EntityQuery(**query)))
+
+    return get
+
+
+@pytest.fixture
+def stored(get):
+    """`stored()`: the properties under KEY, or another key, as an answer with annotations says them."""
+
+    def stored(key=KEY):
+        return read_content(get(key).content)
+
+    return stored
+
+
+@pytest.fixture
+def set_timestamp(relation):
+    def set_timestamp(ticks):
+        with connection.cursor() as cursor:
+            cursor.execute(f"UPDATE {relation} SET ts = %s", [ticks])
+
+    return set_timestamp
+
+
+@pytest.fixture
+def page(relation):
+    def page(**query):
+        return run(entities.page(relation, EntityQuery(**query)))
+
+    return page
+
+
+def read_content(content):
+    members = members_of(content)
+    return {
+        name: read(member, members.get(f"{name}@odata.type"))
+        for name, member in members.items()
+        if "@" not in name
+    }
+
+
+def members_of(content):
+    members = json.loads(b'{"":0' + content + b"}")
+    del members[""]
+    return members
+
+
+def written(properties):
+    """Properties in a form that tells -0.0 from 0.0 and finds NaN equal to itself."""
+    return [(name, value.type, edm.write(value)) for name, value in properties.items()]
+
+
+def integer(number):
+    return EdmValue(Edm.INT32, number)
+
+
+def text(value):
+    return EdmValue(Edm.STRING, value)
+
+
+# insert
+
+
+@given(keys, keys, properties)
+@examples
+def test_what_is_inserted_comes_back(relation, partition_key, row_key, wanted):
+    key = EntityKey(partition_key, row_key)
+    run(entities.change(relation, Delete(key, ANY))) if exists(relation, key) else None
+    timestamp = run(entities.change(relation, Insert(Entity(key, wanted))))
+
+    found = run(entities.point(relation, key, EntityQuery()))
+
+    assert found[:3] == (partition_key, row_key, timestamp)
+    assert written(read_content(found.content)) == written(wanted)
+
+
+def exists(relation, key):
+    try:
+        run(entities.point(relation, key, EntityQuery(select=())))
+    except ResourceNotFound:
+        return False
+    return True
+
+
+def test_an_entity_needs_no_property_and_no_letter_in_its_keys(insert, get):
+    timestamp = insert(EntityKey("", ""))
+
+    assert get(EntityKey("", "")) == ("", "", timestamp, b"")
+
+
+def test_an_insert_does_not_touch_what_is_there(insert, get):
+    insert(A=integer(1))
+    before = get()
+
+    with pytest.raises(EntityAlreadyExists):
+        insert(A=integer(2), B=integer(3))
+
+    assert get() == before
+
+
+def test_the_same_row_key_may_be_in_each_partition(insert, stored):
+    insert(EntityKey("p", "r"), A=integer(1))
+    insert(EntityKey("q", "r"), A=integer(2))
+
+    assert stored(EntityKey("q", "r")) == {"A": integer(2)}
+
+
+def test_the_timestamp_is_the_time(insert):
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT (extract(epoch FROM clock_timestamp()) * 10000000)::bigint")
+        (now,) = cursor.fetchone()
+
+    assert now <= insert() < now + 60 * 10_000_000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        text("\x00\x01\ud800\ud83d\ue000'\"\\\n%+"),
+        text("x" * 32 * 1024),
+        text("\x00" * 32 * 1024),
+        text("😀" * 16 * 1024),
+        EdmValue(Edm.BINARY, bytes(range(256)) * 256),
+        EdmValue(Edm.DOUBLE, -0.0),
+        EdmValue(Edm.DOUBLE, 5e-324),
+        EdmValue(Edm.DOUBLE, 1.7976931348623157e308),
+        EdmValue(Edm.DOUBLE, math.nan),
+        EdmValue(Edm.DOUBLE, -math.inf),
+        EdmValue(Edm.INT64, -(2**63)),
+        EdmValue(Edm.DATETIME, -116_444_736_000_000_000),
+        EdmValue(Edm.DATETIME, 2_534_023_007_999_999_999),
+    ],
+    ids=lambda value: f"{value.type} {ascii(value.value)[:20]}",
+)
+@pytest.mark.parametrize("select", [None, ("V",)])
+def test_the_limits_of_every_type_come_back(insert, get, value, select):
+    insert(V=value)
+
+    assert written(read_content(get(select=select).content)) == written({"V": value})
+
+
+# update
+
+
+def test_a_replace_leaves_nothing_of_the_old(insert, apply, stored):
+    first = insert(A=integer(1), B=integer(2))
+
+    second = apply(Update(Entity(KEY, {"C": text("3")}), ANY, merge=False))
+
+    assert second > first
+    assert stored() == {"C": text("3")}
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_an_update_that_matches(insert, apply, stored, merge):
+    first = insert(A=integer(1))
+
+    second = apply(Update(Entity(KEY, {"A": integer(2)}), Precondition(first), merge))
+
+    assert second > first
+    assert stored() == {"A": integer(2)}
+
+
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("difference", [-1, 1, None])
+def test_an_update_that_does_not_match(insert, apply, get, merge, difference):
+    first = insert(A=integer(1))
+    before = get()
+
+    expected = NEVER if difference is None else first + difference
+    with pytest.raises(UpdateConditionNotSatisfied):
+        apply(Update(Entity(KEY, {"A": integer(2)}), Precondition(expected), merge))
+
+    assert get() == before
+
+
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("condition", [ANY, Precondition(5), Precondition(NEVER)])
+def test_an_update_of_nothing(apply, get, merge, condition):
+    with pytest.raises(ResourceNotFound):
+        apply(Update(Entity(KEY, {"A": integer(2)}), condition, merge))
+
+    with pytest.raises(ResourceNotFound):
+        get()
+
+
+# merge
+
+
+@given(properties, properties, st.booleans())
+@examples
+def test_a_merge_keeps_what_it_does_not_name(relation, old, new, upsert):
+    entity = Entity(KEY, new)
+    run(entities.change(relation, Upsert(Entity(KEY, old), merge=False)))
+
+    run(entities.change(relation, Upsert(entity, merge=True) if upsert else Update(entity, ANY, merge=True)))
+
+    kept = {name: value for name, value in old.items() if name not in new}
+    found = run(entities.point(relation, KEY, EntityQuery()))
+    assert written(read_content(found.content)) == written({**kept, **new})
+    assert_projection_agrees(relation, found)
+
+
+def assert_projection_agrees(relation, found):
+    """Filters and $select read the projection, answers the ready text: they must say the same."""
+    wanted = read_content(found.content)
+    selected = run(entities.point(relation, KEY, EntityQuery(select=tuple(wanted))))
+    assert written(read_content(selected.content)) == written(wanted)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {relation} AS e, jsonb_object_keys(e.props)")
+        assert cursor.fetchone() == (len(wanted),)
+
+
+@pytest.mark.parametrize("name", ["A", "ABC", "_", "B_", "é", "名", "𐐷", "u00e9", "A_type", "odata"])
+def test_a_merge_takes_a_name_for_nothing_but_itself(insert, apply, stored, name):
+    names = ["A", "AB", "ABC", "aB", "_", "__", "B_", "é", "e", "名", "𐐷", "u00e9", "A_type", "odata"]
+    insert(**{other: text(f'\n,"{other}":"x"\n,"{name}":1') for other in names})
+
+    apply(Update(Entity(KEY, {name: EdmValue(Edm.INT64, 5)}), ANY, merge=True))
+
+    others = {other: text(f'\n,"{other}":"x"\n,"{name}":1') for other in names if other != name}
+    assert stored() == {**others, name: EdmValue(Edm.INT64, 5)}
+
+
+@given(values, values)
+@examples
+def test_a_merge_changes_the_type_with_the_value(relation, old, new):
+    run(entities.change(relation, Upsert(Entity(KEY, {"A": old, "B": old}), merge=False)))
+
+    run(entities.change(relation, Update(Entity(KEY, {"A": new}), ANY, merge=True)))
+
+    found = run(entities.point(relation, KEY, EntityQuery()))
+    assert written(read_content(found.content)) == written({"B": old, "A": new})
+    types = [name for name in members_of(found.content) if "@" in name]
+    assert types == [f"{name}@odata.type" for name, value in (("B", old), ("A", new)) if annotated(value)]
+    assert_projection_agrees(relation, found)
+
+
+def test_a_merge_of_nothing_is_a_new_version(insert, apply, stored):
+    first = insert(A=integer(1))
+
+    assert apply(Update(Entity(KEY, {}), ANY, merge=True)) > first
+    assert stored() == {"A": integer(1)}
+
+
+@pytest.mark.parametrize("name", ["a" * 250, "é" * 250, "𐐷" * 125], ids=["ASCII", "Latin", "astral"])
+@pytest.mark.parametrize("upsert", [False, True])
+def test_merges_as_many_long_names_as_an_entity_may_hold(insert, apply, stored, name, upsert):
+    wanted = {f"{name}{number:03}": integer(number) for number in range(PROPERTY_LIMIT)}
+    entity = Entity(KEY, wanted)
+    insert(**wanted)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = '2s'")
+
+    apply(Upsert(entity, merge=True) if upsert else Update(entity, ANY, merge=True))
+
+    assert stored() == wanted
+
+
+@pytest.fixture(params=["update", "conditional update", "upsert"])
+def merge(request, apply, get):
+    """`merge(A=value)` into the entity under KEY, in each of three ways."""
+
+    def merge(**wanted):
+        entity = Entity(KEY, wanted)
+        match request.param:
+            case "update":
+                return apply(Update(entity, ANY, merge=True))
+            case "conditional update":
+                return apply(Update(entity, Precondition(get().timestamp), merge=True))
+            case "upsert":
+                return apply(Upsert(entity, merge=True))
+
+    return merge
+
+
+def test_a_merge_up_to_252_properties(insert, merge, stored):
+    insert(**{f"P{number}": integer(number) for number in range(PROPERTY_LIMIT - 1)})
+
+    merge(Q=integer(0), P1=integer(-1))
+
+    assert len(stored()) == PROPERTY_LIMIT
+
+
+def test_a_merge_beyond_252_properties_changes_nothing(insert, merge, get):
+    insert(**{f"P{number}": integer(number) for number in range(PROPERTY_LIMIT - 1)})
+    before = get()
+
+    with pytest.raises(TooManyProperties):
+        merge(Q=integer(0), R=integer(1))
+
+    assert get() == before
+
+
+def test_a_merge_of_252_other_properties_changes_nothing(insert, merge, get):
+    insert(**{f"P{number}": integer(number) for number in range(PROPERTY_LIMIT)})
+    before = get()
+
+    with pytest.raises(TooManyProperties):
+        merge(**{f"Q{number}": integer(number) for number in range(PROPERTY_LIMIT)})
+
+    assert get() == before
+
+
+def large(size, *, rest="R"):
+    """Properties that make the entity under KEY exactly that many bytes, an even number."""
+    wanted = {f"S{number:02}": text("é\n" * 16 * 1024) for number in range((size - 2000) // 65_600)}
+    missing = size - entity_size(Entity(KEY, {**wanted, rest: text("")}))
+    return {**wanted, rest: text("x" * (missing // 2))}
+
+
+def test_a_merge_up_to_one_mebibyte(insert, merge, stored):
+    insert(**large(SIZE_LIMIT - 16))
+
+    merge(B=EdmValue(Edm.BINARY, b"ab"))
+
+    assert entity_size(Entity(KEY, stored())) == SIZE_LIMIT
+
+
+def test_a_merge_beyond_one_mebibyte_changes_nothing(insert, merge, get):
+    insert(**large(SIZE_LIMIT - 16))
+    before = get()
+
+    with pytest.raises(EntityTooLarge):
+        merge(B=EdmValue(Edm.BINARY, b"abc"))
+
+    assert get() == before
+
+
+def test_a_merge_that_makes_room_first(insert, merge, stored):
+    insert(**large(SIZE_LIMIT))
+
+    merge(R=text(""), Q=text("q"))
+
+    assert entity_size(Entity(KEY, stored())) < SIZE_LIMIT
+
+
+def test_a_merge_that_does_not_match_is_not_too_large(insert, apply):
+    insert(**large(SIZE_LIMIT))
+
+    with pytest.raises(UpdateConditionNotSatisfied):
+        apply(Update(Entity(KEY, {"B": text("")}), Precondition(NEVER), merge=True))
+
+
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("kind", [Insert, Update, Upsert])
+def test_a_change_that_is_too_large_itself_never_reaches_the_database(kind, merge):
+    def change(wanted):
+        entity = Entity(KEY, wanted)
+        if kind is Insert:
+            return Insert(entity)
+        return Update(entity, ANY, merge) if kind is Update else Upsert(entity, merge)
+
+    with pytest.raises(EntityTooLarge):
+        entities.change("entity_1", change(large(SIZE_LIMIT + 2)))
+    with pytest.raises(TooManyProperties):
+        entities.change("entity_1", change({f"P{number}": integer(0) for number in range(253)}))
+
+
+# upsert
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_an_upsert_of_nothing_inserts(apply, stored, merge):
+    apply(Upsert(Entity(KEY, {"A": integer(1)}), merge))
+
+    assert stored() == {"A": integer(1)}
+
+
+@pytest.mark.parametrize(
+    ("merge", "expected"),
+    [(False, {"B": integer(3)}), (True, {"A": integer(1), "B": integer(3)})],
+    ids=["replace", "merge"],
+)
+def test_an_upsert_of_something_updates(insert, apply, stored, merge, expected):
+    first = insert(A=integer(1), B=integer(2))
+
+    second = apply(Upsert(Entity(KEY, {"B": integer(3)}), merge))
+
+    assert second > first
+    assert stored() == expected
+
+
+# delete
+
+
+def test_a_delete_gives_the_last_timestamp(insert, apply, get):
+    first = insert()
+
+    assert apply(Delete(KEY, ANY)) == first
+    with pytest.raises(ResourceNotFound):
+        get()
+
+
+def test_a_delete_that_matches(insert, apply, get):
+    first = insert()
+
+    assert apply(Delete(KEY, Precondition(first))) == first
+    with pytest.raises(ResourceNotFound):
+        get()
+
+
+def test_a_delete_that_does_not_match(insert, apply, get):
+    first = insert()
+
+    with pytest.raises(UpdateConditionNotSatisfied):
+        apply(Delete(KEY, Precondition(first + 1)))
+
+    assert get().timestamp == first
+
+
+@pytest.mark.parametrize("condition", [ANY, Precondition(5)])
+def test_a_delete_of_nothing(insert, apply, condition):
+    insert(EntityKey("p", "other"))
+
+    with pytest.raises(ResourceNotFound):
+        apply(Delete(KEY, condition))
+
+
+# Timestamp
+
+
+def writes():
+    entity = Entity(KEY, {"A": integer(1)})
+    return [
+        Update(entity, ANY, merge=False),
+        Update(entity, ANY, merge=True),
+        Upsert(entity, merge=False),
+        Upsert(entity, merge=True),
+    ]
+
+
+@pytest.mark.parametrize("change", writes())
+def test_the_timestamp_grows_by_a_tick_when_the_clock_stepped_back(insert, set_timestamp, apply, get, change):
+    insert()
+    set_timestamp(FUTURE)
+
+    assert [apply(change) for _ in range(3)] == [FUTURE + 1, FUTURE + 2, FUTURE + 3]
+    assert get().timestamp == FUTURE + 3
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_a_conditional_update_grows_by_a_tick_too(insert, set_timestamp, apply, merge):
+    insert()
+    set_timestamp(FUTURE)
+
+    assert apply(Update(Entity(KEY, {}), Precondition(FUTURE), merge)) == FUTURE + 1
+
+
+@pytest.mark.parametrize("change", writes())
+def test_the_timestamp_leaps_to_the_time(insert, set_timestamp, apply, change):
+    first = insert()
+    set_timestamp(LONG_AGO)
+
+    assert apply(change) > first
+
+
+def test_every_write_has_another_timestamp(insert, apply):
+    timestamps = [insert(), *(apply(change) for _ in range(10) for change in writes())]
+
+    assert timestamps == sorted(set(timestamps))
+
+
+# the size of an index entry
+
+
+def incompressible(alphabet, length):
+    return "".join(random.Random(alphabet + str(length)).choices(alphabet, k=length))
+
+
+ASCII = "".join(chr(code) for code in range(0x30, 0x7B) if chr(code) not in "?\\")
+CJK = "".join(chr(code) for code in range(0x4E00, 0x9FA0))
+
+
+@pytest.mark.parametrize(
+    ("partition_key", "row_key"),
+    [
+        (incompressible(ASCII, 1024), incompressible(ASCII, 1024)),
+        (incompressible(CJK, 512), incompressible(CJK, 383)),
+        (incompressible(CJK, 895), ""),
+        ("", incompressible(CJK, 895)),
+        (incompressible(CJK, 555), incompressible(ASCII, 1020)),
+    ],
+    ids=[
+        "two of 1024 ASCII",
+        "512 and 383 CJK",
+        "895 CJK and none",
+        "none and 895 CJK",
+        "555 CJK and 1020 ASCII",
+    ],
+)
+def test_keys_of_together_2685_bytes_fit(insert, get, partition_key, row_key):
+    insert(EntityKey(partition_key, row_key))
+
+    assert len((partition_key + row_key).encode()) <= 2685
+    assert get(EntityKey(partition_key, row_key))[:2] == (partition_key, row_key)
+
+
+@pytest.mark.parametrize("lengths", [(512, 384), (384, 512), (896, 0), (1, 895)])
+def test_keys_of_2686_to_2691_bytes_fit_unless_alignment_takes_the_room(insert, get, lengths):
+    key = EntityKey(*(incompressible(CJK, length) for length in lengths))
+
+    insert(key)
+
+    assert 2686 <= len("".join(key).encode()) <= 2691
+    assert get(key)[:2] == key
+
+
+def test_longer_keys_fit_where_they_compress(insert, get):
+    key = EntityKey("名" * 1024, "前" * 1024)
+
+    insert(key)
+
+    assert get(key)[:2] == key
+
+
+TOO_LONG = EntityKey("aaa", incompressible(CJK, 896) + "a")
+
+
+@pytest.mark.parametrize("merge", [None, False, True], ids=["insert", "replace", "merge"])
+def test_keys_of_2692_bytes_are_refused_if_they_do_not_compress(apply, merge):
+    assert len("".join(TOO_LONG).encode()) == 2692
+    entity = Entity(TOO_LONG, {"A": integer(1)})
+
+    with pytest.raises(KeyValueTooLarge):
+        apply(Insert(entity) if merge is None else Upsert(entity, merge))
+
+
+def test_keys_that_are_too_long_to_exist_are_not_found(apply, get):
+    with pytest.raises(ResourceNotFound):
+        get(TOO_LONG)
+    with pytest.raises(ResourceNotFound):
+        apply(Delete(TOO_LONG, ANY))
+    with pytest.raises(ResourceNotFound):
+        apply(Update(Entity(TOO_LONG, {}), ANY, merge=True))
+
+
+# one entity
+
+
+def test_a_relation_that_is_gone_is_a_table_not_found(db):
+    statement = entities.point("entity_999999999", KEY, EntityQuery())
+
+    with pytest.raises(TableNotFound), transaction.atomic():
+        run(statement)
+
+
+def test_a_point_read_without_annotations(insert, get):
+    insert(A=EdmValue(Edm.INT64, 5), B=integer(1))
+
+    assert get().content == b'\n,"A@odata.type":"Edm.Int64"\n,"A":"5"\n,"B":1'
+    assert get(annotations=False).content == b'\n,"A":"5"\n,"B":1'
+
+
+def test_a_point_read_is_by_key_alone():
+    assert entities.point("entity_1", KEY, EntityQuery()).lane is Lane.KEY
+
+
+# $select
+
+
+@given(properties, st.lists(names, max_size=4), st.booleans())
+@examples
+def test_select_says_what_a_full_read_says(relation, wanted, missing, annotations):
+    run(entities.change(relation, Upsert(Entity(KEY, wanted), merge=False)))
+    chosen = tuple(dict.fromkeys([*list(wanted)[::2], *missing, "RowKey"]))
+
+    full = members_of(point(relation, annotations=annotations).content)
+    selected = members_of(point(relation, annotations=annotations, select=chosen).content)
+
+    expected = {}
+    for name in chosen:
+        if name == "RowKey":
+            continue
+        if f"{name}@odata.type" in full:
+            expected[f"{name}@odata.type"] = full[f"{name}@odata.type"]
+        expected[name] = full.get(name)
+    assert list(selected.items()) == list(expected.items())
+    assert json.dumps(selected) == json.dumps(expected)  # tells -0.0 from 0.0, and 5 from 5.0
+
+
+def point(relation, **query):
+    return run(entities.point(relation, KEY, EntityQuery(**query)))
+
+
+@pytest.mark.parametrize("select", [(), ("PartitionKey",), ("RowKey", "Timestamp")])
+def test_selecting_system_properties_fetches_no_others(insert, get, select):
+    timestamp = insert(A=integer(1))
+
+    assert get(select=select) == (*KEY, timestamp, b"")
+
+
+@pytest.mark.parametrize("name", ["a b", "A'", 'A"', "$1", "%s", "{}", "A@odata.type", "名" * 300])
+def test_selecting_what_cannot_be_a_name_gives_null(insert, get, name):
+    insert(A=integer(1))
+
+    assert members_of(get(select=("A", name)).content) == {"A": 1, name: None}
+
+
+@pytest.mark.parametrize("name", ["\x00", "A\x00", "\ud800"])
+def test_selecting_what_cannot_even_be_text_gives_null(insert, get, name):
+    insert(A=integer(1))
+
+    assert members_of(get(select=("A", name)).content) == {"A": 1, name: None}
+
+
+def test_select_of_255_names(insert, get):
+    insert(**{f"P{number}": integer(number) for number in range(PROPERTY_LIMIT)})
+    chosen = tuple(f"P{number}" for number in range(255))
+
+    selected = members_of(get(select=chosen).content)
+
+    assert selected == {f"P{number}": number if number < PROPERTY_LIMIT else None for number in range(255)}
+
+
+# pages
+
+MIXED = [
+    "",
+    " ",
+    "!",
+    "-",
+    "0",
+    "1",
+    "10",
+    "2",
+    "9",
+    "A",
+    "B",
+    "Z",
+    "_",
+    "a",
+    "a b",
+    "ab",
+    "b",
+    "z",
+    "~",
+    "é",
+    "ß",
+    "名",
+    "\ue000",
+    "\uffff",
+    "😀",
+    "\U0010ffff",
+]
+
+
+@pytest.fixture
+def mixed(insert):
+    """Entities under all pairs of troublesome keys, inserted in no order."""
+    pairs = [EntityKey(partition_key, row_key) for partition_key in MIXED[::3] for row_key in MIXED]
+    for key in random.Random(7).sample(pairs, len(pairs)):
+        insert(key, R=text(key.row_key))
+    return sorted(pairs)
+
+
+def keys_of(page):
+    return [EntityKey(*entity[:2]) for entity in page.entities]
+
+
+def test_a_page_is_in_the_order_of_code_points(mixed, page):
+    assert keys_of(page()) == mixed
+    assert page().next is None
+
+
+@pytest.mark.parametrize("text", [None, "R ne ''", "PartitionKey ge ''"])
+@pytest.mark.parametrize("top", [1, 7, 1000])
+def test_pages_follow_each_other(mixed, page, text, top):
+    tree = parse(text) if text else None
+    expected = [key for key in mixed if text != "R ne ''" or key.row_key]
+    found, start = [], None
+
+    for _ in range(len(mixed) + 1):
+        part = page(filter=tree, top=top, start=start)
+        assert len(part.entities) <= top
+        found += keys_of(part)
+        start = part.next
+        if start is None:
+            break
+
+    assert found == expected
+
+
+def test_the_next_position_is_the_first_row_not_returned(mixed, page):
+    part = page(top=30)
+
+    assert keys_of(part) == mixed[:30]
+    assert part.next == mixed[30]
+
+
+def test_a_page_that_ends_with_the_last_row_has_no_next(mixed, page):
+    assert page(top=len(mixed)).next is None
+    assert page(top=len(mixed) - 1).next == mixed[-1]
+
+
+def test_a_position_whose_row_vanished_means_the_next_greater_one(mixed, page, apply):
+    start = page(top=30).next
+    apply(Delete(EntityKey(*start), ANY))
+
+    assert keys_of(page(start=start)) == mixed[31:]
+
+
+def test_a_position_beyond_the_end(mixed, page):
+    assert page(start=Position("\U0010ffff", "\U0010ffff")).entities == [] or mixed[-1][0] == "\U0010ffff"
+    assert page(start=Position("\U0010ffff" * 2, "")) == ([], None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PartitionKey eq '10'",
+        "PartitionKey eq '10' and RowKey eq 'a'",
+        "PartitionKey eq '10' and RowKey ge 'B' and RowKey lt 'b'",
+        "PartitionKey eq '10' and RowKey gt 'B' and RowKey le 'b'",
+        "PartitionKey gt '10' and PartitionKey le 'ab'",
+        "PartitionKey ge '10' and PartitionKey lt 'ab'",
+        "PartitionKey gt '10' and RowKey eq 'a'",
+        "PartitionKey eq '' and RowKey eq ''",
+        "PartitionKey eq '10' or PartitionKey eq 'ab'",
+        "PartitionKey gt 'ab' and PartitionKey lt 'A'",
+        "RowKey eq '名' and R eq '名'",
+        "not (PartitionKey eq '10')",
+    ],
+)
+def test_ranges_of_keys_page_by_page(mixed, page, text):
+    """Every position of the table, also outside of the range, is a place to begin."""
+    tree = parse(text)
+    whole = keys_of(page(filter=tree))
+    assert whole == [key for key in mixed if holds(text, key)]
+
+    for start in [None, *mixed[::5], Position("10", ""), Position("10", "b0"), Position("zz", "")]:
+        rest = [key for key in whole if start is None or key >= tuple(start)]
+        part = page(filter=tree, start=start, top=3)
+        assert keys_of(part) == rest[:3]
+        assert part.next == (rest[3] if len(rest) > 3 else None)
+
+
+def holds(text, key):
+    """The filters above in Python: keys compare as Python compares strings, by code point."""
+    operators = {" eq ": " == ", " ge ": " >= ", " gt ": " > ", " le ": " <= ", " lt ": " < "}
+    for operator, python in operators.items():
+        text = text.replace(operator, python)
+    names = {"PartitionKey": key.partition_key, "RowKey": key.row_key, "R": key.row_key}
+    return eval(text, {}, names)
+
+
+@pytest.mark.parametrize("select", [None, ("A",), ("A", "Missing"), ("RowKey",)])
+@pytest.mark.parametrize("annotations", [False, True])
+def test_a_page_says_what_point_reads_say(insert, page, get, select, annotations):
+    for number, value in enumerate([integer(1), text("\x00\ue000"), EdmValue(Edm.INT64, 5), text("")]):
+        insert(EntityKey("p", str(number)), A=value, B=integer(number))
+    insert(EntityKey("p", "without"))
+
+    found = page(select=select, annotations=annotations).entities
+
+    assert len(found) == 5
+    assert found == [get(EntityKey(*row[:2]), select=select, annotations=annotations) for row in found]
+
+
+def test_a_page_ends_when_it_weighs_enough(insert, page):
+    wanted = {f"S{number}": text("x" * 30_000) for number in range(17)}
+    weight = len(fragments(wanted).values)
+    for number in range(12):
+        insert(EntityKey("p", f"{number:02}"), **wanted)
+
+    part = page()
+
+    fitting = math.ceil(PAGE_BYTES / weight)
+    assert 1 < fitting < 12
+    assert [key.row_key for key in keys_of(part)] == [f"{number:02}" for number in range(fitting)]
+    assert part.next == ("p", f"{fitting:02}")
+    assert len(page(start=part.next).entities) == 12 - fitting
+
+
+def test_a_page_of_selected_properties_weighs_only_these(insert, page):
+    wanted = {f"S{number}": text("x" * 30_000) for number in range(17)}
+    for number in range(12):
+        insert(EntityKey("p", f"{number:02}"), **wanted, A=integer(number))
+
+    part = page(select=("A",))
+
+    assert [members_of(entity.content) for entity in part.entities] == [{"A": n} for n in range(12)]
+    assert part.next is None
+
+
+def test_a_page_has_at_least_one_entity_however_heavy(insert, page):
+    controls = {f"S{number:02}": text("\x00" * 32_000) for number in range(15)}
+    assert len(fragments(controls).values) < PAGE_BYTES
+    for number in range(3):
+        insert(EntityKey("p", str(number)), **controls)
+
+    part = page()
+
+    assert part.entities
+    assert part.next is not None
+    assert len(part.entities) + len(page(start=part.next).entities) == 3
+
+
+def test_a_top_counts_before_the_weight(insert, page):
+    for number in range(3):
+        insert(EntityKey("p", str(number)), A=text("x" * 32_000))
+
+    assert page(top=2).next == ("p", "2")
+
+
+@pytest.mark.parametrize(
+    ("text", "lane"),
+    [
+        (None, Lane.KEY),
+        ("PartitionKey eq 'p' and RowKey gt 'a'", Lane.KEY),
+        ("PartitionKey eq 'p' and A eq 1", Lane.FILTER),
+        ("RowKey eq 'r'", Lane.FILTER),
+        ("A eq 1", Lane.FILTER),
+    ],
+)
+def test_only_ranges_of_keys_go_through_the_key_lane(text, lane):
+    query = EntityQuery(filter=parse(text) if text else None)
+
+    assert entities.page("entity_1", query).lane is lane
+
+
+def test_statements_differ_by_their_shape_not_by_their_values():
+    def texts(number):
+        key = EntityKey("p", str(number))
+        entity = Entity(key, {f"P{number}": integer(number)})
+        query = EntityQuery(
+            filter=parse(f"PartitionKey eq 'p{number}' and RowKey ge '{number}'"),
+            select=(f"P{number}",),
+            top=number,
+            start=Position(f"p{number}", str(number)),
+        )
+        changes = [
+            Insert(entity),
+            Update(entity, ANY, merge=False),
+            Update(entity, Precondition(number), merge=False),
+            Update(entity, ANY, merge=True),
+            Upsert(entity, merge=False),
+            Upsert(entity, merge=True),
+            Delete(key, ANY),
+            Delete(key, Precondition(number)),
+        ]
+        statements = [entities.change("entity_1", change) for change in changes]
+        reads = [entities.point("entity_1", key, query), entities.page("entity_1", query)]
+        return [statement.text for statement in (*statements, *reads)]
+
+    assert texts(1) == texts(2)
+
+
+# windows
+
+
+@pytest.mark.parametrize("text", [None, "PartitionKey eq '10'", "PartitionKey gt '10'"])
+@pytest.mark.parametrize("rows", [1, 5, 25, 10_000])
+def test_the_end_of_a_window_is_so_many_rows_on(mixed, relation, text, rows):
+    tree = parse(text) if text else None
+    whole = [key for key in mixed if text is None or holds(text, key)]
+
+    for start in (None, whole[0], whole[3], whole[-1]):
+        rest = [key for key in whole if start is None or key >= start]
+        query = EntityQuery(filter=tree, start=start and Position(*start))
+        end = run(entities.window_end(relation, query, rows))
+        assert end == (rest[rows] if len(rest) > rows else None)
+
+
+def test_a_page_may_have_an_end(mixed, relation):
+    end = Position(*mixed[20])
+
+    part = run(entities.page(relation, EntityQuery(start=Position(*mixed[10])), end))
+
+    assert keys_of(part) == mixed[10:20]
+    assert part.next is None
+
+
+# limits, in Python and in SQL
+
+EXCESS = """
+SELECT entity_excess(e.pk, e.rk, e.anns, e.vals)
+FROM jsonb_to_recordset($1::jsonb) AS e (n int, pk text, rk text, anns text, vals text)
+ORDER BY n
+"""
+
+
+def excesses(found):
+    """What the database says of the limits of many entities."""
+    rows = []
+    for number, (key, wanted) in enumerate(found):
+        _, anns, vals = unlimited_fragments(wanted)
+        rows.append({"n": number, "pk": key[0], "rk": key[1], "anns": anns, "vals": vals})
+    statement = Statement(
+        EXCESS,
+        (json.dumps(rows),),
+        Lane.KEY,
+        lambda result: [result.get_value(row, 0) for row in range(result.ntuples)],
+    )
+    return [None if code is None else code.decode() for code in run(statement)]
+
+
+def unlimited_fragments(wanted):
+    """The texts of more properties than an entity may have."""
+    parts = [fragments({name: value}) for name, value in wanted.items()]
+    return ["".join(text) for text in zip(*parts, strict=True)] or ["", "", ""]
+
+
+def expected_excess(key, wanted):
+    if len(wanted) > PROPERTY_LIMIT:
+        return "TooManyProperties"
+    return "EntityTooLarge" if entity_size(Entity(key, wanted)) > SIZE_LIMIT else None
+
+
+# a value is made long by repetition; what is missing to the wanted size is made up by strings and one binary
+longer = st.tuples(texts.filter(bool), st.integers(1, 30_000)).map(
+    lambda pair: text((pair[0] * pair[1])[: 8 * 1024])
+) | st.tuples(st.binary(min_size=1, max_size=9), st.integers(1, 60_000)).map(
+    lambda pair: EdmValue(Edm.BINARY, (pair[0] * pair[1])[: 64 * 1024])
+)
+near_the_limit = st.tuples(
+    st.tuples(keys, keys).map(lambda pair: EntityKey(*pair)),
+    st.dictionaries(names, values | longer, max_size=6),
+    st.sampled_from([-50_000, -2, -1, 0, 1, 2, 50_000]),
+)
+
+
+def padded(key, wanted, difference):
+    """The properties and more of them, so that the size is the limit and the difference."""
+    wanted = dict(wanted)
+    number = count()
+    size = entity_size(Entity(key, wanted))
+    while (missing := SIZE_LIMIT + difference - size) > 40:
+        name = f"_{next(number):03}é"
+        overhead = 8 + 2 * 5 + 4
+        length = min(missing - overhead, 60_000)
+        if 0 < missing - overhead - length < 100:
+            length -= 100  # never leave a rest too small for a property
+        wanted[name] = EdmValue(Edm.BINARY, b"\xff" * length) if length % 2 else text("x" * (length // 2))
+        size += overhead + length
+    return wanted
+
+
+@given(st.lists(near_the_limit, min_size=6, max_size=6))
+@settings(
+    max_examples=5,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+def test_the_database_measures_as_python_does(django_db_setup, django_db_blocker, drawn):
+    found = [(key, padded(key, wanted, difference)) for key, wanted, difference in drawn]
+
+    with django_db_blocker.unblock():
+        assert excesses(found) == [expected_excess(key, wanted) for key, wanted in found]
+
+
+@pytest.mark.parametrize("count", [0, 1, 251, 252, 253, 300])
+def test_the_database_counts_as_python_does(db, count):
+    wanted = {f"P{number}": values_of_all_types[number % 8] for number in range(count)}
+
+    assert excesses([(KEY, wanted)]) == [expected_excess(KEY, wanted)]
+
+
+values_of_all_types = [
+    text('\n,"A":1'),
+    EdmValue(Edm.BOOLEAN, True),
+    integer(1),
+    EdmValue(Edm.INT64, 1),
+    EdmValue(Edm.DOUBLE, 1.5),
+    EdmValue(Edm.DATETIME, 0),
+    EdmValue(Edm.GUID, "c9e0b9a9-7e44-44d1-8fcb-2d8a4e6b7d10"),
+    EdmValue(Edm.BINARY, b"\n"),
+]
+
+
+@pytest.mark.parametrize("difference", [-1, 0, 1])
+def test_the_database_knows_the_size_of_each_type(db, difference):
+    """A byte less for one value than there is would let one of these pass, a byte more would refuse one."""
+    found = []
+    for value in [*values_of_all_types, EdmValue(Edm.DOUBLE, math.nan), EdmValue(Edm.DOUBLE, 1e300)]:
+        wanted = padded(KEY, {"A": value, "Ж": value}, difference)
+        assert entity_size(Entity(KEY, wanted)) == SIZE_LIMIT + difference
+        found.append((KEY, wanted))
+
+    assert excesses(found) == [None if difference < 1 else "EntityTooLarge"] * len(found)
+
+
+@given(st.lists(keys, min_size=1, max_size=20))
+@examples
+def test_the_database_counts_the_utf16_units_of_keys(db, found):
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT array_agg(entity_key_length(k) ORDER BY n) FROM unnest(%s::text[]) WITH ORDINALITY AS t (k, n)",
+            [found],
+        )
+        assert cursor.fetchone() == ([edm.utf16_length(key) for key in found],)
