@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from storage.domain import edm
-from storage.domain.changes import Delete, Insert, Update, Upsert
+from storage.domain.changes import Change, Delete, Insert, Update, Upsert
 from storage.domain.edm import Edm, EdmValue, annotated, read
 from storage.domain.entity import (
     PROPERTY_LIMIT,
@@ -908,7 +908,7 @@ def test_statements_differ_by_their_shape_not_by_their_values():
             top=number,
             start=Position(f"p{number}", str(number)),
         )
-        changes = [
+        changes: list[Change] = [
             Insert(entity),
             Update(entity, ANY, merge=False),
             Update(entity, Precondition(number), merge=False),

@@ -1,0 +1,318 @@
+"""Change sets: all changes in order, or none and the index of the one that failed."""
+
+import random
+
+import pytest
+from django.db import connection, transaction
+
+from storage.domain.changes import Delete, Insert, Update, Upsert
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import PROPERTY_LIMIT, Entity, EntityKey
+from storage.domain.errors import (
+    ChangeSetError,
+    EntityAlreadyExists,
+    EntityTooLarge,
+    KeyValueTooLarge,
+    ResourceNotFound,
+    TableNotFound,
+    TooManyProperties,
+    UpdateConditionNotSatisfied,
+)
+from storage.domain.etag import ANY, Precondition
+from storage.domain.query import EntityQuery
+from storage.sql import batch, entities, relations
+from storage.sql.django import execute, run
+
+FUTURE = 4_102_444_800 * 10_000_000  # 2100-01-01
+NOT_MATCHING = Precondition(5)
+
+
+@pytest.fixture
+def relation(db):
+    execute(relations.create(1_000_000))
+    return relations.relation_name(1_000_000)
+
+
+@pytest.fixture
+def apply(relation):
+    """`apply(change, ...)`: the new Timestamps; a refusal leaves the transaction of the test usable."""
+
+    def apply(*changes):
+        with transaction.atomic():
+            return run(batch.apply(relation, changes))
+
+    return apply
+
+
+@pytest.fixture
+def rows(relation):
+    """`rows()`: everything there is, the three texts included."""
+
+    def rows():
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT pk, rk, ts, props::text, anns, vals FROM {relation} ORDER BY pk, rk")
+            return cursor.fetchall()
+
+    return rows
+
+
+@pytest.fixture
+def contents(relation):
+    """`contents()`: the ready text of each entity by RowKey."""
+
+    def contents():
+        page = run(entities.page(relation, EntityQuery()))
+        return {entity.row_key: entity.content.decode() for entity in page.entities}
+
+    return contents
+
+
+@pytest.fixture
+def refused(apply, rows):
+    """`refused(change, ...)`: index and class of the error, after which nothing is different."""
+
+    def refused(*changes):
+        before = rows()
+        with pytest.raises(ChangeSetError) as error:
+            apply(*changes)
+        assert rows() == before
+        return error.value.index, type(error.value.error)
+
+    return refused
+
+
+def entity(row_key, /, **values):
+    return Entity(EntityKey("p", row_key), {name: integer(number) for name, number in values.items()})
+
+
+def integer(number):
+    return EdmValue(Edm.INT32, number)
+
+
+def update(row_key, /, merge=False, condition=ANY, **values):
+    return Update(entity(row_key, **values), condition, merge)
+
+
+def delete(row_key, condition=ANY):
+    return Delete(EntityKey("p", row_key), condition)
+
+
+def test_all_kinds_of_changes_in_one_call(apply, contents):
+    inserted = apply(*(Insert(entity(row_key, A=1, B=1)) for row_key in "abcdefg"))
+
+    changed = apply(
+        Insert(entity("new", A=2)),
+        update("a", A=2),
+        update("b", merge=True, A=2),
+        update("c", condition=Precondition(inserted[2]), A=2),
+        update("d", merge=True, condition=Precondition(inserted[3]), A=2),
+        Upsert(entity("e", A=2), merge=False),
+        Upsert(entity("f", A=2), merge=True),
+        Upsert(entity("g1", A=2), merge=False),
+        Upsert(entity("g2", A=2), merge=True),
+        delete("g", Precondition(inserted[6])),
+    )
+
+    assert contents() == {
+        "new": '\n,"A":2',
+        "a": '\n,"A":2',
+        "b": '\n,"B":1\n,"A":2',
+        "c": '\n,"A":2',
+        "d": '\n,"B":1\n,"A":2',
+        "e": '\n,"A":2',
+        "f": '\n,"B":1\n,"A":2',
+        "g1": '\n,"A":2',
+        "g2": '\n,"A":2',
+    }
+    assert len(changed) == 10
+    assert changed[9] == inserted[6]
+    assert min(changed[:9]) > max(inserted)
+
+
+def test_values_come_through_unharmed(apply, relation):
+    values = {
+        "S": EdmValue(Edm.STRING, "\x00\ud800\"\\\n$$'%é😀"),
+        "N": EdmValue(Edm.DOUBLE, float("-inf")),
+        "Z": EdmValue(Edm.DOUBLE, -0.0),
+        "L": EdmValue(Edm.INT64, 2**63 - 1),
+        "é": EdmValue(Edm.BINARY, b"\x00\xff"),
+    }
+    apply(
+        Insert(Entity(EntityKey("p", "\"é'$$"), values)),
+        Upsert(Entity(EntityKey("p", "merged"), values), merge=True),
+    )
+
+    alone = Insert(Entity(EntityKey("p", "alone"), values))
+    run(entities.change(relation, alone))
+
+    contents = [row.content for row in run(entities.page(relation, EntityQuery())).entities]
+    selected = run(entities.page(relation, EntityQuery(select=tuple(values)))).entities
+    assert contents == [contents[0]] * 3
+    assert [row.content for row in selected] == [selected[0].content] * 3
+    assert selected[0].content.count(b'"') > 10
+
+
+def test_a_hundred_changes(apply, contents):
+    timestamps = apply(*(Upsert(entity(f"{number:02}", A=number), merge=True) for number in range(100)))
+
+    assert len(timestamps) == 100
+    assert contents() == {f"{number:02}": f'\n,"A":{number}' for number in range(100)}
+
+
+def test_the_partition_key_of_all_is_the_same(apply, rows):
+    apply(Insert(Entity(EntityKey("'é", "1"), {})), Insert(Entity(EntityKey("'é", "2"), {})))
+
+    assert [row[:2] for row in rows()] == [("'é", "1"), ("'é", "2")]
+
+
+# failures
+
+FAILING = [
+    (Insert(entity("there", A=9)), EntityAlreadyExists),
+    (update("missing", A=9), ResourceNotFound),
+    (update("missing", merge=True, A=9), ResourceNotFound),
+    (update("missing", condition=NOT_MATCHING, A=9), ResourceNotFound),
+    (update("missing", merge=True, condition=NOT_MATCHING, A=9), ResourceNotFound),
+    (delete("missing"), ResourceNotFound),
+    (delete("missing", NOT_MATCHING), ResourceNotFound),
+    (update("there", condition=NOT_MATCHING, A=9), UpdateConditionNotSatisfied),
+    (update("there", merge=True, condition=NOT_MATCHING, A=9), UpdateConditionNotSatisfied),
+    (delete("there", NOT_MATCHING), UpdateConditionNotSatisfied),
+]
+
+
+@pytest.mark.parametrize(("failing", "error"), FAILING)
+@pytest.mark.parametrize("index", [0, 2, 4])
+def test_one_that_fails_undoes_all(apply, refused, failing, error, index):
+    apply(*(Insert(entity(row_key, A=1)) for row_key in ("there", "a", "b", "c")))
+    others = [
+        Upsert(entity("a", A=2), merge=False),
+        update("b", merge=True, B=2),
+        delete("c"),
+        Insert(entity("d")),
+    ]
+
+    assert refused(*others[:index], failing, *others[index:]) == (index, error)
+
+
+def test_the_first_that_fails_is_named(refused):
+    assert refused(Insert(entity("a")), delete("x"), update("y"), Insert(entity("a"))) == (
+        1,
+        ResourceNotFound,
+    )
+
+
+def test_the_second_of_two_inserts_of_one_entity_fails(refused):
+    # the protocol refuses it before; the statement itself must not do half of it
+    assert refused(Insert(entity("a")), Insert(entity("a"))) == (1, EntityAlreadyExists)
+
+
+@pytest.mark.parametrize("merge", ["update", "upsert"])
+def test_a_merge_beyond_252_properties(apply, refused, merge):
+    apply(Insert(entity("a", **{f"P{number}": number for number in range(PROPERTY_LIMIT)})))
+    more = update("a", merge=True, Q=1) if merge == "update" else Upsert(entity("a", Q=1), merge=True)
+
+    assert refused(Insert(entity("b")), more) == (1, TooManyProperties)
+
+
+@pytest.mark.parametrize("merge", ["update", "upsert"])
+def test_a_merge_beyond_one_mebibyte(apply, refused, merge):
+    texts = {f"S{number:02}": EdmValue(Edm.STRING, "x" * 32 * 1024) for number in range(15)}
+    apply(Insert(Entity(EntityKey("p", "a"), texts)))
+    more = Entity(EntityKey("p", "a"), {"T": EdmValue(Edm.STRING, "x" * 32 * 1024)})
+
+    change = Update(more, ANY, merge=True) if merge == "update" else Upsert(more, merge=True)
+
+    assert refused(Insert(entity("b")), change) == (1, EntityTooLarge)
+
+
+@pytest.mark.parametrize("kind", [Insert, lambda entity: Upsert(entity, merge=True)], ids=["insert", "merge"])
+def test_a_change_that_is_too_large_itself(refused, kind):
+    large = entity("a", **{f"P{number}": number for number in range(PROPERTY_LIMIT + 1)})
+
+    assert refused(Insert(entity("b")), Insert(entity("c")), kind(large)) == (2, TooManyProperties)
+
+
+CJK = "".join(random.Random(1).choices([chr(code) for code in range(0x4E00, 0x9FA0)], k=1000))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Insert,
+        lambda entity: Upsert(entity, merge=False),
+        lambda entity: Upsert(entity, merge=True),
+    ],
+    ids=["insert", "replace", "merge"],
+)
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_key_too_long_for_the_index_is_refused_with_its_index(refused, kind, index):
+    others = [Insert(entity("a")), Insert(entity("b"))]
+
+    assert refused(*others[:index], kind(entity(CJK)), *others[index:]) == (index, KeyValueTooLarge)
+
+
+@pytest.mark.parametrize("length", [895])
+def test_keys_of_895_characters_of_three_bytes_fit(apply, rows, length):
+    apply(Insert(Entity(EntityKey("", CJK[:length]), {})))
+
+    assert [row[1] for row in rows()] == [CJK[:length]]
+
+
+def test_a_relation_that_is_gone_is_a_table_not_found(db):
+    with pytest.raises(TableNotFound), transaction.atomic():
+        run(batch.apply("entity_999999999", [Insert(entity("a"))]))
+
+
+@pytest.mark.parametrize("name", ["a" * 250, "é" * 250], ids=["ASCII", "Latin"])
+def test_merges_as_many_long_names_as_an_entity_may_hold(apply, contents, name):
+    many = entity("a", **{f"{name}{number:03}": number for number in range(PROPERTY_LIMIT)})
+    apply(Insert(many))
+    before = contents()
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = '2s'")
+
+    apply(Upsert(many, merge=True))
+
+    assert contents() == before
+
+
+# Timestamp
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        update("a"),
+        update("a", merge=True),
+        update("a", condition=Precondition(FUTURE)),
+        update("a", merge=True, condition=Precondition(FUTURE)),
+        Upsert(entity("a"), merge=False),
+        Upsert(entity("a"), merge=True),
+    ],
+)
+def test_the_timestamp_grows_by_a_tick_when_the_clock_stepped_back(apply, relation, rows, change):
+    apply(Insert(entity("a")))
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {relation} SET ts = %s", [FUTURE])
+
+    assert apply(change) == [FUTURE + 1]
+    assert [row[2] for row in rows()] == [FUTURE + 1]
+
+
+def test_the_entities_of_a_change_set_have_the_timestamps_it_says(apply, rows):
+    timestamps = apply(*(Insert(entity(row_key)) for row_key in "abc"))
+
+    assert [row[2] for row in rows()] == timestamps
+
+
+# the statement
+
+
+def test_the_text_depends_on_the_relation_alone():
+    one = batch.apply("entity_1", [Insert(entity("a", A=1))])
+    other = batch.apply("entity_1", [delete("b"), update("c", B=2)])
+
+    assert one.text == other.text
+    assert one.text != batch.apply("entity_2", [delete("b")]).text
+    assert len(one.parameters) == 2

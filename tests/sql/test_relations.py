@@ -1,0 +1,110 @@
+"""The relation of a table: its shape, its birth and its end."""
+
+import pytest
+from django.db import connection, transaction
+
+from storage.domain.changes import Insert
+from storage.domain.entity import Entity, EntityKey
+from storage.domain.errors import TableNotFound
+from storage.domain.query import EntityQuery
+from storage.sql import batch, entities, relations
+from storage.sql.django import execute, run
+
+TABLE_ID = 1_000_000
+INSERT = Insert(Entity(EntityKey("p", "r"), {}))
+
+
+@pytest.fixture
+def relation(db):
+    execute(relations.create(TABLE_ID))
+    return relations.relation_name(TABLE_ID)
+
+
+def fetch(text, *parameters):
+    with connection.cursor() as cursor:
+        cursor.execute(text, parameters)
+        return cursor.fetchall()
+
+
+def relations_like(name):
+    return {row[0] for row in fetch("SELECT relname FROM pg_class WHERE relname LIKE %s", f"%{name}%")}
+
+
+def functions_like(name):
+    return {row[0] for row in fetch("SELECT proname FROM pg_proc WHERE proname LIKE %s", f"%{name}%")}
+
+
+def test_the_name_tells_the_table():
+    assert relations.relation_name(17) == "entity_17"
+
+
+def test_a_relation_has_the_columns_of_the_template(relation):
+    columns = (
+        "SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute "
+        "WHERE attrelid = %s::regclass AND attnum > 0 ORDER BY attnum"
+    )
+
+    assert fetch(columns, relation) == fetch(columns, "entity_template")
+    assert [row[0] for row in fetch(columns, relation)] == ["pk", "rk", "ts", "props", "anns", "vals"]
+
+
+def test_keys_collate_by_code_point(relation):
+    collations = fetch(
+        "SELECT attname, collname FROM pg_attribute AS a JOIN pg_collation AS c ON c.oid = attcollation "
+        "WHERE attrelid = %s::regclass AND attname IN ('pk', 'rk') ORDER BY attname",
+        relation,
+    )
+
+    assert collations == [("pk", "C"), ("rk", "C")]
+
+
+def test_the_keys_are_the_primary_key_and_every_property_has_an_index(relation):
+    definitions = {row[0] for row in fetch("SELECT indexdef FROM pg_indexes WHERE tablename = %s", relation)}
+
+    assert {definition.partition(" USING ")[2] for definition in definitions} == {
+        "btree (pk, rk)",
+        "gin (props jsonb_path_ops)",
+    }
+    assert sum(definition.startswith("CREATE UNIQUE INDEX") for definition in definitions) == 1
+
+
+def test_tables_do_not_see_each_other(relation):
+    execute(relations.create(TABLE_ID + 1))
+    run(entities.change(relation, INSERT))
+    run(batch.apply(relations.relation_name(TABLE_ID + 1), [INSERT]))
+
+    for name in (relation, relations.relation_name(TABLE_ID + 1)):
+        assert len(run(entities.page(name, EntityQuery())).entities) == 1
+
+
+def test_a_buried_relation_is_out_of_reach(relation):
+    run(entities.change(relation, INSERT))
+
+    execute(relations.bury(TABLE_ID))
+
+    statements = [
+        entities.change(relation, INSERT),
+        entities.page(relation, EntityQuery()),
+        batch.apply(relation, [INSERT]),
+    ]
+    for statement in statements:
+        with pytest.raises(TableNotFound), transaction.atomic():
+            run(statement)
+    assert fetch(f"SELECT count(*) FROM deleted_{relation}") == [(1,)]
+
+
+def test_nothing_remains_of_a_dropped_relation(relation):
+    assert relations_like(relation)
+
+    execute(relations.bury(TABLE_ID))
+    execute(relations.drop(TABLE_ID))
+
+    assert relations_like(relation) == set()
+    assert functions_like(relation) == set()
+
+
+def test_dropping_twice_does_no_harm(relation):
+    execute(relations.bury(TABLE_ID))
+    execute(relations.drop(TABLE_ID))
+
+    execute(relations.drop(TABLE_ID))
