@@ -10,7 +10,19 @@ from typing import Any
 from urllib.parse import quote
 
 FOLDER = Path(__file__).parent
-CASE_KEYS = {"name", "each", "given", "step", "request", "response", "filter", "rows", "error", "message", "peer"}
+CASE_KEYS = {
+    "name",
+    "each",
+    "given",
+    "step",
+    "request",
+    "response",
+    "filter",
+    "rows",
+    "error",
+    "message",
+    "peer",
+}
 
 REPEATED = re.compile(r"\{([^{}*]+)\*(\d+)\}")
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)(\|quote)?\}")
@@ -96,4 +108,7 @@ def _variable(match: re.Match[str], variables: Mapping[str, str]) -> str:
 
 
 def repeat(text: str, count: int) -> str:
-    return "".join(text.replace("#", f"{index:04}") for index in range(count)) if "#" in text else text * count
+    """Copies of the text, numbered in four digits where it has a `#`."""
+    return (
+        "".join(text.replace("#", f"{index:04}") for index in range(count)) if "#" in text else text * count
+    )

@@ -11,7 +11,7 @@ import json
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.utils import formatdate
 from http.client import HTTPResponse
 from typing import Any
@@ -69,7 +69,6 @@ class Reply:
     body: bytes
     continued: bool = False  # a 100 Continue came first
     closes: bool = False
-    members: list[tuple[str, Any]] = field(default_factory=list)
 
     def header(self, name: str) -> str | None:
         return find_header(self.headers, name)
@@ -98,11 +97,12 @@ def write(spec: dict[str, Any], endpoint: Endpoint) -> Outgoing:
     if unknown := spec.keys() - REQUEST_KEYS:
         raise ValueError(f"unknown keys in a request: {unknown}")
     method, _, path = spec["line"].partition(" ")
-    target = path[1:] if path.startswith("=") else endpoint.root + path  # "=" marks a target of the case's own
+    # "=" marks a target of the case's own
+    target = path[1:] if path.startswith("=") else endpoint.root + path
     if query := spec.get("query"):
         target += "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
-    body, headers = _body_of(spec, endpoint)
-    headers = _override({**_defaults(spec, endpoint), **headers}, spec.get("headers", {}))
+    body, body_headers = _body_of(spec, endpoint)
+    headers = _override({**_defaults(spec, endpoint), **body_headers}, spec.get("headers", {}))
     if (authorization := _authorization(spec, method, target, headers, endpoint)) is not None:
         headers.append(("Authorization", authorization))
     lines = [f"{method} {target} {spec.get('http', 'HTTP/1.1')}", *(f"{k}: {v}" for k, v in headers)]
@@ -217,8 +217,8 @@ def _authorization(
     resource = f"/{endpoint.account}{_canonical_path(spec.get('signed_path', target))}"
     signed = [date, resource]
     if scheme == "SharedKey":
-        names = ("Content-MD5", "Content-Type")
-        signed = [spec.get("signed_verb", method), *(find_header(headers, name) or "" for name in names), *signed]
+        content = [find_header(headers, name) or "" for name in ("Content-MD5", "Content-Type")]
+        signed = [spec.get("signed_verb", method), *content, *signed]
     account, key = spec.get("account", endpoint.account), spec.get("key", endpoint.key)
     digest = hmac.digest(base64.b64decode(key), "\n".join(signed).encode("utf-8"), hashlib.sha256)
     return f"{scheme} {account}:{base64.b64encode(digest).decode()}"
