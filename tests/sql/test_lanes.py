@@ -1,0 +1,474 @@
+"""The lanes: statements on the event loop, whatever happens to connections and to those who wait."""
+
+import asyncio
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from storage.domain.errors import OperationTimedOut, ServerBusy
+from storage.sql import lanes as module
+from storage.sql.failures import Canceled, UnexpectedFailure
+from storage.sql.lanes import COUNTS, Lanes
+from storage.sql.statement import Lane, Statement
+
+NAME = "lanes under test"
+
+
+@pytest.fixture
+async def admin(postgres):
+    """A connection beside the lanes."""
+    async with await psycopg.AsyncConnection.connect(**postgres, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+async def open_lanes(postgres, monkeypatch):
+    """`await open_lanes(key=1, **settings)`: lanes with so many connections for statements by key."""
+    opened = []
+
+    async def open_lanes(key=COUNTS[Lane.KEY], *, options=""):
+        monkeypatch.setitem(COUNTS, Lane.KEY, key)
+        monkeypatch.setitem(COUNTS, Lane.FILTER, 1)
+        lanes = Lanes(make_conninfo("", **postgres, application_name=NAME, options=options))
+        opened.append(lanes)
+        await lanes.open()
+        return lanes
+
+    yield open_lanes
+    for lanes in opened:
+        lanes.close()
+
+
+@pytest.fixture
+async def lanes(open_lanes):
+    return await open_lanes()
+
+
+@pytest.fixture
+async def single(open_lanes):
+    """Lanes with a single connection for statements by key."""
+    return await open_lanes(1)
+
+
+def value(result):
+    """The only value of a result."""
+    found = result.get_value(0, 0)
+    return None if found is None else found.decode()
+
+
+def statement(text, *parameters, lane=Lane.KEY):
+    return Statement(text, parameters, lane, value)
+
+
+ECHO = "SELECT $1::text"
+SLOW_ECHO = "SELECT $1::text FROM pg_sleep(0.2)"
+
+
+async def terminate(admin, condition="true"):
+    """Ends connections of the lanes, as an administrator or a failover would; their number."""
+    cursor = await admin.execute(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+        f"WHERE application_name = '{NAME}' AND {condition}"
+    )
+    return (await cursor.fetchone())[0]
+
+
+async def until(admin, condition, count=1):
+    """Waits for so many connections of the lanes to be in a state."""
+    query = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{NAME}' AND {condition}"
+    async with asyncio.timeout(5):
+        while (await (await admin.execute(query)).fetchone())[0] != count:  # noqa: ASYNC110 - PostgreSQL's event
+            await asyncio.sleep(0.01)
+
+
+# results
+
+
+async def test_a_statement_gives_what_its_reader_reads(lanes):
+    assert await lanes.run(statement(ECHO, "é😀\n'")) == "é😀\n'"
+    assert await lanes.run(statement(ECHO, "")) == ""
+    assert await lanes.run(statement(ECHO, None)) is None
+    assert await lanes.run(statement("SELECT count(*) FROM pg_class WHERE false")) == "0"
+
+
+async def test_every_one_of_many_gets_its_own_result(lanes):
+    texts = [
+        f"SELECT $1::text || '{number % 13}' FROM pg_sleep({number % 7} / 2000.0)" for number in range(400)
+    ]
+
+    results = await asyncio.gather(*(lanes.run(statement(text, f"{n}:")) for n, text in enumerate(texts)))
+
+    assert results == [f"{number}:{number % 13}" for number in range(400)]
+
+
+async def test_there_are_never_more_connections_than_lanes(lanes, admin):
+    running = [asyncio.ensure_future(lanes.run(statement(SLOW_ECHO, str(number)))) for number in range(30)]
+    await until(admin, "state = 'active'", COUNTS[Lane.KEY])
+
+    await until(admin, "true", COUNTS[Lane.KEY] + COUNTS[Lane.FILTER])
+    assert await asyncio.gather(*running) == [str(number) for number in range(30)]
+
+
+async def test_whoever_finds_no_lane_waits_in_line(single):
+    order = []
+
+    async def run(number):
+        order.append(await single.run(statement(SLOW_ECHO if number == "0" else ECHO, number)))
+
+    await asyncio.gather(*(run(str(number)) for number in range(20)))
+
+    assert order == [str(number) for number in range(20)]
+
+
+async def test_statements_by_key_and_by_filter_have_settings_of_their_own(lanes):
+    shown = {
+        lane: [
+            await lanes.run(statement(f"SHOW {name}", lane=lane))
+            for name in ("plan_cache_mode", "enable_sort", "enable_seqscan", "enable_bitmapscan", "jit")
+        ]
+        for lane in Lane
+    }
+
+    assert shown == {
+        Lane.KEY: ["force_generic_plan", "off", "off", "off", "off"],
+        Lane.FILTER: ["force_custom_plan", "on", "on", "on", "off"],
+    }
+
+
+@pytest.mark.parametrize("size", [3 * 1024 * 1024, 12 * 1024 * 1024])
+async def test_large_values_go_both_ways(single, size):
+    large = "é" * (size // 2)
+
+    assert await single.run(statement(ECHO, large)) == large
+    assert await single.run(statement(ECHO, "small")) == "small"
+
+
+async def test_many_large_values_at_once(open_lanes):
+    lanes = await open_lanes(3)
+    texts = [str(number) * 3 * 1024 * 1024 for number in range(8)]
+
+    assert await asyncio.gather(*(lanes.run(statement(ECHO, text)) for text in texts)) == texts
+
+
+# failures
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        statement("SELECT 1 / 0"),
+        statement("SELECT 1 / $1::int", "0"),
+        statement("SELECT $1::int", "no number"),
+        statement("SELECT nonsense"),
+        statement("not SQL at all"),
+    ],
+)
+async def test_a_statement_that_fails_leaves_the_lane_usable(single, failing):
+    for _ in range(3):
+        with pytest.raises(UnexpectedFailure):
+            await single.run(failing)
+
+        assert await single.run(statement(ECHO, "next")) == "next"
+
+
+async def test_a_reader_that_raises_leaves_the_lane_usable(single):
+    def refuse(result):
+        raise ServerBusy
+
+    with pytest.raises(ServerBusy):
+        await single.run(Statement(ECHO, ("x",), Lane.KEY, refuse))
+
+    assert await single.run(statement(ECHO, "next")) == "next"
+
+
+async def test_the_failure_is_for_the_one_whose_statement_failed(single):
+    results = await asyncio.gather(
+        *(single.run(statement("SELECT 10 / $1::int", str(number))) for number in (1, 0, 2, 0, 5)),
+        return_exceptions=True,
+    )
+
+    assert [results[0], results[2], results[4]] == ["10", "5", "2"]
+    assert isinstance(results[1], UnexpectedFailure)
+    assert isinstance(results[3], UnexpectedFailure)
+
+
+async def test_a_filter_has_only_so_much_time(lanes):
+    with pytest.raises(Canceled):
+        await lanes.run(statement("SELECT pg_sleep(10)", lane=Lane.FILTER))
+
+    assert await lanes.run(statement(ECHO, "next", lane=Lane.FILTER)) == "next"
+
+
+# prepared statements
+
+
+@pytest.fixture
+def limit(monkeypatch):
+    """How many statements a lane keeps prepared."""
+    monkeypatch.setattr(module, "_PREPARED_LIMIT", 4)
+    return 4
+
+
+PREPARED = statement("SELECT count(*) FROM pg_prepared_statements")
+
+
+async def test_statements_are_prepared_once(single):
+    for number in range(20):
+        await single.run(statement(ECHO, str(number)))
+
+    assert await single.run(PREPARED) == "2"  # and the one that counts
+
+
+async def test_the_statement_not_used_for_longest_is_forgotten(single, limit):
+    for number in range(30):
+        assert await single.run(statement(f"SELECT $1::text || {number}", "n")) == f"n{number}"
+        assert await single.run(statement(ECHO, "often")) == "often"
+
+    assert await single.run(PREPARED) == str(limit)
+    names = "SELECT string_agg(statement, '; ' ORDER BY prepare_time) FROM pg_prepared_statements"
+    assert ECHO in (await single.run(statement(names))).split("; ")
+
+
+async def test_a_forgotten_statement_is_prepared_again(single, limit):
+    for number in [*range(10), *range(10), *reversed(range(10))]:
+        assert await single.run(statement(f"SELECT $1::text || {number}", "n")) == f"n{number}"
+
+
+async def test_statements_that_cannot_be_prepared_take_no_room(single, limit):
+    for number in range(10):
+        assert await single.run(statement(f"SELECT $1::text || {number}", "n")) == f"n{number}"
+        with pytest.raises(UnexpectedFailure):
+            await single.run(statement(f"SELECT nonsense{number}"))
+
+    assert int(await single.run(PREPARED)) <= limit
+
+
+async def test_a_prepared_statement_follows_a_table_made_anew(single, admin):
+    await admin.execute("CREATE TABLE lanes_anew (a text)")
+    insert = statement("INSERT INTO lanes_anew VALUES ($1) RETURNING a", "x")
+    try:
+        assert await single.run(insert) == "x"
+        await admin.execute("DROP TABLE lanes_anew")
+        await admin.execute("CREATE TABLE lanes_anew (a text)")
+        assert await single.run(insert) == "x"
+    finally:
+        await admin.execute("DROP TABLE lanes_anew")
+
+
+# statements that lose against others
+
+LOCKS = """
+SELECT 'done' FROM (
+    SELECT pg_advisory_xact_lock($1::bigint), pg_sleep(0.1), pg_advisory_xact_lock($2::bigint)
+) AS locks
+"""
+
+
+async def test_the_victim_of_a_deadlock_is_sent_again(open_lanes):
+    lanes = await open_lanes(2, options="-c deadlock_timeout=50ms")
+
+    both = [lanes.run(statement(LOCKS, "1", "2")), lanes.run(statement(LOCKS, "2", "1"))]
+
+    async with asyncio.timeout(5):
+        assert list(await asyncio.gather(*both)) == ["done", "done"]
+
+
+@pytest.fixture
+async def lose(admin):
+    """`lose(times)`: a statement that is rolled back so many times before it succeeds."""
+    await admin.execute("CREATE SEQUENCE lanes_attempts")
+    await admin.execute(
+        """
+        CREATE FUNCTION lanes_lose(times bigint, state text) RETURNS bigint LANGUAGE plpgsql AS $$
+        DECLARE attempt bigint := nextval('lanes_attempts');
+        BEGIN
+            IF attempt <= times THEN RAISE EXCEPTION USING ERRCODE = state; END IF;
+            RETURN attempt;
+        END
+        $$
+        """
+    )
+    yield lambda times, state: statement("SELECT lanes_lose($1, $2)", str(times), state)
+    await admin.execute("DROP FUNCTION lanes_lose")
+    await admin.execute("DROP SEQUENCE lanes_attempts")
+
+
+@pytest.mark.parametrize("state", ["40P01", "40001"])
+async def test_a_statement_rolled_back_whole_is_sent_again(single, lose, state):
+    assert await single.run(lose(4, state)) == "5"
+
+
+@pytest.mark.parametrize("state", ["40P01", "40001"])
+async def test_a_statement_that_always_loses_asks_the_client_to_come_back(single, lose, state):
+    with pytest.raises((ServerBusy, OperationTimedOut)):
+        await single.run(lose(1000, state))
+
+    assert await single.run(statement("SELECT currval('lanes_attempts')")) == "5"
+
+
+async def test_no_other_failure_is_tried_again(single, lose):
+    with pytest.raises(UnexpectedFailure):
+        await single.run(lose(1, "22000"))
+
+
+# connections that break
+
+
+async def test_a_connection_that_breaks_while_idle_is_replaced(open_lanes, admin):
+    lanes = await open_lanes(2)
+
+    assert await terminate(admin) == 3
+
+    await until(admin, "true", 3)
+    for lane in Lane:
+        assert await lanes.run(statement(ECHO, "again", lane=lane)) == "again"
+
+
+async def test_whoever_waits_on_a_broken_connection_may_try_again(single, admin):
+    waiting = asyncio.ensure_future(single.run(statement("SELECT pg_sleep(30)")))
+    await until(admin, "state = 'active'")
+
+    await terminate(admin, "state = 'active'")
+
+    with pytest.raises(ServerBusy):
+        await waiting
+    await until(admin, "true", 2)
+    assert await single.run(statement(ECHO, "again")) == "again"
+
+
+async def test_whoever_waits_in_line_gets_the_new_connection(single, admin):
+    first = asyncio.ensure_future(single.run(statement("SELECT pg_sleep(30)")))
+    second = [asyncio.ensure_future(single.run(statement(ECHO, str(number)))) for number in range(3)]
+    await until(admin, "state = 'active'")
+
+    await terminate(admin, "state = 'active'")
+
+    with pytest.raises(ServerBusy):
+        await first
+    assert await asyncio.gather(*second) == ["0", "1", "2"]
+
+
+async def test_a_connection_that_breaks_while_it_is_written_to(single, admin):
+    large = "x" * 20 * 1024 * 1024
+    waiting = asyncio.ensure_future(single.run(statement("SELECT length($1::text) FROM pg_sleep(30)", large)))
+    await asyncio.sleep(0)
+
+    await terminate(admin)
+
+    with pytest.raises(ServerBusy):
+        await waiting
+    async with asyncio.timeout(5):
+        await until(admin, "true", 2)
+    assert await single.run(statement(ECHO, "again")) == "again"
+
+
+async def test_a_new_connection_knows_no_prepared_statement(single, admin):
+    assert await single.run(statement(ECHO, "before")) == "before"
+    await terminate(admin)
+    await until(admin, "true", 2)
+
+    assert await single.run(statement(ECHO, "after")) == "after"
+
+
+async def test_no_lanes_without_a_database(postgres):
+    lanes = Lanes(make_conninfo("", **{**postgres, "dbname": "no_such_database"}))
+
+    with pytest.raises(psycopg.OperationalError, match="no_such_database"):
+        await lanes.open()
+
+
+# those who do not wait any longer
+
+
+async def test_the_result_for_who_went_away_reaches_nobody_else(single):
+    gone = asyncio.ensure_future(single.run(statement(SLOW_ECHO, "for nobody")))
+    await asyncio.sleep(0.05)
+    gone.cancel()
+
+    assert await single.run(statement(ECHO, "mine")) == "mine"
+    assert gone.cancelled()
+
+
+async def test_the_failure_for_who_went_away_reaches_nobody_else(single):
+    gone = asyncio.ensure_future(single.run(statement("SELECT 1 / length($1) FROM pg_sleep(0.2)", "")))
+    await asyncio.sleep(0.05)
+    gone.cancel()
+
+    assert await single.run(statement(ECHO, "mine")) == "mine"
+
+
+async def test_who_leaves_the_line_holds_up_nobody(single):
+    first = asyncio.ensure_future(single.run(statement(SLOW_ECHO, "first")))
+    gone = [asyncio.ensure_future(single.run(statement(ECHO, "gone"))) for _ in range(5)]
+    last = asyncio.ensure_future(single.run(statement(ECHO, "last")))
+    await asyncio.sleep(0.05)
+    for waiting in gone:
+        waiting.cancel()
+
+    assert list(await asyncio.gather(first, last)) == ["first", "last"]
+
+
+async def test_a_lane_is_not_lost_with_who_leaves_as_it_comes(single):
+    """Cancelled in the very moment in which the lane was handed over."""
+    for delay in range(20):
+        first = asyncio.ensure_future(single.run(statement(ECHO, "first")))
+        gone = asyncio.ensure_future(single.run(statement(ECHO, "gone")))
+        first.add_done_callback(lambda _, gone=gone: gone.cancel())
+        for _ in range(delay):
+            await asyncio.sleep(0)
+        await first
+        await asyncio.wait([gone])
+
+    async with asyncio.timeout(5):
+        assert await single.run(statement(ECHO, "last")) == "last"
+
+
+async def test_nobody_waits_in_line_for_ever(single, monkeypatch):
+    monkeypatch.setattr(module, "_PATIENCE", 0.1)
+    first = asyncio.ensure_future(single.run(statement("SELECT 'first' FROM pg_sleep(0.4)")))
+    await asyncio.sleep(0)
+
+    with pytest.raises(ServerBusy):
+        await single.run(statement(ECHO, "second"))
+
+    assert await first == "first"
+    assert await single.run(statement(ECHO, "third")) == "third"
+
+
+# walks
+
+
+async def test_a_walk_runs_every_statement_it_yields(lanes):
+    def steps():
+        first = yield statement(ECHO, "1")
+        second = yield statement(ECHO, first + "2")
+        return second + "3"
+
+    assert await lanes.walk(steps()) == "123"
+
+
+async def test_a_walk_of_no_statement(lanes):
+    def steps():
+        return "nothing to do"
+        yield
+
+    assert await lanes.walk(steps()) == "nothing to do"
+
+
+async def test_a_walk_may_go_on_after_a_failure(lanes):
+    def steps():
+        try:
+            yield statement("SELECT pg_sleep(10)", lane=Lane.FILTER)
+        except Canceled:
+            return (yield statement(ECHO, "after all"))
+
+    assert await lanes.walk(steps()) == "after all"
+
+
+async def test_a_walk_that_does_not_expect_a_failure_ends_with_it(lanes):
+    def steps():
+        yield statement("SELECT 1 / 0")
+
+    with pytest.raises(UnexpectedFailure):
+        await lanes.walk(steps())
