@@ -1,5 +1,7 @@
 import os
 from collections.abc import Iterator
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,9 +15,17 @@ DEVELOPMENT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6t
 def endpoint(request: pytest.FixtureRequest) -> Endpoint:
     if url := os.environ.get("TABLE_ENDPOINT"):
         account = os.environ.get("TABLE_ACCOUNT", DEVELOPMENT_ACCOUNT)
-        return Endpoint(url, account, os.environ.get("TABLE_KEY", DEVELOPMENT_KEY), foreign=True)
+        key = os.environ.get("TABLE_KEY", DEVELOPMENT_KEY)
+        return Endpoint(url, account, key, foreign="Tablero" not in _server_header(url))
     server = request.getfixturevalue("server")
     return Endpoint(server.endpoint, server.account, server.key, foreign=False)
+
+
+def _server_header(url: str) -> str:
+    parts = urlsplit(url)
+    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+    connection.request("GET", parts.path)
+    return connection.getresponse().getheader("Server", "")
 
 
 @pytest.fixture(scope="session")
