@@ -22,28 +22,27 @@ class Colour(Enum):
 
 
 def returned(table, value):
-    """What comes back for a value from inserting it, merging it and replacing by it."""
+    """What comes back for a value: from a point query, and from a list after an insert, a merge and a replacement."""
     table.create_entity({**KEYS, "Value": value})
     table.upsert_entity({**KEYS, "RowKey": "merged", "Value": value}, mode="merge")
     table.upsert_entity({**KEYS, "RowKey": "replaced", "Value": value}, mode="replace")
-    got = [table.get_entity("se", key)["Value"] for key in ("ada", "merged", "replaced")]
-    return [*got, *(entity["Value"] for entity in table.list_entities())]
+    return [table.get_entity("se", "ada")["Value"], *(entity["Value"] for entity in table.list_entities())]
 
 
 def test_returns_booleans(people):
-    assert returned(people, True) == [True] * 6
+    assert returned(people, True) == [True] * 4
     assert returned_type(people) is bool
 
 
 @pytest.mark.parametrize("value", [0, 1, -1, 2**31 - 1, -(2**31)])
 def test_returns_int32(people, value):
-    assert returned(people, value) == [value] * 6
+    assert returned(people, value) == [value] * 4
     assert returned_type(people) is int
 
 
 @pytest.mark.parametrize("value", [0, 1, -1, 2**31, 2**53 + 1, 2**63 - 1, -(2**63)])
 def test_returns_int64(people, value):
-    assert returned(people, (value, EdmType.INT64)) == [EntityProperty(value, EdmType.INT64)] * 6
+    assert returned(people, (value, EdmType.INT64)) == [EntityProperty(value, EdmType.INT64)] * 4
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_returns_int64(people, value):
     ],
 )  # fmt: skip
 def test_returns_doubles(people, value):
-    assert returned(people, value) == [value] * 6
+    assert returned(people, value) == [value] * 4
     assert returned_type(people) is float
 
 
@@ -65,7 +64,7 @@ def test_returns_no_number(people):
 def test_returns_negative_zero(people):
     values = returned(people, -0.0)
 
-    assert values == [0.0] * 6
+    assert values == [0.0] * 4
     assert {type(value) for value in values} == {float}
 
 
@@ -82,7 +81,7 @@ def test_returns_negative_zero(people):
 )  # fmt: skip
 @LARGE_BODIES
 def test_returns_strings(people, value):
-    assert returned(people, value) == [value] * 6
+    assert returned(people, value) == [value] * 4
 
 
 @pytest.mark.parametrize(
@@ -92,19 +91,19 @@ def test_returns_strings(people, value):
 )
 @LARGE_BODIES
 def test_returns_binaries(people, value):
-    assert returned(people, value) == [value] * 6
+    assert returned(people, value) == [value] * 4
 
 
 @pytest.mark.parametrize("value", [GUID, UUID(int=0), UUID(int=2**128 - 1)])
 def test_returns_guids(people, value):
-    assert returned(people, value) == [value] * 6
+    assert returned(people, value) == [value] * 4
 
 
 @pytest.mark.parametrize(
     "text", ["C9DA6455-213D-42C9-9A79-3E9149A57833", "c9da6455-213d-42c9-9a79-3e9149a57833"]
 )
 def test_reads_guids_in_any_case(people, text):
-    assert returned(people, (text, EdmType.GUID)) == [GUID] * 6
+    assert returned(people, (text, EdmType.GUID)) == [GUID] * 4
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ def test_reads_guids_in_any_case(people, text):
     ids=str,
 )
 def test_returns_datetimes(people, value):
-    assert returned(people, value) == [value] * 6
+    assert returned(people, value) == [value] * 4
 
 
 @pytest.mark.parametrize(
@@ -188,7 +187,7 @@ def test_writes_datetimes_in_one_form(people, text, kept):
 def test_reads_values_given_with_their_type(people, typed, value):
     values = returned(people, typed)
 
-    assert values == [value] * 6
+    assert values == [value] * 4
     assert {type(found) for found in values} == {type(value) if type(value) is not tuple else EntityProperty}
 
 
@@ -199,6 +198,7 @@ def test_reads_values_given_with_their_type(people, typed, value):
         (2, EdmType.BOOLEAN),
         ("", EdmType.DOUBLE),
         ("abc", EdmType.DOUBLE),
+        ("13e7705", EdmType.DOUBLE),
         ("not a guid", EdmType.GUID),
         ("", EdmType.GUID),
         ("yesterday", EdmType.DATETIME),

@@ -1,0 +1,23 @@
+// Checks by name. Each is one test of pytest, which finds the names in these files and the outcomes on stdout.
+
+const checks = new Map();
+
+export function check(name, body) {
+  if (checks.has(name)) throw new Error(`two checks are called "${name}"`);
+  checks.set(name, body);
+}
+
+export async function run() {
+  for (const [name, body] of checks) {
+    console.log(JSON.stringify({ name, failure: await outcome(body) }));
+  }
+}
+
+async function outcome(body) {
+  try {
+    await body();
+    return null;
+  } catch (error) {
+    return error.stack ?? String(error);
+  }
+}

@@ -1,0 +1,10 @@
+import { run } from "./checks.mjs";
+
+import "./tables.mjs";
+import "./types.mjs";
+import "./entities.mjs";
+import "./queries.mjs";
+import "./transactions.mjs";
+import "./connections.mjs";
+
+await run();

@@ -1,0 +1,61 @@
+// The SDK, from the folder it is installed in, and clients of the server under test.
+
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { createRequire } from "node:module";
+
+const { SDK_FOLDER, TABLE_ENDPOINT, TABLE_ACCOUNT, TABLE_KEY } = process.env;
+
+// modules are looked for beside the importing file only, and the SDK is elsewhere
+const require = createRequire(`${SDK_FOLDER}/package.json`);
+
+export const { AzureNamedKeyCredential, RestError, TableClient, TableServiceClient, TableTransaction, odata } =
+  require("@azure/data-tables");
+
+export const endpoint = TABLE_ENDPOINT;
+export const account = TABLE_ACCOUNT;
+export const key = TABLE_KEY;
+export const credential = new AzureNamedKeyCredential(account, key);
+export const connectionString =
+  `DefaultEndpointsProtocol=http;AccountName=${account};AccountKey=${key};TableEndpoint=${endpoint};`;
+
+// a retry would hide a failure of the server
+export const options = { allowInsecureConnection: true, retryOptions: { maxRetries: 0 } };
+
+export const service = new TableServiceClient(endpoint, credential, options);
+
+export const newName = () => `People${randomUUID().replaceAll("-", "")}`;
+
+export const tableNamed = (name) => new TableClient(endpoint, name, credential, options);
+
+/** A client of a new, empty table. */
+export async function newTable() {
+  const table = tableNamed(newName());
+  await table.createTable();
+  return table;
+}
+
+/** All items of an asynchronous iterator. */
+export async function all(items) {
+  const found = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+/** What refused operations throw, in their order. */
+export async function refusals(promises) {
+  return (await Promise.allSettled(promises)).map(({ status, reason }) => {
+    assert.equal(status, "rejected", "an operation was not refused");
+    return reason;
+  });
+}
+
+/** What a refused operation throws. */
+export const refusal = async (promise) => (await refusals([promise]))[0];
+
+/** The raw response to an operation whose last argument is its options. */
+export async function responseTo(operation) {
+  let response;
+  await operation({ onResponse: (raw) => (response = raw) });
+  return response;
+}
