@@ -4,6 +4,7 @@ import pytest
 
 from storage.server.data_folder import DataFolder
 from tests.faults.crowd import Crowd
+from tests.faults.stalled import Stalled
 from tests.live_server import start_server
 
 
@@ -13,6 +14,14 @@ def server(scratch):
     with start_server(scratch / "faults") as live:
         yield live
         assert not [line for line in live.output if "Traceback" in line], "\n".join(live.output[-60:])
+
+
+@pytest.fixture(scope="package")
+def stalled(server):
+    """Opened before other tests need their time, which is long enough for the server to lose its patience."""
+    stalled = Stalled(server)
+    yield stalled
+    stalled.end()
 
 
 @pytest.fixture(scope="package")

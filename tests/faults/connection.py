@@ -177,8 +177,10 @@ class Connection:
         return taken
 
     def _receive(self) -> None:
+        if self._socket is None:
+            raise Closed(b"")
         try:
-            received = self.open().recv(1 << 18)
+            received = self._socket.recv(1 << 18)
         except ConnectionResetError:
             received = b""
         if not received:

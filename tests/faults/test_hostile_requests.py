@@ -90,7 +90,7 @@ def is_for_the_console(request: Request) -> bool:
 
 
 @pytest.fixture(scope="module")
-def world(server) -> Iterator[World]:
+def world(server, stalled) -> Iterator[World]:
     with Connection(server) as connection, Connection(server) as observer:
         observer.create_table("control")
         for row in range(20):

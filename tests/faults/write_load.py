@@ -5,7 +5,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 
 from tests.faults.answers import UNAVAILABLE
@@ -61,7 +61,7 @@ class WriteLoad:
     def longest_pause(self) -> float:
         """Seconds in which no write was acknowledged."""
         answered = sorted(self.answered)
-        return max(later - earlier for earlier, later in zip(answered, answered[1:], strict=False))
+        return max(later - earlier for earlier, later in pairwise(answered))
 
     def check(self, connection: Connection) -> None:
         """Acknowledged writes are there, the others whole or not at all."""

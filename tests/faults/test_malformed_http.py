@@ -1,0 +1,225 @@
+"""Bytes that are no sound HTTP, bodies that break off, clients that stall: refused or closed, nothing is written."""
+
+import json
+import socket
+import struct
+import time
+
+import pytest
+
+from tests.faults.answers import check_answer
+from tests.faults.connection import Answer, Change, Closed, Connection, Request, write_batch
+
+SOON = 5.0  # seconds until a malformed request is answered or its connection closed
+HEAD_LIMIT = 64 * 1024
+JSON_TYPE = (b"Content-Type", b"application/json")
+ENTITY = json.dumps({"PartitionKey": "p", "RowKey": "written", "text": "x" * 2000}).encode()
+
+LINES = {
+    "binary": b"\x00\x01\x02\xff\xfe" * 200,
+    "line end only": b"\r\n" * 50 + b"x\r\n\r\n",
+    "no target": b"GET\r\n\r\n",
+    "HTTP 0.9": b"GET /devstoreaccount1/Tables\r\n\r\n",
+    "HTTP 9.9": b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
+    "HTTP 2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "lower-case protocol": b"GET / http/1.1\r\nHost: x\r\n\r\n",
+    "spaces in target": b"GET /devstoreaccount1/a b c HTTP/1.1\r\nHost: x\r\n\r\n",
+    "unknown verb": b"FROBNICATE /devstoreaccount1 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "connect": b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n",
+    "asterisk": b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n",
+    "no slash": b"GET devstoreaccount1 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "TLS": bytes.fromhex("16030100f1010000ed0303") + b"\x00" * 250,
+    "SSH": b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
+    "mail": b"HELO example.com\r\n\r\n",
+    "long target": b"GET /devstoreaccount1/" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+    "long verb": b"A" * 100_000 + b" / HTTP/1.1\r\n\r\n",
+}
+HEADERS = {
+    "no colon": b"Host: x\r\nnonsense\r\n",
+    "empty name": b"Host: x\r\n: value\r\n",
+    "space in name": b"Host: x\r\na b: c\r\n",
+    "space before colon": b"Host : x\r\n",
+    "NUL": b"Host: x\r\nx-ms-a: a\x00b\r\n",
+    "carriage return": b"Host: x\r\nx-ms-a: a\rb\r\n",
+    "folded": b"Host: x\r\nx-ms-a: a\r\n b\r\n",
+    "no host": b"Accept: */*\r\n",
+    "two hosts": b"Host: a\r\nHost: b\r\n",
+    "one long": b"Host: x\r\nx-ms-a: " + b"a" * (HEAD_LIMIT + 4000) + b"\r\n",
+    "many": b"Host: x\r\n" + b"".join(b"x-ms-%d: %d\r\n" % (n, n) for n in range(5000)),
+    "very many": b"Host: x\r\n" + b"a:b\r\n" * 400_000,
+    "two lengths": b"Host: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n",
+    "list of lengths": b"Host: x\r\nContent-Length: 5, 6\r\n",
+    "negative length": b"Host: x\r\nContent-Length: -5\r\n",
+    "signed length": b"Host: x\r\nContent-Length: +5\r\n",
+    "hexadecimal length": b"Host: x\r\nContent-Length: 0x5\r\n",
+    "endless length": b"Host: x\r\nContent-Length: " + b"9" * 40 + b"\r\n",
+    "length and chunks": b"Host: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+    "unknown coding": b"Host: x\r\nTransfer-Encoding: gzip\r\n",
+    "coding after chunked": b"Host: x\r\nTransfer-Encoding: chunked, gzip\r\n",
+    "nearly chunked": b"Host: x\r\nTransfer-Encoding: xchunked\r\n",
+}
+CHUNKS = {
+    "no number": b"zz\r\nab\r\n0\r\n\r\n",
+    "negative": b"-1\r\nab\r\n0\r\n\r\n",
+    "overflow": b"ffffffffffffffffff\r\nab\r\n0\r\n\r\n",
+    "no line end": b"2\r\nabXX0\r\n\r\n",
+    "empty line": b"\r\n\r\n",
+    "long extension": b"2;" + b"x" * 200_000 + b"\r\nab\r\n0\r\n\r\n",
+    "long trailer": b"2\r\n{}\r\n0\r\n" + b"a: b\r\n" * 50_000 + b"\r\n",
+}
+
+
+@pytest.fixture
+def connection(server):
+    with Connection(server, timeout=SOON) as connection:
+        yield connection
+
+
+@pytest.fixture
+def control(server):
+    """A table that must be the same afterwards, and a server that must still serve."""
+    with Connection(server) as connection:
+        connection.create_table("malformed")
+        connection.insert("malformed", {"PartitionKey": "p", "RowKey": "r", "n": 1})
+        before = connection.request("GET", "malformed()").body
+        yield "malformed"
+        assert connection.request("GET", "malformed()").body == before
+
+
+def outcome(connection: Connection) -> Answer | None:
+    """The answer, or None when the connection was closed without; raises TimeoutError when neither happens."""
+    try:
+        answer = connection.read()
+    except Closed as closed:
+        rest = closed.rest
+    else:
+        assert answer.status >= 400
+        check_answer(answer)
+        return answer
+    assert not rest
+    return None
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_refuses_what_is_no_request(name, connection, control):
+    connection.send_bytes(LINES[name])
+    answer = outcome(connection)
+    assert answer is None or name in ("asterisk", "unknown verb", "no slash") or answer.closes
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_refuses_unsound_headers(name, connection, control):
+    line = b"POST /devstoreaccount1/malformed HTTP/1.1\r\n"
+    connection.send_bytes(line + HEADERS[name] + b"\r\n" + (b"hello" if b"Length" in HEADERS[name] else b""))
+    outcome(connection)
+
+
+@pytest.mark.parametrize("name", CHUNKS)
+def test_refuses_unsound_chunks(name, connection, control):
+    headers = [JSON_TYPE, (b"Transfer-Encoding", b"chunked")]
+    connection.send_bytes(connection.written(post(control, CHUNKS[name], headers)))
+    outcome(connection)
+
+
+def post(table: str, body: bytes | None, headers: list[tuple[bytes, bytes]] | None = None) -> Request:
+    return Request(b"POST", b"/devstoreaccount1/" + table.encode(), headers or [JSON_TYPE], body)
+
+
+def test_a_body_longer_than_said_is_the_next_request(connection, control):
+    connection.send_bytes(
+        connection.written(post(control, b"{}" + b"garbage" * 50, [JSON_TYPE, (b"Content-Length", b"2")]))
+    )
+    first = outcome(connection)
+    assert first is not None and first.code == "PropertiesNeedValue"
+    assert first.closes or outcome(connection) is None
+
+
+@pytest.mark.parametrize("coding", ["length", "chunks"])
+def test_refuses_a_body_that_is_too_large(coding, connection, control):
+    megabyte = b"x" * (1 << 20)
+    header = (
+        (b"Content-Length", b"%d" % (5 << 20)) if coding == "length" else (b"Transfer-Encoding", b"chunked")
+    )
+    connection.send_bytes(connection.written(post(control, b"", [JSON_TYPE, header])))
+    for _ in range(5):
+        connection.send_bytes(megabyte if coding == "length" else b"100000\r\n" + megabyte + b"\r\n")
+    connection.send_bytes(b"0\r\n\r\n" if coding == "chunks" else b"")
+
+    answer = outcome(connection)
+
+    assert answer is not None and (answer.status, answer.code) == (413, "RequestBodyTooLarge")
+    assert connection.request("GET", f"{control}()").status == 200
+
+
+def test_refuses_what_expects_to_be_asked_for_its_body(connection, control):
+    request = post("missing", None, [JSON_TYPE, (b"Expect", b"100-continue"), (b"Content-Length", b"2")])
+    connection.send_bytes(connection.written(request))
+    connection.send_bytes(b"{}")
+    answer = outcome(connection)
+    assert answer is not None and answer.code in ("TableNotFound", "PropertiesNeedValue")
+
+
+def test_answers_pipelined_requests_in_their_order(connection, control):
+    rows = [f"pipelined{number}" for number in range(40)]
+    requests = [
+        Request(b"GET", f"/devstoreaccount1/{control}(PartitionKey='p',RowKey='{row}')".encode(),
+                [(b"x-ms-client-request-id", row.encode())])
+        for row in rows
+    ]  # fmt: skip
+    connection.send_bytes(
+        b"".join(connection.written(request) for request in requests) + b"\x00garbage\r\n\r\n"
+    )
+
+    answers = [connection.read() for _ in rows]
+
+    assert [answer.headers["x-ms-client-request-id"] for answer in answers] == rows
+    assert {answer.code for answer in answers} == {"ResourceNotFound"}
+    outcome(connection)
+
+
+def with_reset(connection: Connection) -> None:
+    connection.open().setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def half_closed(connection: Connection) -> None:
+    connection.open().shutdown(socket.SHUT_WR)
+    outcome(connection)
+
+
+@pytest.mark.parametrize("end", [Connection.close, with_reset, half_closed])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
+def test_an_aborted_body_writes_nothing(end, share, connection, control):
+    boundary, batch = write_batch(
+        "devstoreaccount1", [Change("POST", control, ("p", str(n)), {"n": n}) for n in range(5)]
+    )
+    sized = [JSON_TYPE, (b"Content-Length", b"%d" % len(ENTITY))]
+    chunked = [JSON_TYPE, (b"Transfer-Encoding", b"chunked")]
+    multipart = [
+        (b"Content-Type", b"multipart/mixed; boundary=" + boundary),
+        (b"Content-Length", b"%d" % len(batch)),
+    ]
+    for request in (
+        post(control, ENTITY[: int(len(ENTITY) * share)], sized),
+        post(control, b"%x\r\n%b\r\n" % (len(ENTITY), ENTITY) if share else b"", chunked),
+        Request(b"POST", b"/devstoreaccount1/$batch", multipart, batch[: int(len(batch) * share)]),
+    ):
+        connection.send_bytes(connection.written(request))
+        end(connection)
+    time.sleep(0.1)
+
+
+def test_an_aborted_request_leaves_nobody_waiting(server, control):
+    """Clients that go away before their answers hold no lane."""
+    for _ in range(100):
+        with Connection(server) as connection:
+            connection.send_bytes(
+                connection.written(Request(b"GET", f"/devstoreaccount1/{control}()".encode()))
+            )
+            with_reset(connection)
+    with Connection(server, timeout=SOON) as connection:
+        assert connection.request("GET", f"{control}()").status == 200
+
+
+def test_closes_connections_that_stall(stalled):
+    assert stalled.still_open() == []
