@@ -29,6 +29,9 @@ quote = json.encoder.encode_basestring_ascii  # a str as an ASCII JSON string; l
 
 
 class Edm(StrEnum):
+    # Enum's own hash is Python code, and every property of every entity is looked up by its type
+    __hash__ = str.__hash__
+
     STRING = "Edm.String"
     BOOLEAN = "Edm.Boolean"
     INT32 = "Edm.Int32"
@@ -56,7 +59,7 @@ _EPOCH = date(1970, 1, 1)
 _FIRST_TICK: Final = (date(1601, 1, 1) - _EPOCH).days * 86_400 * TICKS_PER_SECOND
 _LAST_TICK: Final = ((date(9999, 12, 31) - _EPOCH).days + 1) * 86_400 * TICKS_PER_SECOND - 1
 _DATETIME = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?(Z|z|[+-]\d\d:\d\d)?", re.ASCII
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?(Z|z|[+-]\d\d:\d\d)?", re.ASCII
 )
 _GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
@@ -75,13 +78,8 @@ def read_datetime(text: str) -> int:
     match = _DATETIME.fullmatch(text)
     if match is None:
         raise InvalidInput(UNREADABLE)
-    year, month, day, hour, minute, second, fraction, zone = match.groups()
-    if year == "0000":
-        raise OutOfRangeInput
-    try:
-        days = (date(int(year), int(month), int(day)) - _EPOCH).days
-    except ValueError:
-        raise InvalidInput(UNREADABLE) from None
+    day, hour, minute, second, fraction, zone = match.groups()
+    days = _days(day)
     h, m, s = int(hour or 0), int(minute or 0), int(second or 0)
     if h > 23 or m > 59 or s > 59:
         raise InvalidInput(UNREADABLE)
@@ -90,6 +88,17 @@ def read_datetime(text: str) -> int:
     if not _FIRST_TICK <= ticks <= _LAST_TICK:
         raise OutOfRangeInput
     return ticks
+
+
+@lru_cache(maxsize=4096)
+def _days(day: str) -> int:
+    """Days from 1970 to a date written YYYY-MM-DD."""
+    if day.startswith("0000"):
+        raise OutOfRangeInput
+    try:
+        return (date.fromisoformat(day) - _EPOCH).days
+    except ValueError:
+        raise InvalidInput(UNREADABLE) from None
 
 
 def _offset(zone: str | None) -> int:
@@ -232,25 +241,25 @@ _READ: Final[Mapping[str, tuple[Edm, Callable[[object], str | bool | int | float
 }
 
 
-def read(json: object, annotation: str | None) -> EdmValue:
-    """A JSON value and its ``odata.type``, if it has one, as a value; null is the caller's business."""
-    if annotation is not None:
-        known = _READ.get(annotation)
-        if known is None:
-            raise InvalidInput(UNREADABLE)
-        type_, read_value = known
-        return EdmValue(type_, read_value(json))
-    kind = type(json)
-    if kind is str:
-        return EdmValue(Edm.STRING, _read_string(json))
-    if kind is bool:
-        return EdmValue(Edm.BOOLEAN, json)  # type: ignore[arg-type]
-    if kind is int:
-        # a bare integer beyond Int32 has no type that keeps it for sure: refused rather than re-typed [inferred]
-        return EdmValue(Edm.INT32, _read_int32(json))
-    if kind is float:
-        return EdmValue(Edm.DOUBLE, _read_double(json))
-    raise InvalidInput(UNREADABLE)
+def read(json: object, annotation: object) -> EdmValue:
+    """A JSON value and its ``odata.type``, None if it has none; null is the caller's business."""
+    if annotation is None:
+        known = _UNTYPED.get(type(json))
+    else:
+        known = _READ.get(annotation) if isinstance(annotation, str) else None
+    if known is None:
+        raise InvalidInput(UNREADABLE)
+    type_, read_value = known
+    return EdmValue(type_, read_value(json))
+
+
+# a bare integer beyond Int32 has no type that keeps it for sure: refused rather than re-typed [inferred]
+_UNTYPED: Final[Mapping[type, tuple[Edm, Callable[[object], str | bool | int | float | bytes]]]] = {
+    str: _READ["Edm.String"],
+    bool: _READ["Edm.Boolean"],
+    int: _READ["Edm.Int32"],
+    float: _READ["Edm.Double"],
+}
 
 
 # value → JSON
@@ -258,28 +267,16 @@ def read(json: object, annotation: str | None) -> EdmValue:
 
 def annotated(value: EdmValue) -> bool:
     """Whether the type must be said beside the JSON value: clients cannot tell it otherwise."""
-    if value.type is Edm.DOUBLE:
-        return not math.isfinite(value.value)  # type: ignore[arg-type]
-    return value.type in _ANNOTATED
+    type_, content = value
+    return type_ in ANNOTATED or (type_ is Edm.DOUBLE and not math.isfinite(content))  # type: ignore[arg-type]
 
 
-_ANNOTATED: Final = frozenset({Edm.INT64, Edm.DATETIME, Edm.GUID, Edm.BINARY})
-
-_WRITE: Final[Mapping[Edm, Callable[..., str]]] = {
-    Edm.STRING: quote,
-    Edm.BOOLEAN: lambda value: "true" if value else "false",
-    Edm.INT32: str,
-    Edm.INT64: lambda value: f'"{value}"',
-    Edm.DOUBLE: _write_double,
-    Edm.DATETIME: lambda value: f'"{write_datetime(value)}"',
-    Edm.GUID: lambda value: f'"{value}"',
-    Edm.BINARY: lambda value: f'"{base64.b64encode(value).decode()}"',
-}
+ANNOTATED: Final = frozenset({Edm.INT64, Edm.DATETIME, Edm.GUID, Edm.BINARY})
 
 
 def write(value: EdmValue) -> str:
     """The value as ASCII JSON text, exactly as every answer will carry it."""
-    return _WRITE[value.type](value.value)
+    return ENCODE[value.type](value.value)[0]
 
 
 # value ↔ jsonb projection
@@ -322,47 +319,21 @@ def _project_double(value: float) -> str:
     return text if "." in text else text + ".0"
 
 
-_PROJECT: Final[Mapping[Edm, Callable[..., str]]] = {
-    Edm.STRING: lambda value: quote("s" + escape(value)),
-    Edm.BOOLEAN: lambda value: "true" if value else "false",
-    Edm.INT32: str,
-    Edm.INT64: lambda value: f"{value}.00",
-    Edm.DOUBLE: _project_double,
-    Edm.DATETIME: lambda value: f'"t{_second(value // TICKS_PER_SECOND)}.{value % TICKS_PER_SECOND:07}"',
-    Edm.GUID: lambda value: f'"g{value}"',
-    Edm.BINARY: lambda value: f'"b{value.hex()}"',
-}
-
-
 def project(value: EdmValue) -> str:
     """JSON text of the value in the jsonb projection: every member tells its own type.
 
     A letter leads strings (s String, t DateTime, g Guid, b Binary, n NaN); the scale tells numbers apart, which
     compare by value all the same: 5 is an Int32, 5.00 an Int64, 5.0 a Double, 0.000 the Double -0.0.
     """
-    return _PROJECT[value.type](value.value)
+    return ENCODE[value.type](value.value)[1]
 
 
 def unproject(text: str) -> EdmValue:
-    """The inverse of project, from the text that PostgreSQL prints for the member."""
-    first = text[0]
-    if first == '"':
-        return _unproject_string(json.loads(text))
-    if first in "tf":
-        return EdmValue(Edm.BOOLEAN, first == "t")
-    if "." not in text:
-        # PostgreSQL prints 1e400 as a one and four hundred zeros
-        if len(text) < 12:
-            return EdmValue(Edm.INT32, int(text))
-        return EdmValue(Edm.DOUBLE, -math.inf if first == "-" else math.inf)
-    if text in ("0.000", "-0.000"):
-        return EdmValue(Edm.DOUBLE, -0.0)
-    if text.endswith(".00"):
-        return EdmValue(Edm.INT64, int(text[:-3]))
-    return EdmValue(Edm.DOUBLE, float(text))
-
-
-def _unproject_string(text: str) -> EdmValue:
+    """The inverse of project, from the member as PostgreSQL's ``->>`` gives it: a string without its quotes."""
+    if text in ("true", "false"):
+        return EdmValue(Edm.BOOLEAN, text == "true")
+    if text[0].isdigit() or text[0] == "-":
+        return _unproject_number(text)
     letter, rest = text[0], text[1:]
     match letter:
         case "s":
@@ -375,7 +346,68 @@ def _unproject_string(text: str) -> EdmValue:
             return EdmValue(Edm.BINARY, bytes.fromhex(rest))
         case "n":
             return EdmValue(Edm.DOUBLE, math.nan)
-    raise ValueError(f"not a projected value: {letter!r}")
+    raise ValueError(f"not a projected value: {text!r}")
+
+
+def _unproject_number(text: str) -> EdmValue:
+    if "." not in text:
+        if len(text) < 12:
+            return EdmValue(Edm.INT32, int(text))
+        # PostgreSQL prints 1e400 as a one and four hundred zeros
+        return EdmValue(Edm.DOUBLE, -math.inf if text[0] == "-" else math.inf)
+    if text == "0.000":
+        return EdmValue(Edm.DOUBLE, -0.0)
+    if text.endswith(".00"):
+        return EdmValue(Edm.INT64, int(text[:-3]))
+    return EdmValue(Edm.DOUBLE, float(text))
+
+
+def _encode_string(value: str) -> tuple[str, str]:
+    text = quote(value)
+    if "\\u" in text:  # it may hold what the projection escapes in its own way
+        return text, quote("s" + escape(value))
+    return text, '"s' + text[1:]
+
+
+def _encode_int32(value: int) -> tuple[str, str]:
+    text = str(value)
+    return text, text
+
+
+def _encode_double(value: float) -> tuple[str, str]:
+    text = repr(value)
+    if value == 0 or "e" in text or "n" in text:
+        return _write_double(value), _project_double(value)
+    return text, text
+
+
+def _encode_datetime(value: int) -> tuple[str, str]:
+    seconds, fraction = divmod(value, TICKS_PER_SECOND)
+    second = _second(seconds)
+    if not fraction:
+        return f'"{second}Z"', f'"t{second}.0000000"'
+    digits = f"{fraction:07}"
+    return f'"{second}.{digits.rstrip("0")}Z"', f'"t{second}.{digits}"'
+
+
+def _encode_boolean(value: bool) -> tuple[str, str]:
+    return ("true", "true") if value else ("false", "false")
+
+
+# both texts of a value at once, as write and project make them: a write spends most of its time here
+ENCODE: Final[Mapping[Edm, Callable[..., tuple[str, str]]]] = {
+    Edm.STRING: _encode_string,
+    Edm.BOOLEAN: _encode_boolean,
+    Edm.INT32: _encode_int32,
+    Edm.INT64: lambda value: (f'"{value}"', f"{value}.00"),
+    Edm.DOUBLE: _encode_double,
+    Edm.DATETIME: _encode_datetime,
+    Edm.GUID: lambda value: (f'"{value}"', f'"g{value}"'),
+    Edm.BINARY: lambda value: (f'"{base64.b64encode(value).decode()}"', f'"b{value.hex()}"'),
+}
+
+
+_NEEDS_CARE = re.compile(rb'[\x00-\x1f"\\]|\xee\x80\x80')
 
 
 def write_projected(member: bytes, projected: bytes | None, *, annotations: bool) -> bytes:
@@ -384,18 +416,21 @@ def write_projected(member: bytes, projected: bytes | None, *, annotations: bool
     ``member`` is the quoted name. The common types are cut out of the text, since a page holds thousands of them.
     """
     if projected is None:
-        return b"," + member + b":null"
-    if projected.endswith(b".00"):
-        note = b"," + member[:-1] + b'@odata.type":"Edm.Int64"' if annotations else b""
-        return note + b"," + member + b':"' + projected[:-3] + b'"'
-    if projected[0] == 34:  # a quotation mark
-        # the letter s, and nothing that escape() may have put there
-        if projected[1] == 115 and b"\\u0001" not in projected and b"\xee\x80\x80" not in projected:
-            return b"," + member + b':"' + projected[2:]
-    elif len(projected) < 12:
-        return b"," + member + b":" + (b"-0.0" if projected == b"0.000" else projected)
-    value = unproject(projected.decode())
-    note = b""
+        return b",%b:null" % member
+    first = projected[0]
+    if first == 115:  # s
+        if _NEEDS_CARE.search(projected) is None:
+            return b',%b:"%b"' % (member, projected[1:])
+    elif first < 58:  # a digit or a minus
+        if projected[-3:] != b".00" and len(projected) < 20:
+            return b",%b:%b" % (member, projected if projected != b"0.000" else b"-0.0")
+    elif projected == b"true" or projected == b"false":
+        return b",%b:%b" % (member, projected)
+    return _write_unprojected(member, unproject(projected.decode()), annotations=annotations)
+
+
+def _write_unprojected(member: bytes, value: EdmValue, *, annotations: bool) -> bytes:
+    written = write(value).encode()
     if annotations and annotated(value):
-        note = b"," + member[:-1] + b'@odata.type":"' + value.type.encode() + b'"'
-    return note + b"," + member + b":" + write(value).encode()
+        return b',%b@odata.type":"%b",%b:%b' % (member[:-1], value.type.encode(), member, written)
+    return b",%b:%b" % (member, written)

@@ -1,12 +1,13 @@
 """An entity as it comes, as it is stored, and as it is found; what it may hold at most."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from storage.domain import edm
-from storage.domain.edm import Edm, EdmValue, utf16_length
+from storage.domain.edm import ANNOTATED, ENCODE, Edm, EdmValue, annotated, utf16_length
 from storage.domain.errors import EntityTooLarge, TooManyProperties
 
 PROPERTY_LIMIT: Final = 252
@@ -44,12 +45,29 @@ class Fragments(NamedTuple):
 
 
 class StoredEntity(NamedTuple):
-    """A row found. ``content`` is the ready text of the properties that were asked for, each led by a comma."""
+    """A row found, as ready bytes: a page holds a thousand, and none of them is taken apart.
 
-    partition_key: str
-    row_key: str
-    timestamp: int
+    ``keys`` reads ``"PartitionKey":"p","RowKey":"r"``, ``ticks`` is the Timestamp in ticks as decimal digits,
+    ``content`` are the properties that were asked for, each led by a comma.
+    """
+
+    keys: bytes
+    ticks: bytes
     content: bytes
+
+    @property
+    def key(self) -> EntityKey:
+        members = json.loads(b"{%b}" % self.keys)
+        return EntityKey(members["PartitionKey"], members["RowKey"])
+
+    @property
+    def timestamp(self) -> int:
+        return int(self.ticks)
+
+
+def write_keys(key: EntityKey) -> bytes:
+    """The keys as members of a JSON object."""
+    return f'"PartitionKey":{edm.quote(key.partition_key)},"RowKey":{edm.quote(key.row_key)}'.encode()
 
 
 @lru_cache(maxsize=8192)
@@ -65,11 +83,18 @@ def fragments(properties: Mapping[str, EdmValue]) -> Fragments:
     projection, annotations, values = [], [], []
     for name, value in properties.items():
         member = quoted(name)
-        projection.append(f"{member}:{edm.project(value)}")
-        values.append(f"\n,{member}:{edm.write(value)}")
-        if edm.annotated(value):
-            annotations.append(f'\n,{member[:-1]}@odata.type":"{value.type}"')
+        type_, content = value
+        written, projected = ENCODE[type_](content)
+        projection.append(f"{member}:{projected}")
+        values.append(f"\n,{member}:{written}")
+        if type_ in ANNOTATED or annotated(value):
+            annotations.append(_annotation(name, type_))
     return Fragments("{" + ",".join(projection) + "}", "".join(annotations), "".join(values))
+
+
+@lru_cache(maxsize=8192)
+def _annotation(name: str, type_: Edm) -> str:
+    return f'\n,{quoted(name)[:-1]}@odata.type":"{type_.value}"'
 
 
 def check_size(entity: Entity, written: Fragments) -> None:

@@ -7,7 +7,7 @@ from storage.domain.entity import StoredEntity
 from storage.domain.filters import Filter
 
 PAGE_LIMIT: Final = 1000  # entities
-PAGE_BYTES: Final = 4 * 1024 * 1024  # of ready text: what a page holds at most, but for its first entity
+PAGE_BYTES: Final = 4 * 1024 * 1024  # of ready text; the entity that passes it is the last of its page
 
 
 class Position(NamedTuple):

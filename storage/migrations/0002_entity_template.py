@@ -1,4 +1,4 @@
-"""The shape of every entity relation, and the SQL function its statements call.
+"""The shape of every entity relation, and the SQL functions its statements call.
 
 Immutable functions only, since a distributed PostgreSQL refuses others in ON CONFLICT DO UPDATE.
 """
@@ -15,6 +15,21 @@ CREATE TABLE entity_template (
     vals text NOT NULL,              -- lines of '\\n,"A":"5"', exact, ASCII, ready to send
     PRIMARY KEY (pk, rk)
 )
+"""
+
+# the lines of a text, of values or of annotations, but for those of the properties that are gone
+WITHOUT = r"""
+CREATE FUNCTION entity_without(lines text, gone text[]) RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(string_agg(E'\n' || line, ''), '')
+        FROM string_to_table(substr(lines, 2), E'\n') AS line
+        -- between the first two quotation marks: a name, or a name with what it is annotated with
+        WHERE split_part(split_part(line, '"', 2), '@', 1) <> ALL (gone)
+    );
+END
+$$
 """
 
 # the code of the limit that an entity breaks, null when it keeps them all: storage.domain.entity in SQL, for merges,
@@ -78,5 +93,6 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RunSQL(TEMPLATE, "DROP TABLE entity_template"),
         migrations.RunSQL(KEY_LENGTH, "DROP FUNCTION entity_key_length"),
+        migrations.RunSQL(WITHOUT, "DROP FUNCTION entity_without"),
         migrations.RunSQL(EXCESS, "DROP FUNCTION entity_excess"),
     ]

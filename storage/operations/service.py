@@ -6,13 +6,14 @@ from typing import TypeVar
 
 from storage.domain.changes import Change
 from storage.domain.entity import EntityKey, StoredEntity
-from storage.domain.errors import TableNotFound
+from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.query import EntityQuery, Page, TableQuery
 from storage.operations import entities, tables
 from storage.operations.catalog import Catalog, KnownAccount, KnownTable
 from storage.operations.threads import in_thread
 from storage.sql import batch
 from storage.sql import entities as sql
+from storage.sql.failures import Canceled
 from storage.sql.lanes import Lanes
 
 T = TypeVar("T")
@@ -52,6 +53,10 @@ class Service:
 
     # entities; ``table`` is a folded name
 
+    async def check_table(self, account: KnownAccount, table: str) -> None:
+        """Raises TableNotFound."""
+        await self._catalog.table(account, table)
+
     async def change(self, account: KnownAccount, table: str, change: Change) -> int:
         """The new Timestamp, in ticks."""
         return await self._on(account, table, lambda t: self._lanes.run(sql.change(t.relation, change)))
@@ -82,3 +87,5 @@ class Service:
             if anew == known:
                 raise
             return await run(anew)
+        except Canceled:
+            raise OperationTimedOut from None

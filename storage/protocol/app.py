@@ -18,6 +18,7 @@ from storage.domain.errors import (
     InternalError,
     InvalidHeaderValue,
     InvalidMd5,
+    InvalidQueryParameterValue,
     Md5Mismatch,
     MissingContentLengthHeader,
     NotImplemented,
@@ -66,7 +67,7 @@ class _Request:
     id: str
     version: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
-    source: Source = Source.FRONT_END
+    source: Source = Source.ODATA
 
 
 class TableService:
@@ -113,22 +114,25 @@ class TableService:
             await send({"type": "http.response.body", "body": answer.body})
 
     async def _answer(self, scope: Scope, request: _Request, body: "_Body") -> Answer:
-        headers = request.headers
+        headers, sent_method = request.headers, scope["method"]
         path, query = scope["raw_path"], scope["query_string"]
+        request.version, bad_version = _lenient_version(headers)
         where = address(path, headers.get(b"host"), scope["scheme"], self._rules.host_suffixes)
         request.options = read_options(query)
-        if scope["method"] == "OPTIONS":
+        if sent_method == "OPTIONS":
             raise _preflight(headers)
-        account = await authorize(self._service, where, scope["method"], path, query, headers)
-        request.version = read_version(headers.get(b"x-ms-version"))
-        request.source = Source.XML if _is_xml_operation(request.options) else Source.ODATA
-        method = scope["method"]
+        source = Source.XML if _is_xml_operation(request.options) else Source.ODATA
+        request.source = Source.FRONT_END
+        account = await authorize(self._service, where, sent_method, path, query, headers)
+        request.source = source
+        if bad_version is not None:
+            raise bad_version
+        method = sent_method
         if b"x-http-method" in headers:
             tunnelled = [value for name, value in scope["headers"] if name == b"x-http-method"]
             method = effective_method(method, tunnelled)
-        aim = target(where.rest, method)
+        aim = target(where.rest, method, account.name)
         check_options(request.options)
-        content = await body.read(scope["method"])
         call = Call(
             self._service,
             self._rules,
@@ -139,13 +143,24 @@ class TableService:
             request.options,
             headers,
             request.version,
-            content,
+            await body.read(sent_method),
         )
         return await _operate(call, request)
 
 
+def _lenient_version(headers: Mapping[bytes, bytes]) -> tuple[str, StorageError | None]:
+    """The version, or what is wrong with it: that is said only to who may know."""
+    try:
+        return read_version(headers.get(b"x-ms-version")), None
+    except StorageError as error:
+        return "", error
+
+
 async def _operate(call: Call, request: _Request) -> Answer:
     if request.source is Source.XML:
+        # service properties and statistics belong to the service, not to a table
+        if "restype" in call.options and call.target.kind is not Kind.SERVICE:
+            raise InvalidQueryParameterValue
         raise NotImplemented
     match call.target.kind:
         case Kind.ENTITY:
@@ -160,6 +175,14 @@ async def _operate(call: Call, request: _Request) -> Answer:
             return await tables.table(call)
         case Kind.SERVICE:
             raise UnsupportedHttpVerb
+
+
+def _joined(fields: Headers) -> dict[bytes, bytes]:
+    """Headers by name; the values of one that comes twice joined, as HTTP has it."""
+    headers = dict(fields)
+    if len(headers) != len(fields):
+        headers = {name: b", ".join(v for n, v in fields if n == name) for name in headers}
+    return headers
 
 
 def _is_xml_operation(options: Mapping[str, str]) -> bool:

@@ -63,14 +63,14 @@ async def _query(call: Call, part: Part, request_id: str, now: int) -> AnswerPar
 async def _change_set(call: Call, parts: list[Part], request_id: str, now: int) -> list[AnswerPart]:
     try:
         check_size_of_change_set(len(parts))
+        await _check_table(call, parts[0])
         read = [_read_change(call, index, part) for index, part in enumerate(parts)]
         changes = [change for _, _, change in read]
         table = read[0][1]
         check_change_set([(its_table, change) for _, its_table, change in read])
-        try:
-            timestamps = await call.service.apply(call.account, table, changes)
-        except TableNotFound as error:
-            raise ChangeSetError(0, error) from None
+        timestamps = await call.service.apply(call.account, table, changes)
+    except TableNotFound as error:
+        return [_failed(parts[0], error, request_id, now, 0)]
     except ChangeSetError as failure:
         part = parts[min(failure.index, len(parts) - 1)]
         index = failure.index if len(parts) > 1 or not isinstance(failure.error, _WITHOUT_INDEX) else None
@@ -81,6 +81,15 @@ async def _change_set(call: Call, parts: list[Part], request_id: str, now: int) 
     ]
 
 
+async def _check_table(call: Call, part: Part) -> None:
+    """Raises TableNotFound, which goes before whatever else is wrong with the entities."""
+    try:
+        folded = fold_table_name(_inner(call, part).target.table)
+    except StorageError:
+        return  # said of its part, with its index, when that is read
+    await call.service.check_table(call.account, folded)
+
+
 def _read_change(call: Call, index: int, part: Part) -> tuple[Call, str, Change]:
     """The part as a call, the folded name of its table, and what it asks for."""
     try:
@@ -88,7 +97,11 @@ def _read_change(call: Call, index: int, part: Part) -> tuple[Call, str, Change]
         if inner.target.kind not in (Kind.ENTITY, Kind.ENTITIES):
             raise InvalidInput
         inner.level()
-        return inner, fold_table_name(inner.target.table), entities.read_change(inner)
+        return (
+            inner,
+            fold_table_name(inner.target.table),
+            entities.read_change(inner, entities.read_members(inner)),
+        )
     except StorageError as error:
         raise ChangeSetError(index, error) from None
 
@@ -101,7 +114,7 @@ def _inner(call: Call, part: Part) -> Call:
     return replace(
         call,
         method=method,
-        target=target(inner_path(part.target, call.address), method),
+        target=target(inner_path(part.target, call.address), method, call.account.name),
         options=options,
         headers=part.headers,
         body=part.body,

@@ -1,7 +1,10 @@
 """The operations on entities: one change, one entity, or a page of them."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from storage.domain.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entity import EntityKey, StoredEntity, fragments
+from storage.domain.entity import StoredEntity, fragments, write_keys
 from storage.domain.errors import InvalidInput, MethodNotAllowed, MissingRequiredHeader
 from storage.domain.etag import read_if_match, write_etag
 from storage.domain.names import fold_table_name
@@ -35,7 +38,7 @@ async def get(call: Call) -> Answer:
     wanted = EntityQuery(select=read_select(call.options), annotations=level is not Level.NONE)
     found = await call.service.get(call.account, folded, call.target.key, wanted)
     body = payload.write_entity(call.context(level, call.target.table), found)
-    return Answer(200, [JSON_ANSWER[level], (b"ETag", write_etag(found.timestamp).encode())], body)
+    return Answer(200, [JSON_ANSWER[level], (b"ETag", write_etag(int(found.ticks)).encode())], body)
 
 
 async def query(call: Call) -> Answer:
@@ -54,40 +57,46 @@ async def query(call: Call) -> Answer:
 
 async def _change(call: Call) -> Answer:
     folded = fold_table_name(call.target.table)
-    change = read_change(call)
+    members = read_members(call)
+    # a missing table goes before whatever is wrong with the entity, but for JSON that cannot be read
+    await call.service.check_table(call.account, folded)
+    change = read_change(call, members)
     timestamp = await call.service.change(call.account, folded, change)
     return write_changed(call, change, timestamp)
 
 
-def read_change(call: Call) -> Change:
-    """The write that a request, or a part of a batch, asks for."""
-    if call.target.kind is Kind.ENTITIES:
-        if call.method != "POST":
-            raise MethodNotAllowed(Allow="GET, POST")
-        check_content_type(call.headers.get(b"content-type"), call.body, call.version)
-        return Insert(payload.read_new_entity(call.body, call.rules.key_length_limit))
-    if call.method not in ("PUT", "MERGE", "PATCH", "DELETE"):
+Members = Mapping[str, Any]
+
+
+def read_members(call: Call) -> Members:
+    """The JSON object in the body of a write; a deletion has none."""
+    if call.target.kind is Kind.ENTITIES and call.method != "POST":
+        raise MethodNotAllowed(Allow="GET, POST")
+    if call.target.kind is Kind.ENTITY and call.method not in ("PUT", "MERGE", "PATCH", "DELETE"):
         raise MethodNotAllowed(Allow="GET, PUT, MERGE, PATCH, DELETE")
+    if call.method == "DELETE":
+        return {}
+    check_content_type(call.headers.get(b"content-type"), call.body, call.version)
+    return payload.read_object(call.body)
+
+
+def read_change(call: Call, members: Members) -> Change:
+    """The write that a request, or a part of a batch, asks for."""
+    key_limit = call.rules.key_length_limit
+    if call.target.kind is Kind.ENTITIES:
+        return Insert(payload.read_new_entity(members, key_limit))
     _check_if_none_match(call)
     if_match = call.headers.get(b"if-match")
+    condition = None if if_match is None else read_if_match(if_match.decode("latin-1"))
     if call.method == "DELETE":
-        return _read_delete(call.target.key, if_match, call.rules.key_length_limit)
-    check_content_type(call.headers.get(b"content-type"), call.body, call.version)
+        if condition is None:
+            # the service requires it; its code for this is not documented [inferred]
+            raise MissingRequiredHeader(HeaderName="If-Match")
+        payload.check_keys(call.target.key, key_limit)
+        return Delete(call.target.key, condition)
+    entity = payload.read_entity(members, call.target.key, key_limit)
     merge = call.method != "PUT"
-    if if_match is None:
-        return Upsert(payload.read_entity(call.body, call.target.key, call.rules.key_length_limit), merge)
-    condition = read_if_match(if_match.decode("latin-1"))
-    return Update(
-        payload.read_entity(call.body, call.target.key, call.rules.key_length_limit), condition, merge
-    )
-
-
-def _read_delete(key: EntityKey, if_match: bytes | None, key_limit: int) -> Delete:
-    if if_match is None:
-        # the service requires it; its code for this is not documented [inferred]
-        raise MissingRequiredHeader(HeaderName="If-Match")
-    payload.check_keys(key, key_limit)
-    return Delete(key, read_if_match(if_match.decode("latin-1")))
+    return Upsert(entity, merge) if condition is None else Update(entity, condition, merge)
 
 
 def _check_if_none_match(call: Call) -> None:
@@ -124,6 +133,6 @@ def _write_inserted(call: Call, change: Insert, timestamp: int, etag: tuple[byte
         return Answer(204, [*headers, (b"DataServiceId", location), etag])
     _, annotations, values = fragments(change.entity.properties)
     content = (annotations + values if level is not Level.NONE else values).encode()
-    stored = StoredEntity(*change.key, timestamp, content)
+    stored = StoredEntity(write_keys(change.key), str(timestamp).encode(), content)
     body = payload.write_entity(call.context(level, table)._replace(select=None, raw_select=None), stored)
     return Answer(201, [JSON_ANSWER[level], *headers, etag], body)

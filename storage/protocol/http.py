@@ -222,7 +222,8 @@ class Http(HttpToolsProtocol):
             b"connection": b"close",
         }
         fields = [b"%b: %b\r\n" % header for header in headers.items()]
-        self.transport.write(b"".join([STATUS_LINE[answer.status], *fields, b"\r\n", answer.body]))
+        body = b"" if self.parser.get_method() == b"HEAD" else answer.body
+        self.transport.write(b"".join([STATUS_LINE[answer.status], *fields, b"\r\n", body]))
         self._linger()
 
     def _linger(self) -> None:

@@ -4,7 +4,8 @@ https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-se
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -45,7 +46,7 @@ def _surely_without_duplicates(body: bytes, document: dict[str, Any]) -> bool:
     """Every name and every string has two quotation marks: one pair too many is a name that was overwritten."""
     if b"\\" in body:
         return False
-    strings = sum(type(value) is str for value in document.values())
+    strings = list(map(type, document.values())).count(str)
     return body.count(b'"') == 2 * (len(document) + strings)
 
 
@@ -76,18 +77,17 @@ def read_table_name(body: bytes) -> str:
     return name
 
 
-def read_new_entity(body: bytes, key_limit: int) -> Entity:
+def read_new_entity(members: Mapping[str, Any], key_limit: int) -> Entity:
     """The entity of an insert, whose keys are in the body and must be strings."""
-    members = read_object(body)
     properties = _read_properties(members)
     key = EntityKey(_read_key(members, "PartitionKey"), _read_key(members, "RowKey"))
     check_keys(key, key_limit)
     return Entity(key, properties)
 
 
-def read_entity(body: bytes, key: EntityKey, key_limit: int) -> Entity:
+def read_entity(members: Mapping[str, Any], key: EntityKey, key_limit: int) -> Entity:
     """The entity of an update or upsert: its keys are the URI's, whatever the body says of them [inferred]."""
-    properties = _read_properties(read_object(body))
+    properties = _read_properties(members)
     check_keys(key, key_limit)
     return Entity(key, properties)
 
@@ -102,25 +102,33 @@ def _read_key(members: Mapping[str, Any], name: str) -> str:
     if key is None:
         raise PropertiesNeedValue
     if not isinstance(key, str) or members.get(name + _TYPE, "Edm.String") != "Edm.String":
-        raise InvalidInput(UNREADABLE)
+        raise InvalidInput
     return key
 
 
 _SYSTEM: Final = frozenset(SYSTEM_PROPERTIES)
+_KEYS: Final = frozenset({"PartitionKey", "RowKey"})
 
 
 def _read_properties(members: Mapping[str, Any]) -> dict[str, EdmValue]:
     properties: dict[str, EdmValue] = {}
     for name, value in members.items():
-        # null is as good as absent; control information is not ours to keep
-        if value is None or name in _SYSTEM or "@" in name or name.startswith("odata."):
+        # null is as good as absent
+        if value is None or name in _SYSTEM:
             continue
-        check_property_name(name)
-        annotation = members.get(name + _TYPE)
-        if annotation is not None and not isinstance(annotation, str):
-            raise InvalidInput(UNREADABLE)
-        properties[name] = edm.read(value, annotation)
+        annotation_name = _annotation_name(name)
+        if annotation_name is not None:
+            properties[name] = edm.read(value, members.get(annotation_name))
     return properties
+
+
+@lru_cache(maxsize=8192)
+def _annotation_name(name: str) -> str | None:
+    """The name of the member that says a property's type; None if the name is that of control information."""
+    if "@" in name or name.startswith("odata."):
+        return None
+    check_property_name(name)
+    return name + _TYPE
 
 
 # values → JSON
@@ -165,75 +173,92 @@ def _table(context: Context, name: str) -> str:
 
 
 def write_page(context: Context, entities: Sequence[StoredEntity]) -> bytes:
-    head = _head_writer(context)
-    rows = b",".join([_row(head(entity), entity.content) for entity in entities])
+    rows = b",".join(_rows(context, entities))
     if context.level is Level.NONE:
         return b'{"value":[%b]}' % rows
     return b'{"odata.metadata":%b,"value":[%b]}' % (context.metadata(context.table).encode(), rows)
 
 
 def write_entity(context: Context, entity: StoredEntity) -> bytes:
-    row = _row(_head_writer(context)(entity), entity.content)
+    row = _rows(context, [entity])[0]
     if context.level is Level.NONE:
         return row
     metadata = context.metadata(f"{context.table}/@Element").encode()
     return b'{"odata.metadata":%b,%b' % (metadata, row[1:])
 
 
-def _row(head: bytes, content: bytes) -> bytes:
-    # without a head, when only the entity's own properties were selected, the first comma goes
-    return b"{%b%b}" % (head, content) if head else b"{%b}" % content.lstrip(b"\n,")
-
-
-def _head_writer(context: Context) -> Callable[[StoredEntity], bytes]:
-    """Writes what stands before an entity's own properties."""
-    if context.select is not None:
-        return lambda entity: ",".join(_selected_head(context, entity)).encode()
-    if context.level is Level.NONE:
-        return _plain_head
-    if context.level is Level.MINIMAL:
-        return _minimal_head
-    return lambda entity: ",".join(_selected_head(context, entity)).encode()
-
-
-_quote = edm.quote
-
-
-def _plain_head(entity: StoredEntity) -> bytes:
-    partition_key, row_key, timestamp, _ = entity
-    return (
-        f'"PartitionKey":{_quote(partition_key)},"RowKey":{_quote(row_key)},'
-        f'"Timestamp":"{write_datetime(timestamp)}"'
-    ).encode()
-
-
-def _minimal_head(entity: StoredEntity) -> bytes:
-    partition_key, row_key, timestamp, _ = entity
-    instant = write_datetime(timestamp)
-    return (
-        f'"odata.etag":"W/\\"datetime\'{instant.replace(":", "%3A")}\'\\"",'
-        f'"PartitionKey":{_quote(partition_key)},"RowKey":{_quote(row_key)},"Timestamp":"{instant}"'
-    ).encode()
-
-
-def _selected_head(context: Context, entity: StoredEntity) -> Iterator[str]:
+def _rows(context: Context, entities: Sequence[StoredEntity]) -> list[bytes]:
+    """Each entity as a JSON object."""
     if context.level is Level.FULL:
-        link = entity_link(context.table, entity.partition_key, entity.row_key)
-        yield f'"odata.type":"{context.account}.{context.table}"'
-        yield f'"odata.id":{_quote(f"{context.base}/{link}")}'
-        yield f'"odata.etag":{_quote(write_etag(entity.timestamp))}'
-        yield f'"odata.editLink":{_quote(link)}'
-    elif context.level is Level.MINIMAL:
-        yield f'"odata.etag":{_quote(write_etag(entity.timestamp))}'
-    wanted = _SYSTEM if context.select is None else context.select
-    if "PartitionKey" in wanted:
-        yield f'"PartitionKey":{_quote(entity.partition_key)}'
-    if "RowKey" in wanted:
-        yield f'"RowKey":{_quote(entity.row_key)}'
+        return [_full_row(context, entity) for entity in entities]
+    wanted = _SYSTEM if context.select is None else _SYSTEM.intersection(context.select)
+    if context.level is Level.NONE:
+        return _plain_rows(entities, wanted)
+    if wanted == _SYSTEM:
+        return [
+            b'{"odata.etag":"W/\\"datetime\'%b\'\\"",%b,"Timestamp":"%b"%b}' % (etag, keys, instant, content)
+            for keys, ticks, content in entities
+            for instant, etag in (_instant(ticks),)
+        ]
+    return [
+        b'{"odata.etag":"W/\\"datetime\'%b\'\\""%b%b}'
+        % (_instant(entity.ticks)[1], _some_system(entity, wanted), entity.content)
+        for entity in entities
+    ]
+
+
+def _plain_rows(entities: Sequence[StoredEntity], wanted: frozenset[str]) -> list[bytes]:
+    if wanted == _SYSTEM:
+        return [
+            b'{%b,"Timestamp":"%b"%b}' % (keys, _instant(ticks)[0], content)
+            for keys, ticks, content in entities
+        ]
+    return [b"{%b}" % (_some_system(entity, wanted) + entity.content)[1:] for entity in entities]
+
+
+def _instant(ticks: bytes) -> tuple[bytes, bytes]:
+    """A Timestamp, and the same as it stands in an ETag."""
+    second, escaped = _second(ticks[:-7])
+    fraction = ticks[-7:].rstrip(b"0")
+    if fraction:
+        return b"%b.%bZ" % (second, fraction), b"%b.%bZ" % (escaped, fraction)
+    return second + b"Z", escaped + b"Z"
+
+
+@lru_cache(maxsize=4096)
+def _second(digits: bytes) -> tuple[bytes, bytes]:
+    second = write_datetime(int(digits) * edm.TICKS_PER_SECOND)[:-1].encode()
+    return second, second.replace(b":", b"%3A")
+
+
+def _some_system(entity: StoredEntity, wanted: frozenset[str]) -> bytes:
+    """Selected system properties, each led by a comma."""
+    if not wanted:
+        return b""
+    if wanted == _KEYS:
+        return b"," + entity.keys
+    keys = orjson.loads(b"{%b}" % entity.keys)
+    members = [b",%b:%b" % (orjson.dumps(name), orjson.dumps(keys[name])) for name in keys if name in wanted]
     if "Timestamp" in wanted:
-        if context.level is Level.FULL:
-            yield '"Timestamp@odata.type":"Edm.DateTime"'
-        yield f'"Timestamp":"{write_datetime(entity.timestamp)}"'
+        members.append(b',"Timestamp":"%b"' % _instant(entity.ticks)[0])
+    return b"".join(members)
+
+
+def _full_row(context: Context, entity: StoredEntity) -> bytes:
+    keys = orjson.loads(b"{%b}" % entity.keys)
+    link = entity_link(context.table, keys["PartitionKey"], keys["RowKey"])
+    wanted = _SYSTEM if context.select is None else _SYSTEM.intersection(context.select)
+    system = _some_system(entity, wanted - {"Timestamp"})
+    if "Timestamp" in wanted:
+        system += b',"Timestamp@odata.type":"Edm.DateTime","Timestamp":"%b"' % _instant(entity.ticks)[0]
+    return b'{"odata.type":"%b","odata.id":%b,"odata.etag":%b,"odata.editLink":%b%b%b}' % (
+        f"{context.account}.{context.table}".encode(),
+        edm.quote(f"{context.base}/{link}").encode(),
+        edm.quote(write_etag(int(entity.ticks))).encode(),
+        edm.quote(link).encode(),
+        system,
+        entity.content,
+    )
 
 
 def entity_link(table: str, partition_key: str, row_key: str) -> str:

@@ -19,6 +19,9 @@ from storage.domain.errors import (
 
 SECONDARY: Final = "-secondary"
 _BAD_PREDICATE: Final = "Bad Request - Error in query syntax."
+_KEY_COUNT: Final = (
+    "The number of keys specified in the URI does not match number of key properties for the resource '{}'."
+)
 
 
 class Kind(Enum):
@@ -108,26 +111,28 @@ def inner_path(uri: bytes, known: Address) -> bytes:
     return path
 
 
-def target(path: bytes, method: str) -> Target:
+def target(path: bytes, method: str, account: str) -> Target:
     """The resource of a raw path below the account."""
     path = path.strip(b"/")
     if not path:
         return Target(Kind.SERVICE)
     if b"/" in path:
-        return _nested(path, method)
+        return _nested(path, method, account)
     segment = _decode(path)
     name, parenthesis, predicate = segment.partition("(")
     if not parenthesis:
         if name == "$batch":
             return Target(Kind.BATCH)
+        if name == "$metadata":  # names a context in answers, but is no document
+            raise NotImplemented
         return Target(Kind.TABLES) if name.lower() == "tables" else Target(Kind.ENTITIES, name)
     if name.lower() == "tables":
         return _table(predicate)
-    key = _key(name, predicate)
+    key = _key(f"{account}.{name}", predicate)
     return Target(Kind.ENTITIES, name) if key is None else Target(Kind.ENTITY, name, key)
 
 
-def _nested(path: bytes, method: str) -> Target:
+def _nested(path: bytes, method: str, account: str) -> Target:
     """Nothing lies below a table; SDKs that take a table's URL for the service's get what the service answers."""
     first, _, second = path.partition(b"/")
     if b"(" in first or b"%28" in first:
@@ -135,8 +140,11 @@ def _nested(path: bytes, method: str) -> Target:
     table, below = _decode(first), _decode(second)
     if below == "$batch":
         raise MediaTypeNotSupported
-    if below.partition("(")[0].lower() != "tables":
+    name, parenthesis, _ = below.partition("(")
+    if name.lower() != "tables":
         raise InvalidUri
+    if parenthesis and method == "DELETE":
+        raise InvalidInput(_KEY_COUNT.format(f"{account}.{table}"))
     if method == "POST":
         return Target(Kind.ENTITIES, table)
     if method == "GET":
@@ -159,23 +167,20 @@ def _table(predicate: str) -> Target:
     return Target(Kind.TABLE, name[1].replace("''", "'"))
 
 
-def _key(table: str, predicate: str) -> EntityKey | None:
+def _key(resource: str, predicate: str) -> EntityKey | None:
     """The key of the predicate, None for ``()``."""
     usual = _USUAL_KEY.fullmatch(predicate)
     if usual is not None:
         return EntityKey(usual[1].replace("''", "'"), usual[2].replace("''", "'"))
     if predicate.strip() == ")":
         return None
-    return _unusual_key(table, predicate)
+    return _unusual_key(resource, predicate)
 
 
-def _unusual_key(table: str, predicate: str) -> EntityKey:
+def _unusual_key(resource: str, predicate: str) -> EntityKey:
     """Either order, and space around names and signs."""
     if _UNNAMED_KEY.fullmatch(predicate):
-        raise InvalidInput(
-            "The number of keys specified in the URI does not match number of key properties "
-            f"for the resource '{table}'."
-        )
+        raise InvalidInput(_KEY_COUNT.format(resource))
     found: dict[str, str] = {}
     position = 0
     while position < len(predicate):

@@ -1,6 +1,6 @@
 """Query Tables, Get Table, Create Table, Delete Table."""
 
-from storage.domain.errors import MethodNotAllowed
+from storage.domain.errors import InvalidInput, MethodNotAllowed
 from storage.protocol import payload
 from storage.protocol.call import JSON_ANSWER, Answer, Call
 from storage.protocol.negotiation import Preference, check_content_type, read_preference
@@ -21,9 +21,19 @@ async def table(call: Call) -> Answer:
         case "GET":
             return await _get(call)
         case "DELETE":
+            _check_conditions(call)
             await call.service.delete_table(call.account, call.target.table)
             return Answer(204, [])
     raise MethodNotAllowed(Allow="GET, DELETE")
+
+
+def _check_conditions(call: Call) -> None:
+    """A table has no ETag; an If-Match that any will satisfy is let pass."""
+    if call.headers.get(b"if-match", b"*") != b"*" or b"if-none-match" in call.headers:
+        raise InvalidInput(
+            "If-Match or If-None-Match headers cannot be specified "
+            "if the target type does not have etag properties defined."
+        )
 
 
 async def _query(call: Call) -> Answer:

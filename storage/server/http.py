@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from storage.protocol.http import Http
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 
 APPLICATION = "console.asgi:application"
-PROTOCOL = "httptools"
 BACKLOG = 2048
 KEEP_ALIVE = 75  # seconds; longer than load balancers keep theirs, so that they close first
 DRAIN = 10  # seconds for requests in flight when the server ends
@@ -76,7 +76,7 @@ def _config(options: Options) -> uvicorn.Config:
         APPLICATION,
         interface="asgi3",
         loop="uvloop",
-        http=PROTOCOL,
+        http=Http,
         ws="none",
         lifespan="on",
         log_config=None,

@@ -1,13 +1,12 @@
 """One statement per entity operation."""
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, assert_never
 
 from storage.domain.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.edm import write_projected
+from storage.domain.edm import escape, write_projected
 from storage.domain.entity import (
     SYSTEM_PROPERTIES,
     Entity,
@@ -18,9 +17,9 @@ from storage.domain.entity import (
     fragments,
     quoted,
 )
-from storage.domain.errors import EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSatisfied
+from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
 from storage.domain.etag import Precondition
-from storage.domain.filters import KeyBounds, KeyInterval, Operator, key_range
+from storage.domain.filters import Bound, KeyBounds, KeyInterval, Operator, key_range
 from storage.domain.query import PAGE_BYTES, EntityQuery, Page, Position
 from storage.sql.failures import named
 from storage.sql.filters import compile
@@ -67,9 +66,9 @@ SET ts = greatest(excluded.ts, e.ts + 1), props = excluded.props, anns = exclude
 RETURNING ts
 """
 
-# $n names the lines of the properties that the change brings: they go, the change's own are appended. The result of
+# The lines of the properties that the change brings go, the change's own are appended. The result of
 # a merge may break a limit that both its parts keep; small ones cannot (252 properties take 1,764 characters).
-_MERGED: Final = "regexp_replace(e.{column}, {gone}, '', 'g') || {new}"
+_MERGED: Final = "entity_without(e.{column}, {gone}) || {new}"
 _FITS: Final = """
 CASE
     WHEN octet_length(e.vals) + octet_length({vals}) < 1764 THEN true
@@ -103,7 +102,7 @@ SELECT ts, CASE
 END
 FROM {{relation}} AS e
 WHERE pk = $1 AND rk = $2 AND NOT EXISTS (SELECT FROM done)
-""".format(now=NOW, **merge_parts("$4::text", "$5::text", "$7::text"))
+""".format(now=NOW, **merge_parts("$4::text", "$5::text", "$7::text[]"))
 
 _UPSERT_MERGE: Final = """
 WITH done AS (
@@ -121,7 +120,7 @@ UNION ALL
 SELECT ts, coalesce(entity_excess(pk, rk, {merged_anns}, {merged_vals}), 'ServerBusy')
 FROM {{relation}} AS e
 WHERE pk = $1 AND rk = $2 AND NOT EXISTS (SELECT FROM done)
-""".format(now=NOW, columns=_COLUMNS, **merge_parts("$4::text", "$5::text", "$6::text"))
+""".format(now=NOW, columns=_COLUMNS, **merge_parts("$4::text", "$5::text", "$6::text[]"))
 
 _DELETE: Final = "DELETE FROM {relation} WHERE pk = $1 AND rk = $2 RETURNING ts"
 
@@ -148,13 +147,9 @@ def written(entity: Entity) -> Fragments:
     return texts
 
 
-_NAME_IN_REGEX = re.compile(r"\W")
-
-
-def lines_of(names: Iterable[str]) -> str:
-    """A regular expression for the lines, of values and of annotations, that belong to the named properties."""
-    escaped = (_NAME_IN_REGEX.sub(r"\\\g<0>", quoted(name)[1:-1]) for name in names)
-    return rf'\n,"({"|".join(escaped)})(@odata\.type)?":[^\n]*'
+def text_array(names: Iterable[str]) -> str:
+    """Property names, quoted as in the texts of a row, in the text format of a PostgreSQL array."""
+    return "{" + ",".join(quoted(name).replace("\\", "\\\\") for name in names) + "}"
 
 
 # writes
@@ -186,7 +181,7 @@ def _replace(relation: str, change: Update) -> Statement[int]:
 def _merge(relation: str, change: Update) -> Statement[int]:
     row = (*change.key, *written(change.entity))
     expected = None if change.condition.expected is None else str(change.condition.expected)
-    parameters = (*row, expected, lines_of(change.entity.properties))
+    parameters = (*row, expected, text_array(change.entity.properties))
     return Statement(_text(_MERGE, relation), parameters, Lane.KEY, _timestamp_or_error)
 
 
@@ -194,7 +189,7 @@ def _upsert(relation: str, change: Upsert) -> Statement[int]:
     row = (*change.key, *written(change.entity))
     if not change.merge:
         return Statement(_text(_UPSERT, relation), row, Lane.KEY, _timestamp)
-    parameters = (*row, lines_of(change.entity.properties))
+    parameters = (*row, text_array(change.entity.properties))
     return Statement(_text(_UPSERT_MERGE, relation), parameters, Lane.KEY, _timestamp_or_error)
 
 
@@ -234,17 +229,23 @@ def _integer(result: Result, row: int, column: int) -> int:
 # reads
 
 
+# keys hold no backslash and no control character, so that a quotation mark is all there is to escape
+_KEYS: Final = (
+    """'"PartitionKey":"' || replace(pk, '"', '\\"') || '","RowKey":"' || replace(rk, '"', '\\"') || '"'"""
+)
+
+
 def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[StoredEntity]:
     """Query Entity by its key; only ``select`` and ``annotations`` of the query count."""
     binder = _Binder()
     condition = f"pk = {binder.bind(key.partition_key)} AND rk = {binder.bind(key.row_key)}"
     content = _content(query, binder)
-    text = f"SELECT pk, rk, ts, true, {', '.join(content.columns)} FROM {relation} WHERE {condition}"
+    text = f"SELECT pk, rk, ts, {_KEYS}, {', '.join(content.fetched)} FROM {relation} WHERE {condition}"
 
     def read(result: Result) -> StoredEntity:
         if result.ntuples == 0:
             raise ResourceNotFound
-        return content.read(result, 0)
+        return content.read(result, 1)[0]
 
     return Statement(text, tuple(binder.parameters), Lane.KEY, read)
 
@@ -252,12 +253,12 @@ def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[Stored
 # the innermost query walks the keys in order, the middle one adds up what the rows before a row weigh, the outer one
 # leaves out the content of those beyond the limit of a page: their keys tell where the next page starts
 _PAGE: Final = """
-SELECT pk, rk, ts, before < {bytes}, {whole}
+SELECT pk, rk, CASE WHEN before < {bytes} THEN ts END, {keys}, {content}
 FROM (
     SELECT *, coalesce(sum({weight}) OVER (
         ORDER BY pk, rk ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
     FROM (
-        SELECT pk, rk, ts, {inner} FROM {relation}
+        SELECT pk, rk, ts, {columns} FROM {relation}
         WHERE {condition}
         ORDER BY pk, rk
         LIMIT {limit}
@@ -279,9 +280,10 @@ def page(relation: str, query: EntityQuery, end: Position | None = None) -> Stat
     content = _content(query, binder)
     text = _PAGE.format(
         bytes=PAGE_BYTES,
-        whole=", ".join(f"CASE WHEN before < {PAGE_BYTES} THEN {column} END" for column in content.names),
+        keys=_KEYS,
+        content=", ".join(f"CASE WHEN before < {PAGE_BYTES} THEN {name} END" for name in content.names),
         weight=content.weight,
-        inner=content.inner,
+        columns=content.columns,
         relation=relation,
         condition=" AND ".join(conditions) or "true",
         limit=f"{binder.bind(str(query.top + 1))}::bigint",
@@ -293,13 +295,14 @@ def page(relation: str, query: EntityQuery, end: Position | None = None) -> Stat
 
 
 def _read_page(result: Result, content: "_Content", top: int) -> Page:
-    entities: list[StoredEntity] = []
-    read, get = content.read, result.get_value
-    for row in range(result.ntuples):
-        if row == top or get(row, 3) != b"t":
-            return Page(entities, Position(_text_at(result, row, 0), _text_at(result, row, 1)))
-        entities.append(read(result, row))
-    return Page(entities, None)
+    """Rows beyond the page have a key, one of them for ``top``, the others without a Timestamp."""
+    count = min(result.ntuples, top)
+    if count and result.get_value(count - 1, 2) is None:
+        count = next(row for row in range(count) if result.get_value(row, 2) is None)
+    following = (
+        Position(_text_at(result, count, 0), _text_at(result, count, 1)) if count < result.ntuples else None
+    )
+    return Page(content.read(result, count), following)
 
 
 def window_end(relation: str, query: EntityQuery, rows: int) -> Statement[Position | None]:
@@ -345,7 +348,7 @@ def _key_conditions(
         if start is not None and start.partition_key == only:
             row = row.narrowed(Operator.GE, start.row_key)
         conditions += _interval("rk", row, binder)
-    elif start is not None and (partition.lower is None or start.partition_key >= partition.lower.key):
+    elif start is not None and not _is_below(start, partition.lower):
         conditions.append(f"(pk, rk) >= ({binder.bind(start.partition_key)}, {binder.bind(start.row_key)})")
         conditions += _interval("pk", replace(partition, lower=None), binder)
     else:
@@ -353,6 +356,13 @@ def _key_conditions(
     if end is not None:
         conditions.append(f"(pk, rk) < ({binder.bind(end.partition_key)}, {binder.bind(end.row_key)})")
     return conditions
+
+
+def _is_below(start: Position, lower: Bound | None) -> bool:
+    """Whether the walk begins at the bound of the partition keys rather than at the position."""
+    if lower is None:
+        return False
+    return start.partition_key < lower.key or (start.partition_key == lower.key and not lower.inclusive)
 
 
 def _interval(column: str, interval: KeyInterval, binder: _Binder) -> list[str]:
@@ -373,49 +383,65 @@ def _interval(column: str, interval: KeyInterval, binder: _Binder) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """``inner`` are the columns to fetch, ``names`` the expressions over them that make the content, in order."""
+    """How the asked-for properties come out of a row: ``columns`` in, expressions ``names`` over them out.
 
-    inner: str
+    ``fetched`` are the same expressions over the relation itself, ``weight`` is their size in bytes.
+    """
+
+    columns: str
     weight: str
     names: tuple[str, ...]
-    columns: tuple[str, ...]
-    read: Callable[[Result, int], StoredEntity]
+    fetched: tuple[str, ...]
+    read: Callable[[Result, int], list[StoredEntity]]
 
 
 def _content(query: EntityQuery, binder: _Binder) -> _Content:
     if query.select is None and query.annotations:
         whole = ("anns || vals",)
-        return _Content("anns, vals", "octet_length(anns) + octet_length(vals)", whole, whole, _row)
+        return _Content("anns, vals", "octet_length(anns) + octet_length(vals)", whole, whole, _read_whole)
     if query.select is None:
-        return _Content("vals", "octet_length(vals)", ("vals",), ("vals",), _row)
+        return _Content("vals", "octet_length(vals)", ("vals",), ("vals",), _read_whole)
     names = [name for name in query.select if name not in SYSTEM_PROPERTIES]
     if not names:
-        return _Content("true AS nothing", "0", ("''",), ("''",), _row)
-    columns = tuple(f"(props->{binder.bind(name)})::text" for name in names)
-    fetched = tuple(f"c{number}" for number in range(len(names)))
+        return _Content("true AS nothing", "0", ("''",), ("''",), _read_whole)
+    # escaped: what PostgreSQL cannot hold as text names no property
+    fetched = tuple(f"props->>{binder.bind(escape(name))}" for name in names)
+    columns = tuple(f"c{number}" for number in range(len(names)))
     return _Content(
-        inner=", ".join(f"{column} AS {name}" for column, name in zip(columns, fetched, strict=True)),
-        weight=" + ".join(f"coalesce(octet_length({name}), 0)" for name in fetched),
-        names=fetched,
-        columns=columns,
-        read=_selected([quoted(name).encode() for name in names], annotations=query.annotations),
+        columns=", ".join(f"{text} AS {name}" for text, name in zip(fetched, columns, strict=True)),
+        weight=" + ".join(f"coalesce(octet_length({name}), 0)" for name in columns),
+        names=columns,
+        fetched=fetched,
+        read=_read_selected([quoted(name).encode() for name in names], annotations=query.annotations),
     )
 
 
-def _row(result: Result, row: int) -> StoredEntity:
+_FIRST: Final = 4  # the column where the content starts
+
+
+def _read_whole(result: Result, count: int) -> list[StoredEntity]:
     get: Callable[[int, int], Any] = result.get_value  # no column that is read here is ever null
-    return StoredEntity(get(row, 0).decode(), get(row, 1).decode(), int(get(row, 2)), get(row, 4))
+    return [StoredEntity(get(row, 3), get(row, 2), get(row, _FIRST)) for row in range(count)]
 
 
-def _selected(members: list[bytes], *, annotations: bool) -> Callable[[Result, int], StoredEntity]:
-    def read(result: Result, row: int) -> StoredEntity:
-        content = b"".join(
-            [
-                write_projected(member, result.get_value(row, column), annotations=annotations)
-                for column, member in enumerate(members, 4)
-            ]
-        )
-        return _row(result, row)._replace(content=content)
+def _read_selected(members: list[bytes], *, annotations: bool) -> Callable[[Result, int], list[StoredEntity]]:
+    columns = list(enumerate(members, _FIRST))
+
+    def read(result: Result, count: int) -> list[StoredEntity]:
+        get: Callable[[int, int], Any] = result.get_value
+        return [
+            StoredEntity(
+                get(row, 3),
+                get(row, 2),
+                b"".join(
+                    [
+                        write_projected(member, get(row, column), annotations=annotations)
+                        for column, member in columns
+                    ]
+                ),
+            )
+            for row in range(count)
+        ]
 
     return read
 

@@ -1,21 +1,7 @@
 """What PostgreSQL's own errors mean to the service."""
 
 from storage.domain import errors
-from storage.domain.errors import (
-    ChangeSetError,
-    KeyValueTooLarge,
-    OperationTimedOut,
-    ServerBusy,
-    StorageError,
-    TableNotFound,
-)
-
-UNDEFINED_TABLE = "42P01"
-UNDEFINED_FUNCTION = "42883"
-PROGRAM_LIMIT_EXCEEDED = "54000"
-QUERY_CANCELED = "57014"
-# raised by the function of a change set; message: '<index> <code of the service>'
-CHANGE_FAILED = "TB001"
+from storage.domain.errors import ChangeSetError, KeyValueTooLarge, ServerBusy, StorageError, TableNotFound
 
 # the statement was rolled back whole and may be sent again as it is
 TRANSIENT = frozenset({"40P01", "40001"})
@@ -32,15 +18,15 @@ def failure(sqlstate: str | None, message: str) -> Exception:
         case "42P01" | "42883":
             return TableNotFound()
         case "54000":
-            # an index entry holds 2,704 bytes: two keys of 1,024 ASCII characters fit, two of 1,024 CJK characters
-            # (3 bytes each in UTF-8) do not, unless they compress
+            # an index entry holds 2,704 bytes: keys of together 2,685 bytes in UTF-8 always fit, longer ones if they
+            # compress. So two of 1,024 ASCII characters do, two of 1,024 CJK characters mostly do not
             return KeyValueTooLarge()
         case "57014":
             return Canceled()
-        case "TB001":
+        case "TB001":  # by the function of a change set
             index, code = message.split()
             return ChangeSetError(int(index), named(code))
-    if sqlstate is None or sqlstate.startswith(_UNAVAILABLE):
+    if sqlstate is None or sqlstate in TRANSIENT or sqlstate.startswith(_UNAVAILABLE):
         return ServerBusy()
     return UnexpectedFailure(f"{sqlstate}: {message}")
 
@@ -53,6 +39,3 @@ def named(code: str) -> StorageError:
 
 class UnexpectedFailure(Exception):
     """A statement failed in a way that no input should bring about: a fault of ours."""
-
-
-__all__ = ["TRANSIENT", "Canceled", "OperationTimedOut", "UnexpectedFailure", "failure", "named"]

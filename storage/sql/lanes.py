@@ -6,6 +6,7 @@ whole, also when nobody waits for it any more, so an answer can never reach the 
 
 import asyncio
 import logging
+import random
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator
 from itertools import count
@@ -14,7 +15,7 @@ from typing import Any, Final, TypeVar, cast
 from psycopg import OperationalError, pq
 from psycopg.pq.abc import PGconn, PGresult
 
-from storage.domain.errors import OperationTimedOut, ServerBusy
+from storage.domain.errors import ServerBusy
 from storage.sql.failures import TRANSIENT, failure
 from storage.sql.statement import Lane, Statement
 
@@ -221,7 +222,8 @@ class _Pool:
         pause = 0.05
         while not self._closed:
             try:
-                return await self._connect()
+                await self._connect()
+                return
             except OperationalError as error:
                 logger.warning("The database does not answer: %s", str(error).strip())
                 await asyncio.sleep(pause)
@@ -274,12 +276,12 @@ class Lanes:
             try:
                 result = await waiter
             except _StatementFailed as error:
-                if error.sqlstate in TRANSIENT and attempt + 1 < _ATTEMPTS:
-                    await asyncio.sleep(0.01 * attempt)
+                if error.sqlstate in TRANSIENT:
+                    await asyncio.sleep(random.uniform(0, 0.02) * (attempt + 1))  # noqa: S311
                     continue
                 raise failure(error.sqlstate, error.message) from None
             return statement.read(result)
-        raise OperationTimedOut
+        raise ServerBusy
 
     async def walk(self, steps: "Generator[Statement[Any], Any, T]") -> T:
         """Runs an operation of several statements: each is yielded and its result sent back."""
