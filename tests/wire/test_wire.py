@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
+from time import gmtime, strftime
 from typing import Any
 from uuid import uuid4
 
@@ -42,6 +43,8 @@ class Runner:
             "host": f"{host}:{port}",
             "account": endpoint.account,
             "now": formatdate(usegmt=True),
+            "now_rfc850": strftime("%A, %d-%b-%y %H:%M:%S GMT", gmtime()),
+            "now_asctime": strftime("%a %b %e %H:%M:%S %Y", gmtime()),
             "table": name,
             "upper": name.upper(),
             "lower": name.lower(),
