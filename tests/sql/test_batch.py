@@ -1,5 +1,6 @@
 """Change sets: all changes in order, or none and the index of the one that failed."""
 
+import json
 import random
 
 import pytest
@@ -62,7 +63,7 @@ def contents(relation):
 
     def contents():
         page = run(entities.page(relation, EntityQuery()))
-        return {entity.row_key: entity.content.decode() for entity in page.entities}
+        return {json.loads(b"{%b}" % row.keys)["RowKey"]: row.content.decode() for row in page.entities}
 
     return contents
 
@@ -150,6 +151,23 @@ def test_values_come_through_unharmed(apply, relation):
     assert contents == [contents[0]] * 3
     assert [row.content for row in selected] == [selected[0].content] * 3
     assert selected[0].content.count(b'"') > 10
+
+
+def test_the_timestamps_come_in_the_order_of_the_changes(apply, rows):
+    """Whatever order the database takes them in."""
+    first = apply(*(Insert(entity(row_key)) for row_key in "cab"))
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE entity_1000000 SET ts = %s + ascii(rk)", [FUTURE])
+
+    assert apply(update("c"), update("a"), delete("b")) == [FUTURE + 100, FUTURE + 98, FUTURE + 98]
+    assert len(first) == 3
+
+
+def test_a_hundred_inserts(apply, contents):
+    timestamps = apply(*(Insert(entity(f"{99 - number:02}", A=number)) for number in range(100)))
+
+    assert len(timestamps) == 100
+    assert contents() == {f"{99 - number:02}": f'\n,"A":{number}' for number in range(100)}
 
 
 def test_a_hundred_changes(apply, contents):
@@ -252,11 +270,18 @@ def test_a_key_too_long_for_the_index_is_refused_with_its_index(refused, kind, i
     assert refused(*others[:index], kind(entity(CJK)), *others[index:]) == (index, KeyValueTooLarge)
 
 
-@pytest.mark.parametrize("length", [895])
-def test_keys_of_895_characters_of_three_bytes_fit(apply, rows, length):
-    apply(Insert(Entity(EntityKey("", CJK[:length]), {})))
+def test_the_first_failure_is_named_also_when_a_key_is_too_long(apply, refused):
+    apply(Insert(entity("z")))
 
-    assert [row[1] for row in rows()] == [CJK[:length]]
+    assert refused(Insert(entity("z")), Insert(entity(CJK))) == (0, EntityAlreadyExists)
+    assert refused(Insert(entity(CJK)), Insert(entity("z"))) == (0, KeyValueTooLarge)
+    assert refused(delete("missing"), Upsert(entity(CJK), merge=False)) == (0, ResourceNotFound)
+
+
+def test_keys_of_895_characters_of_three_bytes_fit(apply, rows):
+    apply(Insert(Entity(EntityKey("", CJK[:895]), {})))
+
+    assert [row[1] for row in rows()] == [CJK[:895]]
 
 
 def test_a_relation_that_is_gone_is_a_table_not_found(db):
@@ -315,4 +340,3 @@ def test_the_text_depends_on_the_relation_alone():
 
     assert one.text == other.text
     assert one.text != batch.apply("entity_2", [delete("b")]).text
-    assert len(one.parameters) == 2

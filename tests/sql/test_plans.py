@@ -1,0 +1,204 @@
+"""How PostgreSQL reaches the rows: by the primary key in order, or by the index of properties; never all of them."""
+
+from itertools import count
+
+import psycopg
+import pytest
+from django.conf import settings
+from psycopg import sql
+
+from storage.domain.changes import Delete, Update, Upsert
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import Entity, EntityKey
+from storage.domain.etag import ANY, Precondition
+from storage.domain.filters import parse
+from storage.domain.query import EntityQuery, Position
+from storage.sql import entities, relations
+from storage.sql.lanes import SETTINGS
+from storage.sql.statement import Lane
+
+pytestmark = pytest.mark.django_db  # for the template of relations
+
+FULL, EMPTY = "entity_2000000", "entity_2000001"
+PARTITIONS, ROWS = 20, 500
+
+FILL = f"""
+INSERT INTO {FULL} (pk, rk, ts, props, anns, vals)
+SELECT 'p' || lpad(p::text, 3, '0'), 'r' || lpad(r::text, 4, '0'), 0,
+       jsonb_build_object('Number', {ROWS} * p + r, 'Text', 's' || md5(p || ' ' || r), 'Flag', r % 2 = 0),
+       '', E'\\n,"Number":' || r || E'\\n,"Text":"' || repeat('x', 200) || '"'
+FROM generate_series(0, {PARTITIONS - 1}) AS p, generate_series(0, {ROWS - 1}) AS r
+ORDER BY random()
+"""
+
+
+@pytest.fixture(scope="module")
+def database(django_db_setup):
+    """A connection that sees two relations, one with rows and statistics and one without; nothing of it remains."""
+    with psycopg.connect(settings.LANES_CONNINFO) as connection:
+        for name in (FULL, EMPTY):
+            connection.execute(relations.create(int(name.removeprefix("entity_"))))
+        connection.execute(FILL)
+        connection.execute(f"ANALYZE {FULL}")
+        connection.execute("SELECT gin_clean_pending_list(%s::regclass)", [f"{FULL}_props_idx"])
+        yield connection
+        connection.rollback()
+
+
+@pytest.fixture
+def explain(database):
+    """`explain(statement)`: the nodes of the plan, run under the settings of its lane, as the lanes run it."""
+    numbers = count()
+
+    def explain(statement):
+        with database.transaction(force_rollback=True):
+            database.execute(SETTINGS[statement.lane])
+            name = f"plan{next(numbers)}"
+            database.execute(f"PREPARE {name} AS {statement.text}".encode())
+            literals = sql.SQL(", ").join(map(sql.Literal, statement.parameters))
+            call = sql.SQL("EXPLAIN (ANALYZE, TIMING off, FORMAT json) EXECUTE {} ({})")
+            (plan,) = database.execute(call.format(sql.Identifier(name), literals)).fetchone()
+            database.execute(f"DEALLOCATE {name}")
+        return list(nodes(plan[0]["Plan"]))
+
+    return explain
+
+
+def nodes(plan):
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from nodes(child)
+
+
+def types(plan):
+    return {node["Node Type"] for node in plan}
+
+
+def scans(plan, relation=FULL):
+    return [node for node in plan if node.get("Relation Name") == relation and "Scan" in node["Node Type"]]
+
+
+def assert_walks_the_primary_key(plan, relation):
+    assert not types(plan) & {"Sort", "Incremental Sort", "Seq Scan", "Bitmap Heap Scan"}
+    for scan in scans(plan, relation):
+        assert scan["Node Type"] in ("Index Scan", "Index Only Scan")
+        assert scan["Index Name"] == f"{relation}_pkey"
+
+
+POSITION = Position("p005", "r0100")
+PAGES = {
+    "all": (None, None),
+    "a partition": ("PartitionKey eq 'p005'", None),
+    "a range of rows": ("PartitionKey eq 'p005' and RowKey ge 'r0100' and RowKey lt 'r0200'", None),
+    "one row": ("PartitionKey eq 'p005' and RowKey eq 'r0100'", None),
+    "a range of partitions": ("PartitionKey gt 'p003' and PartitionKey le 'p007'", None),
+    "a prefix": ("PartitionKey ge 'p00' and PartitionKey lt 'p01'", None),
+    "all, continued": (None, POSITION),
+    "a partition, continued": ("PartitionKey eq 'p005'", POSITION),
+    "a range of rows, continued": ("PartitionKey eq 'p005' and RowKey lt 'r0200'", POSITION),
+    "a range of partitions, continued": ("PartitionKey gt 'p003' and PartitionKey le 'p007'", POSITION),
+}
+
+
+@pytest.mark.parametrize("relation", [FULL, EMPTY])
+@pytest.mark.parametrize("select", [None, ("Number", "Missing")], ids=["all", "some"])
+@pytest.mark.parametrize(("text", "start"), PAGES.values(), ids=PAGES.keys())
+def test_a_page_walks_the_primary_key(explain, relation, text, start, select):
+    query = EntityQuery(filter=text and parse(text), start=start, select=select)
+
+    statement = entities.page(relation, query)
+
+    assert statement.lane is Lane.KEY
+    assert_walks_the_primary_key(explain(statement), relation)
+
+
+@pytest.mark.parametrize(("text", "start"), PAGES.values(), ids=PAGES.keys())
+@pytest.mark.parametrize("top", [1, 20])
+def test_a_page_reads_one_row_more_than_it_returns_and_no_other(explain, text, start, top):
+    query = EntityQuery(filter=text and parse(text), start=start, top=top)
+
+    (scan,) = scans(explain(entities.page(FULL, query)))
+
+    assert 1 <= scan["Actual Rows"] <= top + 1
+    assert scan.get("Rows Removed by Filter", 0) == 0
+    assert "Filter" not in scan
+
+
+@pytest.mark.parametrize("relation", [FULL, EMPTY])
+@pytest.mark.parametrize("select", [None, ("Number",)])
+def test_a_point_read_is_an_index_scan(explain, relation, select):
+    plan = explain(entities.point(relation, EntityKey("p005", "r0100"), EntityQuery(select=select)))
+
+    assert_walks_the_primary_key(plan, relation)
+    assert [scan["Actual Rows"] for scan in scans(plan, relation)] == [1 if relation == FULL else 0]
+
+
+ENTITY = Entity(EntityKey("p005", "r0100"), {"Number": EdmValue(Edm.INT32, 1)})
+CHANGES = [
+    Update(ENTITY, ANY, merge=False),
+    Update(ENTITY, Precondition(0), merge=False),
+    Update(ENTITY, Precondition(5), merge=False),
+    Update(ENTITY, ANY, merge=True),
+    Update(ENTITY, Precondition(0), merge=True),
+    Update(ENTITY, Precondition(5), merge=True),
+    Upsert(ENTITY, merge=False),
+    Upsert(ENTITY, merge=True),
+    Delete(ENTITY.key, ANY),
+    Delete(ENTITY.key, Precondition(0)),
+    Delete(ENTITY.key, Precondition(5)),
+]
+
+
+@pytest.mark.parametrize("relation", [FULL, EMPTY])
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change}"[:60])
+def test_a_change_finds_its_row_by_the_primary_key(explain, relation, change):
+    assert_walks_the_primary_key(explain(entities.change(relation, change)), relation)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Number eq 7",
+        "Text eq '5d41402abc4b2a76b9719d911017c592'",
+        "Number eq 7 and Flag eq true",
+        "Number eq 7 or Number eq 8",
+        "PartitionKey eq 'p000' and Number eq 7",
+        "Missing eq 7",
+    ],
+)
+@pytest.mark.parametrize("select", [None, ("Number",)])
+def test_an_equality_that_few_fulfil_is_served_by_the_index_of_properties(explain, text, select):
+    plan = explain(entities.page(FULL, EntityQuery(filter=parse(text), select=select)))
+
+    assert f"{FULL}_props_idx" in {node.get("Index Name") for node in plan}
+    assert "Seq Scan" not in types(plan)
+
+
+def test_an_equality_that_many_fulfil_walks_in_order_until_the_page_is_full(explain):
+    plan = explain(entities.page(FULL, EntityQuery(filter=parse("Flag eq true"), top=10)))
+
+    assert_walks_the_primary_key(plan, FULL)
+    (scan,) = scans(plan)
+    assert scan["Actual Rows"] == 11
+
+
+@pytest.mark.parametrize(("text", "start"), PAGES.values(), ids=PAGES.keys())
+def test_the_end_of_a_window_is_found_in_the_primary_key(explain, text, start):
+    query = EntityQuery(filter=text and parse(text), start=start)
+
+    plan = explain(entities.window_end(FULL, query, 20))
+
+    assert_walks_the_primary_key(plan, FULL)
+    (scan,) = scans(plan)
+    assert scan["Actual Rows"] <= 21
+
+
+@pytest.mark.parametrize("text", ["Number gt 100000", "Text ge 'z'"])
+def test_a_window_reads_only_its_own_rows(explain, text):
+    query = EntityQuery(filter=parse(text), start=POSITION)
+
+    plan = explain(entities.page(FULL, query, Position("p005", "r0200")))
+
+    read = sum(scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0) for scan in scans(plan))
+    assert read <= 100
+    assert "Seq Scan" not in types(plan)
