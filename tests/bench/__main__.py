@@ -6,12 +6,13 @@ import os
 import platform
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.bench import ceiling, raw, report, rounds, servers
+from tests.bench import ceiling, processes, raw, report, rounds, servers
 from tests.bench.load import Expected
 from tests.bench.report import OURS, Results
 from tests.bench.rounds import Contender, Plan, progress
@@ -32,9 +33,10 @@ def main(arguments: list[str] | None = None) -> int:
         with scratch_folder() as folder:
             results.conditions = conditions(options)
             results.ceiling = measure_ceiling(options)
-            with ExitStack() as stack:
-                compare(results, options, workloads, contenders(results, options, folder, stack), folder)
-            grow(results, options, workloads, folder)
+            with others(results):
+                with ExitStack() as stack:
+                    compare(results, options, workloads, contenders(results, options, folder, stack), folder)
+                grow(results, options, workloads, folder)
     except (UnavailableError, rounds.WrongAnswerError) as error:
         progress(str(error))
         return 1
@@ -46,7 +48,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def read(arguments: list[str] | None) -> argparse.Namespace:
     names = [workload.name for workload in WORKLOADS]
-    parser = argparse.ArgumentParser(prog="python3 -m tests.bench", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python3 -m tests.bench",
+        description="Compare the product with Azurite and raw PostgreSQL; everything takes about an hour.",
+    )
     parser.add_argument(
         "--workloads", type=words, default=names, metavar="NAMES", help=f"of {','.join(names)}"
     )
@@ -123,6 +128,19 @@ def conditions(options: argparse.Namespace) -> dict[str, str]:
         + (", each begun when the servers were idle" if options.settle else ""),
         "durability": f"{OURS} acknowledges a write when it is on disk; Azurite saves up to 5 s later",
     }
+
+
+@contextmanager
+def others(results: Results) -> Iterator[None]:
+    """Tell how busy strangers kept the machine meanwhile: the more, the less the figures say."""
+
+    def used() -> float:
+        return processes.busy_seconds() - processes.cpu_seconds(os.getpid())
+
+    began, before = time.monotonic(), used()
+    yield
+    share = max(0.0, used() - before) / (time.monotonic() - began) / (os.cpu_count() or 1)
+    results.conditions["other processes"] = f"used {share:.0%} of the cores meanwhile"
 
 
 def measure_ceiling(options: argparse.Namespace) -> dict[str, dict[int, float]]:

@@ -24,6 +24,12 @@ def cpu_seconds(root: int) -> float:
     return total / TICKS
 
 
+def busy_seconds() -> float:
+    """CPU time that all processes of the machine have used since it started."""
+    user, nice, system, _, _, irq, softirq, steal = map(int, read(Path("/proc/stat")).split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / TICKS
+
+
 def memory(root: int) -> int:
     """Resident bytes, memory shared between the processes counted once."""
     return sum(proportional(pid) for pid in tree(root))
