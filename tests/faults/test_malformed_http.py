@@ -58,6 +58,7 @@ HEADERS = {
     "coding after chunked": b"Host: x\r\nTransfer-Encoding: chunked, gzip\r\n",
     "nearly chunked": b"Host: x\r\nTransfer-Encoding: xchunked\r\n",
 }
+UNTRUSTWORTHY = {name for name in HEADERS if "length" in name or "chunked" in name or "coding" in name}
 CHUNKS = {
     "no number": b"zz\r\nab\r\n0\r\n\r\n",
     "negative": b"-1\r\nab\r\n0\r\n\r\n",
@@ -109,9 +110,10 @@ def test_refuses_what_is_no_request(name, connection, control):
 
 @pytest.mark.parametrize("name", HEADERS)
 def test_refuses_unsound_headers(name, connection, control):
-    line = b"POST /devstoreaccount1/malformed HTTP/1.1\r\n"
-    connection.send_bytes(line + HEADERS[name] + b"\r\n" + (b"hello" if b"Length" in HEADERS[name] else b""))
-    outcome(connection)
+    head = connection.written(post(control, None))
+    connection.send_bytes(head.replace(b"Host: 127.0.0.1\r\n", HEADERS[name]) + b"hello")
+    answer = outcome(connection)
+    assert answer is None or answer.closes or name not in UNTRUSTWORTHY
 
 
 @pytest.mark.parametrize("name", CHUNKS)

@@ -1,0 +1,176 @@
+"""Tables and entities so large that a careless server would take its time, or the memory of the machine."""
+
+import socket
+import time
+from urllib.parse import quote
+
+import psutil
+import psycopg
+import pytest
+
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import Entity, EntityKey
+from storage.server.data_folder import DataFolder
+from storage.sql.entities import written
+from storage.sql.relations import relation_name
+from tests.faults.connection import Connection, Request
+from tests.faults.crowd import Crowd
+from tests.faults.memory import MEGABYTE, growth_of
+
+ROWS = 200_000
+PARTITIONS = 20
+PAGE_SECONDS = 5.0
+SCANS = 5  # one more than a server runs at the same time
+PAGE_BYTES = 4 * MEGABYTE
+# slow enough for a scan of the table to take several times as long as a page may
+NOTHING = " or ".join(f"(n gt {ROWS + n} or n lt {-n} or s gt 'x{n}')" for n in range(1, 30))
+
+
+@pytest.fixture(scope="module")
+def large(server):
+    """A table of many small entities."""
+    text = EdmValue(Edm.STRING, "a text of some length")
+    keys = (EntityKey(*key_of(number)) for number in range(ROWS))
+    load(
+        server, "large", (Entity(key, {"n": EdmValue(Edm.INT32, n), "s": text}) for n, key in enumerate(keys))
+    )
+    return "large"
+
+
+def key_of(number):
+    return f"p{number % PARTITIONS:02}", f"{number // PARTITIONS:06}"
+
+
+def load(server, table, entities):
+    """Create the table and fill it past the protocol, which would take long."""
+    with Connection(server) as connection:
+        assert connection.create_table(table).status == 204
+    with psycopg.connect(database(server), autocommit=True) as connection, connection.cursor() as cursor:
+        found = cursor.execute("SELECT id FROM storage_table WHERE name = %s", (table,)).fetchone()
+        relation = relation_name(found[0])
+        with cursor.copy(f"COPY {relation} (pk, rk, ts, props, anns, vals) FROM STDIN") as copy:
+            for number, entity in enumerate(entities):
+                copy.write_row((*entity.key, 17_000_000_000_000_000 + number, *written(entity)))
+        cursor.execute(f"ANALYZE {relation}")
+
+
+def database(server) -> str:
+    return f"host={DataFolder(server.data).socket_folder} dbname=tablero user=tablero"
+
+
+def timed_pages(connection, table, condition):
+    """Entities and seconds of each page."""
+    pages = connection.pages(table, f"$filter={quote(condition)}")
+    while True:
+        began = time.monotonic()
+        page = next(pages, None)
+        if page is None:
+            return
+        yield page, time.monotonic() - began
+
+
+def test_a_filter_that_no_index_serves_ends_in_bounded_steps(server, large):
+    """Only the last entity matches, so every page before the last has nothing but a continuation token."""
+    with Connection(server) as connection, growth_of(server.pid) as growth:
+        pages = list(timed_pages(connection, large, f"n eq {ROWS - 1} or {NOTHING}"))
+
+    *empty, (found, _) = pages
+    assert [(entity["PartitionKey"], entity["RowKey"]) for entity in found] == [key_of(ROWS - 1)]
+    assert empty and not any(entities for entities, _ in empty)
+    assert max(seconds for _, seconds in pages) < PAGE_SECONDS
+    assert growth.most < 20 * MEGABYTE
+
+
+def test_an_equality_that_nothing_matches_is_answered_at_once(server, large):
+    with Connection(server) as connection:
+        ((entities, seconds),) = timed_pages(connection, large, "s eq 'no such text'")
+    assert entities == [] and seconds < 0.5
+
+
+def test_scans_leave_others_alone(server, large):
+    """More slow scans than there are lanes for them, and a client who only wants entities by key."""
+    seconds: list[float] = []
+
+    def scan(connection):
+        with connection:
+            for _, taken in timed_pages(connection, large, NOTHING):
+                seconds.append(taken)
+                if len(seconds) >= SCANS:
+                    return 0.0
+        return 0.0
+
+    def get(connection):
+        slowest = 0.0
+        while len(seconds) < SCANS:
+            began = time.monotonic()
+            assert connection.get(large, key_of(ROWS // 2)).status == 200
+            slowest = max(slowest, time.monotonic() - began)
+        return slowest
+
+    slowest = max(Crowd([server]).run([get, *[scan] * SCANS]))
+
+    assert slowest < 1.0
+    assert max(seconds) < 3 * PAGE_SECONDS  # they share two cores, and wait for each other
+
+
+def test_a_walk_over_everything_takes_no_memory(server, large):
+    with Connection(server) as connection, growth_of(server.pid) as growth:
+        rows = 0
+        last = ("", "")
+        for page in connection.pages(large):
+            keys = [(entity["PartitionKey"], entity["RowKey"]) for entity in page]
+            assert last < keys[0] and len(keys) <= 1000
+            rows += len(keys)
+            last = keys[-1]
+    assert rows == ROWS
+    assert growth.most < 20 * MEGABYTE
+
+
+def test_large_entities_come_in_several_pages(server, table):
+    """A thousand of them, each a binary property of 64 KiB, so 85 MB of answers."""
+    count, size = 1000, 65_536
+    value = {"data": EdmValue(Edm.BINARY, bytes(size))}
+    load(server, table, (Entity(EntityKey("p", f"{row:04}"), value) for row in range(count)))
+    rows: list[str] = []
+    with Connection(server) as connection:
+        list(connection.pages(table, "$top=500&$filter=RowKey lt '0100'".replace(" ", "%20")))
+        with growth_of(server.pid) as growth:
+            for page in connection.pages(table):
+                rows += [entity["RowKey"] for entity in page if len(entity["data"]) == (size + 2) // 3 * 4]
+                assert len(page) * size < PAGE_BYTES
+
+    assert rows == [f"{row:04}" for row in range(count)]
+    assert growth.most < 8 * PAGE_BYTES  # some copies of a page: as received, as joined, as sent
+
+
+def test_clients_who_do_not_read_cost_a_page_each_at_most(server, large):
+    connections = [Connection(server) for _ in range(20)]
+    try:
+        with growth_of(server.pid) as growth:
+            for connection in connections:
+                connection.open().setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                target = f"/{connection.account}/{large}()".encode()
+                page = Request(b"GET", target, [(b"Accept", b"application/json;odata=fullmetadata")])
+                connection.send_bytes(connection.written(page) * 20)
+            time.sleep(1.0)
+    finally:
+        for connection in connections:
+            connection.close()
+    assert growth.most < len(connections) * MEGABYTE
+    with Connection(server) as connection:
+        assert connection.get(large, key_of(0)).status == 200
+
+
+def test_backends_stay_small(server, large):
+    backends = psutil.Process(server.postmaster()).children()
+    assert max(backend.memory_full_info().uss for backend in backends) < 150 * MEGABYTE
+
+
+def test_deleting_a_large_table_takes_no_time(server, large):
+    with Connection(server) as connection:
+        began = time.monotonic()
+        assert connection.delete_table(large).status == 204
+        assert time.monotonic() - began < 1.0
+        assert connection.get(large, key_of(0)).code == "TableNotFound"
+        assert connection.create_table(large).status == 204
+        assert connection.entities(large) == []
