@@ -99,11 +99,11 @@ def test_finds_a_table_by_its_name_in_any_case(service, people):
     assert [entity["RowKey"] for entity in shouted.list_entities()] == ["ada"]
 
 
-@pytest.mark.parametrize("operation", OPERATIONS_BY_NAME)
 @pytest.mark.parametrize("name", IMPOSSIBLE_NAMES)
-def test_refuses_an_impossible_name_so_that_the_sdk_explains_it(service, name, operation):
-    with pytest.raises(ValueError, match=SENTENCE):
-        OPERATIONS_BY_NAME[operation](service.get_table_client(name))
+def test_refuses_an_impossible_name_so_that_the_sdk_explains_it(service, name):
+    for operation in OPERATIONS_BY_NAME.values():
+        with pytest.raises(ValueError, match=SENTENCE):
+            operation(service.get_table_client(name))
 
 
 def test_refuses_an_impossible_name_to_the_service_client(service):
