@@ -93,7 +93,9 @@ def remove(name: str, *, with_tables: bool = False) -> None:
     account = _locked(name)
     names = list(Table.objects.filter(account=account, deleted_at=None).values_list("name", flat=True))
     if names and not with_tables:
-        raise AccountError(f"The account {name} still has tables ({len(names)}); remove them as well with --with-tables.")
+        raise AccountError(
+            f"The account {name} still has tables ({len(names)}); remove them as well with --with-tables."
+        )
     for table in Table.objects.filter(account=account):
         if table.deleted_at is None:
             sql.execute(relations.bury(table.pk))

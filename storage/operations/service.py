@@ -1,5 +1,6 @@
 """The operations as the protocol calls them: on the event loop, by the name of account and table."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
@@ -8,7 +9,7 @@ from storage.domain.changes import Change
 from storage.domain.entity import EntityKey, StoredEntity
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.query import EntityQuery, Page, TableQuery
-from storage.operations import entities, tables
+from storage.operations import entities, jobs, tables
 from storage.operations.catalog import Catalog, KnownAccount, KnownTable
 from storage.operations.threads import in_thread
 from storage.sql import batch
@@ -23,12 +24,17 @@ class Service:
     def __init__(self, conninfo: str) -> None:
         self._catalog = Catalog(conninfo)
         self._lanes = Lanes(conninfo)
+        self._jobs: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         await self._lanes.open()
         await self._catalog.open()
+        self._jobs = asyncio.create_task(jobs.run())
 
     async def close(self) -> None:
+        if self._jobs is not None:
+            self._jobs.cancel()
+            await asyncio.gather(self._jobs, return_exceptions=True)
         await self._catalog.close()
         self._lanes.close()
 

@@ -3,7 +3,7 @@
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from storage.domain.errors import ResourceNotFound, TableAlreadyExists
+from storage.domain.errors import ResourceNotFound, ServerBusy, TableAlreadyExists
 from storage.domain.filters import matches_table
 from storage.domain.names import fold_table_name
 from storage.domain.query import TableQuery
@@ -34,6 +34,8 @@ def create(account_id: int, name: str) -> Table:
             sql.execute(relations.create(table.pk))
             notify("tables")
     except IntegrityError:
+        if find(account_id, folded) is None:  # it is the account that is gone
+            raise ServerBusy from None
         raise TableAlreadyExists from None
     return table
 
@@ -73,10 +75,13 @@ def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
 
 
 def reap() -> int:
-    """Drops the relations of deleted tables; the number of them."""
-    deleted = list(Table.objects.exclude(deleted_at=None).values_list("pk", flat=True))
-    for pk in deleted:
+    """Gives back the space of deleted tables, of those that no other server is at; the number of them."""
+    count = 0
+    for pk in Table.objects.exclude(deleted_at=None).values_list("pk", flat=True):
         with transaction.atomic():
+            if Table.objects.select_for_update(skip_locked=True).filter(pk=pk).first() is None:
+                continue
             sql.execute(relations.drop(pk))
             Table.objects.filter(pk=pk).delete()
-    return len(deleted)
+            count += 1
+    return count

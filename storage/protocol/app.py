@@ -88,7 +88,7 @@ class TableService:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # a GUID: the process at random, the request in order
         request = _Request(
-            dict(scope["headers"]), f"{self._request_prefix}{next(self._request_numbers):012x}"
+            _joined(scope["headers"]), f"{self._request_prefix}{next(self._request_numbers):012x}"
         )
         body = _Body(request.headers, receive)
         try:
