@@ -1,5 +1,6 @@
 """The database cluster in the data folder: made by initdb, configured anew at each start."""
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -21,11 +22,18 @@ def prepare(
 ) -> None:
     """Leave a cluster that can be started; the caller holds the data folder."""
     _check_version(folder)
+    _check_owner(installation, folder)
     _make_socket_folder(installation, folder)
     _configure(folder, settings, workers)
     if not folder.database.exists():
         _initialize(installation, folder)
-    _check_owner(installation, folder)
+
+
+def remove_socket_folder(folder: DataFolder) -> None:
+    """One that is not in the data folder would stay behind for ever."""
+    if folder.socket_folder.parent != folder.path:
+        with contextlib.suppress(OSError):
+            folder.socket_folder.rmdir()
 
 
 def command(installation: Installation, folder: DataFolder) -> list[str]:
@@ -54,6 +62,8 @@ def _check_version(folder: DataFolder) -> None:
 
 
 def _check_owner(installation: Installation, folder: DataFolder) -> None:
+    if not folder.database.exists():
+        return
     owner = folder.database.stat().st_uid
     runs_as = installation.user.uid if installation.user else os.geteuid()
     if owner != runs_as:
@@ -106,7 +116,8 @@ def _make_socket_folder(installation: Installation, folder: DataFolder) -> None:
 
 def _configure(folder: DataFolder, settings: Mapping[str, str], workers: int) -> None:
     """Root's files, which PostgreSQL only reads: nothing here is written where another user could put a link."""
-    folder.config.mkdir(mode=0o755, exist_ok=True)
+    folder.config.mkdir(exist_ok=True)
+    folder.config.chmod(0o755)  # whatever the umask
     lines = {**_settings(folder, workers), **settings}
     text = "".join(f"{name} = '{_quote(value)}'\n" for name, value in lines.items())
     _write(folder.config / "postgresql.conf", f"{HEADER}{text}include_if_exists = 'custom.conf'\n")
@@ -173,7 +184,13 @@ def _memory() -> int:
 
 
 def _user_name() -> str:
-    return pwd.getpwuid(os.geteuid()).pw_name
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        raise Refusal(
+            f"The user with id {os.geteuid()} has no name on this machine, which PostgreSQL asks for;"
+            " run as a user that is known, or set DATABASE_URL."
+        ) from None
 
 
 def _quote(value: str) -> str:

@@ -22,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run(arguments)
     except Refusal as refusal:
         sys.exit(f"tablero: {refusal}")
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def run(arguments: list[str]) -> None:

@@ -35,9 +35,9 @@ class DataFolder:
 
     @property
     def socket_folder(self) -> Path:
-        """Where PostgreSQL listens: in here, or in a private folder when the path is too long for a socket."""
+        """Where PostgreSQL listens: in here, or in a private folder when the path does not do for a socket."""
         folder = self.path / "run"
-        if len(os.fsencode(folder)) <= LONGEST_SOCKET_FOLDER:
+        if len(os.fsencode(folder)) <= LONGEST_SOCKET_FOLDER and "," not in str(folder):  # a list to libpq
             return folder
         digest = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]
         return Path("/tmp") / f"tablero-{os.getuid()}-{digest}"  # noqa: S108 (ownership is checked)
@@ -57,7 +57,10 @@ class DataFolder:
     @contextmanager
     def held(self, purpose: str) -> Iterator[int]:
         """Hold the folder; yields the descriptor of the lock, which children may keep open."""
-        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except PermissionError:
+            raise Refusal(f"The data folder {self.path} belongs to another user; choose another.") from None
         try:
             self._take(descriptor)
             os.ftruncate(descriptor, 0)

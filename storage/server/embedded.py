@@ -100,6 +100,7 @@ def running(
             yield embedded
         finally:
             embedded.stop()
+            cluster.remove_socket_folder(folder)
 
 
 @contextmanager

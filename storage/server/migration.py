@@ -1,6 +1,7 @@
 """From whatever the database is to what this version needs: checked, migrated, with its accounts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import psycopg
 from django.conf import settings
@@ -19,17 +20,15 @@ CONNECT_TIMEOUT = 10
 
 
 def prepare(options: Options, say: Callable[[str], None]) -> None:
-    """One server at a time; the others that start on the same database wait here."""
-    try:
-        conn = psycopg.connect(settings.LANES_CONNINFO, autocommit=True, connect_timeout=CONNECT_TIMEOUT)
-    except psycopg.OperationalError as error:
-        reason = str(error).strip().splitlines()[-1]
-        raise Refusal(f"The database cannot be reached: {reason}.") from None
-    with conn:
-        _check_version(conn.info.server_version)
-        conn.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+    with _alone(say):
         _migrate(say)
         _declare_accounts(options)
+
+
+def migrate(say: Callable[[str], None]) -> None:
+    """For commands that come before the first start of a server."""
+    with _alone(say):
+        _migrate(say)
 
 
 def declared_accounts(options: Options) -> list[AccountKeys]:
@@ -40,6 +39,23 @@ def declared_accounts(options: Options) -> list[AccountKeys]:
     if options.development_account_allowed and not options.azurite_accounts:
         declared.insert(0, AccountKeys(accounts.DEVELOPMENT_ACCOUNT, accounts.DEVELOPMENT_KEY))
     return declared
+
+
+@contextmanager
+def _alone(say: Callable[[str], None]) -> Iterator[None]:
+    """One process at a time; the others that start on the same database wait here."""
+    try:
+        conn = psycopg.connect(settings.LANES_CONNINFO, autocommit=True, connect_timeout=CONNECT_TIMEOUT)
+    except psycopg.OperationalError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise Refusal(f"The database cannot be reached: {reason}.") from None
+    with conn:
+        _check_version(conn.info.server_version)
+        taken = conn.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
+        if taken != (True,):
+            say("Waiting for another server, which prepares the same database ...")
+            conn.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+        yield
 
 
 def _check_version(version: int) -> None:

@@ -27,7 +27,8 @@ class Signals:
         self.second: list[Callable[[], None]] = []
         self._count = 0
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._receive)
+            if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+                signal.signal(number, self._receive)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         self._count += 1

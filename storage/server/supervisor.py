@@ -59,7 +59,7 @@ class Supervisor:
         # nobody else is left (see the lock), so what this file says is old
         with contextlib.suppress(FileNotFoundError):
             (self.database / "postmaster.pid").unlink()
-        with self.log.open("ab", buffering=0) as log:
+        with open(self.log, "ab", buffering=0, opener=privately) as log:  # noqa: PTH123
             return subprocess.Popen(
                 self.command,
                 stdin=subprocess.DEVNULL,
@@ -134,6 +134,10 @@ class Supervisor:
 
     def _stop_at_once(self, *_: object) -> None:
         self.at_once = True
+
+
+def privately(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def die_with_parent() -> None:

@@ -22,7 +22,7 @@ from storage.domain.etag import Precondition
 from storage.domain.filters import Bound, KeyBounds, KeyInterval, Operator, key_range
 from storage.domain.query import PAGE_BYTES, EntityQuery, Page, Position
 from storage.sql.failures import named
-from storage.sql.filters import compile
+from storage.sql.filters import compile, is_indexable
 from storage.sql.statement import Lane, Result, Statement
 
 # statement_timestamp, not clock_timestamp: a distributed PostgreSQL refuses volatile functions in an UPDATE
@@ -303,6 +303,12 @@ def _read_page(result: Result, content: "_Content", top: int) -> Page:
         Position(_text_at(result, count, 0), _text_at(result, count, 1)) if count < result.ntuples else None
     )
     return Page(content.read(result, count), following)
+
+
+def is_indexed(query: EntityQuery) -> bool:
+    """Whether the index over the properties can serve the filter."""
+    residual = key_range(query.filter).residual
+    return residual is not None and is_indexable(residual)
 
 
 def window_end(relation: str, query: EntityQuery, rows: int) -> Statement[Position | None]:

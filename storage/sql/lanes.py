@@ -27,7 +27,7 @@ T = TypeVar("T")
 SETTINGS: Final = {
     Lane.KEY: (
         "SET plan_cache_mode = force_generic_plan; SET enable_bitmapscan = off; SET enable_sort = off; "
-        "SET enable_seqscan = off; SET jit = off; SET statement_timeout = '20s'"
+        "SET enable_seqscan = off; SET jit = off; SET statement_timeout = '5s'"
     ),
     Lane.FILTER: "SET plan_cache_mode = force_custom_plan; SET jit = off; SET statement_timeout = '1500ms'",
 }

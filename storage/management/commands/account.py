@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from storage.models import Account
 from storage.operations import accounts
 from storage.operations.accounts import AccountError
+from storage.server import migration
 
 
 class Command(BaseCommand):
@@ -33,6 +34,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, action: str, **arguments: Any) -> None:
+        migration.migrate(self.stderr.write)
         try:
             getattr(self, f"_{action}")(**arguments)
         except AccountError as error:

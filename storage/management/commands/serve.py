@@ -1,6 +1,7 @@
 """Serve the Table service and the console."""
 
 import argparse
+import contextlib
 from typing import Any
 
 from django.conf import settings
@@ -22,5 +23,6 @@ class Command(BaseCommand):
         serve.run(settings.OPTIONS, self._say)
 
     def _say(self, line: str) -> None:
-        self.stdout.write(line)
-        self.stdout.flush()
+        with contextlib.suppress(BrokenPipeError):  # a reader that has read enough is no reason to end
+            self.stdout.write(line)
+            self.stdout.flush()
