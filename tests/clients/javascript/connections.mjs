@@ -4,8 +4,21 @@ import assert from "node:assert/strict";
 
 import { check } from "./checks.mjs";
 import {
-  AzureNamedKeyCredential, TableClient, TableServiceClient, account, all, connectionString, credential, endpoint, key, newTable,
-  odata, options, refusal, refusals, responseTo,
+  AzureNamedKeyCredential,
+  TableClient,
+  TableServiceClient,
+  account,
+  all,
+  connectionString,
+  credential,
+  endpoint,
+  key,
+  newTable,
+  odata,
+  options,
+  refusal,
+  refusals,
+  responseTo,
 } from "./sdk.mjs";
 
 const ADA = { partitionKey: "se", rowKey: "ada" };
@@ -19,7 +32,10 @@ check("connects by a connection string", async () => {
   await table.createEntity(ADA);
   await table.submitTransaction([["upsert", ADA]]);
   assert.equal((await table.getEntity("se", "ada")).rowKey, "ada");
-  assert.equal((await all(service.listTables({ queryOptions: { filter: odata`TableName eq ${tableName}` } }))).length, 1);
+  assert.equal(
+    (await all(service.listTables({ queryOptions: { filter: odata`TableName eq ${tableName}` } }))).length,
+    1,
+  );
 });
 
 check("knows the connection string of development storage", async () => {
@@ -63,7 +79,10 @@ check("merges at a host the SDK takes for another service", async () => {
 
 check("refuses strangers", async () => {
   const { tableName } = await newTable();
-  for (const stranger of [new AzureNamedKeyCredential(account, "d3Jvbmc="), new AzureNamedKeyCredential("stranger", key)]) {
+  for (const stranger of [
+    new AzureNamedKeyCredential(account, "d3Jvbmc="),
+    new AzureNamedKeyCredential("stranger", key),
+  ]) {
     const table = new TableClient(endpoint, tableName, stranger, options);
     const operations = [
       table.createEntity(ADA),
@@ -110,7 +129,11 @@ check("has the headers of the service in every answer", async () => {
 
   const answer = await responseTo((more) => table.createEntity(ADA, more));
 
-  for (const name of ["server", "date", "location", "etag", "x-ms-request-id"]) assert.ok(answer.headers.get(name), name);
+  for (const name of ["server", "date", "location", "etag", "x-ms-request-id"])
+    assert.ok(answer.headers.get(name), name);
   assert.equal(answer.headers.get("x-ms-version"), "2019-02-02");
-  assert.equal(answer.headers.get("x-ms-client-request-id"), answer.request.headers.get("x-ms-client-request-id"));
+  assert.equal(
+    answer.headers.get("x-ms-client-request-id"),
+    answer.request.headers.get("x-ms-client-request-id"),
+  );
 });

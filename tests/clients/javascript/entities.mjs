@@ -9,7 +9,36 @@ const KEYS = { partitionKey: "se", rowKey: "ada" };
 const ADA = { ...KEYS, age: 36, city: "London" };
 const STALE = "W/\"datetime'2012-06-15T22%3A51%3A44.9662825Z'\"";
 const MODES = ["Merge", "Replace"];
-const SPECIAL = ["'", '"', "{}", "[]", "()", ":", "@", "&", "=", "+", ",", "$", "-", "_", "<>", ";", "~", "^", "!", "%", "*", "%2F", " ", "|", "`", "é", "你好", "😀"];
+const SPECIAL = [
+  "'",
+  '"',
+  "{}",
+  "[]",
+  "()",
+  ":",
+  "@",
+  "&",
+  "=",
+  "+",
+  ",",
+  "$",
+  "-",
+  "_",
+  "<>",
+  ";",
+  "~",
+  "^",
+  "!",
+  "%",
+  "*",
+  "%2F",
+  " ",
+  "|",
+  "`",
+  "é",
+  "你好",
+  "😀",
+];
 
 async function tableOfAda() {
   const table = await newTable();
@@ -40,7 +69,9 @@ check("inserts an entity and tells its etag", async () => {
 check("answers an insert with 204 and its place", async () => {
   const table = await newTable();
 
-  const answer = await responseTo((options) => table.createEntity({ partitionKey: "s'e", rowKey: "a b" }, options));
+  const answer = await responseTo((options) =>
+    table.createEntity({ partitionKey: "s'e", rowKey: "a b" }, options),
+  );
 
   const place = `${endpoint}/${table.tableName}(PartitionKey='s''e',RowKey='a%20b')`;
   assert.equal(answer.status, 204);
@@ -105,7 +136,10 @@ check("updates an entity that is as it was", async () => {
 check("refuses to overwrite or delete a change", async () => {
   const { table, etag } = await tableOfAda();
   await table.updateEntity({ ...KEYS, age: 40 }, "Merge");
-  const operations = [...MODES.map((mode) => table.updateEntity(KEYS, mode, { etag })), table.deleteEntity("se", "ada", { etag })];
+  const operations = [
+    ...MODES.map((mode) => table.updateEntity(KEYS, mode, { etag })),
+    table.deleteEntity("se", "ada", { etag }),
+  ];
   for (const error of await refusals(operations)) {
     assert.equal(error.statusCode, 412);
     assert.equal(error.details.odataError.code, "UpdateConditionNotSatisfied");
@@ -115,7 +149,10 @@ check("refuses to overwrite or delete a change", async () => {
 
 check("refuses a malformed etag", async () => {
   const { table } = await tableOfAda();
-  const operations = [table.updateEntity(ADA, "Merge", { etag: "x" }), table.deleteEntity("se", "ada", { etag: "x" })];
+  const operations = [
+    table.updateEntity(ADA, "Merge", { etag: "x" }),
+    table.deleteEntity("se", "ada", { etag: "x" }),
+  ];
   for (const error of await refusals(operations)) {
     assert.equal(error.statusCode, 400);
     assert.equal(error.details.odataError.code, "InvalidInput");
@@ -132,7 +169,11 @@ check("upserts an entity", async () => {
     assert.notEqual(changed.etag, inserted.etag);
   }
   assert.deepEqual(await stored(table, "Merge"), { ...ADA, rowKey: "Merge", title: "Countess" });
-  assert.deepEqual(await stored(table, "Replace"), { partitionKey: "se", rowKey: "Replace", title: "Countess" });
+  assert.deepEqual(await stored(table, "Replace"), {
+    partitionKey: "se",
+    rowKey: "Replace",
+    title: "Countess",
+  });
 });
 
 check("deletes an entity", async () => {
@@ -155,7 +196,9 @@ check("deletes an entity that is as it was", async () => {
 check("selects properties of an entity", async () => {
   const { table, etag } = await tableOfAda();
 
-  const found = await table.getEntity("se", "ada", { queryOptions: { select: ["age", "partitionKey", "rowKey", "etag"] } });
+  const found = await table.getEntity("se", "ada", {
+    queryOptions: { select: ["age", "partitionKey", "rowKey", "etag"] },
+  });
 
   assert.equal(found.etag, etag);
   assert.equal(found.age, 36);
@@ -181,9 +224,17 @@ check("serves keys with special characters", async () => {
     }
     const { partitionKey, rowKey, value } = await table.getEntity(keys.partitionKey, keys.rowKey);
     assert.deepEqual({ partitionKey, rowKey, value }, { ...keys, value: characters });
-    for (const filter of [odata`PartitionKey eq ${keys.partitionKey}`, odata`RowKey eq ${keys.rowKey}`, odata`value eq ${characters}`]) {
+    for (const filter of [
+      odata`PartitionKey eq ${keys.partitionKey}`,
+      odata`RowKey eq ${keys.rowKey}`,
+      odata`value eq ${characters}`,
+    ]) {
       const found = await all(table.listEntities({ queryOptions: { filter } }));
-      assert.deepEqual(found.map((entity) => entity.rowKey), [keys.rowKey], filter);
+      assert.deepEqual(
+        found.map((entity) => entity.rowKey),
+        [keys.rowKey],
+        filter,
+      );
     }
     await table.deleteEntity(keys.partitionKey, keys.rowKey);
   }
@@ -207,7 +258,9 @@ check("serves empty keys", async () => {
 check("lets one of many inserts win", async () => {
   const table = await newTable();
 
-  const answers = await Promise.allSettled(Array.from({ length: 20 }, (_, writer) => table.createEntity({ ...KEYS, writer })));
+  const answers = await Promise.allSettled(
+    Array.from({ length: 20 }, (_, writer) => table.createEntity({ ...KEYS, writer })),
+  );
 
   const winners = answers.flatMap(({ status }, writer) => (status === "fulfilled" ? [writer] : []));
   assert.equal(winners.length, 1);

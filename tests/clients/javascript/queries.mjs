@@ -8,12 +8,28 @@ import { all, newTable, odata, refusal } from "./sdk.mjs";
 const NOON = new Date("2026-02-03T12:00:00.123Z");
 const GUID = "cf8ef051-1b7d-4e93-a1e5-a3944d7e441c";
 const LOW = {
-  partitionKey: "se", rowKey: "low", text: "o'hara", flag: false, count: -5, big: 2n ** 33n, ratio: 0.5, moment: NOON,
-  id: { type: "Guid", value: GUID }, data: new Uint8Array([0, 1]),
+  partitionKey: "se",
+  rowKey: "low",
+  text: "o'hara",
+  flag: false,
+  count: -5,
+  big: 2n ** 33n,
+  ratio: 0.5,
+  moment: NOON,
+  id: { type: "Guid", value: GUID },
+  data: new Uint8Array([0, 1]),
 };
 const HIGH = {
-  partitionKey: "se", rowKey: "high", text: "zebra", flag: true, count: 40, big: 2n ** 60n, ratio: 1.5,
-  moment: new Date(NOON.getTime() + 1), id: { type: "Guid", value: GUID.replace("cf", "df") }, data: new Uint8Array([0, 2]),
+  partitionKey: "se",
+  rowKey: "high",
+  text: "zebra",
+  flag: true,
+  count: 40,
+  big: 2n ** 60n,
+  ratio: 1.5,
+  moment: new Date(NOON.getTime() + 1),
+  id: { type: "Guid", value: GUID.replace("cf", "df") },
+  data: new Uint8Array([0, 2]),
 };
 
 async function zoo() {
@@ -26,12 +42,15 @@ async function tableOf(count) {
   const table = await newTable();
   for (let start = 0; start < count; start += 100) {
     const numbers = Array.from({ length: Math.min(100, count - start) }, (_, index) => start + index);
-    await table.submitTransaction(numbers.map((number) => ["create", { partitionKey: "se", rowKey: `${number}`.padStart(4, "0") }]));
+    await table.submitTransaction(
+      numbers.map((number) => ["create", { partitionKey: "se", rowKey: `${number}`.padStart(4, "0") }]),
+    );
   }
   return table;
 }
 
-const found = async (table, filter) => (await all(table.listEntities({ queryOptions: { filter } }))).map((entity) => entity.rowKey);
+const found = async (table, filter) =>
+  (await all(table.listEntities({ queryOptions: { filter } }))).map((entity) => entity.rowKey);
 
 const rows = (page) => page.map((entity) => entity.rowKey);
 
@@ -97,17 +116,22 @@ check("lists selected properties", async () => {
 
   const entities = await all(table.listEntities({ queryOptions: { select: ["rowKey", "text"] } }));
 
-  assert.deepEqual(entities.map(({ etag, ...entity }) => entity), [
-    { rowKey: "high", text: "zebra" },
-    { rowKey: "low", text: "o'hara" },
-    { rowKey: "bare", text: null },
-  ]);
+  assert.deepEqual(
+    entities.map(({ etag, ...entity }) => entity),
+    [
+      { rowKey: "high", text: "zebra" },
+      { rowKey: "low", text: "o'hara" },
+      { rowKey: "bare", text: null },
+    ],
+  );
 });
 
 check("lists entities without conversion of types", async () => {
   const table = await zoo();
 
-  const [entity] = await all(table.listEntities({ queryOptions: { filter: "RowKey eq 'low'" }, disableTypeConversion: true }));
+  const [entity] = await all(
+    table.listEntities({ queryOptions: { filter: "RowKey eq 'low'" }, disableTypeConversion: true }),
+  );
 
   assert.deepEqual(entity.big, { type: "Int64", value: "8589934592" });
   assert.deepEqual(entity.moment, { type: "DateTime", value: "2026-02-03T12:00:00.123Z" });
@@ -119,7 +143,10 @@ check("lists nothing in an empty table", async () => {
   const table = await newTable();
 
   assert.deepEqual(await all(table.listEntities()), []);
-  assert.deepEqual((await all(table.listEntities().byPage())).map((page) => [...page]), [[]]);
+  assert.deepEqual(
+    (await all(table.listEntities().byPage())).map((page) => [...page]),
+    [[]],
+  );
 });
 
 check("lists entities in pages of any size", async () => {
@@ -127,7 +154,9 @@ check("lists entities in pages of any size", async () => {
   const expected = await found(table);
   for (const maxPageSize of [1, 2, 3, 6, 7, 8, 1000]) {
     const pages = await all(table.listEntities().byPage({ maxPageSize }));
-    const chunks = Array.from({ length: Math.ceil(7 / maxPageSize) }, (_, index) => expected.slice(index * maxPageSize, (index + 1) * maxPageSize));
+    const chunks = Array.from({ length: Math.ceil(7 / maxPageSize) }, (_, index) =>
+      expected.slice(index * maxPageSize, (index + 1) * maxPageSize),
+    );
     assert.deepEqual(pages.map(rows), chunks);
     assert.equal(pages.at(-1).continuationToken, undefined);
   }
@@ -137,17 +166,24 @@ check("continues a list of entities by its token", async () => {
   const table = await tableOf(7);
   const { value: first } = await table.listEntities().byPage({ maxPageSize: 3 }).next();
 
-  const rest = await all(table.listEntities().byPage({ maxPageSize: 3, continuationToken: first.continuationToken }));
+  const rest = await all(
+    table.listEntities().byPage({ maxPageSize: 3, continuationToken: first.continuationToken }),
+  );
 
   assert.deepEqual([first, ...rest].flatMap(rows), await found(table));
-  assert.deepEqual(rest.map((page) => page.length), [3, 1]);
+  assert.deepEqual(
+    rest.map((page) => page.length),
+    [3, 1],
+  );
 });
 
 check("continues a filtered list with special keys", async () => {
   const table = await newTable();
   const keys = ["", "'", "+ %", "é", "😀"];
-  for (const partitionKey of keys) for (const rowKey of keys) await table.createEntity({ partitionKey, rowKey, flag: true });
-  const list = () => table.listEntities({ queryOptions: { filter: "flag eq true", select: ["partitionKey", "rowKey"] } });
+  for (const partitionKey of keys)
+    for (const rowKey of keys) await table.createEntity({ partitionKey, rowKey, flag: true });
+  const list = () =>
+    table.listEntities({ queryOptions: { filter: "flag eq true", select: ["partitionKey", "rowKey"] } });
 
   const walked = [];
   let continuationToken;
@@ -157,15 +193,24 @@ check("continues a filtered list with special keys", async () => {
     ({ continuationToken } = page);
   } while (continuationToken);
 
-  assert.deepEqual(walked, keys.flatMap((partitionKey) => keys.map((rowKey) => [partitionKey, rowKey])));
+  assert.deepEqual(
+    walked,
+    keys.flatMap((partitionKey) => keys.map((rowKey) => [partitionKey, rowKey])),
+  );
 });
 
 check("lists more than 1000 entities", async () => {
   const table = await tableOf(1050);
 
   assert.equal((await all(table.listEntities())).length, 1050);
-  assert.deepEqual((await all(table.listEntities().byPage())).map((page) => page.length), [1000, 50]);
-  assert.deepEqual((await all(table.listEntities().byPage({ maxPageSize: 500 }))).map((page) => page.length), [500, 500, 50]);
+  assert.deepEqual(
+    (await all(table.listEntities().byPage())).map((page) => page.length),
+    [1000, 50],
+  );
+  assert.deepEqual(
+    (await all(table.listEntities().byPage({ maxPageSize: 500 }))).map((page) => page.length),
+    [500, 500, 50],
+  );
 });
 
 check("refuses pages of more than 1000", async () => {

@@ -9,15 +9,20 @@ const { SDK_FOLDER, TABLE_ENDPOINT, TABLE_ACCOUNT, TABLE_KEY } = process.env;
 // modules are looked for beside the importing file only, and the SDK is elsewhere
 const require = createRequire(`${SDK_FOLDER}/package.json`);
 
-export const { AzureNamedKeyCredential, RestError, TableClient, TableServiceClient, TableTransaction, odata } =
-  require("@azure/data-tables");
+export const {
+  AzureNamedKeyCredential,
+  RestError,
+  TableClient,
+  TableServiceClient,
+  TableTransaction,
+  odata,
+} = require("@azure/data-tables");
 
 export const endpoint = TABLE_ENDPOINT;
 export const account = TABLE_ACCOUNT;
 export const key = TABLE_KEY;
 export const credential = new AzureNamedKeyCredential(account, key);
-export const connectionString =
-  `DefaultEndpointsProtocol=http;AccountName=${account};AccountKey=${key};TableEndpoint=${endpoint};`;
+export const connectionString = `DefaultEndpointsProtocol=http;AccountName=${account};AccountKey=${key};TableEndpoint=${endpoint};`;
 
 // a retry would hide a failure of the server
 export const options = { allowInsecureConnection: true, retryOptions: { maxRetries: 0 } };

@@ -3,11 +3,23 @@
 import assert from "node:assert/strict";
 
 import { check } from "./checks.mjs";
-import { RestError, all, newName, newTable, odata, refusal, refusals, responseTo, service, tableNamed } from "./sdk.mjs";
+import {
+  RestError,
+  all,
+  newName,
+  newTable,
+  odata,
+  refusal,
+  refusals,
+  responseTo,
+  service,
+  tableNamed,
+} from "./sdk.mjs";
 
 const ADA = { partitionKey: "se", rowKey: "ada" };
 
-const names = async (filter) => (await all(service.listTables({ queryOptions: { filter } }))).map((item) => item.name);
+const names = async (filter) =>
+  (await all(service.listTables({ queryOptions: { filter } }))).map((item) => item.name);
 
 async function createFive() {
   const prefix = newName();
@@ -101,8 +113,14 @@ check("lists tables in pages", async () => {
 
   const pages = await all(service.listTables({ queryOptions: { filter } }).byPage({ maxPageSize: 2 }));
 
-  assert.deepEqual(pages.map((page) => page.map((item) => item.name)), [five.slice(0, 2), five.slice(2, 4), five.slice(4)]);
-  assert.deepEqual(pages.map((page) => Boolean(page.continuationToken)), [true, true, false]);
+  assert.deepEqual(
+    pages.map((page) => page.map((item) => item.name)),
+    [five.slice(0, 2), five.slice(2, 4), five.slice(4)],
+  );
+  assert.deepEqual(
+    pages.map((page) => Boolean(page.continuationToken)),
+    [true, true, false],
+  );
 });
 
 check("continues a list of tables", async () => {
@@ -112,7 +130,10 @@ check("continues a list of tables", async () => {
 
   const rest = await all(list().byPage({ maxPageSize: 2, continuationToken: first.continuationToken }));
 
-  assert.deepEqual(rest.flat().map((item) => item.name), five.slice(2));
+  assert.deepEqual(
+    rest.flat().map((item) => item.name),
+    five.slice(2),
+  );
 });
 
 check("repeats the last page of tables by its token", async () => {

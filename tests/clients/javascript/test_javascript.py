@@ -79,7 +79,7 @@ def run_npm(npm: str, folder: Path) -> None:
             command, cwd=folder, check=True, capture_output=True, text=True, timeout=INSTALL_TIMEOUT
         )
     except subprocess.CalledProcessError as failed:
-        missing(f"npm cannot install the JavaScript SDK: {failed.stderr.strip()[-500:]}")
+        missing(f"npm cannot install the JavaScript SDK: {failed.stderr.strip()[:300]}")
     except subprocess.TimeoutExpired:
         missing("npm cannot install the JavaScript SDK: it takes too long")
 

@@ -12,13 +12,17 @@ const person = (rowKey, values = {}) => ({ partitionKey: "se", rowKey, ...values
 
 async function crowd() {
   const table = await newTable();
-  await table.submitTransaction([..."abcde"].map((rowKey) => ["create", person(rowKey, { age: 1, city: "London" })]));
+  await table.submitTransaction(
+    [..."abcde"].map((rowKey) => ["create", person(rowKey, { age: 1, city: "London" })]),
+  );
   return table;
 }
 
 async function stored(table) {
   const entities = await all(table.listEntities());
-  return Object.fromEntries(entities.map(({ partitionKey, rowKey, etag, timestamp, ...values }) => [rowKey, values]));
+  return Object.fromEntries(
+    entities.map(({ partitionKey, rowKey, etag, timestamp, ...values }) => [rowKey, values]),
+  );
 }
 
 check("creates entities in a transaction", async () => {
@@ -53,8 +57,14 @@ check("writes all kinds of operations in a transaction", async () => {
   const result = await table.submitTransaction(transaction.actions);
 
   assert.equal(result.status, 202);
-  assert.deepEqual(result.subResponses.map((answer) => answer.status), Array(8).fill(204));
-  assert.deepEqual(result.subResponses.map((answer) => Boolean(answer.etag)), [true, false, ...Array(6).fill(true)]);
+  assert.deepEqual(
+    result.subResponses.map((answer) => answer.status),
+    Array(8).fill(204),
+  );
+  assert.deepEqual(
+    result.subResponses.map((answer) => Boolean(answer.etag)),
+    [true, false, ...Array(6).fill(true)],
+  );
   assert.deepEqual(await stored(table), {
     b: { age: 2, city: "London" },
     c: { age: 2 },
@@ -69,7 +79,9 @@ check("writes all kinds of operations in a transaction", async () => {
 check("takes 100 operations in a transaction", async () => {
   const table = await newTable();
 
-  const result = await table.submitTransaction(Array.from({ length: 100 }, (_, number) => ["create", person(`${number}`)]));
+  const result = await table.submitTransaction(
+    Array.from({ length: 100 }, (_, number) => ["create", person(`${number}`)]),
+  );
 
   assert.equal(result.subResponses.length, 100);
   assert.equal((await all(table.listEntities())).length, 100);
@@ -78,12 +90,17 @@ check("takes 100 operations in a transaction", async () => {
 check("refuses 101 operations in a transaction", async () => {
   const table = await newTable();
 
-  const error = await refusal(table.submitTransaction(Array.from({ length: 101 }, (_, number) => ["create", person(`${number}`)])));
+  const error = await refusal(
+    table.submitTransaction(Array.from({ length: 101 }, (_, number) => ["create", person(`${number}`)])),
+  );
 
   assert.ok(error instanceof RestError);
   assert.equal(error.statusCode, 400);
   assert.equal(error.code, "InvalidInput");
-  assert.match(error.message, /^99:The batch request operation exceeds the maximum 100 changes per change set\./);
+  assert.match(
+    error.message,
+    /^99:The batch request operation exceeds the maximum 100 changes per change set\./,
+  );
   assert.deepEqual(await stored(table), {});
 });
 
@@ -92,7 +109,9 @@ check("updates by etag in a transaction", async () => {
   const { etag } = await table.getEntity("se", "a");
 
   await table.submitTransaction([["update", person("a", { age: 2 }), "Replace", { etag }]]);
-  const error = await refusal(table.submitTransaction([["update", person("a", { age: 3 }), "Replace", { etag }]]));
+  const error = await refusal(
+    table.submitTransaction([["update", person("a", { age: 3 }), "Replace", { etag }]]),
+  );
 
   assert.equal(error.statusCode, 412);
   assert.equal(error.code, "UpdateConditionNotSatisfied");
@@ -112,7 +131,9 @@ check("undoes a transaction that fails", async () => {
     [400, "PropertyValueTooLarge", ["upsert", person("d", { text: "x".repeat(32769) })]],
   ];
   for (const [status, code, action] of failures) {
-    const error = await refusal(table.submitTransaction([["upsert", person("b", { age: 9 })], ["delete", person("c")], action]));
+    const error = await refusal(
+      table.submitTransaction([["upsert", person("b", { age: 9 })], ["delete", person("c")], action]),
+    );
     assert.ok(error instanceof RestError);
     assert.equal(error.statusCode, status);
     assert.equal(error.code, code);
@@ -122,7 +143,12 @@ check("undoes a transaction that fails", async () => {
 });
 
 check("misses the table of a transaction", async () => {
-  const error = await refusal(tableNamed(newName()).submitTransaction([["create", person("a")], ["create", person("b")]]));
+  const error = await refusal(
+    tableNamed(newName()).submitTransaction([
+      ["create", person("a")],
+      ["create", person("b")],
+    ]),
+  );
 
   assert.equal(error.statusCode, 404);
   assert.equal(error.code, "TableNotFound");
@@ -133,7 +159,10 @@ check("refuses a transaction of more than 4 MiB", async () => {
   const table = await newTable();
   const block = new Uint8Array(randomBytes(65536));
 
-  const actions = Array.from({ length: 30 }, (_, number) => ["create", person(`${number}`, { a: block, b: block })]);
+  const actions = Array.from({ length: 30 }, (_, number) => [
+    "create",
+    person(`${number}`, { a: block, b: block }),
+  ]);
   const error = await refusal(table.submitTransaction(actions));
 
   assert.equal(error.statusCode, 413);
@@ -142,13 +171,47 @@ check("refuses a transaction of more than 4 MiB", async () => {
 
 check("serves special keys in a transaction", async () => {
   const table = await newTable();
-  const keys = ["'", '"', "{}", "[]", "()", ":", "@", "&", "=", "+", ",", "$", "<>", ";", "~", "^", "!", "%", "*", " ", "é", "😀", ""];
+  const keys = [
+    "'",
+    '"',
+    "{}",
+    "[]",
+    "()",
+    ":",
+    "@",
+    "&",
+    "=",
+    "+",
+    ",",
+    "$",
+    "<>",
+    ";",
+    "~",
+    "^",
+    "!",
+    "%",
+    "*",
+    " ",
+    "é",
+    "😀",
+    "",
+  ];
   const entities = keys.map((key) => ({ partitionKey: "foo'", rowKey: `${key}`, value: `test${key}` }));
-  for (const [name, ...rest] of [["create"], ["upsert", "Merge"], ["upsert", "Replace"], ["update", "Merge"], ["update", "Replace"]]) {
+  for (const [name, ...rest] of [
+    ["create"],
+    ["upsert", "Merge"],
+    ["upsert", "Replace"],
+    ["update", "Merge"],
+    ["update", "Replace"],
+  ]) {
     const result = await table.submitTransaction(entities.map((entity) => [name, entity, ...rest]));
-    assert.deepEqual(result.subResponses.map((answer) => answer.status), Array(keys.length).fill(204));
+    assert.deepEqual(
+      result.subResponses.map((answer) => answer.status),
+      Array(keys.length).fill(204),
+    );
   }
-  for (const { rowKey, value } of entities) assert.equal((await table.getEntity("foo'", rowKey)).value, value);
+  for (const { rowKey, value } of entities)
+    assert.equal((await table.getEntity("foo'", rowKey)).value, value);
 
   await table.submitTransaction(entities.map((entity) => ["delete", entity]));
 
@@ -165,7 +228,14 @@ check("serves empty keys in a transaction", async () => {
 
 check("serves values of every type in a transaction", async () => {
   const table = await newTable();
-  const values = { text: "--changeset_x\r\n\r\n\0\ud800é😀{}", big: 2n ** 63n - 1n, ratio: 0.5, flag: true, count: 3, moment: new Date(0) };
+  const values = {
+    text: "--changeset_x\r\n\r\n\0\ud800é😀{}",
+    big: 2n ** 63n - 1n,
+    ratio: 0.5,
+    flag: true,
+    count: 3,
+    moment: new Date(0),
+  };
 
   await table.submitTransaction([["create", person("a", values)]]);
 
@@ -174,7 +244,11 @@ check("serves values of every type in a transaction", async () => {
 
 check("keeps concurrent transactions apart", async () => {
   const table = await newTable();
-  const write = (writer) => table.submitTransaction([["create", person(`${writer}`)], ["create", person("shared")]]);
+  const write = (writer) =>
+    table.submitTransaction([
+      ["create", person(`${writer}`)],
+      ["create", person("shared")],
+    ]);
 
   const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, writer) => write(writer)));
 

@@ -72,8 +72,8 @@ class Waiting:
 
     def _waiting(self, method: Any) -> Any:
         def call(*args: Any, **options: Any) -> Any:
-            result = method(*args, **options)
-            if inspect.isawaitable(result):
+            result: Any = method(*args, **options)
+            if inspect.iscoroutine(result):
                 result = self._runner.run(result)
             return self._adopt(result)
 

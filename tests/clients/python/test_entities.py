@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime
 from urllib.parse import quote
+from uuid import UUID
 
 import pytest
 from azure.core import MatchConditions
@@ -12,15 +13,16 @@ from azure.core.exceptions import (
     ResourceModifiedError,
     ResourceNotFoundError,
 )
-from azure.data.tables import TableEntity, UpdateMode
+from azure.data.tables import EdmType, EntityProperty, TableEntity, UpdateMode
 
+from .conftest import LARGE_BODIES, code_of
+
+GUID = UUID("c9da6455-213d-42c9-9a79-3e9149a57833")
 ADA = {"PartitionKey": "se", "RowKey": "ada", "Age": 36, "City": "London"}
 KEYS = {"PartitionKey": "se", "RowKey": "ada"}
 MODES = [UpdateMode.MERGE, UpdateMode.REPLACE]
 ETAG = re.compile(r"W/\"datetime'\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d(\.\d{1,6}[1-9]|\.[1-9])?Z'\"")
 STALE = "W/\"datetime'2012-06-15T22%3A51%3A44.9662825Z'\""
-# the asynchronous library sends large bodies in a way its own transport advises against
-LARGE_BODIES = pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 LEVELS = ["nometadata", "minimalmetadata", "fullmetadata"]
 
 
@@ -131,7 +133,7 @@ class TestGet:
             people.get_entity("se", "ada")
 
         assert missing.value.status_code == 404
-        assert missing.value.error_code == "ResourceNotFound"
+        assert code_of(missing) == "ResourceNotFound"
 
     @pytest.mark.parametrize("select", ["Age", ["Age"]])
     def test_selects_a_property(self, people, select):
@@ -217,7 +219,7 @@ class TestUpdate:
             )
 
         assert refusal.value.status_code == 412
-        assert refusal.value.error_code == "UpdateConditionNotSatisfied"
+        assert code_of(refusal) == "UpdateConditionNotSatisfied"
         assert "The update condition specified in the request was not satisfied." in refusal.value.message
         assert people.get_entity("se", "ada") == {**ADA, "Age": 40}
 
@@ -230,7 +232,7 @@ class TestUpdate:
             )
 
         assert refusal.value.status_code == 400
-        assert refusal.value.error_code == "InvalidInput"
+        assert code_of(refusal) == "InvalidInput"
         assert "The etag value" in refusal.value.message
 
     @pytest.mark.parametrize(
@@ -242,7 +244,7 @@ class TestUpdate:
         with pytest.raises(ResourceNotFoundError) as missing:
             people.update_entity(self.change, mode=mode, **condition)
 
-        assert missing.value.error_code == "ResourceNotFound"
+        assert code_of(missing) == "ResourceNotFound"
         assert list(people.list_entities()) == []
 
     def test_changes_the_type_of_a_property(self, people, mode):
@@ -330,14 +332,14 @@ class TestDelete:
             people.delete_entity("se", "ada", etag=self.etag, match_condition=MatchConditions.IfNotModified)
 
         assert refusal.value.status_code == 412
-        assert refusal.value.error_code == "UpdateConditionNotSatisfied"
+        assert code_of(refusal) == "UpdateConditionNotSatisfied"
         assert people.get_entity("se", "ada")["Age"] == 40
 
     def test_refuses_a_malformed_etag(self, people):
         with pytest.raises(HttpResponseError) as refusal:
             people.delete_entity("se", "ada", etag="malformed", match_condition=MatchConditions.IfNotModified)
 
-        assert refusal.value.error_code == "InvalidInput"
+        assert code_of(refusal) == "InvalidInput"
 
     @pytest.mark.parametrize(
         "condition",
@@ -456,7 +458,7 @@ class TestLimits:
         with pytest.raises(HttpResponseError) as refusal:
             people.update_entity({**KEYS, "OneMore": 1}, mode=UpdateMode.MERGE)
 
-        assert refusal.value.error_code == "TooManyProperties"
+        assert code_of(refusal) == "TooManyProperties"
         assert "OneMore" not in people.get_entity("se", "ada")
 
 
@@ -517,6 +519,37 @@ class TestKeys:
 
         assert refusal.value.status_code == 400
         assert list(people.list_entities()) == []
+
+
+def test_stores_all_types_together(people):
+    entity = {
+        **KEYS,
+        "age": 39,
+        "sex": "male",
+        "married": True,
+        "deceased": False,
+        "ratio": 3.1,
+        "evenratio": 3.0,
+        "large": EntityProperty(933311100, EdmType.INT64),
+        "Birthday": datetime(1973, 10, 4, tzinfo=UTC),
+        "birthday": datetime(1970, 10, 4, tzinfo=UTC),
+        "binary": b"binary",
+        "clsid": GUID,
+    }
+
+    people.create_entity(TableEntity(entity))
+
+    assert people.get_entity("se", "ada") == entity
+    assert list(people.list_entities()) == [entity]
+    bare = people.get_entity("se", "ada", headers={"Accept": "application/json;odata=nometadata"})
+    assert bare == {
+        **entity,
+        "large": "933311100",
+        "Birthday": "1973-10-04T00:00:00Z",
+        "birthday": "1970-10-04T00:00:00Z",
+        "binary": "YmluYXJ5",
+        "clsid": str(GUID),
+    }
 
 
 def moment(etag):
