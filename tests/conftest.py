@@ -53,7 +53,7 @@ def server(scratch) -> LiveServer:
 
 @pytest.fixture(scope="session")
 def require():
-    """`require("node", "the JavaScript SDK")`: the path of a program; without it the test is skipped, in CI it fails."""
+    """`require("node", "the JavaScript SDK")`: the path of a program; else the test is skipped, in CI it fails."""
 
     def look_for(tool: str, purpose: str) -> str:
         path = shutil.which(tool)

@@ -29,6 +29,15 @@ def prepare(
         _initialize(installation, folder)
 
 
+def is_ready(folder: DataFolder) -> bool:
+    """Whether its PostgreSQL, which runs, accepts connections."""
+    try:
+        lines = (folder.database / "postmaster.pid").read_text().splitlines()
+    except OSError:
+        return False
+    return lines[7:8] != [] and lines[7].strip() == "ready"
+
+
 def remove_socket_folder(folder: DataFolder) -> None:
     """One that is not in the data folder would stay behind for ever."""
     if folder.socket_folder.parent != folder.path:

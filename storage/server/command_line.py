@@ -1,17 +1,18 @@
 """The `tablero` command, and manage.py once its environment stands."""
 
+import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 from storage.server import embedded, options, secret
 from storage.server.refusal import Refusal
 
-# what needs no database, so that none is started for it
-WITHOUT_DATABASE = {
-    "check", "collectstatic", "compilemessages", "diffsettings", "findstatic", "help", "makemessages",
-    "startapp", "startproject", "version", "--help", "-h", "--version",
+# of Django's commands; those of ours prepare what they need
+WITH_DATABASE = {
+    "createcachetable", "dbshell", "dumpdata", "flush", "inspectdb", "loaddata", "makemigrations", "migrate",
+    "runserver", "shell", "showmigrations", "sqlflush", "sqlmigrate", "sqlsequencereset", "squashmigrations",
 }  # fmt: skip
 
 
@@ -30,20 +31,25 @@ def run(arguments: list[str]) -> None:
     command = arguments[0] if arguments else "help"
     if command == "test":
         sys.exit(_test(arguments[1:]))
-    asks_for_help = {"-h", "--help"} & set(arguments)
+    asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)
     if command == "serve" and not asks_for_help:
         options.export(arguments[1:], os.environ)
     else:
         arguments = _take_data(arguments)
-    with _surroundings(command) if not asks_for_help else nullcontext():
+    with _surroundings("help" if asks_for_help else command):
         from django.core.management import execute_from_command_line
 
         execute_from_command_line(["tablero", *arguments])
 
 
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
 def _test(arguments: list[str]) -> int:
-    for name in [name for name in os.environ if name.startswith("TABLERO_")]:
-        del os.environ[name]  # the tests bring servers of their own
+    # the tests bring servers of their own
+    for name in [name for name in os.environ if name.startswith(options.PREFIX)]:
+        del os.environ[name]
     os.environ.pop("DATABASE_URL", None)
     os.environ.pop("AZURITE_ACCOUNTS", None)
     import pytest
@@ -53,31 +59,29 @@ def _test(arguments: list[str]) -> int:
 
 def _take_data(arguments: list[str]) -> list[str]:
     """Every command knows --data; those of Django have no such option."""
-    rest = list(arguments)
-    for index, argument in enumerate(arguments):
-        if argument.startswith("--data="):
-            os.environ["TABLERO_DATA"] = argument.removeprefix("--data=")
-            del rest[index]
-        elif argument == "--data" and index + 1 < len(arguments):
-            os.environ["TABLERO_DATA"] = arguments[index + 1]
-            del rest[index : index + 2]
+    parser = argparse.ArgumentParser(prog="tablero", add_help=False, allow_abbrev=False)
+    parser.add_argument("--data", metavar="DIR")
+    known, rest = parser.parse_known_args(arguments)
+    if known.data:
+        os.environ["TABLERO_DATA"] = known.data
     return rest
 
 
 @contextmanager
 def _surroundings(command: str) -> Iterator[None]:
     """What a command finds in place: a secret, and a running database unless it starts its own."""
-    if command in WITHOUT_DATABASE:
+    if command not in {*WITH_DATABASE, "account", "serve"}:
         yield
         return
     found = options.read(os.environ)
     secret.ensure(found)
-    if command == "serve" or found.database_url:
+    if found.database_url:
+        yield
+        return
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        del os.environ[name]  # libpq's, meant for other databases
+    if command == "serve":
         yield
         return
     with embedded.attached(found, purpose=command, say=say):
         yield
-
-
-def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

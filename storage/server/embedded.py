@@ -106,11 +106,16 @@ def running(
 @contextmanager
 def attached(options: Options, *, purpose: str, say: Say) -> Iterator[None]:
     """The PostgreSQL of a live server, else one of our own for as long as this lasts."""
-    if DataFolder(options.data).server() is None:
+    folder = DataFolder(options.data)
+    if folder.server() is None:
         with running(options, purpose=purpose, say=say):
             yield
-    else:
-        yield
+        return
+    while not cluster.is_ready(folder):
+        if folder.server() is None:
+            raise Refusal(f"The server that held {folder.path} has just ended; run the command again.")
+        time.sleep(0.05)
+    yield
 
 
 def _plan(found: installation.Installation, folder: DataFolder) -> str:

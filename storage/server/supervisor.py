@@ -59,7 +59,7 @@ class Supervisor:
         # nobody else is left (see the lock), so what this file says is old
         with contextlib.suppress(FileNotFoundError):
             (self.database / "postmaster.pid").unlink()
-        with open(self.log, "ab", buffering=0, opener=privately) as log:  # noqa: PTH123
+        with open(self.log, "ab", buffering=0, opener=privately) as log:
             return subprocess.Popen(
                 self.command,
                 stdin=subprocess.DEVNULL,

@@ -8,6 +8,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
+from uuid import uuid4
 
 import psutil
 import pytest
@@ -19,8 +21,8 @@ from tests.live_server import ROOT, clean_environment, start_server
 
 
 @pytest.fixture
-def data(scratch, request):
-    folder = scratch / request.node.name
+def data(scratch):
+    folder = scratch / uuid4().hex[:8]
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -122,11 +124,36 @@ def test_commands_use_the_database_of_a_live_server_or_start_it(data):
     assert not (data / "database" / "postmaster.pid").exists()
 
 
-def test_path_too_long_for_a_socket(data):
-    deep = data / ("long-" * 15) / ("folder-" * 10)
+def test_account_before_the_first_start(data):
+    assert (
+        account_list(data) == f"Creating the database in {data} ...\nBringing the database up to date ...\n"
+    )
+
+
+def test_unknown_command_makes_nothing(data):
+    command = [sys.executable, ROOT / "manage.py", "srve", "--data", data]
+    done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=60)
+    assert done.returncode == 1
+    assert "Unknown command: 'srve'. Did you mean serve?" in done.stderr
+    assert not data.exists()
+
+
+def test_strict_umask(data):
+    before = os.umask(0o077)
+    try:
+        with start_server(data) as live:
+            assert is_ready(live)
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize("name", ["long-" * 30, "with, a comma", 'it\'s \\ "quoted" % é'])
+def test_any_path(scratch, name):
+    deep = scratch / "paths" / name
     with start_server(deep) as live:
         assert is_ready(live)
-        assert len(str(DataFolder(deep).socket_folder)) < 60
+    assert DataFolder(deep).socket_folder.parent in (deep, Path("/tmp"))
+    assert deep == DataFolder(deep).socket_folder.parent or not DataFolder(deep).socket_folder.exists()
 
 
 def test_refuses_another_major_version(data):

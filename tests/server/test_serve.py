@@ -11,6 +11,7 @@ import ssl
 import time
 import urllib.error
 import urllib.request
+from uuid import uuid4
 
 import psutil
 import psycopg
@@ -27,8 +28,8 @@ UNFINISHED = b"POST /devstoreaccount1/Tables HTTP/1.1\r\nHost: localhost\r\nCont
 
 
 @pytest.fixture
-def data(scratch, request):
-    folder = scratch / request.node.name
+def data(scratch):
+    folder = scratch / uuid4().hex[:8]
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 
