@@ -1,0 +1,293 @@
+"""Query Entities: the planner's way, and the walk in windows when that takes too long."""
+
+import json
+from itertools import groupby
+
+import pytest
+
+from storage.domain.changes import Insert
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import Entity, EntityKey
+from storage.domain.filters import parse
+from storage.domain.query import EntityQuery, Page, Position
+from storage.operations import entities as operation
+from storage.sql import batch, entities, relations
+from storage.sql.django import execute, run
+from storage.sql.failures import Canceled
+from storage.sql.statement import Lane
+
+ROWS = 60
+
+
+@pytest.fixture
+def relation(db):
+    """Entities in three partitions; Even says whether their number is even, Number what it is."""
+    execute(relations.create(1_000_000))
+    name = relations.relation_name(1_000_000)
+    for _, numbers in groupby(range(ROWS), lambda number: key(number).partition_key):
+        run(batch.apply(name, [Insert(entity(number)) for number in numbers]))
+    return name
+
+
+def entity(number):
+    properties = {
+        "Number": EdmValue(Edm.INT32, number),
+        "Even": EdmValue(Edm.BOOLEAN, number % 2 == 0),
+    }
+    return Entity(key(number), properties)
+
+
+def key(number):
+    return EntityKey(f"p{number // 25}", f"r{number:03}")
+
+
+def numbers(page):
+    """The numbers of the entities of a page."""
+    return [
+        json.loads(entity.content.lstrip(b"\n,").join((b"{", b"}")))["Number"] for entity in page.entities
+    ]
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """`small(first, smallest)`: windows of that many rows."""
+
+    def small(first, smallest=1):
+        monkeypatch.setattr(operation, "_FIRST_WINDOW", first)
+        monkeypatch.setattr(operation, "_SMALLEST_WINDOW", smallest)
+
+    return small
+
+
+class Clock:
+    """Every look at it takes so many seconds."""
+
+    def __init__(self, step=0.0):
+        self.now = 0.0
+        self.step = step
+
+    def __call__(self):
+        self.now += self.step
+        return self.now
+
+
+def is_attempt(statement, number):
+    """Whether this is the planner's own way, tried before any window."""
+    return number == 0 and not finds_an_end(statement)
+
+
+def finds_an_end(statement):
+    return "OFFSET" in statement.text
+
+
+class Drive:
+    """Runs the steps of a query; those statements that `cancels` wants run into their time limit."""
+
+    def __init__(self, cancels=is_attempt):
+        self.cancels = cancels
+        self.statements = []
+
+    def __call__(self, relation, wanted, clock=None):
+        steps = operation.query(relation, wanted, clock or Clock())
+        try:
+            statement = next(steps)
+            while True:
+                canceled = self.cancels(statement, len(self.statements))
+                self.statements.append(statement)
+                statement = steps.throw(Canceled()) if canceled else steps.send(run(statement))
+        except StopIteration as stop:
+            return stop.value
+
+
+def never(statement, number):
+    return False
+
+
+# the planner's way
+
+
+def test_one_statement_is_enough_as_a_rule(relation):
+    drive = Drive(never)
+
+    page = drive(relation, EntityQuery(filter=parse("Even eq true"), top=10))
+
+    assert numbers(page) == list(range(0, 20, 2))
+    assert page.next == key(20)
+    assert len(drive.statements) == 1
+
+
+def test_nothing_is_asked_for_nothing(relation):
+    drive = Drive(never)
+
+    assert drive(relation, EntityQuery(top=0)) == Page([], None)
+    assert drive.statements == []
+
+
+def test_a_range_of_keys_that_takes_too_long_is_not_walked(relation):
+    drive = Drive()
+
+    with pytest.raises(Canceled):
+        drive(relation, EntityQuery())
+
+    assert [statement.lane for statement in drive.statements] == [Lane.KEY]
+
+
+@pytest.mark.parametrize(
+    ("text", "walked"), [("Number gt 30", True), ("Number eq 31", False), ("PartitionKey eq 'p1'", False)]
+)
+def test_a_page_that_goes_on_is_walked_at_once_if_no_index_helps(relation, text, walked):
+    drive = Drive(never)
+
+    page = drive(relation, EntityQuery(filter=parse(text), start=Position(*key(30)), top=1))
+
+    assert len(page.entities) == 1
+    assert finds_an_end(drive.statements[0]) is walked
+
+
+# the walk
+
+FILTERS = {
+    "all": ("Number ge 0", list(range(ROWS))),
+    "half": ("Even eq true", list(range(0, ROWS, 2))),
+    "one": ("Number eq 41", [41]),
+    "none": ("Number lt 0", []),
+    "last": (f"Number eq {ROWS - 1}", [ROWS - 1]),
+    "in a partition": ("PartitionKey eq 'p1' and Even eq true", list(range(26, 50, 2))),
+    "in a range of rows": (
+        "PartitionKey eq 'p1' and RowKey gt 'r030' and Even eq true",
+        list(range(32, 50, 2)),
+    ),
+    "in a range of partitions": ("PartitionKey gt 'p0' and Even eq true", list(range(26, ROWS, 2))),
+    "in no partition": ("PartitionKey eq 'p9' and Even eq true", []),
+    "in an empty range": ("PartitionKey gt 'p1' and PartitionKey lt 'p0' and Even eq true", []),
+}
+
+
+@pytest.mark.parametrize("window", [1, 7, 24, 25, 59, 60, 61, 1000])
+@pytest.mark.parametrize(("text", "expected"), FILTERS.values(), ids=FILTERS.keys())
+def test_the_windows_together_are_the_whole(relation, small, text, expected, window):
+    small(window)
+
+    page = Drive()(relation, EntityQuery(filter=parse(text)))
+
+    assert numbers(page) == expected
+    assert page.next is None
+
+
+@pytest.mark.parametrize(("window", "top"), [(1, 4), (7, 1), (7, 30), (60, 4)])
+@pytest.mark.parametrize("step", [0.0, 0.3, 10.0], ids=["time enough", "little time", "no time"])
+@pytest.mark.parametrize(("text", "expected"), FILTERS.values(), ids=FILTERS.keys())
+def test_the_pages_together_are_the_whole(relation, small, text, expected, step, window, top):
+    """Whatever ends a page: its top, or the time; a page may be empty, but there is an end."""
+    small(window)
+    found, start = [], None
+
+    for _ in range(2 * ROWS):
+        query = EntityQuery(filter=parse(text), top=top, start=start)
+        page = Drive()(relation, query, Clock(step))
+        assert len(page.entities) <= top
+        found += numbers(page)
+        assert page.next is None or start is None or page.next > start
+        start = page.next
+        if start is None:
+            break
+
+    assert found == expected
+    assert start is None
+
+
+def test_when_the_time_is_up_there_is_a_page_even_if_it_is_empty(relation, small):
+    small(5)
+
+    page = Drive()(relation, EntityQuery(filter=parse("Number eq 41")), Clock(100))
+
+    assert page == ([], key(5))
+
+
+def test_the_time_is_looked_at_after_every_window(relation, small):
+    small(2)
+    drive = Drive()
+
+    drive(relation, EntityQuery(filter=parse("Number eq 41")), Clock(operation.BUDGET / 4))
+
+    # the first attempt, then two statements for each window
+    assert len(drive.statements) in (3, 5, 7)
+
+
+def test_windows_grow_while_they_are_quick(relation, small):
+    small(1)
+    drive = Drive()
+
+    drive(relation, EntityQuery(filter=parse("Number lt 0")), Clock(0.0))
+
+    # 1 + 4 + 16 rows and then all: seven or eight statements instead of a hundred and twenty
+    assert len(drive.statements) <= 11
+
+
+def test_a_window_that_takes_too_long_is_made_smaller(relation, small):
+    small(64)
+    drive = Drive(lambda statement, number: number in (0, 2, 4))
+
+    page = drive(relation, EntityQuery(filter=parse("Even eq true")))
+
+    assert numbers(page) == list(range(0, ROWS, 2))
+    assert page.next is None
+
+
+def test_a_window_whose_end_takes_too_long_is_made_smaller(relation, small):
+    small(64)
+    drive = Drive(lambda statement, number: number in (0, 1, 2))
+
+    assert numbers(drive(relation, EntityQuery(filter=parse("Even eq true")))) == list(range(0, ROWS, 2))
+
+
+def test_what_was_found_before_a_window_that_takes_too_long_is_kept(relation, small):
+    small(8)
+    drive = Drive(lambda statement, number: number in (0, 4, 7))
+
+    assert numbers(drive(relation, EntityQuery(filter=parse("Even eq true")))) == list(range(0, ROWS, 2))
+
+
+def test_gives_up_when_even_the_smallest_window_takes_too_long(relation, small):
+    small(64, smallest=4)
+    drive = Drive(lambda statement, number: True)
+
+    with pytest.raises(Canceled):
+        drive(relation, EntityQuery(filter=parse("Even eq true")))
+
+    assert len(drive.statements) <= 5
+
+
+def test_a_page_of_the_walk_starts_where_the_page_before_ended(relation, small):
+    small(3)
+
+    query = EntityQuery(filter=parse("Even eq true"), start=Position(*key(31)))
+
+    assert numbers(Drive()(relation, query)) == list(range(32, ROWS, 2))
+
+
+def test_a_page_of_the_walk_holds_what_was_selected(relation, small):
+    small(3)
+
+    page = Drive()(relation, EntityQuery(filter=parse("Number gt 57"), select=("Even", "Missing")))
+
+    assert [entity.content for entity in page.entities] == [
+        b',"Even":true,"Missing":null',
+        b',"Even":false,"Missing":null',
+    ]
+
+
+def test_the_weight_of_a_page_ends_it_in_the_walk_too(relation, small, monkeypatch):
+    small(20)
+    monkeypatch.setattr(entities, "PAGE_BYTES", 100)
+    found, start = [], None
+
+    for _ in range(ROWS):
+        page = Drive()(relation, EntityQuery(filter=parse("Even eq true"), start=start))
+        assert len(page.entities) <= 10
+        found += numbers(page)
+        start = page.next
+        if start is None:
+            break
+
+    assert found == list(range(0, ROWS, 2))

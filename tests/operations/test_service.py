@@ -1,0 +1,215 @@
+"""The operations as the protocol calls them, with catalog and lanes."""
+
+import asyncio
+import json
+
+import psycopg
+import pytest
+from django.conf import settings
+
+from storage.domain.changes import Delete, Insert, Update, Upsert
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import Entity, EntityKey
+from storage.domain.errors import (
+    ChangeSetError,
+    EntityAlreadyExists,
+    OperationTimedOut,
+    ResourceNotFound,
+    StorageError,
+    TableAlreadyExists,
+    TableNotFound,
+    UpdateConditionNotSatisfied,
+)
+from storage.domain.etag import ANY, Precondition
+from storage.domain.filters import parse
+from storage.domain.query import EntityQuery, TableQuery
+from storage.operations import accounts, tables
+from storage.operations.service import Service
+from storage.operations.threads import in_thread
+from storage.sql import lanes
+from storage.sql.statement import Lane
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEY = EntityKey("p", "r")
+ALL = EntityQuery()
+
+
+@pytest.fixture
+async def service(monkeypatch):
+    await in_thread(accounts.add, "owner")
+    monkeypatch.setitem(lanes.COUNTS, Lane.KEY, 3)
+    monkeypatch.setitem(lanes.COUNTS, Lane.FILTER, 1)
+    service = Service(settings.LANES_CONNINFO)
+    await service.open()
+    yield service
+    await service.close()
+
+
+@pytest.fixture
+async def account(service):
+    return await service.account("owner")
+
+
+@pytest.fixture
+async def people(service, account):
+    """The folded name of a table."""
+    await service.create_table(account, "People")
+    return "people"
+
+
+def entity(number=0, key=KEY):
+    return Entity(key, {"Number": EdmValue(Edm.INT32, number)})
+
+
+def content(found):
+    return json.loads(found.content.replace(b"\n", b"").replace(b",", b"{", 1) + b"}")
+
+
+async def test_the_life_of_a_table(service, account):
+    await service.create_table(account, "People")
+    with pytest.raises(TableAlreadyExists):
+        await service.create_table(account, "people")
+
+    assert await service.get_table(account, "PEOPLE") == "People"
+    assert await service.query_tables(account, TableQuery()) == (["People"], None)
+    await service.check_table(account, "people")
+
+    await service.delete_table(account, "PEOPLE")
+    with pytest.raises(ResourceNotFound):
+        await service.get_table(account, "People")
+    with pytest.raises(TableNotFound):
+        await service.check_table(account, "people")
+
+
+async def test_the_life_of_an_entity(service, account, people):
+    inserted = await service.change(account, people, Insert(entity(1)))
+    with pytest.raises(EntityAlreadyExists):
+        await service.change(account, people, Insert(entity(2)))
+    found = await service.get(account, people, KEY, ALL)
+    assert (int(found.ticks), content(found)) == (inserted, {"Number": 1})
+
+    updated = await service.change(account, people, Update(entity(2), Precondition(inserted), merge=True))
+    with pytest.raises(UpdateConditionNotSatisfied):
+        await service.change(account, people, Delete(KEY, Precondition(inserted)))
+    assert content(await service.get(account, people, KEY, ALL)) == {"Number": 2}
+
+    assert await service.change(account, people, Delete(KEY, Precondition(updated))) == updated
+    with pytest.raises(ResourceNotFound):
+        await service.get(account, people, KEY, ALL)
+
+
+async def test_change_sets_and_queries(service, account, people):
+    entities = [entity(number, EntityKey("p", f"{number:02}")) for number in range(20)]
+    await service.apply(account, people, [Insert(entity) for entity in entities])
+    with pytest.raises(ChangeSetError) as refused:
+        await service.apply(account, people, [Delete(entities[0].key, ANY), Insert(entities[1])])
+    assert (refused.value.index, refused.value.error.code) == (1, "EntityAlreadyExists")
+
+    page = await service.query(account, people, EntityQuery(filter=parse("Number ge 5"), top=3))
+
+    assert [content(found) for found in page.entities] == [{"Number": number} for number in (5, 6, 7)]
+    assert page.next == ("p", "08")
+    assert len((await service.query(account, people, ALL)).entities) == 20
+
+
+async def test_selecting_a_name_with_a_zero_byte_gives_null(service, account, people):
+    await service.change(account, people, Insert(entity(1)))
+
+    found = await service.get(account, people, KEY, EntityQuery(select=("Number", "Number\x00X")))
+
+    assert content(found) == {"Number": 1, "Number\x00X": None}
+
+
+# tables that come and go
+
+
+def operations(service, account, table):
+    return [
+        service.change(account, table, Upsert(entity(), merge=False)),
+        service.apply(account, table, [Upsert(entity(), merge=True)]),
+        service.get(account, table, KEY, ALL),
+        service.query(account, table, ALL),
+        service.query(account, table, EntityQuery(filter=parse("Number eq 1"))),
+    ]
+
+
+async def test_a_table_that_never_was(service, account):
+    for operation in operations(service, account, "people"):
+        with pytest.raises(TableNotFound):
+            await operation
+
+
+async def test_a_table_that_was_deleted_elsewhere_is_gone_at_once(service, account, people):
+    await service.change(account, people, Upsert(entity(), merge=False))
+    for operation in operations(service, account, people):
+        await operation
+
+    await in_thread(tables.delete, account.id, people)
+
+    for operation in operations(service, account, people):
+        with pytest.raises(TableNotFound):
+            await operation
+
+
+async def test_a_table_that_was_made_anew_elsewhere_is_used_at_once(service, account, people):
+    for number in range(3):
+        await service.change(account, people, Insert(entity(number)))
+        assert content(await service.get(account, people, KEY, ALL)) == {"Number": number}
+
+        await in_thread(tables.delete, account.id, people)
+        await in_thread(tables.create, account.id, people)
+
+        assert (await service.query(account, people, ALL)).entities == []
+
+
+async def test_a_table_made_elsewhere_without_notice_is_used_at_once(service, account, people):
+    """As when the notification is still on its way: the relation is gone, and the name means another one."""
+    await service.change(account, people, Insert(entity(1)))
+    with psycopg.connect(settings.LANES_CONNINFO) as connection:
+        connection.execute("SET session_replication_role = replica")
+        old = await in_thread(tables.get, account.id, people)
+        new = await in_thread(tables.create, account.id, "anew")
+        connection.execute("UPDATE storage_table SET deleted_at = now() WHERE id = %s", [old.pk])
+        connection.execute(f"ALTER TABLE entity_{old.pk} RENAME TO deleted_entity_{old.pk}")
+        connection.execute("UPDATE storage_table SET folded_name = 'people' WHERE id = %s", [new.pk])
+
+    assert (await service.query(account, people, ALL)).entities == []
+    await service.change(account, people, Insert(entity(2)))
+
+
+async def test_writing_while_the_table_comes_and_goes_gives_only_documented_errors(service, account):
+    ended = asyncio.Event()
+
+    async def write(number):
+        errors = set()
+        while not ended.is_set():
+            for operation in operations(service, account, "people"):
+                try:
+                    await operation
+                except StorageError as error:
+                    errors.add(error.code)
+        return errors
+
+    writers = [asyncio.create_task(write(number)) for number in range(3)]
+    for _ in range(15):
+        await service.create_table(account, "people")
+        await asyncio.sleep(0.02)
+        await service.delete_table(account, "people")
+    ended.set()
+    errors = set().union(*await asyncio.gather(*writers))
+
+    assert "TableNotFound" in errors
+    assert errors <= {"TableNotFound", "ResourceNotFound"}
+
+
+async def test_a_statement_that_takes_too_long_is_a_timeout(service, account, people, monkeypatch):
+    await service.change(account, people, Insert(entity(1)))
+    with psycopg.connect(settings.LANES_CONNINFO) as connection:
+        relation = (await in_thread(tables.get, account.id, people)).pk
+        connection.execute(f"LOCK TABLE entity_{relation} IN ACCESS EXCLUSIVE MODE")
+
+        # nothing can be read while the lock is held: each attempt runs into the time limit of its lane
+        monkeypatch.setattr("storage.operations.entities._FIRST_WINDOW", 100)
+        with pytest.raises(OperationTimedOut):
+            await service.query(account, people, EntityQuery(filter=parse("Number gt 5")))

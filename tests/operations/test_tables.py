@@ -1,0 +1,245 @@
+"""Tables of an account: made, found, listed, deleted, and their space given back."""
+
+import asyncio
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection, transaction
+
+from storage.domain.errors import (
+    InvalidResourceName,
+    OutOfRangeInput,
+    ResourceNotFound,
+    TableAlreadyExists,
+)
+from storage.domain.filters import parse
+from storage.domain.query import EntityQuery, TableQuery
+from storage.models import Table
+from storage.operations import accounts, tables
+from storage.operations.threads import in_thread
+from storage.sql import entities
+from storage.sql.django import run
+from storage.sql.notify import CHANNEL
+from storage.sql.relations import relation_name
+
+
+@pytest.fixture
+def account(db):
+    return accounts.add("tablesofmine").pk
+
+
+@pytest.fixture
+def other(db):
+    return accounts.add("tablesofothers").pk
+
+
+def names(account, **query):
+    return tables.query(account, TableQuery(**query))
+
+
+def is_there(relation):
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [relation])
+        return cursor.fetchone()[0]
+
+
+# create
+
+
+def test_a_new_table_is_there_and_empty(account):
+    table = tables.create(account, "People")
+
+    assert (table.name, table.folded_name) == ("People", "people")
+    assert tables.find(account, "people") == table
+    assert run(entities.page(relation_name(table.pk), EntityQuery())) == ([], None)
+
+
+@pytest.mark.parametrize("name", ["People", "people", "PEOPLE"])
+def test_refuses_a_name_that_is_taken_in_any_case(account, name):
+    tables.create(account, "People")
+
+    with pytest.raises(TableAlreadyExists):
+        tables.create(account, name)
+
+    assert names(account) == (["People"], None)
+
+
+def test_every_account_has_names_of_its_own(account, other):
+    mine, theirs = tables.create(account, "people"), tables.create(other, "People")
+
+    assert mine.pk != theirs.pk
+    assert names(other) == (["People"], None)
+    tables.delete(other, "people")
+    assert names(account) == (["people"], None)
+
+
+@pytest.mark.parametrize(("name", "error"), [("a-b", InvalidResourceName), ("ab", OutOfRangeInput)])
+def test_every_operation_refuses_what_cannot_be_a_name(account, name, error):
+    for operation in (tables.create, tables.get, tables.delete):
+        with pytest.raises(error):
+            operation(account, name)
+
+
+def test_a_table_whose_relation_cannot_be_made_is_not_there(account):
+    following = tables.create(account, "first").pk + 1
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE {relation_name(following)} (in_the_way int)")
+
+    with pytest.raises(Exception, match="already exists"), transaction.atomic():
+        tables.create(account, "second")
+
+    assert names(account) == (["first"], None)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_of_many_who_create_a_table_at_once_one_does():
+    account = (await in_thread(accounts.add, "atonce")).pk
+
+    results = await asyncio.gather(
+        *(in_thread(tables.create, account, name) for name in ("People", "people", "PEOPLE", "peoplE")),
+        return_exceptions=True,
+    )
+
+    made = [result for result in results if isinstance(result, Table)]
+    assert len(made) == 1
+    assert sum(isinstance(result, TableAlreadyExists) for result in results) == 3
+    assert await in_thread(tables.query, account, TableQuery()) == ([made[0].name], None)
+
+
+# get
+
+
+def test_gets_a_table_by_its_name_in_any_case(account):
+    table = tables.create(account, "People")
+
+    assert [tables.get(account, name) for name in ("People", "people", "PEOPLE")] == [table] * 3
+
+
+def test_refuses_to_get_what_is_not_there(account, other):
+    tables.create(other, "people")
+
+    with pytest.raises(ResourceNotFound):
+        tables.get(account, "people")
+
+
+# query
+
+
+@pytest.fixture
+def many(account):
+    """Tables made in no order; their names as they will be listed."""
+    found = ["a1b", "Abc", "aBD", "b00", "B10", "Zzz"]
+    for name in reversed(found):
+        tables.create(account, name)
+    return found
+
+
+def test_lists_tables_in_the_order_of_their_folded_names(account, many):
+    assert names(account) == (many, None)
+
+
+def test_lists_nothing_for_an_account_without_tables(account):
+    assert names(account) == ([], None)
+
+
+@pytest.mark.parametrize("top", [1, 2, 3, 5, 6, 7])
+def test_lists_tables_page_by_page(account, many, top):
+    found, start = [], ""
+    for _ in range(len(many)):
+        part, following = names(account, top=top, start=start)
+        assert len(part) <= top
+        found += part
+        start = following
+        if following is None:
+            break
+
+    assert found == many
+    assert start is None
+
+
+def test_the_next_page_starts_with_the_first_table_not_returned(account, many):
+    assert names(account, top=2) == (many[:2], "abd")
+
+
+def test_a_page_may_start_with_a_table_that_is_gone(account, many):
+    tables.delete(account, "aBD")
+
+    assert names(account, start="abd") == (many[3:], None)
+
+
+def test_lists_the_tables_that_a_filter_wants(account, many):
+    wanted = parse("TableName ge 'b' and TableName lt 'c'")
+
+    assert names(account, filter=wanted) == (["b00", "B10"], None)
+    assert names(account, filter=wanted, top=1) == (["b00"], "b10")
+    assert names(account, filter=wanted, start="b10") == (["B10"], None)
+    assert names(account, filter=parse("TableName eq 'Missing'")) == ([], None)
+
+
+def test_lists_no_table_for_a_top_of_zero(account, many):
+    assert names(account, top=0)[0] == []
+
+
+# delete
+
+
+def test_a_deleted_table_is_gone_at_once(account):
+    table = tables.create(account, "People")
+
+    tables.delete(account, "PEOPLE")
+
+    assert names(account) == ([], None)
+    assert tables.find(account, "people") is None
+    assert not is_there(relation_name(table.pk))
+
+
+def test_refuses_to_delete_what_is_not_there(account):
+    tables.create(account, "people")
+    tables.delete(account, "people")
+
+    with pytest.raises(ResourceNotFound):
+        tables.delete(account, "people")
+
+
+def test_a_table_made_anew_has_nothing_of_the_old(account):
+    old = tables.create(account, "people")
+    tables.delete(account, "people")
+
+    new = tables.create(account, "People")
+
+    assert new.pk != old.pk
+    assert names(account) == (["People"], None)
+    assert run(entities.page(relation_name(new.pk), EntityQuery())) == ([], None)
+
+
+def test_the_space_of_deleted_tables_is_given_back(account):
+    kept = tables.create(account, "kept")
+    gone = [tables.create(account, name) for name in ("gone1", "gone2")]
+    for table in gone:
+        tables.delete(account, table.name)
+    assert all(is_there(f"deleted_{relation_name(table.pk)}") for table in gone)
+
+    assert tables.reap() == 2
+
+    assert not any(is_there(f"deleted_{relation_name(table.pk)}") for table in gone)
+    assert list(Table.objects.all()) == [kept]
+    assert tables.reap() == 0
+
+
+# news
+
+
+@pytest.mark.django_db(transaction=True)
+def test_tells_of_every_table_made_or_deleted():
+    account = accounts.add("newsofmine").pk
+    with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as listener:
+        listener.execute(f"LISTEN {CHANNEL}")
+        tables.create(account, "people")
+        tables.delete(account, "people")
+        with pytest.raises(ResourceNotFound):
+            tables.delete(account, "people")
+        listener.execute("SELECT 1")
+        heard = [note.payload for note in listener.notifies(timeout=0.1)]
+
+    assert heard == ["tables", "tables"]
