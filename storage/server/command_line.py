@@ -52,8 +52,10 @@ def _test(arguments: list[str]) -> int:
         del os.environ[name]
     os.environ.pop("DATABASE_URL", None)
     os.environ.pop("AZURITE_ACCOUNTS", None)
-    import pytest
-
+    try:
+        import pytest
+    except ModuleNotFoundError:
+        raise Refusal("The tests need their own packages; run manage.py test in a copy of the source.") from None
     return int(pytest.main(arguments))
 
 
