@@ -245,6 +245,8 @@ def read(json: object, annotation: object) -> EdmValue:
     """A JSON value and its ``odata.type``, None if it has none; null is the caller's business."""
     if annotation is None:
         known = _UNTYPED.get(type(json))
+        if type(json) is int and json not in INT32:
+            return EdmValue(Edm.DOUBLE, _read_bare_integer(json))
     else:
         known = _READ.get(annotation) if isinstance(annotation, str) else None
     if known is None:
@@ -253,7 +255,14 @@ def read(json: object, annotation: object) -> EdmValue:
     return EdmValue(type_, read_value(json))
 
 
-# a bare integer beyond Int32 has no type that keeps it for sure: refused rather than re-typed [inferred]
+def _read_bare_integer(json: object) -> float:
+    """An integer beyond Int32 is a Double, as JavaScript means it, if a Double is exactly it [inferred]."""
+    value = _read_double(json)
+    if value != json:
+        raise InvalidInput(UNREADABLE)
+    return value
+
+
 _UNTYPED: Final[Mapping[type, tuple[Edm, Callable[[object], str | bool | int | float | bytes]]]] = {
     str: _READ["Edm.String"],
     bool: _READ["Edm.Boolean"],

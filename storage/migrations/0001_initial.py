@@ -10,7 +10,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Account",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("name", models.CharField(max_length=24, unique=True)),
                 ("primary_key_sealed", models.BinaryField()),
                 ("secondary_key_sealed", models.BinaryField()),
@@ -21,7 +26,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Table",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("name", models.CharField(max_length=63)),
                 ("folded_name", models.CharField(max_length=63)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -29,7 +39,9 @@ class Migration(migrations.Migration):
                 (
                     "account",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="tables", to="storage.account"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tables",
+                        to="storage.account",
                     ),
                 ),
             ],

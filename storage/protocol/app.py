@@ -1,6 +1,5 @@
 """The Table service as an ASGI application: read, authorize, operate, write."""
 
-import asyncio
 import base64
 import binascii
 import hashlib
@@ -22,7 +21,6 @@ from storage.domain.errors import (
     Md5Mismatch,
     MissingContentLengthHeader,
     NotImplemented,
-    OperationTimedOut,
     RequestBodyTooLarge,
     ServerBusy,
     StorageError,
@@ -47,7 +45,6 @@ BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes
 DRAIN_LIMIT: Final = (
     64 * 1024 * 1024
 )  # bytes read of a body that is refused, so that its sender gets to read why
-BODY_PATIENCE: Final = 30.0  # seconds without a byte of the body
 SERVER: Final = (b"Server", b"Windows-Azure-Table/1.0 Tablero")
 _CLIENT_REQUEST_ID_LIMIT: Final = 1024
 
@@ -237,7 +234,7 @@ class _Body:
         self._received = 0
 
     async def read(self, method: str) -> bytes:
-        """Raises MissingContentLengthHeader, RequestBodyTooLarge, OperationTimedOut, Md5Mismatch."""
+        """Raises MissingContentLengthHeader, RequestBodyTooLarge, InvalidMd5, Md5Mismatch."""
         if not self._more:
             if method in _WITH_BODY:
                 raise MissingContentLengthHeader
@@ -254,23 +251,14 @@ class _Body:
 
     async def drain(self) -> bool:
         """Whether the body has been received to its end, so that the connection can serve the next request."""
-        if self._more and self._headers.get(b"expect", b"").lower() == b"100-continue" and not self._received:
-            return False  # it was never asked for
-        try:
-            while self._more:
-                if self._received > DRAIN_LIMIT:
-                    return False
-                await self._chunk()
-        except OperationTimedOut:
-            return False
+        while self._more:
+            if self._received > DRAIN_LIMIT:
+                return False
+            await self._chunk()
         return True
 
     async def _chunk(self) -> bytes:
-        try:
-            async with asyncio.timeout(BODY_PATIENCE):
-                message = await self._receive()
-        except TimeoutError:
-            raise OperationTimedOut from None
+        message = await self._receive()  # a client that stalls is disconnected by the HTTP server
         if message["type"] == "http.disconnect":
             raise ClientGone
         self._more = message.get("more_body", False)

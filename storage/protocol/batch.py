@@ -3,7 +3,6 @@
 https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
 """
 
-from dataclasses import replace
 from typing import Final
 
 from storage.domain.changes import Change, check_change_set, check_size_of_change_set
@@ -111,8 +110,7 @@ def _inner(call: Call, part: Part) -> Call:
     method = effective_method(part.method, () if tunnelled is None else (tunnelled,))
     options = read_options(part.target.partition(b"?")[2])
     check_options(options)
-    return replace(
-        call,
+    return call._replace(
         method=method,
         target=target(inner_path(part.target, call.address), method, call.account.name),
         options=options,

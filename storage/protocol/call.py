@@ -30,8 +30,7 @@ class Rules:
     key_length_limit: int = KEY_LENGTH_LIMIT
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """An authorized request for one operation, alone or as a part of a batch; ``method`` is the effective one."""
 
     service: Service

@@ -8,7 +8,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from storage.domain.errors import (
     InvalidHeaderValue,
@@ -40,6 +40,7 @@ class Http(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._stage = _Stage.IDLE
+        self._running: RequestResponseCycle | None = None
         self._refused = False
         self._chunk = 0
         self._pending = 0  # bytes since the parser last delivered the start of a message or a piece of a body
@@ -51,7 +52,12 @@ class Http(HttpToolsProtocol):
         self._close_when_idle(MAX_STALL)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.pipeline.clear()
         super().connection_lost(exc)
+        # of pipelined requests uvicorn tells only the last one
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
         self._unset_keepalive_if_required()
         if self._watch is not None:
             self._watch.cancel()
@@ -113,6 +119,10 @@ class Http(HttpToolsProtocol):
             super().on_message_complete()
 
     # requests
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def _feed(self, data: bytes) -> None:
         while data:

@@ -35,19 +35,25 @@ def read_object(body: bytes) -> dict[str, Any]:
         document = _read_strictly(body)  # what only orjson refuses: lone surrogates
     if type(document) is not dict:
         raise InvalidInput(UNREADABLE)
-    if not _surely_without_duplicates(body, document):
+    if _needs_strict_reading(body, document):
         document = _read_strictly(body)
         if type(document) is not dict:
             raise InvalidInput(UNREADABLE)
     return document
 
 
-def _surely_without_duplicates(body: bytes, document: dict[str, Any]) -> bool:
-    """Every name and every string has two quotation marks: one pair too many is a name that was overwritten."""
+def _needs_strict_reading(body: bytes, document: dict[str, Any]) -> bool:
+    """Whether orjson may have passed over something: a name that came twice, an integer of more than 64 bits.
+
+    Every name and every string has two quotation marks; one pair too many is a name that was overwritten.
+    """
     if b"\\" in body:
-        return False
-    strings = list(map(type, document.values())).count(str)
-    return body.count(b'"') == 2 * (len(document) + strings)
+        return True
+    values = document.values()
+    kinds = list(map(type, values))
+    if body.count(b'"') != 2 * (len(kinds) + kinds.count(str)):
+        return True
+    return float in kinds and any(type(value) is float and abs(value) >= 2**63 for value in values)
 
 
 def _read_strictly(body: bytes) -> Any:

@@ -113,7 +113,11 @@ BEGIN
     RETURN applied;
 EXCEPTION WHEN program_limit_exceeded THEN
     -- an index entry that does not fit: only here is it known whose
-    RAISE EXCEPTION USING ERRCODE = 'TB001', MESSAGE = c.i || ' KeyValueTooLarge';
+    IF failed IS NULL OR c.i < failed THEN
+        failed := c.i;
+        failure := 'KeyValueTooLarge';
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = 'TB001', MESSAGE = failed || ' ' || failure;
 END
 $$
 """.format(now=entities.NOW, **_MERGE_OF_ROW)

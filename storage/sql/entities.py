@@ -256,15 +256,15 @@ _PAGE: Final = """
 SELECT pk, rk, CASE WHEN before < {bytes} THEN ts END, {keys}, {content}
 FROM (
     SELECT *, coalesce(sum({weight}) OVER (
-        ORDER BY pk, rk ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
+        ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
     FROM (
         SELECT pk, rk, ts, {columns} FROM {relation}
         WHERE {condition}
-        ORDER BY pk, rk
+        ORDER BY {order}
         LIMIT {limit}
     ) AS page
 ) AS measured
-ORDER BY pk, rk
+ORDER BY {order}
 """
 
 
@@ -286,6 +286,8 @@ def page(relation: str, query: EntityQuery, end: Position | None = None) -> Stat
         columns=content.columns,
         relation=relation,
         condition=" AND ".join(conditions) or "true",
+        # inside one partition the planner would sort by both, not knowing beyond LIMIT that the first is constant
+        order="pk, rk" if bounds.partition.single is None else "rk",
         limit=f"{binder.bind(str(query.top + 1))}::bigint",
     )
     lane = Lane.KEY if bounds.residual is None else Lane.FILTER
