@@ -10,9 +10,14 @@ from tests.live_server import start_server
 
 
 @pytest.fixture(scope="package")
-def start():
+def started():
+    """Every server that `start` has started."""
+    return []
+
+
+@pytest.fixture(scope="package")
+def start(started):
     """`with start(data, *arguments) as live`: a server whose log is looked at after each test."""
-    started = []
 
     @contextmanager
     def start(data, *arguments, **options):
@@ -20,16 +25,15 @@ def start():
             started.append(live)
             yield live
 
-    start.started = started
     return start
 
 
 @pytest.fixture(autouse=True)
-def quiet(start):
+def quiet(started):
     """Nothing that a client does, nor the death of a process, is an error that the server did not expect."""
-    before = {id(live): len(live.output) for live in start.started}
+    before = {id(live): len(live.output) for live in started}
     yield
-    logged = [line for live in start.started for line in live.output[before.get(id(live), 0) :]]
+    logged = [line for live in started for line in live.output[before.get(id(live), 0) :]]
     assert not any("Traceback" in line for line in logged), "\n".join(logged[-40:])
 
 

@@ -14,7 +14,8 @@ class Growth:
 
     def __init__(self, pid: int) -> None:
         self._process = psutil.Process(pid)
-        self._before = self.peak = self._process.memory_info().rss
+        self._before: int = self._process.memory_info().rss
+        self.peak = self._before
         self._ended = threading.Event()
 
     @property
