@@ -1,5 +1,6 @@
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
@@ -23,9 +24,9 @@ def endpoint(request: pytest.FixtureRequest) -> Endpoint:
 
 def _server_header(url: str) -> str:
     parts = urlsplit(url)
-    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=10)
-    connection.request("GET", parts.path)
-    return connection.getresponse().getheader("Server", "")
+    with closing(HTTPConnection(parts.hostname or "", parts.port, timeout=10)) as connection:
+        connection.request("GET", parts.path)
+        return connection.getresponse().getheader("Server", "")
 
 
 @pytest.fixture(scope="session")
