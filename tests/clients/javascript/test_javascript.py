@@ -29,7 +29,7 @@ RUN_TIMEOUT = 120
 
 @pytest.fixture(scope="session")
 def outcomes(
-    server: LiveServer, sdk_folder: Path, require: Callable[[str, str], str]
+    sdk_folder: Path, server: LiveServer, require: Callable[[str, str], str]
 ) -> dict[str, str | None]:
     """How each check ended: None, or what went wrong."""
     environment = {
