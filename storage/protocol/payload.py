@@ -4,6 +4,7 @@ https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-se
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -42,6 +43,9 @@ def read_object(body: bytes) -> dict[str, Any]:
     return document
 
 
+_LONG_NUMBER = re.compile(rb":[ \t\r\n]*-?[0-9]{19}")
+
+
 def _needs_strict_reading(body: bytes, document: dict[str, Any]) -> bool:
     """Whether orjson may have passed over something: a name that came twice, an integer of more than 64 bits.
 
@@ -49,11 +53,8 @@ def _needs_strict_reading(body: bytes, document: dict[str, Any]) -> bool:
     """
     if b"\\" in body:
         return True
-    values = document.values()
-    kinds = list(map(type, values))
-    if body.count(b'"') != 2 * (len(kinds) + kinds.count(str)):
-        return True
-    return float in kinds and any(type(value) is float and abs(value) >= 2**63 for value in values)
+    strings = list(map(type, document.values())).count(str)
+    return body.count(b'"') != 2 * (len(document) + strings) or _LONG_NUMBER.search(body) is not None
 
 
 def _read_strictly(body: bytes) -> Any:
