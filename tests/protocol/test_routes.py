@@ -1,0 +1,347 @@
+"""Every form of a path: hosts, accounts, tables, keys."""
+
+import time
+
+import pytest
+from hypothesis import given
+
+from storage.domain.entity import EntityKey
+from storage.domain.errors import (
+    HostInformationNotPresent,
+    InvalidInput,
+    InvalidUri,
+    MediaTypeNotSupported,
+    MethodNotAllowed,
+    NotImplemented,
+)
+from storage.protocol.payload import entity_link
+from storage.protocol.routes import Address, Kind, Target, address, inner_path, target
+from tests.strategies import keys
+
+SYNTAX = "Bad Request - Error in query syntax."
+
+
+def aim(path, method="GET"):
+    return target(path.encode() if isinstance(path, str) else path, method, "devstoreaccount1")
+
+
+def entity(partition_key, row_key, table="people"):
+    return Target(Kind.ENTITY, table, EntityKey(partition_key, row_key))
+
+
+# where: host and account
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/account1/people", ("account1", False, "http://127.0.0.1:10002/account1", "/people")),
+        ("/account1", ("account1", False, "http://127.0.0.1:10002/account1", "")),
+        ("/account1/", ("account1", False, "http://127.0.0.1:10002/account1", "/")),
+        ("//account1/people", ("account1", False, "http://127.0.0.1:10002/account1", "/people")),
+        ("/account1//people", ("account1", False, "http://127.0.0.1:10002/account1", "//people")),
+        ("/account%31/people", ("account1", False, "http://127.0.0.1:10002/account1", "/people")),
+        (
+            "/account1-secondary/people",
+            ("account1", True, "http://127.0.0.1:10002/account1-secondary", "/people"),
+        ),
+        ("/account1/p(PartitionKey='a%2Fb',RowKey='')", None),
+    ],
+)
+def test_the_account_is_the_first_part_of_the_path(path, expected):
+    found = address(path.encode(), b"127.0.0.1:10002", "http", ())
+
+    if expected is None:
+        assert found.rest == path.encode()[len("/account1") :]
+        return
+    account, secondary, base, rest = expected
+    assert found == Address(account, secondary, False, base, rest.encode())
+
+
+SUFFIXES = ("table.localhost", "table.example.com")
+
+
+@pytest.mark.parametrize(
+    ("host", "account", "secondary"),
+    [
+        ("account1.table.localhost:10002", "account1", False),
+        ("account1.table.localhost", "account1", False),
+        ("ACCOUNT1.Table.LocalHost", "account1", False),
+        ("account1-secondary.table.example.com", "account1", True),
+    ],
+)
+def test_the_account_is_the_first_label_of_a_host_with_a_known_suffix(host, account, secondary):
+    found = address(b"/people", host.encode(), "https", SUFFIXES)
+
+    assert found == Address(account, secondary, True, f"https://{host}", b"/people")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "127.0.0.1:10002",
+        "[::1]:10002",
+        "[::1]",
+        "azurite",
+        "account1.table.other",
+        "table.localhost",
+    ],
+)
+def test_other_hosts_have_the_account_in_the_path(host):
+    found = address(b"/account1/people", host.encode(), "http", SUFFIXES)
+
+    assert found == Address("account1", False, False, f"http://{host}/account1", b"/people")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [None, b"", b" ", b"a b", b"host:port", b"a/b", b'"', b"h\xc3\xb6st", b"host:123456", b"[::1", b"a\r\nb"],
+)
+def test_refuses_a_request_without_a_sound_host(host):
+    with pytest.raises(HostInformationNotPresent):
+        address(b"/account1/people", host, "http", SUFFIXES)
+
+
+def test_refuses_an_account_that_is_not_utf8():
+    with pytest.raises(InvalidUri):
+        address(b"/%ff/people", b"localhost", "http", ())
+
+
+# what: the resource
+
+PATHS = [
+    ("", Target(Kind.SERVICE)),
+    ("/", Target(Kind.SERVICE)),
+    ("/Tables", Target(Kind.TABLES)),
+    ("/Tables/", Target(Kind.TABLES)),
+    ("//Tables", Target(Kind.TABLES)),
+    ("/Tables()", Target(Kind.TABLES)),
+    ("/Tables( )", Target(Kind.TABLES)),
+    ("/tables", Target(Kind.TABLES)),
+    ("/TABLES()", Target(Kind.TABLES)),
+    ("/Tables('people')", Target(Kind.TABLE, "people")),
+    ("/Tables(%27people%27)", Target(Kind.TABLE, "people")),
+    ("/Tables%28%27people%27%29", Target(Kind.TABLE, "people")),
+    ("/Tables( 'people' )", Target(Kind.TABLE, "people")),
+    ("/tables('People')", Target(Kind.TABLE, "People")),
+    ("/Tables('')", Target(Kind.TABLE, "")),
+    ("/Tables('a''b')", Target(Kind.TABLE, "a'b")),
+    ("/people", Target(Kind.ENTITIES, "people")),
+    ("/People", Target(Kind.ENTITIES, "People")),
+    ("/people/", Target(Kind.ENTITIES, "people")),
+    ("/people()", Target(Kind.ENTITIES, "people")),
+    ("/%70eople", Target(Kind.ENTITIES, "people")),
+    ("/$MetricsHourPrimaryTransactionsTable", Target(Kind.ENTITIES, "$MetricsHourPrimaryTransactionsTable")),
+    ("/%24MetricsHourPrimary", Target(Kind.ENTITIES, "$MetricsHourPrimary")),
+    ("/not a name", Target(Kind.ENTITIES, "not a name")),
+    ("/$batch", Target(Kind.BATCH)),
+    ("/%24batch", Target(Kind.BATCH)),
+    ("/$batch/", Target(Kind.BATCH)),
+]
+
+
+@pytest.mark.parametrize(("path", "expected"), PATHS)
+def test_resources(path, expected):
+    assert aim(path) == expected
+
+
+KEYS = [
+    ("PartitionKey='a',RowKey='b'", ("a", "b")),
+    ("RowKey='b',PartitionKey='a'", ("a", "b")),
+    ("PartitionKey='',RowKey=''", ("", "")),
+    (" PartitionKey = 'a' , RowKey = 'b' ", ("a", "b")),
+    ("RowKey ='b', PartitionKey= 'a'", ("a", "b")),
+    ("PartitionKey=%27a%27,RowKey=%27b%27", ("a", "b")),
+    ("PartitionKey%3D%27a%27%2CRowKey%3D%27b%27", ("a", "b")),
+    ("PartitionKey='O''Brien',RowKey=''''", ("O'Brien", "'")),
+    ("PartitionKey='O%27%27Brien',RowKey='%27%27'", ("O'Brien", "'")),
+    ("PartitionKey='''',RowKey=''''''", ("'", "''")),
+    ("PartitionKey='a,b=(c)',RowKey='d),RowKey=''e'", ("a,b=(c)", "d),RowKey='e")),
+    ("PartitionKey='a+b',RowKey='a%2Bb'", ("a+b", "a+b")),
+    ("PartitionKey='a%20b',RowKey='%2520'", ("a b", "%20")),
+    ("PartitionKey='%F0%9F%98%80',RowKey='%c3%a9'", ("😀", "é")),
+    ("PartitionKey='é',RowKey='😀'", ("é", "😀")),
+    ("PartitionKey='a%2Fb',RowKey='%5C%23%3F'", ("a/b", "\\#?")),
+    ("PartitionKey='%0A',RowKey='%00'", ("\n", "\x00")),
+    ("PartitionKey='PartitionKey=',RowKey=',RowKey='", ("PartitionKey=", ",RowKey=")),
+    ("PartitionKey='%',RowKey='%zz'", ("%", "%zz")),
+]
+
+
+@pytest.mark.parametrize(("predicate", "expected"), KEYS)
+def test_keys(predicate, expected):
+    assert aim(f"/people({predicate})") == entity(*expected)
+
+
+@given(keys, keys)
+def test_the_link_of_an_entity_leads_to_it(partition_key, row_key):
+    assert aim("/" + entity_link("people", partition_key, row_key)) == entity(partition_key, row_key)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "PartitionKey='a'",
+        "RowKey='b'",
+        "PartitionKey='a',RowKey='b",
+        "PartitionKey='a,RowKey='b'",
+        "PartitionKey='a'RowKey='b'",
+        "PartitionKey='a',RowKey='b',",
+        "PartitionKey='a',PartitionKey='b'",
+        "PartitionKey='a',RowKey='b',RowKey='c'",
+        "PartitionKey='a',RowKey='b',Other='c'",
+        "PartitionKey='O'Brien',RowKey='b'",
+        "PartitionKey=a,RowKey=b",
+        'PartitionKey="a",RowKey="b"',
+        "partitionkey='a',rowkey='b'",
+        "'a','b'",
+        "PartitionKey",
+        "PartitionKey='a';RowKey='b'",
+        "PartitionKey=5,RowKey=6",
+        ",",
+    ],
+)
+def test_refuses_what_is_no_key(predicate):
+    with pytest.raises(InvalidInput) as refusal:
+        aim(f"/people({predicate})")
+
+    assert refusal.value.text == SYNTAX
+
+
+@pytest.mark.parametrize(
+    "path", ["/people(PartitionKey='a',RowKey='b'", "/people(", "/people)x(", "/people()x"]
+)
+def test_refuses_parentheses_that_do_not_close(path):
+    with pytest.raises(InvalidInput):
+        aim(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["/Tables(", "/Tables(people)", "/Tables('a','b')", "/Tables('a'b')", "/Tables('a)"]
+)
+def test_refuses_what_is_no_table(path):
+    with pytest.raises(InvalidInput) as refusal:
+        aim(path)
+
+    assert refusal.value.text == SYNTAX
+
+
+@pytest.mark.parametrize("path", ["/people('x')", "/people( 'x' )", "/people('')"])
+def test_refuses_one_key_without_a_name(path):
+    with pytest.raises(InvalidInput) as refusal:
+        aim(path)
+
+    assert refusal.value.text == (
+        "The number of keys specified in the URI does not match number of key properties "
+        "for the resource 'devstoreaccount1.people'."
+    )
+
+
+def test_refuses_a_slash_inside_a_key():
+    for path in ("/people(PartitionKey='a/b',RowKey='c')", "/people%28PartitionKey='a',RowKey='b/c'%29"):
+        with pytest.raises(InvalidInput) as refusal:
+            aim(path)
+        assert refusal.value.text == SYNTAX
+
+
+@pytest.mark.parametrize(
+    "path", [b"/%ff", b"/people(PartitionKey='%ff',RowKey='')", b"/\xff", b"/a\xed\xa0\x80"]
+)
+def test_refuses_what_is_not_utf8(path):
+    with pytest.raises(InvalidUri):
+        aim(path)
+
+
+def test_there_is_no_document_of_the_metadata():
+    with pytest.raises(NotImplemented):
+        aim("/$metadata")
+
+
+def test_hostile_predicates_take_no_time():
+    began = time.monotonic()
+    for predicate in (
+        "'" * 60_001,
+        "PartitionKey='" + "''" * 30_000,
+        "PartitionKey=''," * 4_000,
+        " " * 60_000 + "x",
+    ):
+        with pytest.raises(InvalidInput):
+            aim(f"/people({predicate})")
+
+    assert time.monotonic() - began < 1
+
+
+# what lies below a table
+
+
+def test_a_batch_below_a_table_is_not_supported():
+    with pytest.raises(MediaTypeNotSupported):
+        aim("/people/$batch", "POST")
+
+
+def test_an_sdk_that_takes_a_table_for_the_service():
+    assert aim("/people/Tables", "POST") == Target(Kind.ENTITIES, "people")
+    with pytest.raises(NotImplemented):
+        aim("/people/Tables", "GET")
+    with pytest.raises(MethodNotAllowed):
+        aim("/people/Tables", "PUT")
+    with pytest.raises(InvalidInput, match="The number of keys"):
+        aim("/people/Tables('x')", "DELETE")
+
+
+@pytest.mark.parametrize("path", ["/people/places", "/people//places", "/a/b/c", "/Tables/people"])
+def test_nothing_else_lies_below_a_table(path):
+    with pytest.raises(InvalidUri):
+        aim(path)
+
+
+# URIs inside a batch
+
+PATH_STYLE = address(b"/account1/$batch", b"127.0.0.1:10002", "http", ())
+HOST_STYLE = address(b"/$batch", b"account1.table.localhost", "http", SUFFIXES)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://127.0.0.1:10002/account1/people",
+        "https://somewhere.else/account1/people",
+        "HTTP://127.0.0.1:10002/account1/people",
+        "/account1/people",
+        "account1/people",
+        "/people",
+        "people",
+        "http://127.0.0.1:10002/account1-secondary/people",
+        "http://127.0.0.1:10002/account1/people?$format=application%2Fjson",
+        "people?a=http://x/account1/y",
+        "http://127.0.0.1:10002//account1/people",
+    ],
+)
+def test_uris_in_a_batch_of_path_style(uri):
+    assert inner_path(uri.encode(), PATH_STYLE).strip(b"/") == b"people"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://account1.table.localhost/people",
+        "https://account1.table.localhost:443/people?$format=json",
+        "/people",
+        "people",
+    ],
+)
+def test_uris_in_a_batch_of_host_style(uri):
+    assert inner_path(uri.encode(), HOST_STYLE) == b"people"
+
+
+def test_a_table_may_bear_the_name_of_the_account():
+    assert inner_path(b"/account1", PATH_STYLE) == b"account1"
+    assert inner_path(b"/account1/account1", PATH_STYLE) == b"account1"
+    assert inner_path(b"http://account1.table.localhost/account1", HOST_STYLE) == b"account1"
+
+
+def test_keys_in_a_batch_may_hold_what_looks_like_a_uri():
+    uri = b"http://127.0.0.1:10002/account1/people(PartitionKey='a%3F',RowKey='http:')"
+
+    assert aim(inner_path(uri, PATH_STYLE)) == entity("a?", "http:")
