@@ -20,7 +20,7 @@ class Growth:
 
     @property
     def most(self) -> int:
-        return self.peak - self._before
+        return int(self.peak - self._before)
 
     def watch(self) -> None:
         while not self._ended.wait(0.005):

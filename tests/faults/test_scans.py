@@ -45,6 +45,7 @@ def load(server, table, entities):
         assert connection.create_table(table).status == 204
     with psycopg.connect(database(server), autocommit=True) as session, session.cursor() as cursor:
         found = cursor.execute("SELECT id FROM storage_table WHERE name = %s", (table,)).fetchone()
+        assert found is not None
         relation = relation_name(found[0])
         with cursor.copy(f"COPY {relation} (pk, rk, ts, props, anns, vals) FROM STDIN") as copy:
             for number, entity in enumerate(entities):
