@@ -26,6 +26,7 @@ from storage.domain.errors import (
     StorageError,
     UnsupportedHttpVerb,
 )
+from storage.domain.names import fold_table_name
 from storage.operations.service import Service
 from storage.protocol import batch, entities, tables
 from storage.protocol.authorization import authorize
@@ -158,6 +159,8 @@ async def _operate(call: Call, request: _Request) -> Answer:
         # service properties and statistics belong to the service, not to a table
         if "restype" in call.options and call.target.kind is not Kind.SERVICE:
             raise InvalidQueryParameterValue
+        if call.target.kind is Kind.ENTITIES:
+            fold_table_name(call.target.table)
         raise NotImplemented
     match call.target.kind:
         case Kind.ENTITY:

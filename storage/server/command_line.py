@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from storage.server import embedded, options, secret
+from storage.server import database, embedded, options, secret
 from storage.server.refusal import Refusal
 
 # of Django's commands; those of ours prepare what they need
@@ -39,7 +39,10 @@ def run(arguments: list[str]) -> None:
     with _surroundings("help" if asks_for_help else command):
         from django.core.management import execute_from_command_line
 
-        execute_from_command_line(["tablero", *arguments])
+        try:
+            execute_from_command_line(["tablero", *arguments])
+        finally:
+            database.close_pools()
 
 
 def say(line: str) -> None:
@@ -55,7 +58,9 @@ def _test(arguments: list[str]) -> int:
     try:
         import pytest
     except ModuleNotFoundError:
-        raise Refusal("The tests need their own packages; run manage.py test in a copy of the source.") from None
+        raise Refusal(
+            "The tests need their own packages; run manage.py test in a copy of the source."
+        ) from None
     return int(pytest.main(arguments))
 
 

@@ -1,8 +1,9 @@
 """Where the database is, for psycopg and for Django: DATABASE_URL, else the one embedded in the data folder."""
 
-from typing import Any
+from typing import Any, cast
 
 import psycopg
+from django.db import connections
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from storage.server.cluster import NAME
@@ -33,6 +34,13 @@ def conninfo(options: Options) -> str:
     if options.relaxed:
         found["options"] = f"{found.get('options', '')} {RELAXED}".strip()
     return make_conninfo("", **found)
+
+
+def close_pools() -> None:
+    """Django's connections of this process; a pool that is left open delays the end of the interpreter."""
+    for connection in connections.all(initialized_only=True):
+        connection.close()
+        cast("Any", connection).close_pool()
 
 
 def django_settings(options: Options) -> dict[str, Any]:

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
-from django.db import connection
-
-from storage.server import announcement, embedded, http, migration
+from storage.server import announcement, database, embedded, http, migration
 from storage.server.options import Options
 from storage.server.workers import Workers
 
@@ -50,6 +48,7 @@ def run(options: Options, say: Say) -> None:
         with ExitStack() as stack:
             listener = stack.enter_context(http.bind(options))
             stack.enter_context(_database(options, signals, say))
+            stack.callback(database.close_pools)
             migration.prepare(options, say)
             _serve(options, listener, signals, say)
             say("Stopping ...")
@@ -70,7 +69,7 @@ def _database(options: Options, signals: Signals, say: Say) -> Iterator[None]:
 
 def _serve(options: Options, listener: socket.socket, signals: Signals, say: Say) -> None:
     lines = list(announcement.lines(options, listener.getsockname()[1]))
-    connection.close()
+    database.close_pools()  # of the start; workers have their own
 
     def announce() -> None:
         for line in lines:

@@ -9,7 +9,7 @@ import threading
 import django
 from django.conf import settings
 
-from storage.server import http
+from storage.server import database, http
 
 
 def main() -> None:
@@ -19,7 +19,10 @@ def main() -> None:
     listener = socket.socket(fileno=int(sys.argv[1]))
     server = http.Server(settings.OPTIONS, lambda: print("ready", flush=True))
     signal.signal(signal.SIGTERM, lambda *_: server.drain())
-    server.run([listener])
+    try:
+        server.run([listener])
+    finally:
+        database.close_pools()
 
 
 def _end_with_parent() -> None:
