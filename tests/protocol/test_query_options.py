@@ -175,7 +175,7 @@ def test_select_of_255_names_and_no_more():
         read_select({"$select": ",".join(names)})
 
 
-@pytest.mark.parametrize("text", [",", "A,", ",A", "A,,B"])
+@pytest.mark.parametrize("text", ["A,", ",A", "A,,B"])
 def test_refuses_a_selection_with_a_gap(text):
     with pytest.raises(InvalidInput):
         read_select({"$select": text})
