@@ -232,7 +232,8 @@ class Http(HttpToolsProtocol):
             b"connection": b"close",
         }
         fields = [b"%b: %b\r\n" % header for header in headers.items()]
-        body = b"" if self.parser.get_method() == b"HEAD" else answer.body
+        # of a verb that nobody knows the parser still has the one before; a URL it has only after the verb
+        body = b"" if self.url and self.parser.get_method() == b"HEAD" else answer.body
         self.transport.write(b"".join([STATUS_LINE[answer.status], *fields, b"\r\n", body]))
         self._linger()
 

@@ -1,6 +1,6 @@
 """Where the database is, for psycopg and for Django: DATABASE_URL, else the one embedded in the data folder."""
 
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import psycopg
 from django.db import connections
@@ -36,6 +36,11 @@ def conninfo(options: Options) -> str:
     return make_conninfo("", **found)
 
 
+# an attempt to connect that fails is given up at once: the pool's own waits grow up to minutes, and while one lasts
+# nobody gets a connection, although the database is back
+POOL: Final = {"min_size": 0, "max_size": 8, "timeout": 5, "reconnect_timeout": 0.5}
+
+
 def close_pools() -> None:
     """Django's connections of this process; a pool that is left open delays the end of the interpreter."""
     for connection in connections.all(initialized_only=True):
@@ -53,6 +58,6 @@ def django_settings(options: Options) -> dict[str, Any]:
         "HOST": found.pop("host", ""),
         "PORT": found.pop("port", ""),
         # a synchronous view has a new thread per request under ASGI: without a pool each would connect anew
-        "OPTIONS": {**found, "pool": {"min_size": 0, "max_size": 8, "timeout": 5}},
+        "OPTIONS": {**found, "pool": POOL},
         "CONN_HEALTH_CHECKS": True,
     }

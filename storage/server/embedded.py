@@ -126,6 +126,7 @@ def _plan(found: installation.Installation, folder: DataFolder) -> str:
         "database": str(folder.database),
         "log": str(folder.log),
         "lock": str(folder.path / "database.lock"),
+        "sockets": str(folder.socket_folder),
         "user": found.popen,
     }
     return json.dumps(plan)

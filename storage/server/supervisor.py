@@ -29,6 +29,7 @@ class Supervisor:
         self.database = Path(plan["database"])
         self.log = Path(plan["log"])
         self.lock = Path(plan["lock"])
+        self.sockets = Path(plan["sockets"])
         self.user: dict[str, Any] = plan["user"]
         self.was_ready = False
         self.at_once = False
@@ -56,9 +57,10 @@ class Supervisor:
             say(f"PostgreSQL ended unexpectedly ({describe(child.returncode)}) and is being started again.")
 
     def _start(self, lock: int) -> subprocess.Popen[bytes]:
-        # nobody else is left (see the lock), so what this file says is old
-        with contextlib.suppress(FileNotFoundError):
-            (self.database / "postmaster.pid").unlink()
+        # nobody else is left (see the lock), so the pids in these files are old, and may be somebody else's by now
+        for old in (self.database / "postmaster.pid", *self.sockets.glob(".s.PGSQL.*")):
+            with contextlib.suppress(FileNotFoundError):
+                old.unlink()
         with open(self.log, "ab", buffering=0, opener=privately) as log:
             return subprocess.Popen(
                 self.command,
