@@ -11,6 +11,7 @@ from storage.domain.errors import (
     InvalidResourceName,
     OutOfRangeInput,
     ResourceNotFound,
+    ServerBusy,
     TableAlreadyExists,
 )
 from storage.domain.filters import parse
@@ -90,6 +91,17 @@ def test_a_table_whose_relation_cannot_be_made_is_not_there(account):
         tables.create(account, "second")
 
     assert names(account) == (["first"], None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_table_of_an_account_that_is_gone_cannot_be_made():
+    account = accounts.add("goneforgood").pk
+    accounts.remove("goneforgood")
+
+    with pytest.raises(ServerBusy):
+        tables.create(account, "people")
+
+    assert not Table.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
