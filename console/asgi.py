@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
-from django.db import connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 django: Any = get_asgi_application()  # sets Django up, which the service's models need
@@ -51,5 +50,4 @@ async def _live(receive: Receive, send: Send) -> None:
     await send({"type": "lifespan.startup.complete"})
     await receive()
     await service.shutdown()
-    connections["default"].close_pool()  # type: ignore[attr-defined]
     await send({"type": "lifespan.shutdown.complete"})

@@ -147,7 +147,7 @@ def test_strict_umask(data):
         os.umask(before)
 
 
-@pytest.mark.parametrize("name", ["long-" * 30, "with, a comma", 'it\'s \\ "quoted" % é'])
+@pytest.mark.parametrize("name", ["long-" * 30, "with, a comma", "it's 100 % é"])
 def test_any_path(scratch, name):
     deep = scratch / "paths" / name
     with start_server(deep) as live:
