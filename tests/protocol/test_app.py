@@ -76,6 +76,10 @@ async def service(monkeypatch):
 
 @pytest.fixture
 def send(service):
+    return sender(service)
+
+
+def sender(service):
     """`await send(method, path)`: the reply to a signed request; `chunks` may be given in place of a body."""
 
     async def send(
@@ -91,7 +95,7 @@ def send(service):
         if host is None:
             path = f"/{ACCOUNT}".encode() + path if not path.startswith(b"//") else path[1:]
         if signed:
-            request = SignedRequest(method, path, query, app._joined(fields), ACCOUNT)
+            request = SignedRequest(method, path, query, dict(fields), ACCOUNT)
             fields.append((b"authorization", sign(request, key)))
         return await call(service, method, path, query, fields, [body] if chunks is None else chunks)
 
@@ -569,15 +573,15 @@ async def test_a_body_of_another_type(send, people, media_type, error):
     assert (reply.status, reply.error) == (415, error)
 
 
-async def test_the_length_of_keys_is_a_rule_of_the_server(service, send, people):
+async def test_the_length_of_keys_is_a_rule_of_the_server(send, people):
     long = {**ADA, "RowKey": "x" * 600}
     assert (await send("POST", "/People", long)).status == 201
 
-    service._rules = Rules(settings.LANES_CONNINFO, key_length_limit=512)
-    assert (
-        await send("PUT", f"/People(PartitionKey='p',RowKey='{'x' * 513}')", {})
-    ).error == "KeyValueTooLarge"
-    assert (await send("POST", "/People", long)).error == "KeyValueTooLarge"
+    async with running(key_length_limit=512) as stricter:
+        send = sender(stricter)
+        too_long = f"/People(PartitionKey='p',RowKey='{'x' * 513}')"
+        assert (await send("PUT", too_long, {})).error == "KeyValueTooLarge"
+        assert (await send("POST", "/People", long)).error == "KeyValueTooLarge"
 
 
 # when the server is at its end
