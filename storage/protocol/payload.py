@@ -180,62 +180,82 @@ def _table(context: Context, name: str) -> str:
 
 
 def write_page(context: Context, entities: Sequence[StoredEntity]) -> bytes:
-    rows = b",".join(_rows(context, entities))
     if context.level is Level.NONE:
-        return b'{"value":[%b]}' % rows
-    return b'{"odata.metadata":%b,"value":[%b]}' % (context.metadata(context.table).encode(), rows)
+        opening = b'{"value":['
+    else:
+        opening = b'{"odata.metadata":%b,"value":[' % context.metadata(context.table).encode()
+    if not entities:
+        return opening + b"]}"
+    # one copy of every byte: heads and contents in turn, joined
+    heads = _heads(context, entities)
+    pieces = [b""] * (2 * len(entities))
+    pieces[0::2] = heads
+    pieces[1::2] = _contents(heads, entities)
+    pieces[0] = opening + pieces[0][2:]
+    pieces.append(b"}]}")
+    return b"".join(pieces)
 
 
 def write_entity(context: Context, entity: StoredEntity) -> bytes:
-    row = _rows(context, [entity])[0]
+    heads = _heads(context, [entity])
+    head, content = heads[0], _contents(heads, [entity])[0]
     if context.level is Level.NONE:
-        return row
+        return b"%b%b}" % (head[2:], content)
     metadata = context.metadata(f"{context.table}/@Element").encode()
-    return b'{"odata.metadata":%b,%b' % (metadata, row[1:])
+    return b'{"odata.metadata":%b,%b%b}' % (metadata, head[3:], content)
 
 
-def _rows(context: Context, entities: Sequence[StoredEntity]) -> list[bytes]:
-    """Each entity as a JSON object."""
+def _contents(heads: Sequence[bytes], entities: Sequence[StoredEntity]) -> list[bytes]:
+    if heads[0] == b"},{":  # then the first of an entity's own properties comes first
+        return [content[1:] for _, _, content in entities]
+    return [content for _, _, content in entities]
+
+
+def _heads(context: Context, entities: Sequence[StoredEntity]) -> list[bytes]:
+    """What stands before each entity's own properties, led by the end of the entity before: ``},{"PartitionKey…``."""
     if context.level is Level.FULL:
-        return [_full_row(context, entity) for entity in entities]
+        return [_full_head(context, entity) for entity in entities]
     wanted = _SYSTEM if context.select is None else _SYSTEM.intersection(context.select)
     if context.level is Level.NONE:
-        return _plain_rows(entities, wanted)
+        return _plain_heads(entities, wanted)
     if wanted == _SYSTEM:
         return [
-            b'{"odata.etag":"W/\\"datetime\'%b\'\\"",%b,"Timestamp":"%b"%b}' % (etag, keys, instant, content)
-            for keys, ticks, content in entities
-            for instant, etag in (_instant(ticks),)
+            b'},{"odata.etag":"W/\\"datetime\'%b\'\\"",%b,"Timestamp":"%b"'
+            % (instant.replace(b":", b"%3A"), keys, instant)
+            for keys, ticks, _ in entities
+            for instant in (_instant(ticks),)
+        ]
+    if not wanted:
+        return [
+            b'},{"odata.etag":"W/\\"datetime\'%b\'\\""' % _escaped_instant(ticks) for _, ticks, _ in entities
         ]
     return [
-        b'{"odata.etag":"W/\\"datetime\'%b\'\\""%b%b}'
-        % (_instant(entity.ticks)[1], _some_system(entity, wanted), entity.content)
+        b'},{"odata.etag":"W/\\"datetime\'%b\'\\""%b'
+        % (_escaped_instant(entity.ticks), _some_system(entity, wanted))
         for entity in entities
     ]
 
 
-def _plain_rows(entities: Sequence[StoredEntity], wanted: frozenset[str]) -> list[bytes]:
+def _plain_heads(entities: Sequence[StoredEntity], wanted: frozenset[str]) -> list[bytes]:
     if wanted == _SYSTEM:
-        return [
-            b'{%b,"Timestamp":"%b"%b}' % (keys, _instant(ticks)[0], content)
-            for keys, ticks, content in entities
-        ]
-    return [b"{%b}" % (_some_system(entity, wanted) + entity.content)[1:] for entity in entities]
+        return [b'},{%b,"Timestamp":"%b"' % (keys, _instant(ticks)) for keys, ticks, _ in entities]
+    return [b"},{" + _some_system(entity, wanted)[1:] for entity in entities]
 
 
-def _instant(ticks: bytes) -> tuple[bytes, bytes]:
-    """A Timestamp, and the same as it stands in an ETag."""
-    second, escaped = _second(ticks[:-7])
+def _instant(ticks: bytes) -> bytes:
+    """A Timestamp, from ticks in decimal."""
     fraction = ticks[-7:].rstrip(b"0")
-    if fraction:
-        return b"%b.%bZ" % (second, fraction), b"%b.%bZ" % (escaped, fraction)
-    return second + b"Z", escaped + b"Z"
+    return _second(ticks[:-7]) + (b".%bZ" % fraction if fraction else b"Z")
+
+
+def _escaped_instant(ticks: bytes) -> bytes:
+    """A Timestamp as it stands in an ETag."""
+    return _instant(ticks).replace(b":", b"%3A")
 
 
 @lru_cache(maxsize=4096)
-def _second(digits: bytes) -> tuple[bytes, bytes]:
-    second = write_datetime(int(digits) * edm.TICKS_PER_SECOND)[:-1].encode()
-    return second, second.replace(b":", b"%3A")
+def _second(digits: bytes) -> bytes:
+    return write_datetime(int(digits) * edm.TICKS_PER_SECOND)[:-1].encode()
 
 
 def _some_system(entity: StoredEntity, wanted: frozenset[str]) -> bytes:
@@ -247,24 +267,23 @@ def _some_system(entity: StoredEntity, wanted: frozenset[str]) -> bytes:
     keys = orjson.loads(b"{%b}" % entity.keys)
     members = [b",%b:%b" % (orjson.dumps(name), orjson.dumps(keys[name])) for name in keys if name in wanted]
     if "Timestamp" in wanted:
-        members.append(b',"Timestamp":"%b"' % _instant(entity.ticks)[0])
+        members.append(b',"Timestamp":"%b"' % _instant(entity.ticks))
     return b"".join(members)
 
 
-def _full_row(context: Context, entity: StoredEntity) -> bytes:
+def _full_head(context: Context, entity: StoredEntity) -> bytes:
     keys = orjson.loads(b"{%b}" % entity.keys)
     link = entity_link(context.table, keys["PartitionKey"], keys["RowKey"])
     wanted = _SYSTEM if context.select is None else _SYSTEM.intersection(context.select)
     system = _some_system(entity, wanted - {"Timestamp"})
     if "Timestamp" in wanted:
-        system += b',"Timestamp@odata.type":"Edm.DateTime","Timestamp":"%b"' % _instant(entity.ticks)[0]
-    return b'{"odata.type":"%b","odata.id":%b,"odata.etag":%b,"odata.editLink":%b%b%b}' % (
+        system += b',"Timestamp@odata.type":"Edm.DateTime","Timestamp":"%b"' % _instant(entity.ticks)
+    return b'},{"odata.type":"%b","odata.id":%b,"odata.etag":%b,"odata.editLink":%b%b' % (
         f"{context.account}.{context.table}".encode(),
         edm.quote(f"{context.base}/{link}").encode(),
         edm.quote(write_etag(int(entity.ticks))).encode(),
         edm.quote(link).encode(),
         system,
-        entity.content,
     )
 
 

@@ -42,7 +42,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 @lru_cache(maxsize=512)
 def read_options(query: bytes) -> Mapping[str, str]:
-    """The parameters of a raw query string by name; a plus is a space here. ``$select`` also raw, as ``raw:$select``."""
+    """The parameters of a raw query string by name; a plus is a space here. ``raw:$select`` is that option as sent."""
     options: dict[str, str] = {}
     if not query:
         return MappingProxyType(options)

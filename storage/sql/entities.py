@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Final, assert_never
 
 from storage.domain.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.edm import escape, write_projected
+from storage.domain.edm import escape, write_column
 from storage.domain.entity import (
     SYSTEM_PROPERTIES,
     Entity,
@@ -429,26 +429,22 @@ _FIRST: Final = 4  # the column where the content starts
 
 def _read_whole(result: Result, count: int) -> list[StoredEntity]:
     get: Callable[[int, int], Any] = result.get_value  # no column that is read here is ever null
-    return [StoredEntity(get(row, 3), get(row, 2), get(row, _FIRST)) for row in range(count)]
+    new = tuple.__new__  # a NamedTuple's own constructor is Python code
+    return [new(StoredEntity, (get(row, 3), get(row, 2), get(row, _FIRST))) for row in range(count)]
 
 
 def _read_selected(members: list[bytes], *, annotations: bool) -> Callable[[Result, int], list[StoredEntity]]:
-    columns = list(enumerate(members, _FIRST))
-
     def read(result: Result, count: int) -> list[StoredEntity]:
         get: Callable[[int, int], Any] = result.get_value
+        rows = range(count)
+        columns = [
+            write_column(member, [get(row, column) for row in rows], annotations=annotations)
+            for column, member in enumerate(members, _FIRST)
+        ]
+        new = tuple.__new__
+        contents = map(b"".join, zip(*columns, strict=True))
         return [
-            StoredEntity(
-                get(row, 3),
-                get(row, 2),
-                b"".join(
-                    [
-                        write_projected(member, get(row, column), annotations=annotations)
-                        for column, member in columns
-                    ]
-                ),
-            )
-            for row in range(count)
+            new(StoredEntity, (get(row, 3), get(row, 2), c)) for row, c in zip(rows, contents, strict=True)
         ]
 
     return read
