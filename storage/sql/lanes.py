@@ -101,32 +101,42 @@ class _Connection:
             self._lost()
 
     def _readable(self) -> None:
-        pgconn = self._pgconn
         try:
-            pgconn.consume_input()
+            self._pgconn.consume_input()
             if self._writing:
                 self._flush()
-            while not pgconn.is_busy():
-                result = pgconn.get_result()
-                if result is None:
-                    self._settled()
-                    return
-                self._result = result
+            if not self._take_results():
+                # once more: of the last bytes and the end of a connection uvloop tells only once
+                self._pgconn.consume_input()
+                self._take_results()
         except OperationalError:
             self._lost()
 
-    def _settled(self) -> None:
-        """One command is done: go on with the next, or hand over the result and become idle."""
+    def _take_results(self) -> bool:
+        """Whether a command came to its end."""
+        pgconn = self._pgconn
+        while not pgconn.is_busy():
+            result = pgconn.get_result()
+            if result is None:
+                return self._settled()
+            self._result = result
+        return False
+
+    def _settled(self) -> bool:
+        """One command is done: go on with the next, or hand over the result and become idle.
+
+        False if it was none, only a notice that nobody asked for.
+        """
         result, self._result = self._result, None
         if self._pgconn.status == pq.ConnStatus.BAD:
             self._lost()
-            return
-        if result is None:  # a notice that nobody asked for
-            return
+            return True
+        if result is None:
+            return False
         failed = result.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
         if self._commands and not failed:
             self._next()
-            return
+            return True
         if self._commands:  # it was the preparation that failed
             self._commands.clear()
             self._prepared.popitem()
@@ -137,6 +147,7 @@ class _Connection:
                 waiter.set_exception(_StatementFailed(result))
             else:
                 waiter.set_result(result)
+        return True
 
     def _lost(self) -> None:
         waiter, self._waiter = self._waiter, None

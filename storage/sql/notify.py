@@ -8,6 +8,8 @@ from django.db import connection
 
 CHANNEL: Final = "tablero_catalog"
 
+_SILENCE: Final = 5.0  # seconds
+
 
 def notify(payload: str) -> None:
     """Tells every listener, itself included, when the current transaction commits."""
@@ -21,7 +23,9 @@ async def listen(conninfo: str) -> AsyncIterator[str]:
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:
             await conn.execute(f"LISTEN {CHANNEL}")
             yield ""
-            async for notification in conn.notifies():
-                yield notification.payload
+            while True:
+                async for notification in conn.notifies(timeout=_SILENCE):
+                    yield notification.payload
+                await conn.execute("SELECT 1")  # a connection that ended unnoticed would be silent as well
     except psycopg.OperationalError as error:
         raise OSError(str(error).strip()) from error
