@@ -422,7 +422,7 @@ def write_column(member: bytes, column: list[bytes | None], *, annotations: bool
         values = cast("list[bytes]", column)
         kinds = {value[:1] for value in values}
         everything = b"".join(values)
-        if kinds == {b"s"} and _NEEDS_CARE.search(everything) is None:
+        if kinds == {b"s"} and len(everything.translate(None, _CAREFUL)) == len(everything):
             return [b',%b:"%b"' % (member, value[1:]) for value in values]
         if kinds <= _NUMBER_STARTS and b".0" not in everything and max(map(len, values), default=0) < 12:
             return [b",%b:%b" % (member, value) for value in values]
@@ -430,7 +430,8 @@ def write_column(member: bytes, column: list[bytes | None], *, annotations: bool
 
 
 _NUMBER_STARTS: Final = {b"%d" % digit for digit in range(10)} | {b"-"}
-_NEEDS_CARE = re.compile(rb'[\x00-\x1f"\\]|\xee\x80\x80')
+# what JSON escapes, and the first byte of what escape() makes
+_CAREFUL: Final = bytes(range(32)) + b'"\\\xee'
 
 
 def write_projected(member: bytes, projected: bytes | None, *, annotations: bool) -> bytes:
@@ -442,7 +443,7 @@ def write_projected(member: bytes, projected: bytes | None, *, annotations: bool
         return b",%b:null" % member
     first = projected[0]
     if first == 115:  # s
-        if _NEEDS_CARE.search(projected) is None:
+        if len(projected.translate(None, _CAREFUL)) == len(projected):
             return b',%b:"%b"' % (member, projected[1:])
     elif first < 58:  # a digit or a minus
         if projected[-3:] != b".00" and len(projected) < 20:

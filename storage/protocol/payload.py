@@ -218,39 +218,43 @@ def _heads(context: Context, entities: Sequence[StoredEntity]) -> list[bytes]:
     wanted = _SYSTEM if context.select is None else _SYSTEM.intersection(context.select)
     if context.level is Level.NONE:
         return _plain_heads(entities, wanted)
+    instants = _instants(entities)
     if wanted == _SYSTEM:
         return [
-            b'},{"odata.etag":"W/\\"datetime\'%b\'\\"",%b,"Timestamp":"%b"'
-            % (instant.replace(b":", b"%3A"), keys, instant)
-            for keys, ticks, _ in entities
-            for instant in (_instant(ticks),)
+            b'},{"odata.etag":"W/\\"datetime\'%b\'\\"",%b,"Timestamp":"%b"' % (escaped, entity[0], instant)
+            for entity, (instant, escaped) in zip(entities, instants, strict=True)
         ]
+    etags = [b'},{"odata.etag":"W/\\"datetime\'%b\'\\""' % escaped for _, escaped in instants]
     if not wanted:
-        return [
-            b'},{"odata.etag":"W/\\"datetime\'%b\'\\""' % _escaped_instant(ticks) for _, ticks, _ in entities
-        ]
-    return [
-        b'},{"odata.etag":"W/\\"datetime\'%b\'\\""%b'
-        % (_escaped_instant(entity.ticks), _some_system(entity, wanted))
-        for entity in entities
-    ]
+        return etags
+    return [e + _some_system(entity, wanted) for e, entity in zip(etags, entities, strict=True)]
 
 
 def _plain_heads(entities: Sequence[StoredEntity], wanted: frozenset[str]) -> list[bytes]:
     if wanted == _SYSTEM:
-        return [b'},{%b,"Timestamp":"%b"' % (keys, _instant(ticks)) for keys, ticks, _ in entities]
+        return [
+            b'},{%b,"Timestamp":"%b"' % (entity[0], instant)
+            for entity, (instant, _) in zip(entities, _instants(entities), strict=True)
+        ]
     return [b"},{" + _some_system(entity, wanted)[1:] for entity in entities]
+
+
+def _instants(entities: Sequence[StoredEntity]) -> list[tuple[bytes, bytes]]:
+    """The Timestamps, and the same as they stand in ETags; neighbours often share theirs, written in one batch."""
+    instants = []
+    last, both = b"", (b"", b"")
+    for _, ticks, _ in entities:
+        if ticks != last:
+            instant = _instant(ticks)
+            last, both = ticks, (instant, instant.replace(b":", b"%3A"))
+        instants.append(both)
+    return instants
 
 
 def _instant(ticks: bytes) -> bytes:
     """A Timestamp, from ticks in decimal."""
     fraction = ticks[-7:].rstrip(b"0")
     return _second(ticks[:-7]) + (b".%bZ" % fraction if fraction else b"Z")
-
-
-def _escaped_instant(ticks: bytes) -> bytes:
-    """A Timestamp as it stands in an ETag."""
-    return _instant(ticks).replace(b":", b"%3A")
 
 
 @lru_cache(maxsize=4096)
