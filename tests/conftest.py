@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.db import connections
@@ -13,6 +14,10 @@ from psycopg.conninfo import make_conninfo
 from storage.server import embedded, options
 from storage.server.data_folder import DataFolder
 from tests.live_server import LiveServer, start_server
+
+# the same examples in every run: a failure is then the change's own
+hypothesis.settings.register_profile("suite", derandomize=True)
+hypothesis.settings.load_profile("suite")
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}
 

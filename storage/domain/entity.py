@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from storage.domain import edm
-from storage.domain.edm import ANNOTATED, ENCODE, Edm, EdmValue, annotated, utf16_length
+from storage.domain.edm import Edm, EdmValue, utf16_length
+from storage.domain.encoding import ANNOTATED, ENCODE, annotated
 from storage.domain.errors import EntityTooLarge, TooManyProperties
 
 PROPERTY_LIMIT: Final = 252

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from storage.domain.query import EntityQuery, Page, Position
-from storage.sql import entities
+from storage.sql import pages
 from storage.sql.failures import Canceled
 from storage.sql.statement import Lane, Statement
 
@@ -26,8 +26,8 @@ def query(relation: str, wanted: EntityQuery, clock: Callable[[], float]) -> Ste
     """
     if wanted.top == 0:
         return Page([], None)
-    statement = entities.page(relation, wanted)
-    if wanted.start is not None and statement.lane is Lane.FILTER and not entities.is_indexed(wanted):
+    statement = pages.page(relation, wanted)
+    if wanted.start is not None and statement.lane is Lane.FILTER and not pages.is_indexed(wanted):
         return (yield from _walk(relation, wanted, clock))
     try:
         page: Page = yield statement
@@ -46,9 +46,9 @@ def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float]) -> Ste
     while True:
         began = clock()
         try:
-            end: Position | None = yield entities.window_end(relation, replace(wanted, start=start), window)
+            end: Position | None = yield pages.window_end(relation, replace(wanted, start=start), window)
             rest = replace(wanted, start=start, top=wanted.top - len(found.entities))
-            page: Page = yield entities.page(relation, rest, end)
+            page: Page = yield pages.page(relation, rest, end)
         except Canceled:
             if window <= _SMALLEST_WINDOW:
                 raise

@@ -12,7 +12,7 @@ from storage.domain.query import EntityQuery, Page, TableQuery
 from storage.operations import entities, jobs, tables
 from storage.operations.catalog import Catalog, KnownAccount, KnownTable
 from storage.operations.threads import in_thread
-from storage.sql import batch
+from storage.sql import batch, pages
 from storage.sql import entities as sql
 from storage.sql.failures import Canceled
 from storage.sql.lanes import Lanes
@@ -74,7 +74,7 @@ class Service:
     async def get(
         self, account: KnownAccount, table: str, key: EntityKey, query: EntityQuery
     ) -> StoredEntity:
-        return await self._on(account, table, lambda t: self._lanes.run(sql.point(t.relation, key, query)))
+        return await self._on(account, table, lambda t: self._lanes.run(pages.point(t.relation, key, query)))
 
     async def query(self, account: KnownAccount, table: str, query: EntityQuery) -> Page:
         def walk(known: KnownTable) -> Awaitable[Page]:

@@ -70,7 +70,8 @@ def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
     else:
         wanted = query.filter
         found = [row for row in rows.iterator() if matches_table(wanted, row[1])][: query.top + 1]
-    following = found[query.top][1] if len(found) > query.top else None
+    # a page of nothing is the end, as it is for entities
+    following = found[query.top][1] if 0 < query.top < len(found) else None
     return [name for name, _ in found[: query.top]], following
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias, assert_never
 
-from storage.domain.edm import Edm, EdmValue, escape, project, quote
+from storage.domain.edm import Edm, EdmValue, quote
+from storage.domain.encoding import escape, project
 from storage.domain.filters.ast import And, Comparison, Constant, Filter, Not, Operator, Or, fold
 from storage.domain.filters.keys import storable
 

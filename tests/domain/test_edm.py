@@ -13,18 +13,12 @@ from storage.domain.edm import (
     STRING_LIMIT,
     Edm,
     EdmValue,
-    annotated,
-    escape,
-    project,
     read,
     read_datetime,
-    unescape,
-    unproject,
     utf16_length,
-    write,
     write_datetime,
-    write_projected,
 )
+from storage.domain.encoding import annotated, escape, project, unescape, unproject, write, write_projected
 from storage.domain.errors import InvalidInput, OutOfRangeInput, PropertyValueTooLarge
 from tests.strategies import FIRST_TICK, LAST_TICK, doubles, texts, ticks, values
 

@@ -5,8 +5,9 @@ import json
 import pytest
 from hypothesis import given
 
-from storage.domain import edm
-from storage.domain.edm import Edm, EdmValue, annotated, read
+from storage.domain import encoding
+from storage.domain.edm import Edm, EdmValue, read
+from storage.domain.encoding import annotated
 from storage.domain.entity import (
     PROPERTY_LIMIT,
     SIZE_LIMIT,
@@ -60,7 +61,9 @@ def test_the_fragments_are_ascii_lines_that_read_back_as_the_properties(wanted):
     }
     # NaN equals nothing, so values are compared as they are written
     assert list(found) == list(wanted)
-    assert [edm.write(value) for value in found.values()] == [edm.write(value) for value in wanted.values()]
+    assert [encoding.write(value) for value in found.values()] == [
+        encoding.write(value) for value in wanted.values()
+    ]
     assert [value.type for value in found.values()] == [value.type for value in wanted.values()]
     assert json.loads(written.projection).keys() == wanted.keys()
 

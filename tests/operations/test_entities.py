@@ -11,7 +11,7 @@ from storage.domain.entity import Entity, EntityKey
 from storage.domain.filters import parse
 from storage.domain.query import EntityQuery, Page, Position
 from storage.operations import entities as operation
-from storage.sql import batch, entities, relations
+from storage.sql import batch, relations
 from storage.sql.django import execute, run
 from storage.sql.failures import Canceled
 from storage.sql.statement import Lane
@@ -279,7 +279,7 @@ def test_a_page_of_the_walk_holds_what_was_selected(relation, small):
 
 def test_the_weight_of_a_page_ends_it_in_the_walk_too(relation, small, monkeypatch):
     small(20)
-    monkeypatch.setattr(entities, "PAGE_BYTES", 100)
+    monkeypatch.setattr(pages, "PAGE_BYTES", 100)
     found, start = [], None
 
     for _ in range(ROWS):

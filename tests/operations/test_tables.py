@@ -19,7 +19,7 @@ from storage.domain.query import EntityQuery, TableQuery
 from storage.models import Table
 from storage.operations import accounts, tables
 from storage.operations.threads import in_thread
-from storage.sql import entities
+from storage.sql import pages
 from storage.sql.django import run
 from storage.sql.notify import CHANNEL
 from storage.sql.relations import relation_name
@@ -53,7 +53,7 @@ def test_a_new_table_is_there_and_empty(account):
 
     assert (table.name, table.folded_name) == ("People", "people")
     assert tables.find(account, "people") == table
-    assert run(entities.page(relation_name(table.pk), EntityQuery())) == ([], None)
+    assert run(pages.page(relation_name(table.pk), EntityQuery())) == ([], None)
 
 
 @pytest.mark.parametrize("name", ["People", "people", "PEOPLE"])
@@ -222,7 +222,7 @@ def test_a_table_made_anew_has_nothing_of_the_old(account):
 
     assert new.pk != old.pk
     assert names(account) == (["People"], None)
-    assert run(entities.page(relation_name(new.pk), EntityQuery())) == ([], None)
+    assert run(pages.page(relation_name(new.pk), EntityQuery())) == ([], None)
 
 
 def test_the_space_of_deleted_tables_is_given_back(account):

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.edm import Edm, EdmValue, read_datetime, write
+from storage.domain.edm import Edm, EdmValue, read_datetime
+from storage.domain.encoding import write
 from storage.domain.entity import Entity, EntityKey, StoredEntity, fragments, write_keys
 from storage.domain.errors import (
     DuplicatePropertiesSpecified,

@@ -21,7 +21,7 @@ from storage.domain.errors import (
 )
 from storage.domain.etag import ANY, Precondition
 from storage.domain.query import EntityQuery
-from storage.sql import batch, entities, relations
+from storage.sql import batch, entities, pages, relations
 from storage.sql.django import execute, run
 
 FUTURE = 4_102_444_800 * 10_000_000  # 2100-01-01
@@ -62,7 +62,7 @@ def contents(relation):
     """`contents()`: the ready text of each entity by RowKey."""
 
     def contents():
-        page = run(entities.page(relation, EntityQuery()))
+        page = run(pages.page(relation, EntityQuery()))
         return {json.loads(b"{%b}" % row.keys)["RowKey"]: row.content.decode() for row in page.entities}
 
     return contents
@@ -146,8 +146,8 @@ def test_values_come_through_unharmed(apply, relation):
     alone = Insert(Entity(EntityKey("p", "alone"), values))
     run(entities.change(relation, alone))
 
-    contents = [row.content for row in run(entities.page(relation, EntityQuery())).entities]
-    selected = run(entities.page(relation, EntityQuery(select=tuple(values)))).entities
+    contents = [row.content for row in run(pages.page(relation, EntityQuery())).entities]
+    selected = run(pages.page(relation, EntityQuery(select=tuple(values)))).entities
     assert contents == [contents[0]] * 3
     assert [row.content for row in selected] == [selected[0].content] * 3
     assert selected[0].content.count(b'"') > 10

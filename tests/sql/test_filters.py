@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage.domain.edm import INT32, Edm, EdmValue, escape, project, quote
+from storage.domain.edm import INT32, Edm, EdmValue, quote
+from storage.domain.encoding import escape, project
 from storage.domain.filters import And, Comparison, Constant, Not, Operator, Or, parse
 from storage.domain.filters.ast import fold
 from storage.sql.filters import Condition, compile, is_indexable

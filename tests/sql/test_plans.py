@@ -13,7 +13,7 @@ from storage.domain.entity import Entity, EntityKey
 from storage.domain.etag import ANY, Precondition
 from storage.domain.filters import parse
 from storage.domain.query import EntityQuery, Position
-from storage.sql import entities, relations
+from storage.sql import entities, pages, relations
 from storage.sql.lanes import SETTINGS
 from storage.sql.statement import Lane
 
@@ -106,7 +106,7 @@ PAGES = {
 def test_a_page_walks_the_primary_key(explain, relation, text, start, select):
     query = EntityQuery(filter=text and parse(text), start=start, select=select)
 
-    statement = entities.page(relation, query)
+    statement = pages.page(relation, query)
 
     assert statement.lane is Lane.KEY
     assert_walks_the_primary_key(explain(statement), relation)
@@ -117,7 +117,7 @@ def test_a_page_walks_the_primary_key(explain, relation, text, start, select):
 def test_a_page_reads_one_row_more_than_it_returns_and_no_other(explain, text, start, top):
     query = EntityQuery(filter=text and parse(text), start=start, top=top)
 
-    (scan,) = scans(explain(entities.page(FULL, query)))
+    (scan,) = scans(explain(pages.page(FULL, query)))
 
     assert 1 <= scan["Actual Rows"] <= top + 1
     assert scan.get("Rows Removed by Filter", 0) == 0
@@ -127,7 +127,7 @@ def test_a_page_reads_one_row_more_than_it_returns_and_no_other(explain, text, s
 @pytest.mark.parametrize("relation", [FULL, EMPTY])
 @pytest.mark.parametrize("select", [None, ("Number",)])
 def test_a_point_read_is_an_index_scan(explain, relation, select):
-    plan = explain(entities.point(relation, EntityKey("p005", "r0100"), EntityQuery(select=select)))
+    plan = explain(pages.point(relation, EntityKey("p005", "r0100"), EntityQuery(select=select)))
 
     assert_walks_the_primary_key(plan, relation)
     assert [scan["Actual Rows"] for scan in scans(plan, relation)] == [1 if relation == FULL else 0]
@@ -168,14 +168,14 @@ def test_a_change_finds_its_row_by_the_primary_key(explain, relation, change):
 )
 @pytest.mark.parametrize("select", [None, ("Number",)])
 def test_an_equality_that_few_fulfil_is_served_by_the_index_of_properties(explain, text, select):
-    plan = explain(entities.page(FULL, EntityQuery(filter=parse(text), select=select)))
+    plan = explain(pages.page(FULL, EntityQuery(filter=parse(text), select=select)))
 
     assert f"{FULL}_props_idx" in {node.get("Index Name") for node in plan}
     assert "Seq Scan" not in types(plan)
 
 
 def test_an_equality_that_many_fulfil_walks_in_order_until_the_page_is_full(explain):
-    plan = explain(entities.page(FULL, EntityQuery(filter=parse("Flag eq true"), top=10)))
+    plan = explain(pages.page(FULL, EntityQuery(filter=parse("Flag eq true"), top=10)))
 
     assert_walks_the_primary_key(plan, FULL)
     (scan,) = scans(plan)
@@ -186,7 +186,7 @@ def test_an_equality_that_many_fulfil_walks_in_order_until_the_page_is_full(expl
 def test_the_end_of_a_window_is_found_in_the_primary_key(explain, text, start):
     query = EntityQuery(filter=text and parse(text), start=start)
 
-    plan = explain(entities.window_end(FULL, query, 20))
+    plan = explain(pages.window_end(FULL, query, 20))
 
     assert_walks_the_primary_key(plan, FULL)
     (scan,) = scans(plan)
@@ -197,7 +197,7 @@ def test_the_end_of_a_window_is_found_in_the_primary_key(explain, text, start):
 def test_a_window_reads_only_its_own_rows(explain, text):
     query = EntityQuery(filter=parse(text), start=POSITION)
 
-    plan = explain(entities.page(FULL, query, Position("p005", "r0200")))
+    plan = explain(pages.page(FULL, query, Position("p005", "r0200")))
 
     read = sum(scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0) for scan in scans(plan))
     assert read <= 100

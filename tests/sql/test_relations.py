@@ -7,7 +7,7 @@ from storage.domain.changes import Insert
 from storage.domain.entity import Entity, EntityKey
 from storage.domain.errors import TableNotFound
 from storage.domain.query import EntityQuery
-from storage.sql import batch, entities, relations
+from storage.sql import batch, entities, pages, relations
 from storage.sql.django import execute, run
 
 TABLE_ID = 1_000_000
@@ -74,7 +74,7 @@ def test_tables_do_not_see_each_other(relation):
     run(batch.apply(relations.relation_name(TABLE_ID + 1), [INSERT]))
 
     for name in (relation, relations.relation_name(TABLE_ID + 1)):
-        assert len(run(entities.page(name, EntityQuery())).entities) == 1
+        assert len(run(pages.page(name, EntityQuery())).entities) == 1
 
 
 def test_a_buried_relation_is_out_of_reach(relation):
@@ -84,7 +84,7 @@ def test_a_buried_relation_is_out_of_reach(relation):
 
     statements = [
         entities.change(relation, INSERT),
-        entities.page(relation, EntityQuery()),
+        pages.page(relation, EntityQuery()),
         batch.apply(relation, [INSERT]),
     ]
     for statement in statements:

@@ -1,0 +1,244 @@
+"""Queries: one entity, a page of them, and where a window of keys ends."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from storage.domain.encoding import escape, write_column
+from storage.domain.entity import (
+    SYSTEM_PROPERTIES,
+    EntityKey,
+    StoredEntity,
+    quoted,
+)
+from storage.domain.errors import ResourceNotFound
+from storage.domain.filters import Bound, KeyBounds, KeyInterval, Operator, key_range
+from storage.domain.query import PAGE_BYTES, EntityQuery, Page, Position
+from storage.sql.filters import compile, is_indexable
+from storage.sql.statement import Lane, Result, Statement
+
+# keys hold no backslash and no control character, so that a quotation mark is all there is to escape
+_KEYS: Final = (
+    """'"PartitionKey":"' || replace(pk, '"', '\\"') || '","RowKey":"' || replace(rk, '"', '\\"') || '"'"""
+)
+
+
+def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[StoredEntity]:
+    """Query Entity by its key; only ``select`` and ``annotations`` of the query count."""
+    binder = _Binder()
+    condition = f"pk = {binder.bind(key.partition_key)} AND rk = {binder.bind(key.row_key)}"
+    content = _content(query, binder)
+    text = f"SELECT pk, rk, ts, {_KEYS}, {', '.join(content.fetched)} FROM {relation} WHERE {condition}"
+
+    def read(result: Result) -> StoredEntity:
+        if result.ntuples == 0:
+            raise ResourceNotFound
+        return content.read(result, 1)[0]
+
+    return Statement(text, tuple(binder.parameters), Lane.KEY, read)
+
+
+# the innermost query walks the keys in order, the middle one adds up what the rows before a row weigh, the outer one
+# leaves out the content of those beyond the limit of a page: their keys tell where the next page starts
+_PAGE: Final = """
+SELECT pk, rk, CASE WHEN before < {bytes} THEN ts END, {keys}, {content}
+FROM (
+    SELECT *, coalesce(sum({weight}) OVER (
+        ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
+    FROM (
+        SELECT pk, rk, ts, {columns} FROM {relation}
+        WHERE {condition}
+        ORDER BY {order}
+        LIMIT {limit}
+    ) AS page
+) AS measured
+ORDER BY {order}
+"""
+
+
+def page(relation: str, query: EntityQuery, end: Position | None = None) -> Statement[Page]:
+    """Query Entities: up to ``top`` entities from ``start`` and before ``end``."""
+    binder = _Binder()
+    bounds = key_range(query.filter)
+    conditions = _key_conditions(bounds, query.start, end, binder)
+    if bounds.residual is not None:
+        compiled = compile(bounds.residual, len(binder.parameters) + 1)
+        binder.parameters += compiled.parameters
+        conditions.append(compiled.text)
+    content = _content(query, binder)
+    text = _PAGE.format(
+        bytes=PAGE_BYTES,
+        keys=_KEYS,
+        content=", ".join(f"CASE WHEN before < {PAGE_BYTES} THEN {name} END" for name in content.names),
+        weight=content.weight,
+        columns=content.columns,
+        relation=relation,
+        condition=" AND ".join(conditions) or "true",
+        # inside one partition the planner would sort by both, not knowing beyond LIMIT that the first is constant
+        order="pk, rk" if bounds.partition.single is None else "rk",
+        limit=f"{binder.bind(str(query.top + 1))}::bigint",
+    )
+    lane = Lane.KEY if bounds.residual is None else Lane.FILTER
+    return Statement(
+        text, tuple(binder.parameters), lane, lambda result: _read_page(result, content, query.top)
+    )
+
+
+def _read_page(result: Result, content: "_Content", top: int) -> Page:
+    """Rows beyond the page have a key, one of them for ``top``, the others without a Timestamp."""
+    count = min(result.ntuples, top)
+    if count and result.get_value(count - 1, 2) is None:
+        count = next(row for row in range(count) if result.get_value(row, 2) is None)
+    following = (
+        Position(_text_at(result, count, 0), _text_at(result, count, 1)) if count < result.ntuples else None
+    )
+    return Page(content.read(result, count), following)
+
+
+def is_indexed(query: EntityQuery) -> bool:
+    """Whether the index over the properties can serve the filter."""
+    residual = key_range(query.filter).residual
+    return residual is not None and is_indexable(residual)
+
+
+def window_end(relation: str, query: EntityQuery, rows: int) -> Statement[Position | None]:
+    """The key ``rows`` rows after the start of the query, None when there are not so many."""
+    binder = _Binder()
+    conditions = _key_conditions(key_range(query.filter), query.start, None, binder)
+    text = (
+        f"SELECT pk, rk FROM {relation} WHERE {' AND '.join(conditions) or 'true'} "
+        f"ORDER BY pk, rk OFFSET {binder.bind(str(rows))}::bigint LIMIT 1"
+    )
+
+    def read(result: Result) -> Position | None:
+        return Position(_text_at(result, 0, 0), _text_at(result, 0, 1)) if result.ntuples else None
+
+    return Statement(text, tuple(binder.parameters), Lane.FILTER, read)
+
+
+class _Binder:
+    """Parameters and their placeholders, in the order of binding."""
+
+    def __init__(self) -> None:
+        self.parameters: list[str | None] = []
+
+    def bind(self, value: str) -> str:
+        self.parameters.append(value)
+        return f"${len(self.parameters)}"
+
+
+def _key_conditions(
+    bounds: KeyBounds, start: Position | None, end: Position | None, binder: _Binder
+) -> list[str]:
+    """Conditions that the primary key serves as a range.
+
+    Of two lower bounds only the higher is said: with both, the walk might begin at the lower one.
+    """
+    partition, row = bounds.partition, bounds.row
+    only = partition.single
+    if bounds.is_empty or (only is not None and start is not None and start.partition_key > only):
+        return ["false"]
+    conditions = []
+    if only is not None:
+        conditions.append(f"pk = {binder.bind(only)}")
+        if start is not None and start.partition_key == only:
+            row = row.narrowed(Operator.GE, start.row_key)
+        conditions += _interval("rk", row, binder)
+    elif start is not None and not _is_below(start, partition.lower):
+        conditions.append(f"(pk, rk) >= ({binder.bind(start.partition_key)}, {binder.bind(start.row_key)})")
+        conditions += _interval("pk", replace(partition, lower=None), binder)
+    else:
+        conditions += _interval("pk", partition, binder)
+    if end is not None:
+        conditions.append(f"(pk, rk) < ({binder.bind(end.partition_key)}, {binder.bind(end.row_key)})")
+    return conditions
+
+
+def _is_below(start: Position, lower: Bound | None) -> bool:
+    """Whether the walk begins at the bound of the partition keys rather than at the position."""
+    if lower is None:
+        return False
+    return start.partition_key < lower.key or (start.partition_key == lower.key and not lower.inclusive)
+
+
+def _interval(column: str, interval: KeyInterval, binder: _Binder) -> list[str]:
+    conditions = []
+    if interval.lower is not None:
+        conditions.append(
+            f"{column} {'>=' if interval.lower.inclusive else '>'} {binder.bind(interval.lower.key)}"
+        )
+    if interval.upper is not None:
+        conditions.append(
+            f"{column} {'<=' if interval.upper.inclusive else '<'} {binder.bind(interval.upper.key)}"
+        )
+    return conditions
+
+
+# what of an entity goes into an answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """How the asked-for properties come out of a row: ``columns`` in, expressions ``names`` over them out.
+
+    ``fetched`` are the same expressions over the relation itself, ``weight`` is their size in bytes.
+    """
+
+    columns: str
+    weight: str
+    names: tuple[str, ...]
+    fetched: tuple[str, ...]
+    read: Callable[[Result, int], list[StoredEntity]]
+
+
+def _content(query: EntityQuery, binder: _Binder) -> _Content:
+    if query.select is None and query.annotations:
+        whole = ("anns || vals",)
+        return _Content("anns, vals", "octet_length(anns) + octet_length(vals)", whole, whole, _read_whole)
+    if query.select is None:
+        return _Content("vals", "octet_length(vals)", ("vals",), ("vals",), _read_whole)
+    names = [name for name in query.select if name not in SYSTEM_PROPERTIES]
+    if not names:
+        return _Content("true AS nothing", "0", ("''",), ("''",), _read_whole)
+    # escaped: what PostgreSQL cannot hold as text names no property
+    fetched = tuple(f"props->>{binder.bind(escape(name))}" for name in names)
+    columns = tuple(f"c{number}" for number in range(len(names)))
+    return _Content(
+        columns=", ".join(f"{text} AS {name}" for text, name in zip(fetched, columns, strict=True)),
+        weight=" + ".join(f"coalesce(octet_length({name}), 0)" for name in columns),
+        names=columns,
+        fetched=fetched,
+        read=_read_selected([quoted(name).encode() for name in names], annotations=query.annotations),
+    )
+
+
+_FIRST: Final = 4  # the column where the content starts
+
+
+def _read_whole(result: Result, count: int) -> list[StoredEntity]:
+    get: Callable[[int, int], Any] = result.get_value  # no column that is read here is ever null
+    new = tuple.__new__  # a NamedTuple's own constructor is Python code
+    return [new(StoredEntity, (get(row, 3), get(row, 2), get(row, _FIRST))) for row in range(count)]
+
+
+def _read_selected(members: list[bytes], *, annotations: bool) -> Callable[[Result, int], list[StoredEntity]]:
+    def read(result: Result, count: int) -> list[StoredEntity]:
+        get: Callable[[int, int], Any] = result.get_value
+        rows = range(count)
+        columns = [
+            write_column(member, [get(row, column) for row in rows], annotations=annotations)
+            for column, member in enumerate(members, _FIRST)
+        ]
+        new = tuple.__new__
+        contents = map(b"".join, zip(*columns, strict=True))
+        return [
+            new(StoredEntity, (get(row, 3), get(row, 2), c)) for row, c in zip(rows, contents, strict=True)
+        ]
+
+    return read
+
+
+def _text_at(result: Result, row: int, column: int) -> str:
+    value = result.get_value(row, column)
+    assert value is not None
+    return value.decode()
