@@ -11,7 +11,7 @@ from storage.domain.entity import Entity, EntityKey
 from storage.domain.filters import parse
 from storage.domain.query import EntityQuery, Page, Position
 from storage.operations import entities as operation
-from storage.sql import batch, relations
+from storage.sql import batch, pages, relations
 from storage.sql.django import execute, run
 from storage.sql.failures import Canceled
 from storage.sql.statement import Lane
