@@ -7,6 +7,7 @@ fails, and the table is then looked up anew; a table it does not have is always 
 
 import asyncio
 import logging
+from time import monotonic
 from typing import Final, NamedTuple
 
 from storage.domain.errors import TableNotFound
@@ -18,6 +19,7 @@ from storage.sql.relations import relation_name
 logger = logging.getLogger(__name__)
 
 _PAUSE: Final = 0.5  # seconds between attempts to listen
+_DOUBT: Final = 0.5  # seconds for which a snapshot of the accounts is believed when it lacks one
 
 
 class KnownAccount(NamedTuple):
@@ -36,6 +38,7 @@ class Catalog:
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
         self._accounts: dict[str, KnownAccount] | None = None
+        self._loaded_at = 0.0
         self._tables: dict[tuple[int, str], KnownTable] = {}
         self._listening = False
         self._generation = 0
@@ -55,7 +58,8 @@ class Catalog:
 
     async def account(self, name: str) -> KnownAccount | None:
         known = self._accounts
-        if known is None:
+        # one that is not known may have been added a moment ago; strangers may ask no more often than that
+        if known is None or (name not in known and monotonic() - self._loaded_at > _DOUBT):
             known = await self._load_accounts()
         return known.get(name)
 
@@ -79,6 +83,7 @@ class Catalog:
 
     async def _load_accounts(self) -> dict[str, KnownAccount]:
         generation = self._generation
+        self._loaded_at = monotonic()
         known = await in_thread(_accounts)
         if self._listening and generation == self._generation:
             self._accounts = known
