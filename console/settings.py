@@ -34,7 +34,6 @@ LOGGING = {
 }
 
 LANES_CONNINFO = database.conninfo(OPTIONS)
-DURABILITY = "relaxed" if OPTIONS.relaxed else "on"
 HOST_SUFFIXES = OPTIONS.host_suffixes
 DEVELOPMENT_ACCOUNT_ALLOWED = OPTIONS.development_account_allowed
 TABLERO_KEY_LENGTH_LIMIT = OPTIONS.key_length_limit

@@ -1,4 +1,4 @@
-"""The eight EDM types: how a value is read from JSON, written to JSON, and projected into jsonb.
+"""The eight EDM types, and how a value is read from JSON; encoding.py writes it.
 
 https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
 """
@@ -52,7 +52,7 @@ class EdmValue(NamedTuple):
     value: str | bool | int | float | bytes
 
 
-# text of DateTime, Guid and Double
+# what the types look like as text
 
 _EPOCH = date(1970, 1, 1)
 _FIRST_TICK: Final = (date(1601, 1, 1) - _EPOCH).days * 86_400 * TICKS_PER_SECOND

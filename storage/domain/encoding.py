@@ -29,10 +29,10 @@ def _write_double(value: float) -> str:
 def annotated(value: EdmValue) -> bool:
     """Whether the type must be said beside the JSON value: clients cannot tell it otherwise."""
     type_, content = value
-    return type_ in ANNOTATED or (type_ is Edm.DOUBLE and not math.isfinite(content))  # type: ignore[arg-type]
+    return type_ in _ANNOTATED or (type_ is Edm.DOUBLE and not math.isfinite(content))  # type: ignore[arg-type]
 
 
-ANNOTATED: Final = frozenset({Edm.INT64, Edm.DATETIME, Edm.GUID, Edm.BINARY})
+_ANNOTATED: Final = frozenset({Edm.INT64, Edm.DATETIME, Edm.GUID, Edm.BINARY})
 
 
 def write(value: EdmValue) -> str:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from storage.domain import edm
 from storage.domain.edm import Edm, EdmValue, utf16_length
-from storage.domain.encoding import ANNOTATED, ENCODE, annotated
+from storage.domain.encoding import ENCODE, annotated
 from storage.domain.errors import EntityTooLarge, TooManyProperties
 
 PROPERTY_LIMIT: Final = 252
@@ -84,12 +84,11 @@ def fragments(properties: Mapping[str, EdmValue]) -> Fragments:
     projection, annotations, values = [], [], []
     for name, value in properties.items():
         member = quoted(name)
-        type_, content = value
-        written, projected = ENCODE[type_](content)
+        written, projected = ENCODE[value.type](value.value)
         projection.append(f"{member}:{projected}")
         values.append(f"\n,{member}:{written}")
-        if type_ in ANNOTATED or annotated(value):
-            annotations.append(_annotation(name, type_))
+        if annotated(value):
+            annotations.append(_annotation(name, value.type))
     return Fragments("{" + ",".join(projection) + "}", "".join(annotations), "".join(values))
 
 

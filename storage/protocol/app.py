@@ -43,9 +43,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes
-DRAIN_LIMIT: Final = (
-    64 * 1024 * 1024
-)  # bytes read of a body that is refused, so that its sender gets to read why
+# bytes read of a body that is refused, so that its sender gets to read why
+DRAIN_LIMIT: Final = 64 * 1024 * 1024
 SERVER: Final = (b"Server", b"Windows-Azure-Table/1.0 Tablero")
 _CLIENT_REQUEST_ID_LIMIT: Final = 1024
 

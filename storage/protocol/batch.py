@@ -123,7 +123,7 @@ def _changed(part: Part, answer: Answer) -> AnswerPart:
     """The headers in the order of the service; clients that split by hand are known."""
     inserted = any(name == b"Location" for name, _ in answer.headers)
     version = (b"DataServiceVersion", b"3.0;" if inserted else b"1.0;")
-    echo: Headers = [] if part.content_id is None else [(b"Content-ID", part.content_id)]
+    echo = _echo(part)
     if answer.body:
         return AnswerPart(
             answer.status, [version, answer.headers[0], *echo, *_COMMON, *answer.headers[1:]], answer.body
@@ -137,14 +137,17 @@ def _failed(part: Part, error: StorageError, request_id: str, now: int, index: i
     options = _lenient_options(part)
     form = error_format(Source.PART, options.get("$format"), part.headers.get(b"accept"))
     answer = write_error(error, form, request_id, now, index)
-    echo: Headers = [] if part.content_id is None else [(b"Content-ID", part.content_id)]
     headers: Headers = [
-        *echo,
+        *_echo(part),
         *_COMMON,
         (b"DataServiceVersion", b"3.0;"),
         (b"Content-Type", answer.content_type),
     ]
     return AnswerPart(answer.status, headers, answer.body)
+
+
+def _echo(part: Part) -> Headers:
+    return [] if part.content_id is None else [(b"Content-ID", part.content_id)]
 
 
 def _lenient_options(part: Part) -> dict[str, str]:

@@ -276,8 +276,7 @@ def _some_system(entity: StoredEntity, wanted: frozenset[str]) -> bytes:
 
 
 def _full_head(context: Context, entity: StoredEntity) -> bytes:
-    keys = orjson.loads(b"{%b}" % entity.keys)
-    link = entity_link(context.table, keys["PartitionKey"], keys["RowKey"])
+    link = entity_link(context.table, *entity.key)
     wanted = _SYSTEM if context.select is None else _SYSTEM.intersection(context.select)
     system = _some_system(entity, wanted - {"Timestamp"})
     if "Timestamp" in wanted:
