@@ -113,6 +113,22 @@ class JsonFormatNotSupported(StorageError):
     message = "JSON format is not supported."
 
 
+class InvalidXmlDocument(StorageError):
+    message = "XML specified is not syntactically valid."
+
+
+class InvalidXmlNodeValue(StorageError):
+    message = "The value provided for one of the XML nodes in the request body was not in the correct format."
+
+
+class MissingRequiredXmlNode(StorageError):
+    message = "A required XML node was not specified in the request body."
+
+
+class UnsupportedXmlNode(StorageError):
+    message = "One of the XML nodes specified in the request body is not supported."
+
+
 class NotImplemented(StorageError):
     message = "The requested operation is not implemented on the specified resource."
 
@@ -163,6 +179,32 @@ class InvalidAuthenticationInfo(StorageError):
 
 class AuthorizationFailure(StorageError):
     message = "This request is not authorized to perform this operation."
+
+
+class AuthorizationPermissionMismatch(StorageError):
+    message = "This request is not authorized to perform this operation using this permission."
+
+
+class AuthorizationResourceTypeMismatch(StorageError):
+    message = "This request is not authorized to perform this operation using this resource type."
+
+
+class AuthorizationServiceMismatch(StorageError):
+    message = "This request is not authorized to perform this operation using this service."
+
+
+class AuthorizationProtocolMismatch(StorageError):
+    message = "This request is not authorized to perform this operation using this protocol."
+
+
+class AuthorizationSourceIPMismatch(StorageError):
+    """Give the address: ``message.format(address)``."""
+
+    message = "This request is not authorized to perform this operation using this source IP {}."
+
+
+class KeyBasedAuthenticationNotPermitted(StorageError):
+    message = "Key based authentication is not permitted on this storage account."
 
 
 class CorsPreflightFailure(StorageError):

@@ -1,0 +1,54 @@
+"""A request as those see it who count: for metrics, logs, and who used which key or token when."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from storage.domain.access import Operation
+
+
+class Authentication(StrEnum):
+    """How a caller proved who it is, by the words of the service's logs."""
+
+    ANONYMOUS = "anonymous"
+    KEY = "authenticated"
+    SAS = "sas"
+    BEARER = "bearer"
+
+
+class Credential(NamedTuple):
+    """What a request was authorized with.
+
+    ``name``: "key1" or "key2"; of a shared access signature the SHA-256 of its signature in hexadecimal; of a bearer
+    token its subject. ``parameters`` are the fields of a shared access signature but for the signature itself.
+    """
+
+    authentication: Authentication
+    name: str
+    parameters: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class Observed:
+    """Filled in while the request is read; what never became known stays as it is here.
+
+    Times are seconds of time.perf_counter, sizes bytes; ``sent`` is when the answer had been handed to the
+    connection, ``answered`` when it was ready.
+    """
+
+    started: float
+    account_id: int = 0
+    account: str = ""
+    secondary: bool = False
+    operation: Operation | None = None
+    table: str = ""  # as addressed
+    credential: Credential | None = None
+    address: str = ""  # of the client
+    port: int = 0
+    agent: bytes = b""
+    status: int = 0
+    error: str = ""  # the service's code
+    ingress: int = 0
+    egress: int = 0
+    answered: float = 0.0
+    sent: float = 0.0
