@@ -3,12 +3,25 @@
 https://learn.microsoft.com/rest/api/storageservices/set-table-service-properties
 """
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-CORS_RULE_LIMIT: Final = 5
-CORS_SIZE_LIMIT: Final = 2048  # bytes of the Cors element
+from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue
+
 RETENTION_DAYS: Final = range(1, 366)
+CORS_RULE_LIMIT: Final = 5
+CORS_SIZE_LIMIT: Final = 2048  # bytes of what stands in the rules, tags not counted
+CORS_METHODS: Final = frozenset({"DELETE", "GET", "HEAD", "MERGE", "POST", "OPTIONS", "PUT", "PATCH"})
+ORIGIN_LIMIT: Final = 64
+HEADER_LIMIT: Final = 64
+PREFIX_LIMIT: Final = 2  # of the headers that end in *
+MAX_AGE: Final = range(2**31)  # seconds
+
+# no white space and no comma, since each may become a part of a header
+_ORIGIN = re.compile(r"[!-+\--~]{1,256}")
+_HEADER = re.compile(r"(?=.{1,256}\Z)[A-Za-z0-9!#$%&'+.^_`|~-]*\*?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +65,58 @@ class ServiceProperties:
 
 
 DEFAULT: Final = ServiceProperties()
+
+
+@dataclass(frozen=True, slots=True)
+class PropertiesUpdate:
+    """What somebody wants changed; None stays as it is."""
+
+    logging: Logging | None = None
+    hour_metrics: Metrics | None = None
+    minute_metrics: Metrics | None = None
+    cors: tuple[CorsRule, ...] | None = None
+
+    def apply(self, properties: ServiceProperties) -> ServiceProperties:
+        wanted = {name: getattr(self, name) for name in self.__slots__}
+        return replace(properties, **{name: value for name, value in wanted.items() if value is not None})
+
+
+def check(properties: ServiceProperties) -> None:
+    """Raises InvalidXmlDocument for too many and for days out of range, InvalidXmlNodeValue for what may not be."""
+    for days in (
+        properties.logging.retention,
+        properties.hour_metrics.retention,
+        properties.minute_metrics.retention,
+    ):
+        if days is not None and days not in RETENTION_DAYS:
+            raise InvalidXmlDocument
+    if len(properties.cors) > CORS_RULE_LIMIT:
+        raise InvalidXmlDocument
+    for rule in properties.cors:
+        _check_rule(rule)
+    if sum(map(_size, properties.cors)) > CORS_SIZE_LIMIT:
+        raise InvalidXmlDocument
+
+
+def _check_rule(rule: CorsRule) -> None:
+    if not 1 <= len(rule.origins) <= ORIGIN_LIMIT or not all(map(_ORIGIN.fullmatch, rule.origins)):
+        raise InvalidXmlNodeValue
+    if not rule.methods or not CORS_METHODS.issuperset(rule.methods):
+        raise InvalidXmlNodeValue
+    _check_headers(rule.allowed_headers)
+    _check_headers(rule.exposed_headers)
+    if rule.max_age not in MAX_AGE:
+        raise InvalidXmlNodeValue
+
+
+def _check_headers(names: Sequence[str]) -> None:
+    prefixes = sum(name.endswith("*") for name in names)
+    if prefixes > PREFIX_LIMIT or len(names) - prefixes > HEADER_LIMIT:
+        raise InvalidXmlNodeValue
+    if not all(map(_HEADER.fullmatch, names)):
+        raise InvalidXmlNodeValue
+
+
+def _size(rule: CorsRule) -> int:
+    lists = (rule.origins, rule.methods, rule.allowed_headers, rule.exposed_headers)
+    return sum(len(",".join(values)) for values in lists) + len(str(rule.max_age))

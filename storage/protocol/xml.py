@@ -6,7 +6,10 @@ are names of elements here: who invents new ones would fill the memory for good.
 
 import re
 from typing import Final
-from xml.etree.ElementTree import Element, ParseError, XMLParser
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import DefusedXMLParser
 
 from storage.domain.errors import InvalidXmlDocument
 
@@ -15,7 +18,7 @@ TAG_LIMIT: Final = 64 * 1024  # bytes: 380,000 attributes would keep the parser 
 MARKUP_LIMIT: Final = 100_000  # tags, comments, sections; the largest entity needs a thousand
 
 _BOM: Final = b"\xef\xbb\xbf"
-# what may go before the root element, which must follow at once: a second BOM would hide a DTD from this, not from expat
+# what may go before the root element, which must follow at once: expat takes a second BOM, which could hide a DTD
 _BEGINNING = re.compile(rb"(?:[ \t\r\n]++|<\?.*?\?>|<!--.*?-->)*+<[^!?]", re.DOTALL)
 _LONG = re.compile(rb"<[^<]{%d}" % TAG_LIMIT)
 _TAG = re.compile(rb"""<(?![!?])(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+""")
@@ -25,11 +28,11 @@ def read_xml(body: bytes) -> Element:
     """The root of a document in UTF-8, whatever its declaration says; raises InvalidXmlDocument."""
     document = body.removeprefix(_BOM)
     _check(document)
-    parser = XMLParser(encoding="utf-8")  # noqa: S314  there is no DTD, so nothing to expand or to fetch
+    parser = DefusedXMLParser(target=TreeBuilder(), encoding="utf-8", forbid_dtd=True)
     try:
         parser.feed(document)
         root: Element = parser.close()
-    except (ParseError, ValueError):
+    except (ParseError, DefusedXmlException):
         raise InvalidXmlDocument from None
     _check_depth(root)
     return root

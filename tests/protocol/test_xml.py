@@ -175,10 +175,10 @@ def test_keeps_no_names(resident_memory):
 
     read_new_names()
     before = resident_memory()
-    for _ in range(50):
+    for _ in range(25):
         read_new_names()
 
-    assert resident_memory() - before < 20 * MIB  # the names of one reading were a megabyte for each of fifty
+    assert resident_memory() - before < 15 * MIB  # for a million names
 
 
 @pytest.fixture
