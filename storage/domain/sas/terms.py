@@ -1,0 +1,138 @@
+"""When, how, from where and for what a token is good."""
+
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from functools import lru_cache
+from typing import Final
+
+from storage.domain.access import ALL_ENTITIES, Grant, KeyRange, Kind, Permission, Resource
+from storage.domain.edm import TICKS_PER_SECOND
+from storage.domain.errors import (
+    AuthenticationFailed,
+    AuthorizationProtocolMismatch,
+    AuthorizationServiceMismatch,
+    AuthorizationSourceIPMismatch,
+)
+from storage.domain.policies import AccessPolicy
+from storage.domain.query import Position
+from storage.domain.sas.addresses import read_client, read_range
+from storage.domain.sas.tokens import MISSING, RESTRICTED, AccountSas, TableSas, read_instant
+
+
+def grant(
+    token: TableSas | AccountSas, policy: AccessPolicy | None, *, now: float, scheme: str, address: str
+) -> Grant:
+    """Raises what the service answers to a token that is not good now, this way or from there.
+
+    ``policy`` is the one that the token's identifier names, ``now`` is in seconds since 1970, ``scheme`` and
+    ``address`` are those the request came by.
+    """
+    terms = effective(token, policy)
+    _check_time(terms, int(now * TICKS_PER_SECOND))
+    if token.protocol == "https" and scheme != "https":
+        raise AuthorizationProtocolMismatch
+    if token.address:
+        _check_address(token.address, address)
+    return _of_table(token, terms) if isinstance(token, TableSas) else _of_account(token)
+
+
+def effective(token: TableSas | AccountSas, policy: AccessPolicy | None) -> AccessPolicy:
+    """What token and policy say together: each term comes from one of them; none but the start may be missing."""
+    stored = policy or AccessPolicy()
+    terms = (
+        (token.start, stored.start),
+        (token.expiry, stored.expiry),
+        (token.permissions, stored.permission),
+    )
+    if any(own and other for own, other in terms):
+        raise AuthenticationFailed(
+            AuthenticationErrorDetail="Access policy fields can be associated with signature "
+            "or SAS identifier but not both."
+        )
+    start, expiry, permission = (own or other for own, other in terms)
+    if not expiry or not permission:
+        raise AuthenticationFailed(AuthenticationErrorDetail=MISSING)
+    return AccessPolicy(start or None, expiry, permission)
+
+
+def _check_time(terms: AccessPolicy, now: int) -> None:
+    start = read_instant(terms.start) if terms.start else None
+    expiry = read_instant(terms.expiry) if terms.expiry else None
+    if expiry is None or now >= expiry or (start is not None and now < start):
+        raise AuthenticationFailed(
+            AuthenticationErrorDetail="Signature not valid in the specified time frame: "
+            f"Start [{_moment(start)}] - Expiry [{_moment(expiry)}] - Current [{_moment(now)}]"
+        )
+
+
+def _moment(ticks: int | None) -> str:
+    if ticks is None:
+        return ""
+    return format_datetime(datetime.fromtimestamp(ticks // TICKS_PER_SECOND, UTC), usegmt=True)
+
+
+def _check_address(allowed: str, address: str) -> None:
+    bounds, client = read_range(allowed), read_client(address)
+    if bounds is None or client is None or not bounds.covers(client):
+        # a proxy may have passed on what is no address; that is not repeated
+        told = AuthorizationSourceIPMismatch.message.format(client or "unknown")
+        raise AuthorizationSourceIPMismatch(told)
+
+
+def _of_account(token: AccountSas) -> Grant:
+    if "t" not in token.services:
+        raise AuthorizationServiceMismatch
+    return Grant(Kind.ACCOUNT_SAS, _permissions(token.permissions), _resources(token.resource_types))
+
+
+def _of_table(token: TableSas, terms: AccessPolicy) -> Grant:
+    return Grant(
+        Kind.TABLE_SAS,
+        _permissions(terms.permission or ""),
+        Resource.OBJECT,
+        table=token.folded,
+        keys=key_range(token),
+        legacy=token.version < RESTRICTED,
+    )
+
+
+def key_range(token: TableSas) -> KeyRange:
+    if not token.start_partition and not token.end_partition:
+        return ALL_ENTITIES
+    start = Position(token.start_partition, token.start_row) if token.start_partition else None
+    return KeyRange(start, _end(token) if token.end_partition else None)
+
+
+def _end(token: TableSas) -> Position:
+    """The first position past the range: U+0001 sorts before all that a key may hold."""
+    if token.end_row:
+        return Position(token.end_partition, token.end_row + "\x01")
+    return Position(token.end_partition + "\x01", "")
+
+
+_PERMISSIONS: Final = {
+    "r": Permission.READ,
+    "a": Permission.ADD,
+    "u": Permission.UPDATE,
+    "d": Permission.DELETE,
+    "w": Permission.WRITE,
+    "c": Permission.CREATE,
+    "l": Permission.LIST,
+}
+_RESOURCES: Final = {"s": Resource.SERVICE, "c": Resource.CONTAINER, "o": Resource.OBJECT}
+
+
+@lru_cache(maxsize=256)
+def _permissions(letters: str) -> Permission:
+    found = Permission.NONE
+    for letter in letters:
+        found |= _PERMISSIONS.get(letter, Permission.NONE)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _resources(letters: str) -> Resource:
+    found = Resource.NONE
+    for letter in letters:
+        found |= _RESOURCES[letter]
+    return found
