@@ -4,7 +4,7 @@ https://learn.microsoft.com/rest/api/storageservices/create-account-sas#account-
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, Flag, StrEnum, auto
 from typing import Final, NamedTuple
 
@@ -17,7 +17,7 @@ from storage.domain.errors import (
     ResourceNotFound,
     StorageError,
 )
-from storage.domain.query import Position
+from storage.domain.query import EntityQuery, Position
 
 
 class Operation(StrEnum):
@@ -77,6 +77,12 @@ class KeyRange(NamedTuple):
 
     def covers(self, key: EntityKey) -> bool:
         return (self.start is None or key >= self.start) and (self.end is None or key < self.end)
+
+    def narrow(self, query: EntityQuery) -> EntityQuery:
+        """The query over what it finds inside the range."""
+        start = max(filter(None, (query.start, self.start)), default=None)
+        end = min(filter(None, (query.end, self.end)), default=None)
+        return replace(query, start=start, end=end)
 
 
 ALL_ENTITIES: Final = KeyRange()
@@ -181,7 +187,7 @@ _EVERYWHERE: Final = _SERVICE | _CONTAINER | _OBJECT
 _ENTITIES: Final = _READ | _ADD | _UPDATE | _DELETE
 # the built-in roles of Azure that concern tables; later ones hold what earlier ones do
 ROLES: Final[Mapping[str, Grant]] = {
-    "Storage Table Data Reader": Grant(Kind.ROLE, _READ | _LIST, _EVERYWHERE),
+    "Storage Table Data Reader": Grant(Kind.ROLE, _READ | _LIST, _CONTAINER | _OBJECT),
     "Storage Table Data Contributor": Grant(
         Kind.ROLE, _ENTITIES | _LIST | _CREATE | _WRITE, _CONTAINER | _OBJECT
     ),

@@ -20,6 +20,7 @@ KEY_LENGTH_LIMIT: Final = 1024  # UTF-16 code units; the rule published last, ol
 RESERVED_TABLE_NAME: Final = "tables"
 
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
+_ANALYTICS = re.compile(r"\$Metrics[A-Za-z]{1,55}", re.IGNORECASE)
 _TABLE_CHARACTERS = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 # lone surrogates are no characters; the service's own list is / \ # ? and the control characters
 _DISALLOWED_IN_KEYS = re.compile("[/\\\\#?\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -33,6 +34,8 @@ def is_account_name(name: str) -> bool:
 def fold_table_name(name: str) -> str:
     """The lower-case form that identifies a table, after checking what may name one."""
     if not _TABLE_CHARACTERS.fullmatch(name):
+        if _ANALYTICS.fullmatch(name):
+            return name.lower()
         # an empty name has no bad character, only a bad length
         raise InvalidResourceName if name else OutOfRangeInput(_LENGTH)
     if not 3 <= len(name) <= 63:
@@ -41,6 +44,11 @@ def fold_table_name(name: str) -> str:
     if folded == RESERVED_TABLE_NAME:
         raise InvalidResourceName
     return folded
+
+
+def is_analytics_name(folded: str) -> bool:
+    """Whether a checked name is that of a table which the service itself writes."""
+    return folded.startswith("$")
 
 
 _LENGTH: Final = "The specified resource name length is not within the permissible limits."

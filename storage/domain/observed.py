@@ -8,7 +8,10 @@ from storage.domain.access import Operation
 
 
 class Authentication(StrEnum):
-    """How a caller proved who it is, by the words of the service's logs."""
+    """How a caller proves who it is, by the words of the service's logs."""
+
+    # every request is counted by it, and Enum's own hash is Python code
+    __hash__ = str.__hash__
 
     ANONYMOUS = "anonymous"
     KEY = "authenticated"
@@ -42,7 +45,8 @@ class Observed:
     secondary: bool = False
     operation: Operation | None = None
     table: str = ""  # as addressed
-    credential: Credential | None = None
+    authentication: Authentication = Authentication.ANONYMOUS  # as it was tried
+    credential: Credential | None = None  # once it is proven
     address: str = ""  # of the client
     port: int = 0
     agent: bytes = b""

@@ -19,12 +19,16 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EntityQuery:
-    """``select`` None means all properties; ``annotations`` says whether the answer will carry EDM types."""
+    """From ``start`` up to, not including, ``end``.
+
+    ``select`` None means all properties; ``annotations`` says whether the answer will carry EDM types.
+    """
 
     filter: Filter | None = None
     select: tuple[str, ...] | None = None
     top: int = PAGE_LIMIT
     start: Position | None = None
+    end: Position | None = None
     annotations: bool = True
 
 

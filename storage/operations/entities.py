@@ -47,8 +47,9 @@ def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float]) -> Ste
         began = clock()
         try:
             end: Position | None = yield pages.window_end(relation, replace(wanted, start=start), window)
-            rest = replace(wanted, start=start, top=wanted.top - len(found.entities))
-            page: Page = yield pages.page(relation, rest, end)
+            top = wanted.top - len(found.entities)
+            rest = replace(wanted, start=start, end=end or wanted.end, top=top)
+            page: Page = yield pages.page(relation, rest)
         except Canceled:
             if window <= _SMALLEST_WINDOW:
                 raise

@@ -56,11 +56,11 @@ ORDER BY {order}
 """
 
 
-def page(relation: str, query: EntityQuery, end: Position | None = None) -> Statement[Page]:
+def page(relation: str, query: EntityQuery) -> Statement[Page]:
     """Query Entities: up to ``top`` entities from ``start`` and before ``end``."""
     binder = _Binder()
     bounds = key_range(query.filter)
-    conditions = _key_conditions(bounds, query.start, end, binder)
+    conditions = _key_conditions(bounds, query.start, query.end, binder)
     if bounds.residual is not None:
         compiled = compile(bounds.residual, len(binder.parameters) + 1)
         binder.parameters += compiled.parameters
@@ -104,7 +104,7 @@ def is_indexed(query: EntityQuery) -> bool:
 def window_end(relation: str, query: EntityQuery, rows: int) -> Statement[Position | None]:
     """The key ``rows`` rows after the start of the query, None when there are not so many."""
     binder = _Binder()
-    conditions = _key_conditions(key_range(query.filter), query.start, None, binder)
+    conditions = _key_conditions(key_range(query.filter), query.start, query.end, binder)
     text = (
         f"SELECT pk, rk FROM {relation} WHERE {' AND '.join(conditions) or 'true'} "
         f"ORDER BY pk, rk OFFSET {binder.bind(str(rows))}::bigint LIMIT 1"
@@ -134,17 +134,13 @@ def _key_conditions(
 
     Of two lower bounds only the higher is said: with both, the walk might begin at the lower one.
     """
-    partition, row = bounds.partition, bounds.row
-    only = partition.single
-    if bounds.is_empty or (only is not None and start is not None and start.partition_key > only):
+    partition = bounds.partition
+    if bounds.is_empty or (start is not None and end is not None and start >= end):
         return ["false"]
+    if partition.single is not None:
+        return _in_partition(partition.single, bounds.row, start, end, binder)
     conditions = []
-    if only is not None:
-        conditions.append(f"pk = {binder.bind(only)}")
-        if start is not None and start.partition_key == only:
-            row = row.narrowed(Operator.GE, start.row_key)
-        conditions += _interval("rk", row, binder)
-    elif start is not None and not _is_below(start, partition.lower):
+    if start is not None and not _is_below(start, partition.lower):
         conditions.append(f"(pk, rk) >= ({binder.bind(start.partition_key)}, {binder.bind(start.row_key)})")
         conditions += _interval("pk", replace(partition, lower=None), binder)
     else:
@@ -152,6 +148,22 @@ def _key_conditions(
     if end is not None:
         conditions.append(f"(pk, rk) < ({binder.bind(end.partition_key)}, {binder.bind(end.row_key)})")
     return conditions
+
+
+def _in_partition(
+    only: str, row: KeyInterval, start: Position | None, end: Position | None, binder: _Binder
+) -> list[str]:
+    if start is not None and start.partition_key >= only:
+        if start.partition_key > only:
+            return ["false"]
+        row = row.narrowed(Operator.GE, start.row_key)
+    if end is not None and end.partition_key <= only:
+        if end.partition_key < only:
+            return ["false"]
+        row = row.narrowed(Operator.LT, end.row_key)
+    if row.is_empty:
+        return ["false"]
+    return [f"pk = {binder.bind(only)}", *_interval("rk", row, binder)]
 
 
 def _is_below(start: Position, lower: Bound | None) -> bool:

@@ -196,6 +196,19 @@ def test_the_pages_together_are_the_whole(relation, small, text, expected, step,
     assert start is None
 
 
+@pytest.mark.parametrize("window", [1, 7, 25, 1000])
+@pytest.mark.parametrize(("start", "end"), [(0, 30), (20, 50), (25, 50), (59, 60), (30, 30), (40, 20)])
+def test_the_walk_stays_between_the_bounds(relation, small, window, start, end):
+    small(window)
+    text = "Even eq true"
+    query = EntityQuery(filter=parse(text), start=Position(*key(start)), end=Position(*key(end)))
+
+    page = Drive()(relation, query)
+
+    assert numbers(page) == [number for number in range(start, end) if number % 2 == 0]
+    assert page.next is None
+
+
 def test_when_the_time_is_up_there_is_a_page_even_if_it_is_empty(relation, small):
     small(5)
 

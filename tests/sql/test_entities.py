@@ -1,5 +1,6 @@
 """Every statement on entities, on PostgreSQL through Django's connection."""
 
+import itertools
 import json
 import math
 import random
@@ -953,10 +954,25 @@ def test_the_end_of_a_window_is_so_many_rows_on(mixed, relation, text, rows):
 def test_a_page_may_have_an_end(mixed, relation):
     end = Position(*mixed[20])
 
-    part = run(pages.page(relation, EntityQuery(start=Position(*mixed[10])), end))
+    part = run(pages.page(relation, EntityQuery(start=Position(*mixed[10]), end=end)))
 
     assert keys_of(part) == mixed[10:20]
     assert part.next is None
+
+
+@pytest.mark.parametrize("text", [None, "PartitionKey eq '10'", "PartitionKey ge '10'", "PartitionKey lt '10'"])
+def test_a_page_lies_between_its_bounds_whatever_the_filter_says(mixed, relation, text):
+    tree = parse(text) if text else None
+    bounds = [None, *(Position(*key) for key in mixed[::4]), Position("10", ""), Position("10\x01", "")]
+    for start, end in itertools.product(bounds, bounds):
+        found = run(pages.page(relation, EntityQuery(filter=tree, start=start, end=end)))
+
+        assert keys_of(found) == [
+            key
+            for key in mixed
+            if (text is None or holds(text, key)) and (not start or key >= start) and (not end or key < end)
+        ]
+        assert found.next is None
 
 
 # limits, in Python and in SQL
