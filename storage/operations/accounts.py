@@ -11,13 +11,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 
 from storage.domain.names import is_account_name
 from storage.models import Account, Table
+from storage.operations.heeded import heeded
 from storage.sql import django as sql
 from storage.sql import relations
-from storage.sql.notify import notify
 
 DEVELOPMENT_ACCOUNT = "devstoreaccount1"
 # published by Microsoft for the emulator: no secret
@@ -51,47 +51,62 @@ def add(name: str, primary: bytes | None = None, secondary: bytes | None = None)
     keys = AccountKeys(name, primary or generate_key(), secondary)
     _check_keys(keys)
     try:
-        with transaction.atomic():
+        with heeded():
             account = _store(Account(name=name), keys)
-            notify("accounts")
     except IntegrityError:
         raise AccountError(f"There is an account {name} already.") from None
     return account
 
 
-@transaction.atomic
 def ensure(declared: Iterable[AccountKeys]) -> None:
     """Make these accounts exist with these keys; others stay as they are."""
-    changed = False
     for keys in declared:
         _check_name(keys.name)
         _check_keys(keys)
-        account = Account.objects.select_for_update().filter(name=keys.name).first()
+        account = Account.objects.filter(name=keys.name).first()
         if account is None or not _has(account, keys):
-            _store(account or Account(name=keys.name), keys)
-            changed = True
-    if changed:
-        notify("accounts")
+            with heeded():
+                _store(_locked_or_none(keys.name) or Account(name=keys.name), keys)
 
 
-@transaction.atomic
 def rotate(name: str, which: int) -> Account:
-    """Regenerate Key 1 or 2; requests signed with the old one are refused at once."""
-    account = _locked(name)
-    sealed = _seal(name, generate_key())
-    if which == 1:
-        account.primary_key_sealed = sealed
-    else:
-        account.secondary_key_sealed = sealed
-    account.save()
-    notify("accounts")
+    """Regenerate Key 1 or 2; requests and tokens signed with the old one are refused at once."""
+    with heeded():
+        account = _locked(name)
+        sealed = _seal(name, generate_key())
+        if which == 1:
+            account.primary_key_sealed = sealed
+        else:
+            account.secondary_key_sealed = sealed
+        account.save()
     return account
 
 
-@transaction.atomic
+def set_enabled(name: str, enabled: bool) -> None:
+    """Switch an account off, or on again; nothing of it is lost."""
+    with heeded():
+        account = _locked(name)
+        account.enabled = enabled
+        account.save(update_fields=("enabled",))
+
+
+def set_shared_key_access(name: str, allowed: bool) -> None:
+    """Whether the keys of an account, and what they sign, are accepted; bearer tokens are in any case."""
+    with heeded():
+        account = _locked(name)
+        account.shared_key_access = allowed
+        account.save(update_fields=("shared_key_access",))
+
+
 def remove(name: str, *, with_tables: bool = False) -> None:
+    with heeded():
+        _remove(name, with_tables=with_tables)
+
+
+def _remove(name: str, *, with_tables: bool) -> None:
     account = _locked(name)
-    names = list(Table.objects.filter(account=account, deleted_at=None).values_list("name", flat=True))
+    own = Table.objects.filter(account=account, deleted_at=None).exclude(folded_name__startswith="$")
+    names = list(own.values_list("name", flat=True))
     if names and not with_tables:
         raise AccountError(
             f"The account {name} still has tables ({len(names)}); remove them as well with --with-tables."
@@ -101,12 +116,11 @@ def remove(name: str, *, with_tables: bool = False) -> None:
             sql.execute(relations.bury(table.pk))
         sql.execute(relations.drop(table.pk))
     account.delete()
-    notify("accounts")
 
 
 def usable() -> list[Account]:
-    """The accounts that may be used here and now."""
-    return [account for account in Account.objects.filter(enabled=True) if not _is_refused(account)]
+    """The accounts that may be used here; one that is switched off is known, and refused as such."""
+    return [account for account in Account.objects.all() if not _is_refused(account)]
 
 
 def keys_of(account: Account) -> tuple[bytes, bytes]:
@@ -168,8 +182,12 @@ def _is_refused(account: Account) -> bool:
     return not settings.DEVELOPMENT_ACCOUNT_ALLOWED and DEVELOPMENT_KEY in keys_of(account)
 
 
+def _locked_or_none(name: str) -> Account | None:
+    return Account.objects.select_for_update().filter(name=name).first()
+
+
 def _locked(name: str) -> Account:
-    account = Account.objects.select_for_update().filter(name=name).first()
+    account = _locked_or_none(name)
     if account is None:
         raise AccountError(f"There is no account {name}.")
     return account

@@ -1,25 +1,27 @@
-"""What every request needs to know: the accounts with their keys, and which relation a table is.
+"""What every request needs to know: the accounts with their keys, and which relation a table is, with its policies.
 
-A snapshot in each process, kept true by notifications from whoever changes something, and not used while the
-connection that brings them is down. What it has may still be a moment old: a statement on a relation that is gone
-fails, and the table is then looked up anew; a table it does not have is always looked up.
+A snapshot in each process, made on demand. Whoever changes an account or a policy waits until no process has one, so
+that what is known of these is true; of tables that come and go the news may take a moment: a statement on a relation
+that is gone fails, and the table is then looked up anew; a table that is not known is always looked up.
 """
 
 import asyncio
 import logging
-from time import monotonic
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from storage.domain.errors import TableNotFound
-from storage.operations import accounts, tables
+from storage.domain.policies import AccessPolicy
+from storage.domain.service_properties import ServiceProperties
+from storage.models import StoredAccessPolicy
+from storage.operations import accounts, service_properties, tables
 from storage.operations.threads import in_thread
-from storage.sql.notify import listen
+from storage.sql.notify import News, listen
 from storage.sql.relations import relation_name
 
 logger = logging.getLogger(__name__)
 
 _PAUSE: Final = 0.5  # seconds between attempts to listen
-_DOUBT: Final = 0.5  # seconds for which a snapshot of the accounts is believed when it lacks one
 
 
 class KnownAccount(NamedTuple):
@@ -27,20 +29,24 @@ class KnownAccount(NamedTuple):
     name: str
     keys: tuple[bytes, ...]
     enabled: bool
+    shared_key_access: bool
+    properties: ServiceProperties
 
 
 class KnownTable(NamedTuple):
+    """``policies`` by identifier; one without the element AccessPolicy has an empty one here."""
+
     relation: str
     name: str
+    policies: Mapping[str, AccessPolicy]
 
 
 class Catalog:
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
         self._accounts: dict[str, KnownAccount] | None = None
-        self._loaded_at = 0.0
         self._tables: dict[tuple[int, str], KnownTable] = {}
-        self._listening = False
+        self._held = False  # the lock that lets this process keep what it reads
         self._generation = 0
         self._listener: asyncio.Task[None] | None = None
 
@@ -58,8 +64,7 @@ class Catalog:
 
     async def account(self, name: str) -> KnownAccount | None:
         known = self._accounts
-        # one that is not known may have been added a moment ago; strangers may ask no more often than that
-        if known is None or (name not in known and monotonic() - self._loaded_at > _DOUBT):
+        if known is None:
             known = await self._load_accounts()
         return known.get(name)
 
@@ -70,11 +75,10 @@ class Catalog:
         if known is not None:
             return known
         generation = self._generation
-        table = await in_thread(tables.find, account.id, folded_name)
-        if table is None:
+        known = await in_thread(_table, account.id, folded_name)
+        if known is None:
             raise TableNotFound
-        known = KnownTable(relation_name(table.pk), table.name)
-        if self._listening and generation == self._generation:
+        if self._held and generation == self._generation:
             self._tables[key] = known
         return known
 
@@ -83,9 +87,8 @@ class Catalog:
 
     async def _load_accounts(self) -> dict[str, KnownAccount]:
         generation = self._generation
-        self._loaded_at = monotonic()
         known = await in_thread(_accounts)
-        if self._listening and generation == self._generation:
+        if self._held and generation == self._generation:
             self._accounts = known
         return known
 
@@ -97,23 +100,45 @@ class Catalog:
     async def _listen(self, ready: asyncio.Event) -> None:
         while True:
             try:
-                async for payload in listen(self._conninfo):
-                    self._listening = True
-                    if payload == "tables":
-                        self._generation += 1
-                        self._tables.clear()
-                    else:
-                        self._forget()
+                async for news in listen(self._conninfo):
+                    self._heed(news)
                     ready.set()
             except OSError as error:
                 logger.warning("No notifications from the database: %s", error)
-            self._listening = False
+            self._held = False
             self._forget()
             await asyncio.sleep(_PAUSE)
+
+    def _heed(self, news: News) -> None:
+        if news is News.TABLES:
+            self._generation += 1
+            self._tables.clear()
+        else:
+            # also when the lock is held anew: what is being read was asked for without it
+            self._held = news is News.HELD
+            self._forget()
 
 
 def _accounts() -> dict[str, KnownAccount]:
     return {
-        account.name: KnownAccount(account.pk, account.name, accounts.keys_of(account), account.enabled)
+        account.name: KnownAccount(
+            account.pk,
+            account.name,
+            accounts.keys_of(account),
+            account.enabled,
+            account.shared_key_access,
+            service_properties.of(account),
+        )
         for account in accounts.usable()
     }
+
+
+def _table(account_id: int, folded_name: str) -> KnownTable | None:
+    table = tables.find(account_id, folded_name)
+    if table is None:
+        return None
+    policies = {
+        policy.identifier: AccessPolicy(policy.start, policy.expiry, policy.permission)
+        for policy in StoredAccessPolicy.objects.filter(table=table)
+    }
+    return KnownTable(relation_name(table.pk), table.name, policies)

@@ -1,17 +1,22 @@
 """What a process knows of accounts and tables, and how it learns that somebody changed them."""
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 import psycopg
 import pytest
 from django.conf import settings
 
-from storage.domain.errors import TableNotFound
+from storage.domain.errors import ServerBusy, TableNotFound
+from storage.domain.policies import AccessPolicy, SignedIdentifier
+from storage.domain.service_properties import DEFAULT, CorsRule
 from storage.models import Account
-from storage.operations import accounts, catalog, tables
+from storage.operations import accounts, catalog, policies, service_properties, tables
 from storage.operations.catalog import Catalog
 from storage.operations.threads import in_thread
+from storage.sql import notify
+from storage.sql.notify import LISTENER
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,8 +47,8 @@ async def eventually(condition):
 
 def break_listener(database):
     """Ends the connections that listen; how many there were."""
-    query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'LISTEN %'"
-    return database.execute(query).fetchone()[0]
+    query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = %s"
+    return database.execute(query, [LISTENER]).fetchone()[0]
 
 
 def keys_of(name):
@@ -58,43 +63,130 @@ async def test_knows_the_accounts():
 
     async with opened() as known:
         account = await known.account("known")
-        assert account == (added.pk, "known", (b"a" * 64, b"b" * 64), True)
+        assert account == (added.pk, "known", (b"a" * 64, b"b" * 64), True, True, DEFAULT)
         assert await known.account("unknown") is None
 
 
-async def test_hears_of_an_account_that_is_added():
+async def test_knows_a_disabled_account_as_such():
+    await in_thread(accounts.add, "asleep")
     async with opened() as known:
-        assert await known.account("late") is None
+        await in_thread(accounts.set_enabled, "asleep", False)
+        assert not (await known.account("asleep")).enabled
+
+        await in_thread(accounts.set_enabled, "asleep", True)
+        assert (await known.account("asleep")).enabled
+
+
+# changes that count from the next request on, in every process: no waiting in any of these
+
+
+@asynccontextmanager
+async def several(count=3):
+    """As many processes, each of which has its snapshot."""
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(opened()) for _ in range(count)]
+
+
+async def test_an_account_that_is_added_is_known_at_once():
+    async with several() as processes:
+        for known in processes:
+            assert await known.account("late") is None
 
         await in_thread(accounts.add, "late")
 
-        await eventually(lambda: known.account("late"))
+        for known in processes:
+            assert await known.account("late")
 
 
-async def test_hears_of_an_account_that_is_removed():
+async def test_an_account_that_is_removed_is_forgotten_at_once():
     await in_thread(accounts.add, "short")
-    async with opened() as known:
+    async with several() as processes:
         await in_thread(accounts.remove, "short")
 
-        async def gone():
-            return await known.account("short") is None
-
-        await eventually(gone)
+        for known in processes:
+            assert await known.account("short") is None
 
 
 @pytest.mark.parametrize("which", [1, 2])
-async def test_hears_of_a_key_that_is_rotated(which):
+async def test_a_rotated_key_is_dead_at_once(which):
     await in_thread(accounts.add, "rotated", b"a" * 64, b"b" * 64)
-    async with opened() as known:
-        await in_thread(accounts.rotate, "rotated", which)
+    async with several() as processes:
+        for _ in range(10):
+            before = (await processes[0].account("rotated")).keys
+            await in_thread(accounts.rotate, "rotated", which)
 
-        async def changed():
-            return b"ab"[which - 1 : which] * 64 not in (await known.account("rotated")).keys
+            for known in processes:
+                keys = (await known.account("rotated")).keys
+                assert keys[which - 1] != before[which - 1]
+                assert keys[2 - which] == before[2 - which]
 
-        await eventually(changed)
-        keys = (await known.account("rotated")).keys
-        assert keys == await in_thread(keys_of, "rotated")
-        assert b"ba"[which - 1 : which] * 64 in keys
+
+async def test_a_policy_counts_at_once(account):
+    await in_thread(tables.create, account.id, "People")
+    async with several() as processes:
+        for number in range(10):
+            identifier = SignedIdentifier(
+                f"p{number}", AccessPolicy(None, "2040-01-01T00:00:00.0000000Z", "r")
+            )
+            await in_thread(policies.replace, account.id, "people", [identifier])
+
+            for known in processes:
+                assert (await known.table(account, "people")).policies == {
+                    identifier.identifier: identifier.policy
+                }
+
+
+async def test_service_properties_count_at_once(account):
+    rule = CorsRule(("https://example.com",), ("GET",), (), (), 5)
+    async with several() as processes:
+        await in_thread(service_properties.replace, account.id, lambda old: replace(old, cors=(rule,)))
+
+        for known in processes:
+            assert (await known.account("owner")).properties.cors == (rule,)
+
+
+async def test_no_request_sees_an_old_key_after_the_change(account):
+    """Readers that never pause, beside changes that follow each other."""
+    async with several() as processes:
+        done = 0  # changes whose end has been told
+
+        async def read(known):
+            while done < 20:
+                told = done
+                keys = (await known.account("owner")).keys
+                assert keys[0] not in versions[:told]
+                await asyncio.sleep(0)
+
+        versions = [(await processes[0].account("owner")).keys[0]]
+        readers = [asyncio.create_task(read(known)) for known in processes]
+        for _ in range(20):
+            changing = asyncio.create_task(in_thread(accounts.rotate, "owner", 1))
+            await changing
+            versions.append((await in_thread(keys_of, "owner"))[0])
+            done += 1
+        await asyncio.gather(*readers)
+
+
+async def test_changes_at_the_same_time_take_turns(account):
+    async with several() as processes:
+        await asyncio.gather(*(in_thread(accounts.rotate, "owner", 1 + number % 2) for number in range(12)))
+
+        keys = await in_thread(keys_of, "owner")
+        for known in processes:
+            assert (await known.account("owner")).keys == keys
+
+
+async def test_a_process_that_does_not_let_go_makes_the_change_fail(account, database, monkeypatch):
+    monkeypatch.setattr(notify, "_PATIENCE", "200ms")
+    database.execute("SELECT pg_advisory_lock_shared(%s)", [notify._SNAPSHOT])
+    before = await in_thread(keys_of, "owner")
+
+    with pytest.raises(ServerBusy):
+        await in_thread(accounts.rotate, "owner", 1)
+
+    assert await in_thread(keys_of, "owner") == before
+    database.execute("SELECT pg_advisory_unlock_shared(%s)", [notify._SNAPSHOT])
+    await in_thread(accounts.rotate, "owner", 1)
 
 
 # tables
@@ -102,7 +194,7 @@ async def test_hears_of_a_key_that_is_rotated(which):
 
 @pytest.fixture
 def account():
-    return catalog.KnownAccount(accounts.add("owner").pk, "owner", (), True)
+    return catalog.KnownAccount(accounts.add("owner").pk, "owner", (), True, True, DEFAULT)
 
 
 async def test_knows_the_tables(account):
@@ -110,7 +202,7 @@ async def test_knows_the_tables(account):
 
     async with opened() as known:
         for _ in range(2):
-            assert await known.table(account, "people") == (f"entity_{table.pk}", "People")
+            assert await known.table(account, "people") == (f"entity_{table.pk}", "People", {})
         with pytest.raises(TableNotFound):
             await known.table(account, "places")
 
@@ -152,7 +244,7 @@ async def test_hears_of_a_table_that_was_made_anew(account):
         new = await in_thread(tables.create, account.id, "PEOPLE")
 
         async def is_new():
-            return await known.table(account, "people") == (f"entity_{new.pk}", "PEOPLE")
+            return await known.table(account, "people") == (f"entity_{new.pk}", "PEOPLE", {})
 
         await eventually(is_new)
 
@@ -226,8 +318,8 @@ async def heard(known, name):
 
 
 async def is_listening(database):
-    query = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN %'"
-    return database.execute(query).fetchone()[0] == 1
+    query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
+    return database.execute(query, [LISTENER]).fetchone()[0] == 1
 
 
 async def test_does_not_open_without_a_database(monkeypatch):
