@@ -1,0 +1,140 @@
+"""Who sent a bearer token, and what it may do: JSON Web Tokens of an OpenID Connect issuer.
+
+https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation and https://datatracker.ietf.org/doc/html/rfc8725
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+import jwt
+
+from storage.domain import identity
+from storage.domain.access import OWNER, Grant
+from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo, StorageError
+from storage.domain.identity import Trust
+from storage.operations.key_set import KeySet
+
+CLOCK_SKEW: Final = 300  # seconds
+SIZE_LIMIT: Final = 16 * 1024  # characters
+REMEMBERED: Final = 4096  # tokens
+SUBJECT_LIMIT: Final = 256  # characters
+
+
+class _Known(NamedTuple):
+    """What a token was found to be; true until a time, and while the issuer has the same keys."""
+
+    grant: Grant
+    subject: str
+    until: float
+    generation: int
+
+
+class Identity:
+    """What tokens grant. A token that came before costs no more than a hash of it."""
+
+    def __init__(self, trust: Trust) -> None:
+        self.trust = trust
+        self._keys = KeySet(trust)
+        # by hash: a token is worth stealing
+        self._known: OrderedDict[tuple[bytes, str], _Known] = OrderedDict()
+
+    async def grant(self, token: str, account: str, now: float) -> tuple[Grant, str]:
+        """What the token allows with an account, and whose it is; ``now`` in seconds since 1970.
+
+        Raises InvalidAuthenticationInfo for what is no token, AuthenticationFailed for one that is not to be
+        trusted, and ServerBusy when the keys of the issuer are not to be had.
+        """
+        if len(token) > SIZE_LIMIT:
+            raise _malformed("The token is too long.")
+        key = sha256(token.encode()).digest(), account
+        if self.trust.issuer:
+            self._keys.keep_fresh(now)
+        known = self._known.get(key)
+        if known is None or known.until <= now or known.generation != self._keys.generation:
+            known = await self._verify(token, account, now)
+            self._remember(key, known)
+        else:
+            self._known.move_to_end(key)
+        return known.grant, known.subject
+
+    def _remember(self, key: tuple[bytes, str], known: _Known) -> None:
+        self._known[key] = known
+        self._known.move_to_end(key)
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+
+    async def _verify(self, token: str, account: str, now: float) -> _Known:
+        try:
+            if self.trust.issuer:
+                claims = await self._read_signed(token, now)
+                grant = identity.grant(identity.read_roles(claims, self.trust.roles_claim), account)
+            else:
+                claims, grant = _read_unsigned(token), OWNER
+        except jwt.InvalidTokenError as error:
+            raise _refusal(error) from None
+        return _Known(grant, _subject(claims), int(claims["exp"]) + CLOCK_SKEW, self._keys.generation)
+
+    async def _read_signed(self, token: str, now: float) -> dict[str, Any]:
+        identifier = jwt.get_unverified_header(token).get("kid")
+        key = await self._keys.find(identifier, now)
+        if key is None:
+            raise AuthenticationFailed(AuthenticationErrorDetail="The token is signed with an unknown key.")
+        return jwt.decode(
+            token,
+            key.public,
+            # of the key, not of the token: it would choose how it is verified
+            algorithms=key.algorithms,
+            audience=self.trust.audiences,
+            issuer=self.trust.issuer,
+            leeway=CLOCK_SKEW,
+            # many issuers leave nbf out; where it is, it counts
+            options={"require": ["exp", "iat", "iss", "aud"]},
+        )
+
+
+def _read_unsigned(token: str) -> dict[str, Any]:
+    return jwt.decode(
+        token,
+        leeway=CLOCK_SKEW,
+        options={
+            "verify_signature": False,
+            "verify_exp": True,
+            "verify_nbf": True,
+            "verify_iat": True,
+            "require": ["exp"],
+        },
+    )
+
+
+def _subject(claims: Mapping[str, object]) -> str:
+    """Entra names the same person differently to each application, but for ``oid``."""
+    subject = claims.get("oid") or claims.get("sub")
+    return subject[:SUBJECT_LIMIT] if isinstance(subject, str) else ""
+
+
+def _malformed(detail: str) -> InvalidAuthenticationInfo:
+    return InvalidAuthenticationInfo(AuthenticationErrorDetail=detail)
+
+
+def _refusal(error: jwt.InvalidTokenError) -> StorageError:
+    # never the library's own sentence, which may quote from the token
+    match error:
+        case jwt.ExpiredSignatureError():
+            detail = "Lifetime validation failed. The token is expired."
+        case jwt.ImmatureSignatureError():
+            detail = "Lifetime validation failed. The token is not yet valid."
+        case jwt.InvalidIssuerError():
+            detail = "Invalid token issuer."
+        case jwt.InvalidAudienceError():
+            detail = "Invalid token audience."
+        case jwt.InvalidSignatureError():
+            detail = "Invalid token signature."
+        case jwt.InvalidAlgorithmError():
+            detail = "Invalid token algorithm."
+        case jwt.MissingRequiredClaimError(claim=claim):
+            detail = f"The token has no {claim}."
+        case _:
+            return _malformed("The token is no JSON Web Token.")
+    return AuthenticationFailed(AuthenticationErrorDetail=detail)

@@ -1,0 +1,166 @@
+"""The keys with which an issuer signs its tokens: a JSON Web Key Set, fetched when it is needed and kept for a while.
+
+https://datatracker.ietf.org/doc/html/rfc7517 and https://openid.net/specs/openid-connect-discovery-1_0.html
+"""
+
+import asyncio
+import json
+import logging
+import math
+from collections.abc import Iterable
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib import request
+
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from jwt import PyJWK, PyJWTError
+
+from storage.domain.errors import ServerBusy
+from storage.domain.identity import Trust, is_safe_url
+
+logger = logging.getLogger(__name__)
+
+FRESH: Final = 300  # seconds; older keys are fetched again on the side
+STALE: Final = 3600  # seconds after which nobody is trusted by them
+PAUSE: Final = 10  # seconds between two attempts, whatever the tokens say
+TIMEOUT: Final = 5  # seconds the issuer may keep silent
+SIZE_LIMIT: Final = 1024 * 1024  # bytes
+RSA_LENGTH: Final = 2048  # bits, the least that RFC 7518 allows
+
+_RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+# with a secret for a key, as HS256 is made, whoever knows the public key could sign
+_ALGORITHMS: Final = frozenset({*_RSA, "ES256", "ES384", "ES512", "EdDSA"})
+
+
+class Key(NamedTuple):
+    public: Any  # one of cryptography's public keys
+    algorithms: tuple[str, ...]
+
+
+Keys = dict[str | None, Key]
+
+
+class KeySet:
+    """``generation`` counts how often the keys changed. Times are seconds since 1970."""
+
+    def __init__(self, trust: Trust) -> None:
+        self.generation = 0
+        self._trust = trust
+        self._keys: Keys = {}
+        self._loaded_at = -math.inf
+        self._tried_at = -math.inf
+        self._failed = False
+        self._loading: asyncio.Task[None] | None = None
+
+    async def find(self, identifier: str | None, now: float) -> Key | None:
+        """The key of this ``kid``; raises ServerBusy when nobody can say."""
+        if now - self._loaded_at > STALE:
+            await self._renew(now)
+        key = self._get(identifier)
+        if key is None:
+            await self._renew(now)  # it may be a new one
+            key = self._get(identifier)
+        return key
+
+    def keep_fresh(self, now: float) -> None:
+        """Fetch the keys again, if it is time, without making anybody wait."""
+        if now - self._loaded_at > FRESH:
+            self._begin(now)
+
+    def _get(self, identifier: str | None) -> Key | None:
+        if identifier is None and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        return self._keys.get(identifier)
+
+    async def _renew(self, now: float) -> None:
+        self._begin(now)
+        if self._loading is not None:
+            # others wait for it as well
+            await asyncio.shield(self._loading)
+        if self._failed:
+            raise ServerBusy
+
+    def _begin(self, now: float) -> None:
+        if self._loading is None and not 0 <= now - self._tried_at < PAUSE:
+            self._tried_at = now
+            self._loading = asyncio.create_task(self._load(now))
+
+    async def _load(self, now: float) -> None:
+        try:
+            keys = await asyncio.to_thread(fetch, self._trust)
+        except (OSError, ValueError, RecursionError, HTTPException) as error:
+            self._failed = True
+            logger.warning("The keys of %s are not to be had: %s", self._trust.issuer, error)
+        else:
+            self._failed = False
+            self._loaded_at = now
+            self._take(keys)
+        finally:
+            self._loading = None
+
+    def _take(self, keys: Keys) -> None:
+        if keys != self._keys:
+            self._keys = keys
+            self.generation += 1
+
+
+def fetch(trust: Trust) -> Keys:
+    """Raises OSError, HTTPException, or ValueError when what comes is no set of keys."""
+    where = trust.keys or _discover(trust.issuer)
+    document = _read_url(where) if "://" in where else json.loads(Path(where).read_bytes())
+    found = document.get("keys") if isinstance(document, dict) else None
+    keys = read_keys(found if isinstance(found, list) else ())
+    if not keys:
+        raise ValueError(f"{where} holds no key that signs tokens")
+    return keys
+
+
+def read_keys(found: Iterable[object]) -> Keys:
+    """Those of the set that sign, by identifier."""
+    keys: Keys = {}
+    for jwk in found:
+        if isinstance(jwk, dict) and jwk.get("use", "sig") == "sig":
+            key = _read_key(jwk)
+            if key is not None:
+                keys[jwk.get("kid")] = key
+    return keys
+
+
+def _read_key(jwk: dict[str, Any]) -> Key | None:
+    try:
+        read = PyJWK(jwk)
+    except (PyJWTError, ValueError, TypeError):
+        return None  # of a kind that we cannot use; others in the set may be
+    name = read.algorithm_name
+    public = read.key.public_key() if hasattr(read.key, "public_key") else read.key
+    weak = isinstance(public, RSAPublicKey) and public.key_size < RSA_LENGTH
+    if name not in _ALGORITHMS or weak or not isinstance(jwk.get("kid", ""), str):
+        return None
+    return Key(public, _RSA if name == "RS256" and "alg" not in jwk else (name,))
+
+
+def _discover(issuer: str) -> str:
+    configuration = _read_url(issuer.rstrip("/") + "/.well-known/openid-configuration")
+    if not isinstance(configuration, dict) or configuration.get("issuer") != issuer:
+        raise ValueError("its configuration is that of another issuer")
+    where = configuration.get("jwks_uri")
+    if not isinstance(where, str) or not is_safe_url(where):
+        raise ValueError("its configuration names no place for keys that is safe")
+    return where
+
+
+def _read_url(url: str) -> Any:
+    # a redirect could lead to where nothing is safe; plain http leads to this machine only, not through a proxy
+    proxies = request.ProxyHandler({} if url.startswith("http:") else None)
+    opener = request.build_opener(_NoRedirect(), proxies)
+    with opener.open(url, timeout=TIMEOUT) as response:
+        body = response.read(SIZE_LIMIT + 1)
+    if len(body) > SIZE_LIMIT:
+        raise ValueError(f"{url} answers more than {SIZE_LIMIT} bytes")
+    return json.loads(body)
+
+
+class _NoRedirect(request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None

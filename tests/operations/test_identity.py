@@ -1,0 +1,618 @@
+"""Bearer tokens against keys made here, from a file and from a real server on loopback."""
+
+import asyncio
+import base64
+import hmac
+import json
+import logging
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from storage.domain.access import OWNER, ROLES
+from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo, ServerBusy
+from storage.domain.identity import Trust
+from storage.operations import identity as module
+from storage.operations import key_set
+from storage.operations.identity import CLOCK_SKEW, SIZE_LIMIT, Identity
+from storage.operations.key_set import PAUSE, STALE
+
+ISSUER = "https://issuer.example/tenant/v2.0"
+AUDIENCE = "https://storage.azure.com"
+READER, CONTRIBUTOR = "Storage Table Data Reader", "Storage Table Data Contributor"
+RSA_KEY = rsa.generate_private_key(65537, 2048)
+OTHER_KEY = rsa.generate_private_key(65537, 2048)
+WEAK_KEY = rsa.generate_private_key(65537, 1024)
+EC_KEY = ec.generate_private_key(ec.SECP256R1())
+ED_KEY = ed25519.Ed25519PrivateKey.generate()
+
+
+def jwk(key, kid, **members):
+    public = key.public_key()
+    name = {rsa.RSAPublicKey: "RS256", ec.EllipticCurvePublicKey: "ES256"}
+    algorithm = next((name for kind, name in name.items() if isinstance(public, kind)), "EdDSA")
+    found = jwt.get_algorithm_by_name(algorithm).to_jwk(public, as_dict=True)
+    return {**found, "use": "sig", "kid": kid, **members}
+
+
+def claims(**changes):
+    now = int(time.time())
+    made = {
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "exp": now + 600,
+        "nbf": now - 5,
+        "iat": now - 5,
+        "sub": "ada",
+        "roles": [READER],
+    }
+    made.update(changes)
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def token(key=RSA_KEY, kid="one", algorithm="RS256", headers=None, **changes):
+    headers = {"kid": kid, **(headers or {})}
+    if kid is None:
+        del headers["kid"]
+    return jwt.encode(claims(**changes), key, algorithm=algorithm, headers=headers)
+
+
+def segment(value):
+    text = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+@pytest.fixture
+def keys(tmp_path):
+    """The file of the issuer's keys; to be written anew by who wants others."""
+    file = tmp_path / "keys.json"
+    write_keys(file, jwk(RSA_KEY, "one"), jwk(EC_KEY, "two"), jwk(ED_KEY, "three"))
+    return file
+
+
+def write_keys(file, *found):
+    file.write_text(json.dumps({"keys": found}))
+
+
+@pytest.fixture
+def identity(keys):
+    return Identity(trust(keys))
+
+
+def trust(where, **changes):
+    return Trust(**{"issuer": ISSUER, "audiences": (AUDIENCE,), "keys": str(where), **changes})
+
+
+async def ask(identity, text, account="account1", now=None):
+    return await identity.grant(text, account, time.time() if now is None else now)
+
+
+async def detail_of(identity, text, error=AuthenticationFailed):
+    with pytest.raises(error) as refusal:
+        await ask(identity, text)
+    assert len(text) < 4 or text not in repr(refusal.value.details)
+    return refusal.value.details["AuthenticationErrorDetail"]
+
+
+async def test_grants_what_the_role_allows(identity):
+    assert await ask(identity, token()) == (ROLES[READER], "ada")
+    assert await ask(identity, token(roles=[CONTRIBUTOR])) == (ROLES[CONTRIBUTOR], "ada")
+
+
+@pytest.mark.parametrize(
+    ("key", "kid", "algorithm"),
+    [
+        *((RSA_KEY, "one", name) for name in ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")),
+        (EC_KEY, "two", "ES256"),
+        (ED_KEY, "three", "EdDSA"),
+    ],
+)
+async def test_accepts_every_algorithm_of_two_keys(identity, key, kid, algorithm):
+    assert (await ask(identity, token(key, kid, algorithm)))[1] == "ada"
+
+
+async def test_a_key_that_names_its_algorithm_is_good_for_no_other(keys, identity):
+    write_keys(keys, jwk(RSA_KEY, "one", alg="PS256"))
+
+    assert (await ask(identity, token(algorithm="PS256")))[1] == "ada"
+    assert await detail_of(identity, token(algorithm="RS256")) == "Invalid token algorithm."
+
+
+async def test_the_only_key_needs_no_name(keys, identity):
+    write_keys(keys, jwk(RSA_KEY, "one"))
+    assert (await ask(identity, token(kid=None)))[1] == "ada"
+
+
+async def test_of_several_keys_the_token_must_name_one(identity):
+    assert await detail_of(identity, token(kid=None)) == "The token is signed with an unknown key."
+
+
+@pytest.mark.parametrize(
+    ("changes", "subject"),
+    [
+        ({}, "ada"),
+        ({"oid": "1815"}, "1815"),
+        ({"sub": None}, ""),
+        ({"sub": "a" * 1000}, "a" * 256),
+        ({"oid": {"x": 1}}, ""),
+    ],
+)
+async def test_tells_whose_token_it_is(identity, changes, subject):
+    assert (await ask(identity, token(**changes)))[1] == subject
+
+
+@pytest.mark.parametrize(
+    "audience", [AUDIENCE, "https://account1.table.core.windows.net", ["x", AUDIENCE], ["api://tablero"]]
+)
+async def test_accepts_each_audience(keys, audience):
+    audiences = (AUDIENCE, "https://account1.table.core.windows.net", "api://tablero")
+    assert (await ask(Identity(trust(keys, audiences=audiences)), token(aud=audience)))[1] == "ada"
+
+
+async def test_finds_the_roles_in_another_claim(keys):
+    identity = Identity(trust(keys, roles_claim="realm_access.roles"))
+    assert await ask(identity, token(realm_access={"roles": [CONTRIBUTOR]})) == (ROLES[CONTRIBUTOR], "ada")
+    refused, _ = await ask(identity, token())
+    assert refused not in ROLES.values()
+
+
+async def test_a_role_may_count_for_one_account_only(identity):
+    text = token(roles=[f"{CONTRIBUTOR}@account1", READER])
+    assert await ask(identity, text, "account1") == (ROLES[CONTRIBUTOR], "ada")
+    assert await ask(identity, text, "account2") == (ROLES[READER], "ada")
+
+
+# lifetime
+
+
+@pytest.mark.parametrize(
+    ("changes", "detail"),
+    [
+        ({"exp": -CLOCK_SKEW - 1}, "Lifetime validation failed. The token is expired."),
+        ({"nbf": CLOCK_SKEW + 2}, "Lifetime validation failed. The token is not yet valid."),
+        ({"iat": CLOCK_SKEW + 2}, "Lifetime validation failed. The token is not yet valid."),
+    ],
+)
+async def test_refuses_a_token_a_second_beyond_the_skew(identity, changes, detail):
+    changes = {name: int(time.time()) + offset for name, offset in changes.items()}
+    assert await detail_of(identity, token(**changes)) == detail
+
+
+@pytest.mark.parametrize(
+    "changes", [{"exp": -CLOCK_SKEW + 5}, {"nbf": CLOCK_SKEW - 5}, {"iat": CLOCK_SKEW - 5}]
+)
+async def test_accepts_a_token_within_the_skew(identity, changes):
+    changes = {name: int(time.time()) + offset for name, offset in changes.items()}
+    assert (await ask(identity, token(**changes)))[1] == "ada"
+
+
+async def test_a_token_that_is_remembered_expires_all_the_same(identity):
+    text = token(exp=int(time.time()) - CLOCK_SKEW + 2)
+    await ask(identity, text)
+    await asyncio.sleep(2)
+    assert await detail_of(identity, text) == "Lifetime validation failed. The token is expired."
+
+
+async def test_nbf_may_be_missing(identity):
+    assert (await ask(identity, token(nbf=None)))[1] == "ada"
+
+
+@pytest.mark.parametrize("claim", ["exp", "iat", "iss", "aud"])
+async def test_refuses_a_token_without(identity, claim):
+    assert await detail_of(identity, token(**{claim: None})) == f"The token has no {claim}."
+
+
+# what is forged
+
+
+@pytest.mark.parametrize(
+    ("changes", "detail"),
+    [
+        ({"iss": "https://issuer.example/tenant/v2.0/"}, "Invalid token issuer."),
+        ({"iss": "https://issuer.example/tenant"}, "Invalid token issuer."),
+        ({"iss": "HTTPS://ISSUER.EXAMPLE/tenant/v2.0"}, "Invalid token issuer."),
+        ({"aud": "https://storage.azure.com.evil.example"}, "Invalid token audience."),
+        ({"aud": "https://storage.azure.com/"}, "Invalid token audience."),
+        ({"aud": ["https://STORAGE.azure.com"]}, "Invalid token audience."),
+        ({"aud": {"https://storage.azure.com": 1}}, "Invalid token audience."),
+        ({"aud": [AUDIENCE, 5]}, "Invalid token audience."),
+        ({"key": OTHER_KEY}, "Invalid token signature."),
+        ({"kid": "two"}, "Invalid token algorithm."),
+        ({"kid": "two", "key": EC_KEY, "algorithm": "ES256K"}, "Invalid token algorithm."),
+        ({"kid": "none such"}, "The token is signed with an unknown key."),
+        ({"kid": ""}, "The token is signed with an unknown key."),
+        ({"kid": "../../../../etc/passwd"}, "The token is signed with an unknown key."),
+        ({"kid": "https://evil.example/keys.json"}, "The token is signed with an unknown key."),
+        ({"kid": "' OR 1=1 --"}, "The token is signed with an unknown key."),
+        ({"kid": "ONE"}, "The token is signed with an unknown key."),
+        ({"key": OTHER_KEY, "headers": {"jku": "https://evil.example"}}, "Invalid token signature."),
+        ({"key": OTHER_KEY, "headers": {"jwk": jwk(OTHER_KEY, "one")}}, "Invalid token signature."),
+    ],
+)
+async def test_refuses(identity, changes, detail):
+    if changes.get("algorithm") == "ES256K":
+        changes = {**changes, "key": ec.generate_private_key(ec.SECP256K1())}
+    assert await detail_of(identity, token(**changes)) == detail
+
+
+async def test_refuses_a_token_without_a_signature(identity):
+    text = jwt.encode(claims(), None, algorithm="none", headers={"kid": "one"})
+    assert await detail_of(identity, text) == "Invalid token algorithm."
+
+
+@pytest.mark.parametrize("alg", ["None", "NONE", "nOnE", "", "RS1", "hs256"])
+async def test_refuses_the_algorithm(identity, alg):
+    _, payload, signature = token().split(".")
+    text = ".".join([segment({"alg": alg, "kid": "one"}), payload, signature])
+    assert await detail_of(identity, text) == "Invalid token algorithm."
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        RSA_KEY.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        ),
+        RSA_KEY.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.PKCS1),
+    ],
+    ids=["PEM", "DER"],
+)
+async def test_refuses_a_token_signed_with_the_public_key_as_a_secret(identity, secret):
+    signed = f"{segment({'alg': 'HS256', 'typ': 'JWT', 'kid': 'one'})}.{segment(claims())}"
+    mac = hmac.digest(secret, signed.encode(), "sha256")
+    assert await detail_of(identity, f"{signed}.{segment(mac)}") == "Invalid token algorithm."
+
+
+async def test_refuses_a_token_whose_claims_were_changed(identity):
+    header, _, signature = token().split(".")
+    text = ".".join([header, segment(claims(roles=[CONTRIBUTOR])), signature])
+    assert await detail_of(identity, text) == "Invalid token signature."
+
+
+async def test_refuses_each_bit_of_the_signature_turned(identity):
+    header, payload, _ = (text := token()).split(".")
+    signature = jwt.utils.base64url_decode(text.rpartition(".")[2])
+    for place in range(0, len(signature), 16):
+        turned = bytearray(signature)
+        turned[place] ^= 1 << place % 8
+        text = ".".join([header, payload, segment(bytes(turned))])
+        assert await detail_of(identity, text) == "Invalid token signature."
+
+
+@pytest.mark.parametrize(
+    "jwks",
+    [
+        [{"kty": "oct", "kid": "one", "alg": "HS256", "k": segment(b"k" * 64)}],
+        [jwk(WEAK_KEY, "one")],
+        [jwk(RSA_KEY, "one", use="enc")],
+        [jwk(RSA_KEY, 7)],
+        [jwk(RSA_KEY, "one", alg="RSA-OAEP")],
+        [jwk(RSA_KEY, "one", alg=["RS256"])],
+        [jwk(RSA_KEY, "one", kty="EC")],
+        [{"kid": "one"}, "one", None, 5, []],
+        [],
+    ],
+)
+async def test_a_set_without_a_key_that_signs_is_none(keys, identity, jwks):
+    write_keys(keys, *jwks)
+    with pytest.raises(ServerBusy):
+        await ask(identity, token())
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"keys": 5}', '{"keys": {}}', "{", "[" * 100_000, "\ud800"])
+async def test_what_is_no_set_of_keys_is_none(keys, identity, text):
+    keys.write_bytes(text.encode("utf-8", "surrogatepass"))
+    with pytest.raises(ServerBusy):
+        await ask(identity, token())
+
+
+# what is no token
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ".",
+        "..",
+        "...",
+        "a.b.c",
+        "abc",
+        "é.é.é",
+        "a" * (SIZE_LIMIT + 1),
+        f"{segment([])}.{segment({})}.",
+        f"{segment({'alg': 'RS256', 'kid': 5})}.{segment({})}.AAAA",
+        f"{segment({'alg': 'RS256', 'kid': ['one']})}.{segment({})}.AAAA",
+        f"{segment({'alg': 'RS256', 'kid': 'one', 'crit': ['x']})}.{segment({})}.AAAA",
+        f"{segment({'alg': 'RS256', 'kid': 'one', 'b64': False, 'crit': ['b64']})}..AAAA",
+        f"{segment(b'[' * 9000)}.{segment({})}.AAAA",
+        f"{segment(b'{')}.{segment({})}.AAAA",
+        f"{token()}.AAAA",
+        f"{token()}, Bearer {token()}",
+        token().replace(".", " ."),
+        token() + "\n",
+        "Bearer " + token(),
+    ],
+    ids=range(20),
+)
+async def test_tells_what_is_no_token(identity, text):
+    await detail_of(identity, text, InvalidAuthenticationInfo)
+
+
+@pytest.mark.parametrize("claim", ["exp", "nbf", "iat", "sub", "jti", "iss", "aud", "roles"])
+@pytest.mark.parametrize("value", [[], {}, "x", 1e400, -1e400, 1e300, True, [[]], "\ud800", 10**4000])
+async def test_no_claim_of_an_odd_kind_breaks_anything(keys, claim, value):
+    text = token(**{claim: value}) if claim != "iss" else _signed(claims() | {"iss": value})
+    for trusted in (trust(keys), Trust()):
+        with suppress(AuthenticationFailed, InvalidAuthenticationInfo):
+            await ask(Identity(trusted), text)
+
+
+def _signed(payload):
+    signed = f"{segment({'alg': 'RS256', 'kid': 'one'})}.{segment(payload)}"
+    return f"{signed}.{segment(jwt.get_algorithm_by_name('RS256').sign(signed.encode(), RSA_KEY))}"
+
+
+async def test_no_token_comes_into_the_log(keys, identity, caplog):
+    caplog.set_level(logging.DEBUG)
+    texts = [token(), token(key=OTHER_KEY), token(kid="other"), token(exp=1), "a.b.c"]
+    for text in texts:
+        for path in (str(keys), "/no/such/file"):
+            with suppress(AuthenticationFailed, InvalidAuthenticationInfo, ServerBusy):
+                await ask(Identity(trust(path)), text)
+    assert not any(part in caplog.text for text in texts[:4] for part in text.split("."))
+
+
+# the emulator's way
+
+
+async def test_without_an_issuer_accepts_any_token_that_has_not_expired():
+    identity = Identity(Trust())
+    assert await ask(identity, jwt.encode(claims(iss="x"), "s" * 32, algorithm="HS256")) == (OWNER, "ada")
+    assert await ask(identity, token(key=OTHER_KEY, aud=None)) == (OWNER, "ada")
+    expired = token(exp=int(time.time()) - CLOCK_SKEW - 1)
+    assert await detail_of(identity, expired) == "Lifetime validation failed. The token is expired."
+    early = token(nbf=int(time.time()) + CLOCK_SKEW + 2)
+    assert await detail_of(identity, early) == "Lifetime validation failed. The token is not yet valid."
+    assert await detail_of(identity, token(exp=None)) == "The token has no exp."
+    await detail_of(identity, "a.b.c", InvalidAuthenticationInfo)
+
+
+# memory
+
+
+async def test_a_token_that_came_before_is_not_verified_again(identity, monkeypatch):
+    text = token()
+    await ask(identity, text)
+    monkeypatch.setattr(module.jwt, "decode", None)
+
+    begin = time.perf_counter()
+    for _ in range(1000):
+        assert await ask(identity, text) == (ROLES[READER], "ada")
+
+    assert (
+        time.perf_counter() - begin < 0.1
+    )  # less than 100 us each, where reading one takes several times that
+
+
+async def test_remembers_only_so_many(identity, monkeypatch):
+    monkeypatch.setattr(module, "REMEMBERED", 3)
+    first = token(sub="0")
+    await ask(identity, first)
+    for number in range(1, 5):
+        await ask(identity, token(sub=str(number)))
+        await ask(identity, first)
+    assert len(identity._known) == 3
+    assert not any(first.encode() in repr(known).encode() for known in identity._known.items())
+
+
+async def test_many_at_once(identity):
+    texts = [token(sub=str(number), roles=[READER if number % 2 else CONTRIBUTOR]) for number in range(20)]
+    found = await asyncio.gather(*(ask(identity, text) for text in texts * 10))
+    assert [subject for _, subject in found] == [str(number) for number in range(20)] * 10
+    assert {grant for grant, _ in found} == {ROLES[READER], ROLES[CONTRIBUTOR]}
+
+
+# keys that change
+
+
+async def test_a_new_key_is_found_when_a_token_names_it(keys, identity):
+    begin = time.time()
+    await ask(identity, token(), now=begin)
+    write_keys(keys, jwk(RSA_KEY, "one"), jwk(OTHER_KEY, "next"))
+
+    assert (await ask(identity, token(OTHER_KEY, "next"), now=begin + PAUSE))[1] == "ada"
+
+
+async def test_strangers_cannot_have_the_keys_fetched_all_the_time(issuer):
+    identity = Identity(trust(f"{issuer.url}/keys"))
+    begin = time.time()
+    for number in range(100):
+        with pytest.raises(AuthenticationFailed):
+            await ask(identity, token(kid=str(number)), now=begin + number / 10)
+    assert issuer.asked == ["/keys"]
+
+
+async def test_a_key_that_is_taken_away_ends_its_tokens(keys, identity):
+    begin, text = time.time(), token()
+    await ask(identity, text, now=begin)
+    write_keys(keys, jwk(OTHER_KEY, "next"))
+    later = begin + key_set.FRESH + 1
+
+    assert (await ask(identity, text, now=later))[1] == "ada"  # the keys are fetched on the side
+    await identity._keys._loading
+
+    with pytest.raises(AuthenticationFailed):
+        await ask(identity, text, now=later)
+
+
+async def test_keys_that_cannot_be_fetched_again_are_good_for_a_while(keys, identity):
+    begin = time.time()
+    await ask(identity, token(), now=begin)
+    keys.unlink()
+
+    assert (await ask(identity, token(sub="bob"), now=begin + STALE - 60))[1] == "bob"
+    with pytest.raises(ServerBusy):
+        await ask(identity, token(kid="next"), now=begin + STALE - 60)
+    with pytest.raises(ServerBusy):
+        await ask(identity, token(sub="eve"), now=begin + STALE + 60)
+
+
+# an issuer on the network
+
+
+class Issuer:
+    """Answers each path with a status and a body, and remembers what it was asked for."""
+
+    def __init__(self):
+        self.answers = {}
+        self.asked = []
+        self.url = ""
+        self.released = threading.Event()
+        self.released.set()
+
+    def handle(self, request):
+        self.asked.append(request.path)
+        self.released.wait(10)
+        status, headers, body = self.answers.get(request.path, (404, {}, b""))
+        request.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            request.send_header(name, value)
+        request.end_headers()
+        request.wfile.write(body)
+
+    def has(self, path, body, status=200, **headers):
+        self.answers[path] = (status, headers, body if isinstance(body, bytes) else json.dumps(body).encode())
+
+
+@contextmanager
+def serving():
+    issuer = Issuer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            issuer.handle(self)
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        issuer.url = f"http://127.0.0.1:{server.server_port}"
+        yield issuer
+        issuer.released.set()
+        server.shutdown()
+
+
+@pytest.fixture
+def issuer():
+    with serving() as found:
+        found.has("/keys", {"keys": [jwk(RSA_KEY, "one")]})
+        yield found
+
+
+async def test_fetches_the_keys_once_for_all(issuer):
+    identity = Identity(trust(f"{issuer.url}/keys"))
+    issuer.released.clear()
+    waiting = [asyncio.create_task(ask(identity, token(sub=str(number)))) for number in range(20)]
+    await asyncio.sleep(0.1)
+    assert not any(task.done() for task in waiting)
+    issuer.released.set()
+
+    assert [subject for _, subject in await asyncio.gather(*waiting)] == [str(n) for n in range(20)]
+    assert issuer.asked == ["/keys"]
+
+
+async def test_who_leaves_does_not_leave_the_others_without_keys(issuer):
+    identity = Identity(trust(f"{issuer.url}/keys"))
+    issuer.released.clear()
+    first, second = (asyncio.create_task(ask(identity, token())) for _ in range(2))
+    await asyncio.sleep(0.1)
+    first.cancel()
+    await asyncio.sleep(0)
+    issuer.released.set()
+
+    assert (await second)[1] == "ada"
+    assert first.cancelled()
+
+
+async def test_asks_the_issuer_where_its_keys_are(issuer):
+    name = f"{issuer.url}/tenant/v2.0"
+    configuration = {"issuer": name, "jwks_uri": f"{issuer.url}/keys"}
+    issuer.has("/tenant/v2.0/.well-known/openid-configuration", configuration)
+
+    identity = Identity(trust("", issuer=name))
+
+    assert (await ask(identity, token(iss=name)))[1] == "ada"
+    assert issuer.asked == ["/tenant/v2.0/.well-known/openid-configuration", "/keys"]
+
+
+@pytest.mark.parametrize(
+    "configuration",
+    [
+        {"issuer": "{url}", "jwks_uri": "http://keys.example/keys"},
+        {"issuer": "{url}", "jwks_uri": "file:///etc/passwd"},
+        {"issuer": "{url}", "jwks_uri": "keys"},
+        {"issuer": "{url}"},
+        {"issuer": "https://evil.example", "jwks_uri": "{url}/keys"},
+        {"jwks_uri": "{url}/keys"},
+        [],
+        "{",
+    ],
+)
+async def test_refuses_a_configuration(issuer, configuration):
+    text = json.dumps(configuration).replace("{url}", issuer.url).encode()
+    issuer.has("/.well-known/openid-configuration", text)
+    with pytest.raises(ServerBusy):
+        await ask(Identity(trust("", issuer=issuer.url)), token(iss=issuer.url))
+    assert issuer.asked == ["/.well-known/openid-configuration"]
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308, 404, 500])
+async def test_keys_come_with_200_or_not_at_all(issuer, status):
+    issuer.has("/moved", b"", status, Location=f"{issuer.url}/keys")
+    with pytest.raises(ServerBusy):
+        await ask(Identity(trust(f"{issuer.url}/moved")), token())
+    assert issuer.asked == ["/moved"]
+
+
+async def test_keys_without_end_are_none(issuer, monkeypatch):
+    monkeypatch.setattr(key_set, "SIZE_LIMIT", 100)
+    with pytest.raises(ServerBusy):
+        await ask(Identity(trust(f"{issuer.url}/keys")), token())
+
+
+async def test_an_issuer_that_is_silent_is_given_up(issuer, monkeypatch, caplog):
+    monkeypatch.setattr(key_set, "TIMEOUT", 0.2)
+    issuer.released.clear()
+    identity = Identity(trust(f"{issuer.url}/keys"))
+    begin = time.time()
+    with pytest.raises(ServerBusy):
+        await ask(identity, token(), now=begin)
+    with pytest.raises(ServerBusy):
+        await ask(identity, token(), now=begin + 1)  # at once, not asked again
+    assert issuer.asked == ["/keys"]
+    assert caplog.messages == [f"The keys of {ISSUER} are not to be had: timed out"]
+    issuer.released.set()
+
+    assert (await ask(identity, token(), now=begin + PAUSE))[1] == "ada"
+
+
+async def test_nobody_listens():
+    with pytest.raises(ServerBusy):
+        await ask(Identity(trust("http://127.0.0.1:1/keys")), token())
+
+
+def test_each_thread_may_have_its_own(keys):
+    def run(number):
+        return asyncio.run(ask(Identity(trust(keys)), token(sub=str(number))))
+
+    with ThreadPoolExecutor(4) as threads:
+        assert [subject for _, subject in threads.map(run, range(8))] == [str(n) for n in range(8)]
