@@ -1,0 +1,51 @@
+"""Bearer tokens on the wire: what asks for one, and what is refused before it is looked at.
+
+https://learn.microsoft.com/rest/api/storageservices/authorize-with-azure-active-directory
+"""
+
+from typing import Final
+
+from storage.domain.access import Grant
+from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
+from storage.domain.identity import Trust
+from storage.operations.identity import Identity
+
+CHALLENGED: Final = (
+    "Server failed to authenticate the request. "
+    "Please refer to the information in the www-authenticate header."
+)
+
+
+def required(trust: Trust, **details: str) -> InvalidAuthenticationInfo:
+    """The answer 401, with the header that says where a token is to be had."""
+    return InvalidAuthenticationInfo(CHALLENGED, **{"WWW-Authenticate": write_challenge(trust)}, **details)
+
+
+def write_challenge(trust: Trust) -> str:
+    # a space between the parameters and no quotes, as the service has it and the SDKs expect it
+    resource = trust.audiences[0].rstrip("/")
+    return f"Bearer authorization_uri={trust.authorization_uri} resource_id={resource}"
+
+
+def is_bearer(header: bytes) -> bool:
+    return header.strip().partition(b" ")[0].lower() == b"bearer"
+
+
+async def grant(
+    identity: Identity, header: bytes, scheme: str, account: str, now: float
+) -> tuple[Grant, str]:
+    """What the token of an Authorization header allows, and whose it is; see Identity.
+
+    x-ms-version is not looked at: the service wants 2020-12-06 for tables, but its own SDK for Python sends
+    2019-02-02 with a token.
+    """
+    if scheme != "https":
+        raise AuthenticationFailed(
+            AuthenticationErrorDetail="Authentication scheme Bearer is not allowed with HTTP."
+        )
+    token = header.strip().partition(b" ")[2].strip()
+    try:
+        return await identity.grant(token.decode("latin-1"), account, now)
+    except InvalidAuthenticationInfo as error:
+        # only here it is known how to ask for a better one
+        raise required(identity.trust, **error.details) from None

@@ -1,0 +1,98 @@
+import time
+
+import jwt
+import pytest
+from azure.data.tables._authentication import _HttpChallenge
+
+from storage.domain.access import OWNER
+from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
+from storage.domain.identity import Trust
+from storage.operations.identity import Identity
+from storage.protocol import challenge
+
+TRUST = Trust(
+    issuer="https://sts.example/tenant/",
+    audiences=("https://storage.azure.com/", "other"),
+    authorization_uri="https://sts.example/tenant/oauth2/authorize",
+)
+MESSAGE = "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
+IDENTITY = Identity(Trust())
+
+
+def token(lifetime=600):
+    claims = {"sub": "ada", "exp": int(time.time()) + lifetime}
+    return jwt.encode(claims, "s" * 32, algorithm="HS256").encode()
+
+
+def grant(header, scheme="https"):
+    return challenge.grant(IDENTITY, header, scheme, "account1", time.time())
+
+
+def test_the_header_reads_as_the_service_writes_it():
+    assert challenge.write_challenge(TRUST) == (
+        "Bearer authorization_uri=https://sts.example/tenant/oauth2/authorize"
+        " resource_id=https://storage.azure.com"
+    )
+
+
+@pytest.mark.parametrize(
+    ("trust", "tenant", "resource"),
+    [(TRUST, "tenant", "https://storage.azure.com"), (Trust(), "common", "https://storage.azure.com")],
+)
+def test_the_sdk_finds_tenant_and_resource(trust, tenant, resource):
+    found = _HttpChallenge(challenge.write_challenge(trust))
+    assert (found.tenant_id, found.resource, found.scope) == (tenant, resource, "")
+
+
+def test_what_is_required():
+    error = challenge.required(TRUST, AuthenticationErrorDetail="Because.")
+
+    assert (error.code, error.text) == ("InvalidAuthenticationInfo", MESSAGE)
+    assert error.details == {
+        "WWW-Authenticate": challenge.write_challenge(TRUST),
+        "AuthenticationErrorDetail": "Because.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (b"Bearer x", True),
+        (b"bearer x", True),
+        (b" BEARER  x", True),
+        (b"Bearer", True),
+        (b"Bearerx", False),
+        (b"SharedKey account:mac", False),
+        (b"", False),
+    ],
+)
+def test_tells_the_scheme(header, expected):
+    assert challenge.is_bearer(header) is expected
+
+
+@pytest.mark.parametrize("prefix", [b"Bearer ", b"bearer ", b"BEARER   ", b" Bearer "])
+async def test_grants(prefix):
+    assert await grant(prefix + token()) == (OWNER, "ada")
+
+
+async def test_refuses_plain_http():
+    with pytest.raises(AuthenticationFailed) as refusal:
+        await grant(b"Bearer " + token(), scheme="http")
+    detail = "Authentication scheme Bearer is not allowed with HTTP."
+    assert refusal.value.details == {"AuthenticationErrorDetail": detail}
+
+
+@pytest.mark.parametrize("header", [b"Bearer", b"Bearer x", b"Bearer a.b.c", b"Bearer \xff\xfe.x.y"])
+async def test_a_malformed_token_is_challenged(header):
+    with pytest.raises(InvalidAuthenticationInfo) as refusal:
+        await grant(header)
+    assert refusal.value.text == MESSAGE
+    assert refusal.value.details == {
+        "WWW-Authenticate": challenge.write_challenge(IDENTITY.trust),
+        "AuthenticationErrorDetail": "The token is no JSON Web Token.",
+    }
+
+
+async def test_an_expired_token_is_not():
+    with pytest.raises(AuthenticationFailed):
+        await grant(b"Bearer " + token(-600))
