@@ -36,4 +36,5 @@ LOGGING = {
 LANES_CONNINFO = database.conninfo(OPTIONS)
 HOST_SUFFIXES = OPTIONS.host_suffixes
 DEVELOPMENT_ACCOUNT_ALLOWED = OPTIONS.development_account_allowed
+BEARER = OPTIONS.bearer
 TABLERO_KEY_LENGTH_LIMIT = OPTIONS.key_length_limit

@@ -2,7 +2,6 @@
 
 import argparse
 import difflib
-import ipaddress
 import os
 import re
 import sys
@@ -13,6 +12,8 @@ from typing import NoReturn
 
 import platformdirs
 
+from storage.domain.identity import Trust, is_loopback
+from storage.server import bearer
 from storage.server.refusal import Refusal
 
 PREFIX = "TABLERO_"
@@ -54,6 +55,15 @@ VARIABLES = (
         is_flag=True,
     ),
     Variable("PG_USER", "", "as root: user the embedded PostgreSQL runs as", "NAME"),
+    Variable(
+        "TRUSTED_PROXIES", "", "whose X-Forwarded-For and -Proto are believed (several: comma)", "ADDRESS"
+    ),
+    Variable("OAUTH", "", "accept any access token that has not expired; on loopback only", None, ("basic",)),
+    Variable("OIDC_ISSUER"),
+    Variable("OIDC_AUDIENCE"),
+    Variable("OIDC_JWKS"),
+    Variable("OIDC_ROLES_CLAIM"),
+    Variable("OIDC_AUTHORIZATION_URI"),
     Variable("SECRET"),
     Variable("ACCOUNTS"),
     Variable("KEY_LENGTH_LIMIT", "1024"),
@@ -74,6 +84,8 @@ class Options:
     tls_cert: str
     tls_key: str
     allow_development_account: bool
+    trusted_proxies: tuple[str, ...]
+    bearer: Trust | None
     pg_user: str
     secret: str
     accounts: str
@@ -83,12 +95,7 @@ class Options:
 
     @property
     def is_loopback(self) -> bool:
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     @property
     def development_account_allowed(self) -> bool:
@@ -120,6 +127,8 @@ def read(environ: Mapping[str, str]) -> Options:
         tls_cert=value["TLS_CERT"],
         tls_key=value["TLS_KEY"],
         allow_development_account=_read_flag("ALLOW_DEVELOPMENT_ACCOUNT", value["ALLOW_DEVELOPMENT_ACCOUNT"]),
+        trusted_proxies=bearer.read_proxies(value["TRUSTED_PROXIES"], is_v6=":" in host),
+        bearer=bearer.read_trust(value, is_loopback=is_loopback(host)),
         pg_user=value["PG_USER"],
         secret=value["SECRET"],
         accounts=value["ACCOUNTS"],

@@ -2,8 +2,11 @@ import os
 
 import pytest
 
+from storage.domain.identity import Trust
 from storage.server import options
 from storage.server.refusal import Refusal
+
+ISSUER = {"TABLERO_OIDC_ISSUER": "https://x", "TABLERO_OIDC_AUDIENCE": "y"}
 
 
 def test_defaults():
@@ -56,6 +59,79 @@ def test_no_development_account_elsewhere(host):
     assert options.read(allowed).development_account_allowed
 
 
+def test_no_bearer_tokens_and_no_proxies_by_default():
+    found = options.read({})
+
+    assert found.bearer is None
+    assert found.trusted_proxies == ()
+
+
+def test_an_issuer_of_bearer_tokens():
+    issuer = "https://login.microsoftonline.com/tenant/v2.0"
+    environ = {
+        "TABLERO_OIDC_ISSUER": issuer,
+        "TABLERO_OIDC_AUDIENCE": " https://storage.azure.com, api://x ,",
+    }
+
+    assert options.read(environ).bearer == Trust(
+        issuer=issuer,
+        audiences=("https://storage.azure.com", "api://x"),
+        keys="",
+        roles_claim="roles",
+        authorization_uri="https://login.microsoftonline.com/tenant/oauth2/authorize",
+    )
+
+
+def test_everything_about_an_issuer(tmp_path):
+    (tmp_path / "keys.json").write_text("{}")
+    environ = {
+        "TABLERO_OIDC_ISSUER": "http://localhost:8080/realms/x",
+        "TABLERO_OIDC_AUDIENCE": "tablero",
+        "TABLERO_OIDC_JWKS": str(tmp_path / "keys.json"),
+        "TABLERO_OIDC_ROLES_CLAIM": "realm_access.roles",
+        "TABLERO_OIDC_AUTHORIZATION_URI": "https://example.org/authorize",
+    }
+
+    assert options.read(environ).bearer == Trust(
+        "http://localhost:8080/realms/x",
+        ("tablero",),
+        str(tmp_path / "keys.json"),
+        "realm_access.roles",
+        "https://example.org/authorize",
+    )
+
+
+@pytest.mark.parametrize("url", ["https://example.org/keys", "http://127.0.0.1:1/keys", "http://[::1]/keys"])
+def test_keys_by_url(url):
+    environ = {"TABLERO_OIDC_ISSUER": "https://x", "TABLERO_OIDC_AUDIENCE": "y", "TABLERO_OIDC_JWKS": url}
+    found = options.read(environ).bearer
+    assert (found.keys, found.authorization_uri) == (url, "https://x/oauth2/authorize")
+
+
+def test_tokens_of_anybody_on_loopback():
+    environ = {}
+    options.export(["--oauth", "basic"], environ)
+    assert options.read(environ).bearer == Trust()
+
+    environ["TABLERO_OIDC_AUTHORIZATION_URI"] = "https://example.org/tenant"
+    assert options.read(environ).bearer == Trust(authorization_uri="https://example.org/tenant")
+
+
+@pytest.mark.parametrize(
+    ("text", "listen", "expected"),
+    [
+        ("10.0.0.5", ":1", ("10.0.0.5/32",)),
+        (" 127.0.0.1 , 10.1.2.3/8,", ":1", ("127.0.0.1/32", "10.0.0.0/8")),
+        ("fd00::/8,::1", ":1", ("fd00::/8", "::1/128")),
+        ("10.0.0.0/8", "[::]:1", ("10.0.0.0/8", "::ffff:10.0.0.0/104")),
+    ],
+)
+def test_trusted_proxies(text, listen, expected):
+    environ = {"TABLERO_LISTEN": listen}
+    options.export(["--trusted-proxies", text], environ)
+    assert options.read(environ).trusted_proxies == expected
+
+
 @pytest.mark.parametrize(
     ("environ", "sentence"),
     [
@@ -67,6 +143,25 @@ def test_no_development_account_elsewhere(host):
         ({"TABLERO_TLS_CERT": "cert.pem"}, "both --tls-cert and --tls-key"),
         ({"TABLERO_ALLOW_DEVELOPMENT_ACCOUNT": "perhaps"}, "must be 1 or 0"),
         ({"TABLERO_HOST_SUFFIX": "table.localhost:10002"}, "without a port"),
+        ({"TABLERO_TRUSTED_PROXIES": "*"}, "not the address of a proxy"),
+        ({"TABLERO_TRUSTED_PROXIES": "proxy.example"}, "not the address of a proxy"),
+        ({"TABLERO_OIDC_ISSUER": "https://x"}, "needs TABLERO_OIDC_AUDIENCE"),
+        ({"TABLERO_OIDC_ISSUER": "https://x", "TABLERO_OIDC_AUDIENCE": ","}, "needs TABLERO_OIDC_AUDIENCE"),
+        ({"TABLERO_OIDC_AUDIENCE": "x"}, "TABLERO_OIDC_AUDIENCE means nothing without TABLERO_OIDC_ISSUER"),
+        ({"TABLERO_OIDC_JWKS": "x"}, "TABLERO_OIDC_JWKS means nothing without TABLERO_OIDC_ISSUER"),
+        ({"TABLERO_OIDC_ROLES_CLAIM": "x"}, "means nothing without TABLERO_OIDC_ISSUER"),
+        ({"TABLERO_OIDC_AUTHORIZATION_URI": "x"}, "means nothing without TABLERO_OIDC_ISSUER"),
+        ({"TABLERO_OIDC_ISSUER": "http://example.org", "TABLERO_OIDC_AUDIENCE": "x"}, "begins with https://"),
+        ({"TABLERO_OIDC_ISSUER": "issuer", "TABLERO_OIDC_AUDIENCE": "x"}, "begins with https://"),
+        ({"TABLERO_OIDC_ISSUER": "https://x", "TABLERO_OIDC_AUDIENCE": "x y"}, "the challenge cannot hold"),
+        ({**ISSUER, "TABLERO_OIDC_JWKS": "http://example.org/keys"}, "begins with https://"),
+        ({**ISSUER, "TABLERO_OIDC_JWKS": "file:///etc/passwd"}, "begins with https://"),
+        ({**ISSUER, "TABLERO_OIDC_JWKS": "/no/such/file"}, "no such file"),
+        ({**ISSUER, "TABLERO_OIDC_AUTHORIZATION_URI": "https://x?y=z"}, "the challenge cannot hold"),
+        ({**ISSUER, "TABLERO_OAUTH": "basic"}, "leave one of the two out"),
+        ({"TABLERO_OAUTH": "full"}, "must be basic"),
+        ({"TABLERO_OAUTH": "basic", "TABLERO_LISTEN": "0.0.0.0:1"}, "for a loopback address only; listen on"),
+        ({"TABLERO_OAUTH": "basic", "TABLERO_OIDC_AUDIENCE": "x"}, "would mean nothing; leave one"),
     ],
 )
 def test_refuses(environ, sentence):
