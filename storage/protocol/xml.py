@@ -5,21 +5,27 @@ are names of elements here: who invents new ones would fill the memory for good.
 """
 
 import re
+from collections.abc import Container
 from typing import Final
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from storage.domain.errors import InvalidXmlDocument
+from storage.domain.errors import InvalidXmlDocument, UnsupportedXmlNode
 
 DEPTH_LIMIT: Final = 256
 TAG_LIMIT: Final = 64 * 1024  # bytes: 380,000 attributes would keep the parser busy for a second
 MARKUP_LIMIT: Final = 100_000  # tags, comments, sections; the largest entity needs a thousand
 
+# what every document of the service begins with
+START: Final = b'\xef\xbb\xbf<?xml version="1.0" encoding="utf-8"?>'
+
 _BOM: Final = b"\xef\xbb\xbf"
 # what may go before the root element, which must follow at once: expat takes a second BOM, which could hide a DTD
 _BEGINNING = re.compile(rb"(?:[ \t\r\n]++|<\?.*?\?>|<!--.*?-->)*+<[^!?]", re.DOTALL)
+# a carriage return that is not escaped would be read as a line feed
+_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 _LONG = re.compile(rb"<[^<]{%d}" % TAG_LIMIT)
 _TAG = re.compile(rb"""<(?![!?])(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+""")
 
@@ -62,3 +68,37 @@ def _check_depth(root: Element) -> None:
         if not level:
             return
     raise InvalidXmlDocument
+
+
+# documents of which every element is known
+
+
+def read_children(element: Element, allowed: Container[str]) -> dict[str, Element]:
+    """The children by name, each there at most once, and nothing between them.
+
+    Raises UnsupportedXmlNode for a name that is not allowed.
+    """
+    children = {child.tag: child for child in read_items(element, allowed)}
+    if len(children) != len(element):
+        raise InvalidXmlDocument
+    return children
+
+
+def read_items(element: Element, allowed: Container[str]) -> list[Element]:
+    """The children, of which several may have one name, and nothing between them."""
+    if (element.text or "").strip() or any((child.tail or "").strip() for child in element):
+        raise InvalidXmlDocument
+    if any(child.tag not in allowed for child in element):
+        raise UnsupportedXmlNode
+    return list(element)
+
+
+def read_text(element: Element) -> str:
+    """What stands in an element without children."""
+    if len(element):
+        raise UnsupportedXmlNode
+    return element.text or ""
+
+
+def write_text(text: str) -> str:
+    return text.translate(_ESCAPES)

@@ -1,0 +1,89 @@
+"""Whether scripts of other origins may use the service, by the rules of the account.
+
+https://learn.microsoft.com/rest/api/storageservices/cross-origin-resource-sharing--cors--support-for-the-azure-storage-services
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from storage.domain.errors import CorsPreflightFailure, InvalidHeaderValue
+from storage.domain.service_properties import CorsRule
+
+Headers = list[tuple[bytes, bytes]]
+
+_VARY: Final = (b"Vary", b"Origin")
+_READING: Final = frozenset({"GET", "HEAD"})  # what may be cached
+
+
+def preflight(rules: Sequence[CorsRule], headers: Mapping[bytes, bytes]) -> Headers:
+    """What a browser is told that asks before its request; ``headers`` are those of the asking."""
+    origin = headers.get(b"origin")
+    method = headers.get(b"access-control-request-method")
+    if not origin or not method:
+        raise InvalidHeaderValue("A required CORS header is not present.")
+    wanted = headers.get(b"access-control-request-headers", b"")
+    # the first rule for origin and method decides, even if the headers would fit a later one
+    rule = _matching(rules, origin.decode("latin-1"), method.decode("latin-1"))
+    if rule is None or not _allows_headers(rule, wanted.decode("latin-1").lower()):
+        raise CorsPreflightFailure
+    answer = [*_allowed_origin(rule, origin), (b"Access-Control-Allow-Methods", method)]
+    if wanted:
+        answer.append((b"Access-Control-Allow-Headers", wanted))
+    answer.append((b"Access-Control-Max-Age", b"%d" % rule.max_age))
+    return answer
+
+
+def response_headers(rules: Sequence[CorsRule], method: str, origin: bytes | None, sent: Headers) -> Headers:
+    """What an answer, also a refusal, has besides ``sent``."""
+    if origin is None:
+        public = any("*" in rule.origins and method in rule.methods for rule in rules)
+        return [_VARY] if rules and not public and method in _READING else []
+    rule = _matching(rules, origin.decode("latin-1"), method)
+    if rule is None:
+        return [_VARY] if rules and method in _READING else []
+    answer = _allowed_origin(rule, origin)
+    exposed = b", ".join(_exposed(rule, sent))
+    if exposed:
+        answer.append((b"Access-Control-Expose-Headers", exposed))
+    if method in _READING and _is_named(rule, origin):
+        answer.append(_VARY)
+    return answer
+
+
+def _matching(rules: Sequence[CorsRule], origin: str, method: str) -> CorsRule | None:
+    for rule in rules:
+        if method in rule.methods and (origin in rule.origins or "*" in rule.origins):
+            return rule
+    return None
+
+
+def _is_named(rule: CorsRule, origin: bytes) -> bool:
+    return origin.decode("latin-1") in rule.origins
+
+
+def _allowed_origin(rule: CorsRule, origin: bytes) -> Headers:
+    if not _is_named(rule, origin):
+        return [(b"Access-Control-Allow-Origin", b"*")]
+    return [(b"Access-Control-Allow-Origin", origin), (b"Access-Control-Allow-Credentials", b"true")]
+
+
+def _allows_headers(rule: CorsRule, wanted: str) -> bool:
+    names = [name for name in map(str.strip, wanted.split(",")) if name]
+    return all(any(_covers(pattern, name) for pattern in rule.allowed_headers) for name in names)
+
+
+def _covers(pattern: str, name: str) -> bool:
+    """``name`` in lower case."""
+    pattern = pattern.lower()
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+
+
+def _exposed(rule: CorsRule, sent: Headers) -> Iterator[bytes]:
+    """The headers of the rule as written, and those of the answer that a prefix of the rule covers."""
+    names = {pattern.lower(): pattern.encode() for pattern in rule.exposed_headers if pattern[-1] != "*"}
+    for prefix in (pattern for pattern in rule.exposed_headers if pattern[-1] == "*"):
+        for name, _ in sent:
+            lower = name.decode().lower()
+            if _covers(prefix, lower):
+                names.setdefault(lower, name)
+    return iter(names.values())
