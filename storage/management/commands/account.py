@@ -1,4 +1,4 @@
-"""Add, list, rotate and remove storage accounts."""
+"""Add, list, rotate, switch off and remove storage accounts."""
 
 import argparse
 from typing import Any
@@ -12,7 +12,7 @@ from storage.server import migration
 
 
 class Command(BaseCommand):
-    help = "Add, list, rotate and remove storage accounts, also while the server runs."
+    help = "Add, list, rotate, switch off and remove storage accounts, also while the server runs."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -27,6 +27,13 @@ class Command(BaseCommand):
         rotate = actions.add_parser("rotate", help="replace one of the two keys")
         rotate.add_argument("name")
         rotate.add_argument("key", type=int, choices=(1, 2))
+        actions.add_parser("disable", help="refuse all requests to an account").add_argument("name")
+        actions.add_parser("enable", help="serve an account again").add_argument("name")
+        shared_key = actions.add_parser(
+            "shared-key", help="whether keys and what they sign are accepted, or bearer tokens alone"
+        )
+        shared_key.add_argument("name")
+        shared_key.add_argument("state", choices=("on", "off"))
         remove = actions.add_parser("remove", help="remove an account")
         remove.add_argument("name")
         remove.add_argument(
@@ -36,7 +43,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, action: str, **arguments: Any) -> None:
         migration.migrate(self.stderr.write)
         try:
-            getattr(self, f"_{action}")(**arguments)
+            getattr(self, f"_{action.replace('-', '_')}")(**arguments)
         except AccountError as error:
             raise CommandError(str(error)) from None
 
@@ -52,12 +59,26 @@ class Command(BaseCommand):
         sealed = accounts.rotate(name, key)
         self.stdout.write(f"{name}  key{key}={accounts.write_key(accounts.keys_of(sealed)[key - 1])}")
 
+    def _disable(self, name: str, **_: Any) -> None:
+        accounts.set_enabled(name, enabled=False)
+        self.stdout.write(f"{name} is disabled.")
+
+    def _enable(self, name: str, **_: Any) -> None:
+        accounts.set_enabled(name, enabled=True)
+        self.stdout.write(f"{name} is enabled.")
+
+    def _shared_key(self, name: str, state: str, **_: Any) -> None:
+        accounts.set_shared_key_access(name, allowed=state == "on")
+        self.stdout.write(
+            f"{name} accepts its keys." if state == "on" else f"{name} accepts bearer tokens only."
+        )
+
     def _remove(self, name: str, *, with_tables: bool, **_: Any) -> None:
         accounts.remove(name, with_tables=with_tables)
         self.stdout.write(f"{name} is removed.")
 
     def _show(self, account: Account, *, with_keys: bool) -> None:
-        state = "" if account.enabled else "  disabled"
+        state = ("" if account.enabled else "  disabled") + ("" if account.shared_key_access else "  no keys")
         self.stdout.write(f"{account.name}  since {account.created_at:%Y-%m-%d}{state}")
         if with_keys:
             for number, key in enumerate(accounts.keys_of(account), start=1):

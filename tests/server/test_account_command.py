@@ -1,0 +1,55 @@
+"""`manage.py account`, as far as it is more than the operations it calls."""
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from storage.models import Account
+from storage.operations import accounts
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs the command and gives what it said."""
+
+    def run(*arguments):
+        call_command("account", *arguments)
+        return capsys.readouterr().out
+
+    accounts.add("ada", b"k" * 64)
+    return run
+
+
+def test_disables_and_enables(run):
+    assert run("disable", "ada") == "ada is disabled.\n"
+    assert not Account.objects.get(name="ada").enabled
+    assert "  disabled\n" in run("list")
+
+    assert run("enable", "ada") == "ada is enabled.\n"
+    assert Account.objects.get(name="ada").enabled
+
+
+def test_leaves_an_account_to_bearer_tokens(run):
+    assert run("shared-key", "ada", "off") == "ada accepts bearer tokens only.\n"
+    assert not Account.objects.get(name="ada").shared_key_access
+    assert "  no keys\n" in run("list")
+
+    assert run("shared-key", "ada", "on") == "ada accepts its keys.\n"
+    assert Account.objects.get(name="ada").shared_key_access
+
+
+def test_shows_keys_only_when_asked(run):
+    assert "key1" not in run("list")
+    assert f"key1={accounts.write_key(b'k' * 64)}" in run("list", "--keys")
+
+
+@pytest.mark.parametrize("action", [["disable", "bob"], ["enable", "bob"], ["shared-key", "bob", "off"]])
+def test_refuses_an_account_that_is_missing(run, action):
+    with pytest.raises(CommandError, match="no account bob"):
+        run(*action)
+
+
+def test_refuses_another_state(run):
+    with pytest.raises(CommandError, match="invalid choice"):
+        run("shared-key", "ada", "maybe")
