@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import quote
 
 from storage.domain.edm import read_datetime
-from storage.domain.errors import AuthenticationFailed, StorageError
+from storage.domain.errors import AuthenticationFailed, OutOfRangeInput, StorageError
 from storage.domain.names import KEY_LENGTH_LIMIT, fold_table_name
 from storage.domain.policies import IDENTIFIER_LIMIT
 from storage.domain.sas.addresses import read_range
@@ -144,12 +144,14 @@ def _malformed(name: str) -> AuthenticationFailed:
 
 
 # a newline would move what follows it into the next field of the signed text; nothing is longer than a key
-_PRINTABLE = re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{0,%d}" % KEY_LENGTH_LIMIT)
+_PRINTABLE = re.compile(f"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{{0,{KEY_LENGTH_LIMIT}}}")
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _INSTANT = re.compile(
     rf"{_DAY.pattern}(?:T[0-9]{{2}}:[0-9]{{2}}(?::[0-9]{{2}}(?:\.[0-9]{{1,7}})?)?(?:Z|[+-][0-9]{{2}}:[0-9]{{2}}))?"
 )
 _METRICS_TABLE = re.compile(r"\$[Mm][Ee][Tt][Rr][Ii][Cc][Ss][A-Za-z]{1,55}")
+
+_LONG_AGO: Final = read_datetime("1601-01-01")
 
 
 @lru_cache(maxsize=256)
@@ -174,6 +176,9 @@ def read_instant(text: str) -> int | None:
     """Ticks since 1970; a day alone is its midnight. None if the text is no instant."""
     try:
         return read_datetime(text) if _INSTANT.fullmatch(text) else None
+    except OutOfRangeInput:
+        # no property may hold these years, but a policy or a token that is good since for ever
+        return _LONG_AGO if "0001" <= text[:4] < "1601" else None
     except StorageError:
         return None
 
