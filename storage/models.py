@@ -61,3 +61,111 @@ class StoredAccessPolicy(models.Model):
 
     def __str__(self) -> str:
         return self.identifier
+
+
+class RequestCount(models.Model):
+    """Requests of one kind in a minute, or in an hour, as one process counted them.
+
+    Always the whole count, so that it can be written again; sums over processes are what readers want. When a period
+    is long over, its rows become one whose process is empty. See domain.metrics for the rest.
+    """
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
+    process = models.CharField(max_length=16)
+    minutes = models.PositiveSmallIntegerField()  # the length of the period: 1 or 60
+    period = models.DateTimeField()  # its start
+    secondary = models.BooleanField()
+    operation = models.CharField(max_length=32)  # empty when it was none
+    authentication = models.CharField(max_length=16)
+    status = models.PositiveSmallIntegerField()
+    error = models.CharField(max_length=64)
+    requests = models.BigIntegerField()
+    ingress = models.BigIntegerField()
+    egress = models.BigIntegerField()
+    server_time = models.FloatField()
+    total_time = models.FloatField()
+    latencies = models.JSONField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=(
+                    "account",
+                    "minutes",
+                    "period",
+                    "process",
+                    "secondary",
+                    "operation",
+                    "authentication",
+                    "status",
+                    "error",
+                ),
+                name="one_count_of_a_kind",
+            ),
+        )
+        indexes = (models.Index(fields=("minutes", "period"), name="counts_by_period"),)
+
+    def __str__(self) -> str:
+        return f"{self.requests} {self.operation}"
+
+
+class SeenCredential(models.Model):
+    """A key or a token that requests came with; ``name`` as in domain.observed.Credential, never the signature."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
+    authentication = models.CharField(max_length=16)
+    name = models.CharField(max_length=256)
+    parameters = models.JSONField()  # pairs
+    first_used_at = models.DateTimeField()
+    last_used_at = models.DateTimeField()
+    address = models.CharField(max_length=64)  # where it was last used from
+    agent = models.CharField(max_length=256)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("account", "authentication", "name"), name="one_of_a_credential"),
+        )
+        indexes = (models.Index(fields=("last_used_at",), name="credentials_by_last_use"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CredentialUse(models.Model):
+    """How often a client used a key or token in an hour, as one process counted it: the whole count."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
+    authentication = models.CharField(max_length=16)
+    name = models.CharField(max_length=256)
+    hour = models.DateTimeField()  # its start
+    address = models.CharField(max_length=64)
+    agent = models.CharField(max_length=256)
+    process = models.CharField(max_length=16)
+    count = models.BigIntegerField()
+    last_used_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("account", "authentication", "name", "hour", "address", "agent", "process"),
+                name="one_use_in_an_hour",
+            ),
+        )
+        indexes = (models.Index(fields=("hour",), name="uses_by_hour"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AnalyticsProgress(models.Model):
+    """Up to when the metrics tables of an account are written."""
+
+    account = models.OneToOneField(
+        Account, on_delete=models.CASCADE, related_name="analytics", primary_key=True
+    )
+    minute = models.DateTimeField(null=True, default=None)  # the start of the next one
+    hour = models.DateTimeField(null=True, default=None)
+    capacity = models.DateTimeField(null=True, default=None)  # when it was last measured
+
+    def __str__(self) -> str:
+        return f"analytics of {self.account_id}"

@@ -52,7 +52,8 @@ class Client(NamedTuple):
     agent: str = ""
 
 
-class Use(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Use:
     """How often within a while, and when last."""
 
     count: int

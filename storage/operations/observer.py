@@ -1,16 +1,192 @@
 """Counts every request on the event loop, in memory; writes the counts down in the background."""
 
+import asyncio
+import logging
+import secrets
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter, time
+from typing import Any, Final, Protocol
+
+from django.db import InterfaceError, OperationalError
+
+from storage.domain.errors import StorageError
+from storage.domain.metrics import LATENCY_BOUNDS, Client, RequestKind, Tally, Use
 from storage.domain.observed import Observed
+from storage.domain.request_log import Entry
+from storage.operations import prometheus, request_log
+from storage.operations.metrics import Counts
+from storage.operations.request_log import LogFiles
+from storage.operations.threads import in_thread
+from storage.operations.usage import Uses
+
+logger = logging.getLogger(__name__)
+
+_INTERVAL: Final = 2.0  # seconds between two writings: what a crash may lose
+_PATIENCE: Final = 5.0  # seconds for the last one
+_CLIENTS_LIMIT: Final = 10_000  # told apart between two writings
+_LINES_LIMIT: Final = 50_000  # of the logs, between two writings
+_AGENT_LIMIT: Final = 256
+
+
+@dataclass(slots=True)
+class _Use:
+    """Of a key or token by a client; ``last`` in seconds of perf_counter."""
+
+    parameters: tuple[tuple[str, str], ...]
+    count: int = 0
+    last: float = 0.0
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What came since the last writing; keys are plain tuples, which cost half of named ones."""
+
+    began: datetime
+    tallies: dict[tuple[Any, ...], Tally] = field(default_factory=dict)
+    uses: dict[tuple[Any, ...], _Use] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)  # of accounts
+    lines: list[tuple[Observed, Entry]] = field(default_factory=list)
+
+
+class _Ledger(Protocol):
+    def write(self) -> None: ...
+
+    def give_up(self) -> None: ...
+
+    def forget(self, now: datetime) -> None: ...
 
 
 class Observer:
     """One of a process. ``record`` costs about a microsecond and never fails; the rest is behind it."""
 
+    def __init__(self, logs: Path | None = None) -> None:
+        process = secrets.token_hex(8)
+        self._batch = _Batch(_now())
+        self._counts = Counts(process)
+        self._uses = Uses(process)
+        self._logs = LogFiles(logs or request_log.folder())
+        self._prometheus = prometheus.Process()
+        self._closing = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
     async def open(self) -> None:
         """Begins to write down what is recorded."""
+        self._batch = _Batch(_now())
+        self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Writes down the rest."""
+        """Writes down the rest, unless the database is away."""
+        self._closing.set()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=_PATIENCE)
+            self._task.cancel()
 
     def record(self, observed: Observed) -> None:
         """A request that is over; on the event loop."""
+        batch = self._batch
+        account_id = observed.account_id
+        authentication = observed.authentication
+        kind = (
+            account_id,
+            observed.secondary,
+            observed.operation,
+            authentication,
+            observed.status,
+            observed.error,
+        )
+        tally = batch.tallies.get(kind)
+        if tally is None:
+            tally = batch.tallies[kind] = Tally()
+            batch.names[account_id] = observed.account
+        started, sent = observed.started, observed.sent
+        seconds = sent - started
+        tally.requests += 1
+        tally.ingress += observed.ingress
+        tally.egress += observed.egress
+        tally.server_time += observed.answered - started
+        tally.total_time += seconds
+        tally.latencies[bisect_left(LATENCY_BOUNDS, seconds)] += 1
+        credential = observed.credential
+        if credential is not None:
+            client = (account_id, authentication, credential.name, observed.address, observed.agent)
+            use = batch.uses.get(client)
+            if use is None:
+                if len(batch.uses) >= _CLIENTS_LIMIT:
+                    return
+                use = batch.uses[client] = _Use(credential.parameters)
+            use.count += 1
+            use.last = sent
+
+    def log(self, observed: Observed, entry: Entry) -> None:
+        """Besides, a request that its account wants to have logged."""
+        lines = self._batch.lines
+        if len(lines) < _LINES_LIMIT:
+            lines.append((observed, entry))
+
+    async def flush(self) -> None:
+        """Writes down what was recorded; what the database does not take now it is given the next time."""
+        batch, self._batch = self._batch, _Batch(_now())
+        try:
+            await in_thread(self._write, batch, self._batch.began)
+        except StorageError:
+            pass  # the database is away; it has been logged
+        except Exception:
+            logger.exception("Counts could not be written")
+
+    async def _run(self) -> None:
+        while not self._closing.is_set():
+            # a batch is one minute's
+            pause = min(_INTERVAL, 60.0 - time() % 60.0)
+            try:
+                async with asyncio.timeout(pause):
+                    await self._closing.wait()
+            except TimeoutError:
+                pass
+            await self.flush()
+
+    def _write(self, batch: _Batch, now: datetime) -> None:
+        self._take(batch, perf_counter() - time())
+        ledgers: tuple[_Ledger, ...] = (self._logs, self._uses, self._counts)
+        for ledger in ledgers:
+            ledger.forget(now)
+        for ledger in ledgers:
+            try:
+                ledger.write()
+            except (OperationalError, InterfaceError):
+                raise
+            except Exception:
+                # the same would fail again, for ever
+                ledger.give_up()
+                logger.exception("Counts are lost that could not be written")
+
+    def _take(self, batch: _Batch, offset: float) -> None:
+        """``offset`` of perf_counter from the wall clock."""
+        minute = batch.began.replace(second=0, microsecond=0)
+        hour = minute.replace(minute=0)
+        counted = {RequestKind(*kind): tally for kind, tally in batch.tallies.items()}
+        self._counts.add(minute, counted)
+        self._prometheus.add(counted, batch.names)
+        for client, use in batch.uses.items():
+            last = datetime.fromtimestamp(use.last - offset, UTC)
+            self._uses.add(hour, _client(*client), Use(use.count, last), use.parameters)
+        for observed, entry in batch.lines:
+            self._logs.add(observed, entry, datetime.fromtimestamp(observed.started - offset, UTC))
+
+
+def _client(account_id: int, authentication: Any, name: str, address: str, agent: bytes) -> Client:
+    text = agent[:_AGENT_LIMIT].decode("latin-1")
+    return Client(
+        account_id, authentication, _storable(name, 256), _storable(address, 64), _storable(text, 256)
+    )
+
+
+def _storable(text: str, limit: int) -> str:
+    """PostgreSQL takes no zero bytes, and UTF-8 no lone surrogates."""
+    return text[:limit].replace("\0", "").encode(errors="replace").decode()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,186 @@
+"""Counts of requests, by minute and hour: written by every process, read as sums over all."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Final
+
+from django.db import transaction
+from django.db.models.functions import TruncHour
+
+from storage.domain.access import Operation
+from storage.domain.metrics import RequestKind, Tally
+from storage.domain.observed import Authentication
+from storage.models import RequestCount
+from storage.sql.background import commit_soon
+
+MINUTE: Final = timedelta(minutes=1)
+HOUR: Final = timedelta(hours=1)
+
+_LATE: Final = timedelta(minutes=30)  # for what could not be written in time
+_MINUTES_KEPT: Final = timedelta(days=1)
+_HOURS_KEPT: Final = timedelta(days=31)
+
+_KEY: Final = (
+    "account",
+    "minutes",
+    "period",
+    "process",
+    "secondary",
+    "operation",
+    "authentication",
+    "status",
+    "error",
+)
+_VALUES: Final = ("requests", "ingress", "egress", "server_time", "total_time", "latencies")
+
+
+class Counts:
+    """What one process has counted, until it is safely written.
+
+    Rows hold the whole count of their minute, so that writing again what may have been written already does no harm.
+    """
+
+    def __init__(self, process: str) -> None:
+        self._process = process
+        self._tallies: dict[tuple[datetime, RequestKind], Tally] = {}
+        self._changed: set[tuple[datetime, RequestKind]] = set()
+
+    def add(self, minute: datetime, counted: Mapping[RequestKind, Tally]) -> None:
+        for kind, tally in counted.items():
+            if kind.account_id == 0:
+                continue
+            key = (minute, kind)
+            self._tallies.setdefault(key, Tally()).add(tally)
+            self._changed.add(key)
+
+    def write(self) -> None:
+        rows = [_row(self._process, *key, self._tallies[key]) for key in sorted(self._changed, key=_order)]
+        if rows:
+            with transaction.atomic():
+                commit_soon()
+                RequestCount.objects.bulk_create(
+                    rows, update_conflicts=True, unique_fields=_KEY, update_fields=_VALUES
+                )
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Leaves unwritten what is."""
+        self._changed.clear()
+
+    def forget(self, now: datetime) -> None:
+        """What is written and over, and what could not be written for so long that others have summed it up."""
+        for key in list(self._tallies):
+            minute, _ = key
+            over = minute < now - 2 * MINUTE
+            if (over and key not in self._changed) or minute < now - _LATE:
+                del self._tallies[key]
+                self._changed.discard(key)
+
+
+def _order(key: tuple[datetime, RequestKind]) -> tuple[datetime, str]:
+    return key[0], str(key[1])
+
+
+def _row(process: str, period: datetime, kind: RequestKind, tally: Tally, minutes: int = 1) -> RequestCount:
+    return RequestCount(
+        account_id=kind.account_id,
+        process=process,
+        minutes=minutes,
+        period=period,
+        secondary=kind.secondary,
+        operation=kind.operation or "",
+        authentication=kind.authentication,
+        status=kind.status,
+        error=kind.error,
+        requests=tally.requests,
+        ingress=tally.ingress,
+        egress=tally.egress,
+        server_time=tally.server_time,
+        total_time=tally.total_time,
+        latencies=tally.latencies,
+    )
+
+
+# reading
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The requests of a kind in a period, of all processes."""
+
+    period: datetime
+    kind: RequestKind
+    tally: Tally
+
+
+def counts(account_id: int, since: datetime, until: datetime, *, length: timedelta = MINUTE) -> list[Count]:
+    """By period and kind, of the periods that begin from ``since`` up to, not including, ``until``.
+
+    Minutes are there for a day. Hours are there for a month; those that are not summed up yet are not among them.
+    """
+    rows = RequestCount.objects.filter(
+        account_id=account_id, minutes=length // MINUTE, period__gte=since, period__lt=until
+    )
+    return _summed(rows.order_by("period"))
+
+
+def _summed(rows: Iterable[RequestCount]) -> list[Count]:
+    """``rows`` in the order of their periods."""
+    return [
+        Count(period, kind, tally)
+        for period, group in groupby(rows, key=lambda row: row.period)
+        for kind, tally in _tallies(group).items()
+    ]
+
+
+def _tallies(rows: Iterable[RequestCount]) -> dict[RequestKind, Tally]:
+    found: dict[RequestKind, Tally] = {}
+    for row in rows:
+        found.setdefault(_kind(row), Tally()).add(_tally(row))
+    return found
+
+
+def _kind(row: RequestCount) -> RequestKind:
+    return RequestKind(
+        row.account_id,
+        row.secondary,
+        Operation(row.operation) if row.operation else None,
+        Authentication(row.authentication),
+        row.status,
+        row.error,
+    )
+
+
+def _tally(row: RequestCount) -> Tally:
+    return Tally(row.requests, row.ingress, row.egress, row.server_time, row.total_time, row.latencies)
+
+
+# keeping
+
+
+def tidy(now: datetime) -> None:
+    """Sums up the hours into which nobody writes any more, and drops what is too old."""
+    end = _hour(now - _LATE - 2 * MINUTE)
+    unsummed = RequestCount.objects.filter(minutes=1, period__lt=end).exclude(process="")
+    hours = unsummed.annotate(hour=TruncHour("period")).values_list("account_id", "hour").distinct()
+    for account_id, hour in hours.order_by("hour"):
+        _sum_up(account_id, hour)
+    RequestCount.objects.filter(minutes=1, period__lt=now - _MINUTES_KEPT - HOUR).delete()
+    RequestCount.objects.filter(minutes=60, period__lt=now - _HOURS_KEPT).delete()
+
+
+@transaction.atomic
+def _sum_up(account_id: int, hour: datetime) -> None:
+    """One row of each kind for all processes: in the minutes, and in the hour."""
+    rows = RequestCount.objects.filter(account_id=account_id, period__gte=hour, period__lt=hour + HOUR)
+    minutes = rows.filter(minutes=1).order_by("period")
+    per_minute = [_row("", count.period, count.kind, count.tally) for count in _summed(minutes)]
+    per_hour = [_row("", hour, kind, tally, minutes=60) for kind, tally in _tallies(minutes).items()]
+    rows.delete()
+    RequestCount.objects.bulk_create(per_minute + per_hour)
+
+
+def _hour(moment: datetime) -> datetime:
+    return moment.replace(minute=0, second=0, microsecond=0)

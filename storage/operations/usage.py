@@ -1,0 +1,209 @@
+"""Which key or token was used when, from where, by what: written by every process, read for the console."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Max, Sum
+
+from storage.domain.metrics import Client, Use
+from storage.domain.observed import Authentication
+from storage.models import CredentialUse, SeenCredential
+from storage.sql.background import commit_soon
+
+HOUR: Final = timedelta(hours=1)
+DAY: Final = timedelta(days=1)
+
+_CROWD: Final = 2000  # clients of an account that one process tells apart in an hour
+_LATE: Final = timedelta(minutes=30)  # for what could not be written in time
+_MOMENT: Final = timedelta(minutes=2)  # by which a clock may be set back
+_USES_KEPT: Final = timedelta(days=8)  # whoever rotates a key wants to know its clients of seven
+_CREDENTIALS_KEPT: Final = timedelta(days=90)
+_KEY: Final = ("account", "authentication", "name")
+
+Parameters = tuple[tuple[str, str], ...]
+
+
+class Uses:
+    """What one process has seen, until it is safely written.
+
+    Rows hold the whole count of their hour, so that writing again what may have been written already does no harm.
+    """
+
+    def __init__(self, process: str) -> None:
+        self._process = process
+        self._uses: dict[tuple[datetime, Client], Use] = {}
+        self._crowds: Counter[tuple[datetime, int]] = Counter()
+        self._changed: set[tuple[datetime, Client]] = set()
+        self._parameters: dict[Client, Parameters] = {}
+
+    def add(self, hour: datetime, client: Client, use: Use, parameters: Parameters) -> None:
+        key = self._place(hour, client)
+        before = self._uses.get(key, Use(0, use.last))
+        self._uses[key] = Use(before.count + use.count, max(before.last, use.last))
+        self._changed.add(key)
+        self._parameters[key[1]] = parameters
+
+    def _place(self, hour: datetime, client: Client) -> tuple[datetime, Client]:
+        """Where a client is counted: for itself, or, when they are too many, with others."""
+        if (hour, client) in self._uses:
+            return hour, client
+        crowd = (hour, client.account_id)
+        if self._crowds[crowd] < _CROWD:
+            self._crowds[crowd] += 1
+            return hour, client
+        # whoever makes a token for each request must not fill the database; keys stay what they are
+        is_key = client.authentication is Authentication.KEY
+        credential = client.credential if is_key else ""
+        return hour, Client(client.account_id, client.authentication, credential)
+
+    def write(self) -> None:
+        # in this order in every process, so that none waits for another in a circle
+        changed = sorted(self._changed, key=lambda key: (key[1], key[0]))
+        if changed:
+            with transaction.atomic():
+                commit_soon()
+                self._write_credentials(changed)
+                self._write_uses(changed)
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Leaves unwritten what is."""
+        self._changed.clear()
+        self._parameters.clear()
+
+    def forget(self, now: datetime) -> None:
+        """What is written and over, and what could not be written for long."""
+        for key in [key for key in self._uses if key[0] + HOUR + _MOMENT < now]:
+            if key not in self._changed or key[0] + HOUR + _LATE < now:
+                del self._uses[key]
+                self._changed.discard(key)
+        for crowd in [crowd for crowd in self._crowds if crowd[0] + HOUR + _LATE < now]:
+            del self._crowds[crowd]
+        if not self._changed:
+            self._parameters.clear()
+
+    def _write_uses(self, changed: Sequence[tuple[datetime, Client]]) -> None:
+        rows = [
+            CredentialUse(
+                account_id=client.account_id,
+                authentication=client.authentication,
+                name=client.credential,
+                hour=hour,
+                address=client.address,
+                agent=client.agent,
+                process=self._process,
+                count=self._uses[hour, client].count,
+                last_used_at=self._uses[hour, client].last,
+            )
+            for hour, client in changed
+        ]
+        CredentialUse.objects.bulk_create(
+            rows,
+            update_conflicts=True,
+            unique_fields=(*_KEY, "hour", "address", "agent", "process"),
+            update_fields=("count", "last_used_at"),
+        )
+
+    def _write_credentials(self, changed: Sequence[tuple[datetime, Client]]) -> None:
+        last = sorted((key for key in changed if key[1].credential), key=lambda key: self._uses[key].last)
+        rows = {
+            client[:3]: SeenCredential(
+                account_id=client.account_id,
+                authentication=client.authentication,
+                name=client.credential,
+                parameters=self._parameters[client],
+                first_used_at=self._uses[hour, client].last,
+                last_used_at=self._uses[hour, client].last,
+                address=client.address,
+                agent=client.agent,
+            )
+            for hour, client in last
+        }
+        SeenCredential.objects.bulk_create(
+            [rows[credential] for credential in sorted(rows)],
+            update_conflicts=True,
+            unique_fields=_KEY,
+            update_fields=("last_used_at", "address", "agent"),
+        )
+
+
+# reading
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What is known of a key or token that was used; ``uses`` in the 24 hours before, to the hour."""
+
+    authentication: Authentication
+    name: str
+    parameters: Parameters
+    first: datetime
+    last: datetime
+    address: str
+    agent: str
+    uses: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClientUsage:
+    """A client that used a key or token; address and agent are empty for those that were too many to tell apart."""
+
+    address: str
+    agent: str
+    uses: int
+    last: datetime
+
+
+def credentials(account_id: int, now: datetime, authentication: Authentication | None = None) -> list[Usage]:
+    """The keys and tokens of an account that were used within 90 days, the last used first."""
+    seen = SeenCredential.objects.filter(account_id=account_id).order_by("-last_used_at", "name")
+    uses = CredentialUse.objects.filter(account_id=account_id, hour__gt=now - DAY)
+    if authentication is not None:
+        seen, uses = seen.filter(authentication=authentication), uses.filter(authentication=authentication)
+    counted = uses.values_list("authentication", "name").annotate(total=Sum("count"))
+    totals = {(kind, name): total for kind, name, total in counted}
+    return [_usage(row, totals.get((row.authentication, row.name), 0)) for row in seen]
+
+
+def credential(account_id: int, authentication: Authentication, name: str, now: datetime) -> Usage | None:
+    """One of them; None when it was not used."""
+    row = SeenCredential.objects.filter(
+        account_id=account_id, authentication=authentication, name=name
+    ).first()
+    if row is None:
+        return None
+    uses = CredentialUse.objects.filter(account_id=account_id, authentication=authentication, name=name)
+    total = uses.filter(hour__gt=now - DAY).aggregate(total=Sum("count"))["total"]
+    return _usage(row, total or 0)
+
+
+def clients(account_id: int, authentication: Authentication, name: str, since: datetime) -> list[ClientUsage]:
+    """Who used a key or token since then, to the hour and at most eight days back; the last first."""
+    uses = CredentialUse.objects.filter(
+        account_id=account_id, authentication=authentication, name=name, hour__gt=since - HOUR
+    )
+    rows = uses.values_list("address", "agent").annotate(total=Sum("count"), last=Max("last_used_at"))
+    return [ClientUsage(*row) for row in rows.order_by("-last")]
+
+
+def _usage(row: SeenCredential, uses: int) -> Usage:
+    return Usage(
+        Authentication(row.authentication),
+        row.name,
+        tuple((name, value) for name, value in row.parameters),
+        row.first_used_at,
+        row.last_used_at,
+        row.address,
+        row.agent,
+        uses,
+    )
+
+
+def tidy(now: datetime) -> None:
+    """Drops what is too old."""
+    CredentialUse.objects.filter(hour__lt=now - _USES_KEPT).delete()
+    SeenCredential.objects.filter(last_used_at__lt=now - _CREDENTIALS_KEPT).delete()
