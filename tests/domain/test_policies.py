@@ -1,0 +1,149 @@
+"""Stored access policies: how many, under which identifiers, with what in them."""
+
+import pytest
+
+from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue
+from storage.domain.policies import (
+    AccessPolicy,
+    SignedIdentifier,
+    check,
+    read_instant,
+    read_policy,
+)
+
+START = "2013-11-26T08:49:37.0000000Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("2013-11-26", "2013-11-26T00:00:00.0000000Z"),
+        ("2013-11-26T08:49Z", "2013-11-26T08:49:00.0000000Z"),
+        ("2013-11-26T08:49:37Z", START),
+        ("2013-11-26T08:49:37.1Z", "2013-11-26T08:49:37.1000000Z"),
+        ("2013-11-26T08:49:37.123456Z", "2013-11-26T08:49:37.1234560Z"),
+        ("2013-11-26T08:49:37.1234567Z", "2013-11-26T08:49:37.1234567Z"),
+        (START, START),
+        ("2013-11-26T08:49+00:00", "2013-11-26T08:49:00.0000000Z"),
+        ("2013-11-26T08:49:37-00:00", START),
+        ("2013-11-26T10:49:37+02:00", START),
+        ("2013-11-26T00:49:37.5-08:00", "2013-11-26T08:49:37.5000000Z"),
+        ("2013-11-26T14:19:37+05:30", START),
+        ("2013-11-26T01:00:00+14:00", "2013-11-25T11:00:00.0000000Z"),
+        ("2013-12-31T23:30-01:00", "2014-01-01T00:30:00.0000000Z"),
+        ("2020-02-29", "2020-02-29T00:00:00.0000000Z"),
+        ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.0000000Z"),
+        ("9999-12-31T23:59:59.9999999Z", "9999-12-31T23:59:59.9999999Z"),
+    ],
+)
+def test_reads_an_instant_in_every_form(text, instant):
+    assert read_instant(text) == instant
+    assert read_instant(instant) == instant
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "tomorrow",
+        "2013-11",
+        "2013-11-26T08:49",
+        "2013-11-26T08:49:37",
+        "2013-11-26T08Z",
+        "2013-11-26Z",
+        "2013-11-26 08:49:37Z",
+        "2013-11-26t08:49:37z",
+        "2013-11-26T08:49:37.Z",
+        "2013-11-26T08:49:37.12345678Z",
+        "2013-11-26T08:49:37+0200",
+        "2013-11-26T08:49:37+02",
+        "2013-11-26T08:49:37+15:00",
+        "2013-11-26T08:49:37+02:60",
+        "2013-11-26T24:00:00Z",
+        "2013-11-26T08:60:00Z",
+        "2013-11-26T08:49:60Z",
+        "2013-02-29",
+        "2013-13-01",
+        "0000-01-01",
+        "0001-01-01T00:00:00+01:00",
+        "9999-12-31T23:30:00-01:00",
+        " 2013-11-26",
+        "2013-11-26\n",
+        "+2013-11-26",
+        "２０１３-11-26",
+        "20131126",
+        "2013-W48-2",
+    ],
+)
+def test_refuses_other_instants(text):
+    with pytest.raises(InvalidXmlNodeValue):
+        read_instant(text)
+
+
+@pytest.mark.parametrize("permission", ["", "r", "raud", "duar", "ud"])
+def test_permissions_keep_their_order(permission):
+    assert read_policy(None, None, permission).permission == permission
+
+
+@pytest.mark.parametrize("permission", ["x", "R", "rr", "raudr", "r a", "rl", " "])
+def test_refuses_other_permissions(permission):
+    with pytest.raises(InvalidXmlNodeValue):
+        read_policy(None, None, permission)
+
+
+def test_absent_empty_and_given_are_kept_apart():
+    assert read_policy(None, None, None) == AccessPolicy(None, None, None)
+    assert read_policy("", "", "") == AccessPolicy("", "", "")
+    assert read_policy("2013-11-26T08:49:37Z", "", None) == AccessPolicy(START, "", None)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [],
+        ["a"],
+        ["1", "2", "3", "4", "5"],
+        ["a", "A"],
+        ["é", "e\u0301"],
+        [" ", "  "],
+        ["x" * 64],
+        ["😀" * 32],
+        ["<&>\"'\r\n\t"],
+    ],
+)
+def test_accepts_up_to_five_identifiers(names):
+    check([SignedIdentifier(name) for name in names])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["1", "2", "3", "4", "5", "6"],
+        ["a", "a"],
+        ["a", "b", "a"],
+        [""],
+        ["x" * 65],
+        ["😀" * 32 + "x"],
+        ["a\0"],
+        ["a\x01"],
+        ["\ud800"],
+        ["\uffff"],
+    ],
+)
+def test_refuses_a_sixth_a_second_and_what_is_none(names):
+    with pytest.raises(InvalidXmlDocument):
+        check([SignedIdentifier(name) for name in names])
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        AccessPolicy(start="2013-11-26"),
+        AccessPolicy(expiry="2013-11-26T08:49:37Z"),
+        AccessPolicy(permission="rr"),
+        AccessPolicy(start="never"),
+    ],
+)
+def test_refuses_what_was_not_read(policy):
+    with pytest.raises(InvalidXmlNodeValue):
+        check([SignedIdentifier("a", policy)])
