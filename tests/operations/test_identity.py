@@ -1,20 +1,17 @@
 """Bearer tokens against keys made here, from a file and from a real server on loopback."""
 
 import asyncio
-import base64
 import hmac
 import json
 import logging
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import suppress
 
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from storage.domain.access import OWNER, ROLES
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo, ServerBusy
@@ -23,50 +20,24 @@ from storage.operations import identity as module
 from storage.operations import key_set
 from storage.operations.identity import CLOCK_SKEW, SIZE_LIMIT, Identity
 from storage.operations.key_set import PAUSE, STALE
+from tests.issuer import (
+    AUDIENCE,
+    CONFIGURATION,
+    CONTRIBUTOR,
+    EC_KEY,
+    ED_KEY,
+    ISSUER,
+    OTHER_KEY,
+    READER,
+    RSA_KEY,
+    claims,
+    jwk,
+    segment,
+    serving,
+    token,
+)
 
-ISSUER = "https://issuer.example/tenant/v2.0"
-AUDIENCE = "https://storage.azure.com"
-READER, CONTRIBUTOR = "Storage Table Data Reader", "Storage Table Data Contributor"
-RSA_KEY = rsa.generate_private_key(65537, 2048)
-OTHER_KEY = rsa.generate_private_key(65537, 2048)
 WEAK_KEY = rsa.generate_private_key(65537, 1024)
-EC_KEY = ec.generate_private_key(ec.SECP256R1())
-ED_KEY = ed25519.Ed25519PrivateKey.generate()
-
-
-def jwk(key, kid, **members):
-    public = key.public_key()
-    name = {rsa.RSAPublicKey: "RS256", ec.EllipticCurvePublicKey: "ES256"}
-    algorithm = next((name for kind, name in name.items() if isinstance(public, kind)), "EdDSA")
-    found = jwt.get_algorithm_by_name(algorithm).to_jwk(public, as_dict=True)
-    return {**found, "use": "sig", "kid": kid, **members}
-
-
-def claims(**changes):
-    now = int(time.time())
-    made = {
-        "iss": ISSUER,
-        "aud": AUDIENCE,
-        "exp": now + 600,
-        "nbf": now - 5,
-        "iat": now - 5,
-        "sub": "ada",
-        "roles": [READER],
-    }
-    made.update(changes)
-    return {name: value for name, value in made.items() if value is not None}
-
-
-def token(key=RSA_KEY, kid="one", algorithm="RS256", headers=None, **changes):
-    headers = {"kid": kid, **(headers or {})}
-    if kid is None:
-        del headers["kid"]
-    return jwt.encode(claims(**changes), key, algorithm=algorithm, headers=headers)
-
-
-def segment(value):
-    text = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
 
 
 @pytest.fixture
@@ -468,53 +439,9 @@ async def test_keys_that_cannot_be_fetched_again_are_good_for_a_while(keys, iden
 # an issuer on the network
 
 
-class Issuer:
-    """Answers each path with a status and a body, and remembers what it was asked for."""
-
-    def __init__(self):
-        self.answers = {}
-        self.asked = []
-        self.url = ""
-        self.released = threading.Event()
-        self.released.set()
-
-    def handle(self, request):
-        self.asked.append(request.path)
-        self.released.wait(10)
-        status, headers, body = self.answers.get(request.path, (404, {}, b""))
-        request.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
-            request.send_header(name, value)
-        request.end_headers()
-        request.wfile.write(body)
-
-    def has(self, path, body, status=200, **headers):
-        self.answers[path] = (status, headers, body if isinstance(body, bytes) else json.dumps(body).encode())
-
-
-@contextmanager
-def serving():
-    issuer = Issuer()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            issuer.handle(self)
-
-        def log_message(self, *args):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        issuer.url = f"http://127.0.0.1:{server.server_port}"
-        yield issuer
-        issuer.released.set()
-        server.shutdown()
-
-
 @pytest.fixture
 def issuer():
     with serving() as found:
-        found.has("/keys", {"keys": [jwk(RSA_KEY, "one")]})
         yield found
 
 
@@ -545,13 +472,12 @@ async def test_who_leaves_does_not_leave_the_others_without_keys(issuer):
 
 async def test_asks_the_issuer_where_its_keys_are(issuer):
     name = f"{issuer.url}/tenant/v2.0"
-    configuration = {"issuer": name, "jwks_uri": f"{issuer.url}/keys"}
-    issuer.has("/tenant/v2.0/.well-known/openid-configuration", configuration)
+    issuer.has(f"/tenant/v2.0{CONFIGURATION}", {"issuer": name, "jwks_uri": f"{issuer.url}/keys"})
 
     identity = Identity(trust("", issuer=name))
 
     assert (await ask(identity, token(iss=name)))[1] == "ada"
-    assert issuer.asked == ["/tenant/v2.0/.well-known/openid-configuration", "/keys"]
+    assert issuer.asked == [f"/tenant/v2.0{CONFIGURATION}", "/keys"]
 
 
 @pytest.mark.parametrize(
@@ -569,10 +495,10 @@ async def test_asks_the_issuer_where_its_keys_are(issuer):
 )
 async def test_refuses_a_configuration(issuer, configuration):
     text = json.dumps(configuration).replace("{url}", issuer.url).encode()
-    issuer.has("/.well-known/openid-configuration", text)
+    issuer.has(CONFIGURATION, text)
     with pytest.raises(ServerBusy):
         await ask(Identity(trust("", issuer=issuer.url)), token(iss=issuer.url))
-    assert issuer.asked == ["/.well-known/openid-configuration"]
+    assert issuer.asked == [CONFIGURATION]
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308, 404, 500])
