@@ -1,0 +1,161 @@
+"""The policies of a table in XML: read as written, written as read."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain.errors import (
+    InvalidXmlDocument,
+    InvalidXmlNodeValue,
+    MissingRequiredXmlNode,
+    UnsupportedXmlNode,
+)
+from storage.domain.policies import AccessPolicy, SignedIdentifier, check
+from storage.protocol.policies import read_identifiers, write_identifiers
+
+BOM = b"\xef\xbb\xbf"
+DECLARATION = b'<?xml version="1.0" encoding="utf-8"?>'
+INSTANT = "2013-11-26T08:49:37.0000000Z"
+
+
+def of_one(inner):
+    return f"<SignedIdentifiers><SignedIdentifier>{inner}</SignedIdentifier></SignedIdentifiers>".encode()
+
+
+def with_policy(inner):
+    return of_one(f"<Id>a</Id><AccessPolicy>{inner}</AccessPolicy>")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<SignedIdentifiers/>",
+        b"<SignedIdentifiers />",
+        b"<SignedIdentifiers></SignedIdentifiers>",
+        BOM + DECLARATION + b"\r\n<SignedIdentifiers>\r\n</SignedIdentifiers>\r\n",
+        b"<?xml version='1.0' encoding='UTF-8'?><SignedIdentifiers><!-- none --></SignedIdentifiers>",
+        b'<SignedIdentifiers xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" a="b"/>',
+    ],
+)
+def test_none(body):
+    assert read_identifiers(body) == []
+
+
+def test_none_is_written_as_the_service_does():
+    assert write_identifiers([]) == BOM + DECLARATION + b"<SignedIdentifiers />"
+
+
+@pytest.mark.parametrize(
+    ("body", "identifier"),
+    [
+        (of_one("<Id>a</Id>"), SignedIdentifier("a")),
+        (of_one("<Id>a</Id><AccessPolicy/>"), SignedIdentifier("a", AccessPolicy())),
+        (of_one("<AccessPolicy></AccessPolicy><Id>a</Id>"), SignedIdentifier("a", AccessPolicy())),
+        (with_policy("\n  "), SignedIdentifier("a", AccessPolicy())),
+        (with_policy("<Start/>"), SignedIdentifier("a", AccessPolicy(start=""))),
+        (with_policy("<Start></Start><Expiry> \n</Expiry>"), SignedIdentifier("a", AccessPolicy("", ""))),
+        (with_policy("<Permission />"), SignedIdentifier("a", AccessPolicy(permission=""))),
+        (with_policy("<Permission>ua</Permission>"), SignedIdentifier("a", AccessPolicy(permission="ua"))),
+        (
+            with_policy("<Permission> raud </Permission><Expiry>\n2013-11-26T10:49:37+02:00\n</Expiry>"),
+            SignedIdentifier("a", AccessPolicy(None, INSTANT, "raud")),
+        ),
+        (
+            with_policy("<Start>2013-11-26T08:49:37Z</Start><Expiry>2013-11-27</Expiry>"),
+            SignedIdentifier("a", AccessPolicy(INSTANT, "2013-11-27T00:00:00.0000000Z")),
+        ),
+        (of_one("<Id>&lt;&amp;&#13; é😀</Id>"), SignedIdentifier("<&\r é😀")),
+        (of_one("<Id> a </Id>"), SignedIdentifier(" a ")),
+        (of_one("<Id><![CDATA[<b>]]></Id>"), SignedIdentifier("<b>")),
+    ],
+)
+def test_one(body, identifier):
+    assert read_identifiers(body) == [identifier]
+    assert read_identifiers(BOM + DECLARATION + body) == [identifier]
+    assert read_identifiers(write_identifiers([identifier])) == [identifier]
+
+
+def test_is_written_without_any_space_between():
+    written = write_identifiers(
+        [
+            SignedIdentifier("a", AccessPolicy(INSTANT, INSTANT, "raud")),
+            SignedIdentifier("<b>", AccessPolicy("", None, "")),
+            SignedIdentifier("c", AccessPolicy()),
+            SignedIdentifier("d"),
+        ]
+    )
+
+    assert written.decode("utf-8-sig") == (
+        '<?xml version="1.0" encoding="utf-8"?><SignedIdentifiers>'
+        f"<SignedIdentifier><Id>a</Id><AccessPolicy><Start>{INSTANT}</Start><Expiry>{INSTANT}</Expiry>"
+        "<Permission>raud</Permission></AccessPolicy></SignedIdentifier>"
+        "<SignedIdentifier><Id>&lt;b&gt;</Id><AccessPolicy><Start /><Permission /></AccessPolicy></SignedIdentifier>"
+        "<SignedIdentifier><Id>c</Id><AccessPolicy /></SignedIdentifier>"
+        "<SignedIdentifier><Id>d</Id></SignedIdentifier>"
+        "</SignedIdentifiers>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b" ", InvalidXmlDocument),
+        (b"{}", InvalidXmlDocument),
+        (b"<SignedIdentifiers>", InvalidXmlDocument),
+        (b"<!DOCTYPE a><SignedIdentifiers/>", InvalidXmlDocument),
+        (b"<SignedIdentifiers>text</SignedIdentifiers>", InvalidXmlDocument),
+        (b"<SignedIdentifiers/>text", InvalidXmlDocument),
+        (of_one("<Id>a</Id>") + of_one("<Id>b</Id>"), InvalidXmlDocument),
+        (b"<SignedIdentifier><Id>a</Id></SignedIdentifier>", UnsupportedXmlNode),
+        (b"<signedidentifiers/>", UnsupportedXmlNode),
+        (b'<SignedIdentifiers xmlns="urn:x"/>', UnsupportedXmlNode),
+        (b"<SignedIdentifiers><Id>a</Id></SignedIdentifiers>", UnsupportedXmlNode),
+        (b"<SignedIdentifiers><SignedIdentifier/></SignedIdentifiers>", MissingRequiredXmlNode),
+        (of_one("<AccessPolicy/>"), MissingRequiredXmlNode),
+        (of_one("<Id>a</Id><Id>b</Id>"), InvalidXmlDocument),
+        (of_one("<Id>a</Id><AccessPolicy/><AccessPolicy/>"), InvalidXmlDocument),
+        (of_one("<Id>a</Id>text"), InvalidXmlDocument),
+        (of_one("<Id>a</Id><Name/>"), UnsupportedXmlNode),
+        (of_one("<ID>a</ID>"), UnsupportedXmlNode),
+        (of_one("<Id>a<b/></Id>"), UnsupportedXmlNode),
+        (with_policy("<Start/><Start/>"), InvalidXmlDocument),
+        (with_policy("<StartPk>a</StartPk>"), UnsupportedXmlNode),
+        (with_policy("<Start>yesterday</Start>"), InvalidXmlNodeValue),
+        (with_policy("<Start>2013-11-26T08:49:37</Start>"), InvalidXmlNodeValue),
+        (with_policy("<Expiry>2013-02-29</Expiry>"), InvalidXmlNodeValue),
+        (with_policy("<Permission>rx</Permission>"), InvalidXmlNodeValue),
+        (with_policy("<Permission>rr</Permission>"), InvalidXmlNodeValue),
+        (with_policy("<Permission><r/></Permission>"), UnsupportedXmlNode),
+        (
+            b"<SignedIdentifiers>%b</SignedIdentifiers>"
+            % b"".join(b"<SignedIdentifier><Id>%d</Id></SignedIdentifier>" % number for number in range(6)),
+            InvalidXmlDocument,
+        ),
+    ],
+)
+def test_refuses(body, error):
+    with pytest.raises(error):
+        read_identifiers(body)
+
+
+LETTERS = st.permutations("raud").flatmap(
+    lambda letters: st.integers(0, 4).map(lambda n: "".join(letters[:n]))
+)
+INSTANTS = st.datetimes().map(lambda moment: f"{moment.isoformat(timespec='microseconds')}0Z")
+VALUES = st.none() | st.just("") | INSTANTS
+POLICIES = st.none() | st.builds(AccessPolicy, VALUES, VALUES, st.none() | LETTERS)
+# what XML can hold, within the length
+NAMES = st.from_regex(r"[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]{1,32}", fullmatch=True)
+SETS = st.lists(
+    st.builds(SignedIdentifier, NAMES, POLICIES), max_size=5, unique_by=lambda item: item.identifier
+)
+
+
+@given(SETS)
+def test_reading_and_setting_what_was_got_changes_no_byte(identifiers):
+    check(identifiers)
+    written = write_identifiers(identifiers)
+
+    assert read_identifiers(written) == identifiers
+    assert write_identifiers(read_identifiers(written)) == written
