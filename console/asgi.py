@@ -21,6 +21,7 @@ service = TableService(
     Rules(
         conninfo=settings.LANES_CONNINFO,
         host_suffixes=settings.HOST_SUFFIXES,
+        bearer=settings.BEARER,
         key_length_limit=settings.TABLERO_KEY_LENGTH_LIMIT,
     )
 )

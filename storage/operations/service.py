@@ -8,9 +8,15 @@ from typing import TypeVar
 from storage.domain.changes import Change
 from storage.domain.entity import EntityKey, StoredEntity
 from storage.domain.errors import OperationTimedOut, TableNotFound
+from storage.domain.identity import Trust
+from storage.domain.names import is_analytics_name
+from storage.domain.policies import SignedIdentifier
 from storage.domain.query import EntityQuery, Page, TableQuery
-from storage.operations import entities, jobs, tables
+from storage.domain.service_properties import ServiceProperties
+from storage.operations import analytics, entities, jobs, policies, service_properties, tables
 from storage.operations.catalog import Catalog, KnownAccount, KnownTable
+from storage.operations.identity import Identity
+from storage.operations.observer import Observer
 from storage.operations.threads import in_thread
 from storage.sql import batch, pages
 from storage.sql import entities as sql
@@ -21,7 +27,9 @@ T = TypeVar("T")
 
 
 class Service:
-    def __init__(self, conninfo: str) -> None:
+    def __init__(self, conninfo: str, trust: Trust | None = None) -> None:
+        self.identity = Identity(trust) if trust is not None else None
+        self.observer = Observer()
         self._catalog = Catalog(conninfo)
         self._lanes = Lanes(conninfo)
         self._jobs: asyncio.Task[None] | None = None
@@ -29,17 +37,23 @@ class Service:
     async def open(self) -> None:
         await self._lanes.open()
         await self._catalog.open()
+        await self.observer.open()
         self._jobs = asyncio.create_task(jobs.run())
 
     async def close(self) -> None:
         if self._jobs is not None:
             self._jobs.cancel()
             await asyncio.gather(self._jobs, return_exceptions=True)
+        await self.observer.close()
         await self._catalog.close()
         self._lanes.close()
 
     async def account(self, name: str) -> KnownAccount | None:
         return await self._catalog.account(name)
+
+    async def table(self, account: KnownAccount, table: str) -> KnownTable:
+        """By its folded name; raises TableNotFound."""
+        return await self._catalog.table(account, table)
 
     # tables
 
@@ -57,6 +71,24 @@ class Service:
     async def query_tables(self, account: KnownAccount, query: TableQuery) -> tuple[list[str], str | None]:
         return await in_thread(tables.query, account.id, query)
 
+    # access; ``table`` is a folded name
+
+    async def policies(self, account: KnownAccount, table: str) -> list[SignedIdentifier]:
+        """Get Table ACL."""
+        return await in_thread(policies.stored, account.id, table)
+
+    async def replace_policies(
+        self, account: KnownAccount, table: str, identifiers: Sequence[SignedIdentifier]
+    ) -> None:
+        """Set Table ACL: no token that a policy no longer covers is accepted from here on."""
+        await in_thread(policies.replace, account.id, table, identifiers)
+
+    async def replace_properties(
+        self, account: KnownAccount, update: Callable[[ServiceProperties], ServiceProperties]
+    ) -> None:
+        """Set Table Service Properties: what ``update`` makes of those there are."""
+        await in_thread(service_properties.replace, account.id, update)
+
     # entities; ``table`` is a folded name
 
     async def check_table(self, account: KnownAccount, table: str) -> None:
@@ -65,10 +97,15 @@ class Service:
 
     async def change(self, account: KnownAccount, table: str, change: Change) -> int:
         """The new Timestamp, in ticks."""
+        if is_analytics_name(table):
+            analytics.check_change(table, change)
         return await self._on(account, table, lambda t: self._lanes.run(sql.change(t.relation, change)))
 
     async def apply(self, account: KnownAccount, table: str, changes: Sequence[Change]) -> list[int]:
         """All changes or none; raises ChangeSetError."""
+        if is_analytics_name(table):
+            for change in changes:
+                analytics.check_change(table, change)
         return await self._on(account, table, lambda t: self._lanes.run(batch.apply(t.relation, changes)))
 
     async def get(

@@ -1,34 +1,146 @@
-"""Who sent a request, and whether that account may have it done."""
+"""Who sent a request, and what it may have done: by an account key, a shared access signature or a bearer token."""
 
 from collections.abc import Mapping
 from time import time
+from typing import Final, NamedTuple
 
+from storage.domain import sas
+from storage.domain.access import OWNER, Grant, Kind, Operation
 from storage.domain.errors import (
     AccountIsDisabled,
     AuthenticationFailed,
-    InsufficientAccountPermissions,
+    KeyBasedAuthenticationNotPermitted,
+    TableNotFound,
 )
+from storage.domain.observed import Authentication, Credential
+from storage.domain.policies import AccessPolicy
+from storage.domain.sas import AccountSas, TableSas
 from storage.operations.catalog import KnownAccount
+from storage.operations.identity import Identity
 from storage.operations.service import Service
-from storage.protocol.routes import Address
+from storage.protocol import challenge, routes
+from storage.protocol.routes import Address, Target
 from storage.protocol.signature import SignedRequest, read_authorization, verify
 
 
-async def authorize(
-    service: Service, address: Address, method: str, path: bytes, query: bytes, headers: Mapping[bytes, bytes]
-) -> KnownAccount:
-    """The account, once the signature is proven to be made with one of its keys."""
-    header = headers.get(b"authorization")
-    if header is None:
+class Sent(NamedTuple):
+    """What decides about a request before its resource is looked at; ``path`` and ``query`` as on the wire.
+
+    ``client`` is the address it came from, ``scheme`` the one it came by.
+    """
+
+    address: Address
+    method: str
+    path: bytes
+    query: bytes
+    options: Mapping[str, str]
+    headers: Mapping[bytes, bytes]
+    scheme: str
+    client: str
+
+
+class Authorized(NamedTuple):
+    account: KnownAccount
+    grant: Grant
+    credential: Credential
+
+
+_OF_A_TABLE: Final = (routes.Kind.ENTITIES, routes.Kind.ENTITY)
+_KEYS: Final = tuple(Credential(Authentication.KEY, name) for name in ("key1", "key2"))
+
+
+def authentication(sent: Sent) -> Authentication:
+    """How the caller tries to prove who it is."""
+    header = sent.headers.get(b"authorization")
+    if header is not None:
+        return Authentication.BEARER if challenge.is_bearer(header) else Authentication.KEY
+    return Authentication.SAS if "sig" in sent.options else Authentication.ANONYMOUS
+
+
+async def authorize(service: Service, account: KnownAccount | None, sent: Sent) -> Authorized:
+    """``account`` is the addressed one; that there is none is told to nobody."""
+    header = sent.headers.get(b"authorization")
+    token = sas.read(sent.options)
+    if header is None and token is None:
+        if service.identity is not None:
+            raise challenge.required(service.identity.trust)
         raise AuthenticationFailed
+    if header is not None and token is not None:
+        raise AuthenticationFailed(AuthenticationErrorDetail="Two kinds of authorization came at once.")
+    if token is not None:
+        return await _by_token(service, account, sent, token)
+    assert header is not None
+    if service.identity is not None and challenge.is_bearer(header):
+        return await _by_bearer(service.identity, account, sent, header)
+    return _by_key(account, sent, header)
+
+
+def check_target(grant: Grant, operation: Operation | None, target: Target) -> None:
+    """Whether the grant covers an operation; None is one that does not exist, which is said later."""
+    if grant.kind is Kind.OWNER:
+        return
+    table = target.table.lower() if target.kind in _OF_A_TABLE else None
+    if grant.table is not None and table not in (None, grant.table):
+        # the name of the table is signed, so for another the signature is as good as none
+        raise AuthenticationFailed(AuthenticationErrorDetail="The signature is for another table.")
+    if operation is not None:
+        grant.check(operation, table)
+
+
+def _by_key(account: KnownAccount | None, sent: Sent, header: bytes) -> Authorized:
     authorization = read_authorization(header)
-    account = await service.account(address.account)
-    signed = SignedRequest(method, path, query, headers, address.account)
-    verify(signed, authorization, account.keys if account is not None else (), time())
+    signed = SignedRequest(sent.method, sent.path, sent.query, sent.headers, sent.address.account)
+    key = verify(signed, authorization, account.keys if account is not None else (), time())
+    if account is None:
+        raise AuthenticationFailed
+    _check_keys_accepted(account)
+    return Authorized(account, OWNER, _KEYS[key])
+
+
+async def _by_token(
+    service: Service, account: KnownAccount | None, sent: Sent, token: TableSas | AccountSas
+) -> Authorized:
+    name = sent.address.account
+    key = sas.signed_by(token, name, account.keys if account is not None else ())
+    if account is None or key is None:
+        text = sas.string_to_sign(token, name)
+        raise AuthenticationFailed(
+            AuthenticationErrorDetail=f"Signature did not match. String to sign used was {text}"
+        )
+    _check_keys_accepted(account)
+    policy = await _policy(service, account, token) if isinstance(token, TableSas) else None
+    grant = sas.grant(token, policy, now=time(), scheme=sent.scheme, address=sent.client)
+    credential = Credential(Authentication.SAS, sas.fingerprint(token), sas.parameters(token))
+    return Authorized(account, grant, credential)
+
+
+async def _by_bearer(
+    identity: Identity, account: KnownAccount | None, sent: Sent, header: bytes
+) -> Authorized:
+    grant, subject = await challenge.grant(identity, header, sent.scheme, sent.address.account, time())
     if account is None:
         raise AuthenticationFailed
     if not account.enabled:
         raise AccountIsDisabled
-    if address.secondary and method not in ("GET", "HEAD"):
-        raise InsufficientAccountPermissions
-    return account
+    return Authorized(account, grant, Credential(Authentication.BEARER, subject))
+
+
+async def _policy(service: Service, account: KnownAccount, token: TableSas) -> AccessPolicy | None:
+    if not token.identifier:
+        return None
+    try:
+        known = await service.table(account, token.folded)
+    except TableNotFound:
+        known = None
+    if known is None or token.identifier not in known.policies:
+        raise AuthenticationFailed(
+            AuthenticationErrorDetail="There is no stored access policy of this identifier."
+        )
+    return known.policies[token.identifier]
+
+
+def _check_keys_accepted(account: KnownAccount) -> None:
+    if not account.enabled:
+        raise AccountIsDisabled
+    if not account.shared_key_access:
+        raise KeyBasedAuthenticationNotPermitted

@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from storage.domain.errors import (
+    AuthenticationFailed,
     InvalidInput,
     InvalidQueryParameterValue,
     InvalidUri,
@@ -21,6 +22,7 @@ from storage.domain.errors import (
 )
 from storage.domain.filters import Filter, parse
 from storage.domain.query import PAGE_LIMIT, EntityQuery, Position, TableQuery
+from storage.domain.sas import SAS_NAMES
 
 _SUPPORTED: Final = frozenset({"$filter", "$top", "$select", "$format"})
 # names that are ours to understand in any letter case; the rest is ignored
@@ -34,6 +36,7 @@ _TOLERANT: Final = {
         "NextPartitionKey",
         "NextRowKey",
         "api-version",
+        *SAS_NAMES,
     )
 }
 _SELECT_LIMIT: Final = 255
@@ -46,15 +49,21 @@ def read_options(query: bytes) -> Mapping[str, str]:
     options: dict[str, str] = {}
     if not query:
         return MappingProxyType(options)
+    doubled = False
     for part in query.split(b"&"):
         raw_name, _, raw_value = part.partition(b"=")
         name = _decode(raw_name)
         name = _TOLERANT.get(name.lower(), name)
-        if name in options and name.startswith("$"):
-            raise InvalidInput
+        if name in options:
+            if name.startswith("$"):
+                raise InvalidInput
+            doubled = doubled or name in SAS_NAMES
         options[name] = _decode(raw_value)
         if name == "$select":
             options["raw:$select"] = raw_value.decode("latin-1")
+    if doubled and "sig" in options:
+        # which of the two was signed, whoever reads it next might judge differently
+        raise AuthenticationFailed(AuthenticationErrorDetail="A parameter of the signature came twice.")
     return MappingProxyType(options)
 
 

@@ -1,12 +1,13 @@
 """From the raw path of a request to the account and the resource it means."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from storage.domain.access import Operation
 from storage.domain.entity import EntityKey
 from storage.domain.errors import (
     HostInformationNotPresent,
@@ -65,7 +66,7 @@ def address(path: bytes, host: bytes | None, scheme: str, suffixes: Sequence[str
     first, slash, rest = path.lstrip(b"/").partition(b"/")
     sent = _decode(first)
     account, secondary = _primary(sent)
-    return Address(account, secondary, False, f"{origin}/{sent}", slash + rest)
+    return Address(account, secondary or _is_secondary(host), False, f"{origin}/{sent}", slash + rest)
 
 
 @lru_cache(maxsize=256)
@@ -85,6 +86,12 @@ def _primary(account: str) -> tuple[str, bool]:
     if account.endswith(SECONDARY):
         return account[: -len(SECONDARY)], True
     return account, False
+
+
+def _is_secondary(host: bytes) -> bool:
+    """Some clients derive the secondary's address from any other by a suffix to the first label of the host."""
+    label, dot, _ = host.partition(b":")[0].partition(b".")
+    return bool(dot) and label.endswith(b"-secondary")
 
 
 def _decode(raw: bytes) -> str:
@@ -192,3 +199,40 @@ def _unusual_key(resource: str, predicate: str) -> EntityKey:
     if len(found) != 2 or not predicate.rstrip().endswith(")"):
         raise InvalidInput(_BAD_PREDICATE)
     return EntityKey(found["PartitionKey"], found["RowKey"])
+
+
+def operation(
+    target: Target, method: str, options: Mapping[str, str], *, conditional: bool
+) -> Operation | None:
+    """What a request is about to do; None if nothing that exists. ``conditional``: it has an If-Match."""
+    if "comp" in options or "restype" in options:
+        return _XML_OPERATIONS.get((target.kind, method, options.get("comp", "")))
+    if target.kind is Kind.ENTITY and method in ("PUT", "MERGE", "PATCH"):
+        return _WRITES[method == "PUT", conditional]
+    return _OPERATIONS.get((target.kind, method))
+
+
+_OPERATIONS: Final = {
+    (Kind.TABLES, "GET"): Operation.QUERY_TABLES,
+    (Kind.TABLES, "POST"): Operation.CREATE_TABLE,
+    (Kind.TABLE, "GET"): Operation.QUERY_TABLE,
+    (Kind.TABLE, "DELETE"): Operation.DELETE_TABLE,
+    (Kind.ENTITIES, "GET"): Operation.QUERY_ENTITIES,
+    (Kind.ENTITIES, "POST"): Operation.INSERT_ENTITY,
+    (Kind.ENTITY, "GET"): Operation.QUERY_ENTITY,
+    (Kind.ENTITY, "DELETE"): Operation.DELETE_ENTITY,
+    (Kind.BATCH, "POST"): Operation.ENTITY_GROUP_TRANSACTION,
+}
+_WRITES: Final = {
+    (True, True): Operation.UPDATE_ENTITY,
+    (True, False): Operation.INSERT_OR_REPLACE_ENTITY,
+    (False, True): Operation.MERGE_ENTITY,
+    (False, False): Operation.INSERT_OR_MERGE_ENTITY,
+}
+_XML_OPERATIONS: Final = {
+    (Kind.ENTITIES, "GET", "acl"): Operation.GET_TABLE_ACL,
+    (Kind.ENTITIES, "PUT", "acl"): Operation.SET_TABLE_ACL,
+    (Kind.SERVICE, "GET", "properties"): Operation.GET_SERVICE_PROPERTIES,
+    (Kind.SERVICE, "PUT", "properties"): Operation.SET_SERVICE_PROPERTIES,
+    (Kind.SERVICE, "GET", "stats"): Operation.GET_SERVICE_STATS,
+}

@@ -59,8 +59,8 @@ def read_authorization(value: bytes) -> Authorization:
         raise InvalidAuthenticationInfo from None
 
 
-def verify(request: SignedRequest, authorization: Authorization, keys: Sequence[bytes], now: float) -> None:
-    """Raises AuthenticationFailed unless one of ``keys`` (decoded; none: unknown account) signed the request.
+def verify(request: SignedRequest, authorization: Authorization, keys: Sequence[bytes], now: float) -> int:
+    """Which of ``keys`` (decoded; none: unknown account) signed the request; AuthenticationFailed if none did.
 
     ``now`` is in seconds since 1970.
     """
@@ -69,11 +69,13 @@ def verify(request: SignedRequest, authorization: Authorization, keys: Sequence[
     date = _date(request)
     _check_freshness(date, now)
     prefix, suffix = _around_path(request, authorization.scheme, date)
-    if _matches(prefix + (request.path or b"/") + suffix, authorization.mac, keys):
-        return
+    key = _signer(prefix + (request.path or b"/") + suffix, authorization.mac, keys)
+    if key is not None:
+        return key
     for path in _other_spellings(request.path, request.account.encode()):
-        if _matches(prefix + path + suffix, authorization.mac, keys):
-            return
+        key = _signer(prefix + path + suffix, authorization.mac, keys)
+        if key is not None:
+            return key
     text = (prefix + (request.path or b"/") + suffix).decode("utf-8", "replace")
     raise AuthenticationFailed(
         AuthenticationErrorDetail="The MAC signature found in the HTTP request is not the same as any "
@@ -88,8 +90,11 @@ def sign(request: SignedRequest, key: bytes, scheme: Scheme = Scheme.SHARED_KEY)
     return b"%b %b:%b" % (scheme.value, request.account.encode(), binascii.b2a_base64(mac, newline=False))
 
 
-def _matches(text: bytes, mac: bytes, keys: Sequence[bytes]) -> bool:
-    return any(hmac.compare_digest(hmac.digest(key, text, "sha256"), mac) for key in keys)
+def _signer(text: bytes, mac: bytes, keys: Sequence[bytes]) -> int | None:
+    for index, key in enumerate(keys):
+        if hmac.compare_digest(hmac.digest(key, text, "sha256"), mac):
+            return index
+    return None
 
 
 def _around_path(request: SignedRequest, scheme: Scheme, date: bytes) -> tuple[bytes, bytes]:

@@ -1,0 +1,169 @@
+"""Two servers, one of them with two workers, on one database: what changes at one counts at the other at once."""
+
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import psycopg
+import pytest
+import requests
+from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
+from azure.core.exceptions import HttpResponseError
+from azure.data.tables import (
+    TableAccessPolicy,
+    TableClient,
+    TableCorsRule,
+    TableServiceClient,
+    generate_table_sas,
+)
+
+from tests.live_server import ACCOUNT, KEY, ROOT, clean_environment, start_server
+
+SECRET = "the secret of both servers"
+ROUNDS = 20
+CONNECTIONS = 6  # enough to meet both workers
+
+
+@pytest.fixture(scope="module")
+def env(postgres):
+    name = f"shared{uuid4().hex[:8]}"
+    with psycopg.connect(host=postgres["host"], user="tablero", dbname="postgres", autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+        url = f"postgresql:///{name}?host={postgres['host']}&user=tablero"
+        yield {"DATABASE_URL": url, "TABLERO_SECRET": SECRET}
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="module")
+def first(env, scratch):
+    with start_server(scratch / "first", env=env) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def second(env, first, scratch):
+    with start_server(scratch / "second", "--workers", "2", env=env) as live:
+        yield live
+
+
+@pytest.fixture
+def table(first):
+    with TableServiceClient(first.endpoint, credential=AzureNamedKeyCredential(ACCOUNT, KEY)) as service:
+        name = f"people{uuid4().hex[:8]}"
+        client = service.create_table(name)
+        client.create_entity({"PartitionKey": "p", "RowKey": "r"})
+        yield client
+        service.delete_table(name)
+
+
+class Readers:
+    """Clients of a server with one token, each with a connection of its own."""
+
+    def __init__(self, live, table, token):
+        self.clients = [
+            TableClient(live.endpoint, table, credential=AzureSasCredential(token), retry_total=0)
+            for _ in range(CONNECTIONS)
+        ]
+
+    def statuses(self):
+        return {self._status(client) for client in self.clients}
+
+    @staticmethod
+    def _status(client):
+        try:
+            client.get_entity("p", "r")
+        except HttpResponseError as error:
+            return error.status_code
+        return 200
+
+
+def token(table, **options):
+    return generate_table_sas(AzureNamedKeyCredential(ACCOUNT, KEY), table.table_name, **options)
+
+
+def policy(permission):
+    return TableAccessPolicy(permission=permission, expiry=datetime.now(UTC) + timedelta(hours=1))
+
+
+def test_a_policy_counts_at_the_other_server_at_once(table, second):
+    readers = Readers(second, table.table_name, token(table, policy_id="readers"))
+    assert readers.statuses() == {403}
+
+    for _ in range(ROUNDS):
+        table.set_table_access_policy({"readers": policy("r")})
+        assert readers.statuses() == {200}
+        table.set_table_access_policy({"readers": policy("a")})
+        assert readers.statuses() == {403}
+        table.set_table_access_policy({"readers": policy("r")})
+        assert readers.statuses() == {200}
+        table.set_table_access_policy({"renamed": policy("r")})
+        assert readers.statuses() == {403}
+
+
+def test_a_policy_of_a_table_that_was_deleted_opens_no_table_of_its_name(first, second):
+    credential = AzureNamedKeyCredential(ACCOUNT, KEY)
+    with TableServiceClient(first.endpoint, credential=credential) as service:
+        table = service.create_table(f"people{uuid4().hex[:8]}")
+        readers = Readers(second, table.table_name, token(table, policy_id="readers"))
+        for _ in range(5):
+            table.set_table_access_policy({"readers": policy("r")})
+            table.create_entity({"PartitionKey": "p", "RowKey": "r"})
+            assert readers.statuses() == {200}
+            table.delete_table()
+            table.create_table()
+            assert readers.statuses() == {403}
+        table.delete_table()
+
+
+def account(env, *arguments):
+    command = [sys.executable, str(ROOT / "manage.py"), "account", *arguments]
+    result = subprocess.run(
+        command, env={**clean_environment(), **env}, capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_a_rotated_key_and_its_tokens_are_dead_at_once(env, first, second):
+    account(env, "add", "rotating")
+    for _ in range(3):
+        listed = account(env, "list", "--keys")
+        key = re.search(r"rotating .*?key1=(\S+)", listed, re.DOTALL)[1]
+        credential = AzureNamedKeyCredential("rotating", key)
+        with TableServiceClient(f"{first.url}/rotating", credential=credential) as service:
+            table = service.create_table_if_not_exists("people")
+            table.upsert_entity({"PartitionKey": "p", "RowKey": "r"})
+            sas = generate_table_sas(
+                credential, "people", permission="r", expiry=datetime.now(UTC) + timedelta(hours=1)
+            )
+            second.account = "rotating"
+            readers = Readers(second, "people", sas)
+            second.account = ACCOUNT
+            assert readers.statuses() == {200}
+
+            account(env, "rotate", "rotating", "1")
+
+            assert readers.statuses() == {403}
+            with pytest.raises(HttpResponseError):
+                table.get_entity("p", "r")
+    account(env, "remove", "rotating", "--with-tables")
+
+
+def test_cors_rules_count_at_once(first, second):
+    with TableServiceClient(first.endpoint, credential=AzureNamedKeyCredential(ACCOUNT, KEY)) as service:
+        for _ in range(5):
+            service.set_service_properties(cors=[TableCorsRule(["https://example.com"], ["GET"])])
+            assert preflights(second) == {200}
+            service.set_service_properties(cors=[])
+            assert preflights(second) == {403}
+
+
+def preflights(live):
+    headers = {"Origin": "https://example.com", "Access-Control-Request-Method": "GET"}
+    statuses = set()
+    for _ in range(CONNECTIONS):
+        with requests.options(f"{live.endpoint}/people", headers=headers, timeout=10) as response:
+            statuses.add(response.status_code)
+    return statuses
