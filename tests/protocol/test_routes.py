@@ -5,6 +5,7 @@ import time
 import pytest
 from hypothesis import given
 
+from storage.domain.access import Operation
 from storage.domain.entity import EntityKey
 from storage.domain.errors import (
     HostInformationNotPresent,
@@ -15,9 +16,10 @@ from storage.domain.errors import (
     NotImplemented,
 )
 from storage.protocol.payload import entity_link
-from storage.protocol.routes import Address, Kind, Target, address, inner_path, target
+from storage.protocol.routes import Address, Kind, Target, address, inner_path, operation, target
 from tests.strategies import keys
 
+KEYED = "/people(PartitionKey='p',RowKey='r')"
 SYNTAX = "Bad Request - Error in query syntax."
 
 
@@ -300,6 +302,77 @@ def test_nothing_else_lies_below_a_table(path):
 
 PATH_STYLE = address(b"/account1/$batch", b"127.0.0.1:10002", "http", ())
 HOST_STYLE = address(b"/$batch", b"account1.table.localhost", "http", SUFFIXES)
+
+
+OPERATIONS = [
+    ("GET", "/Tables", "", False, Operation.QUERY_TABLES),
+    ("POST", "/Tables", "", False, Operation.CREATE_TABLE),
+    ("GET", "/Tables('people')", "", False, Operation.QUERY_TABLE),
+    ("DELETE", "/Tables('people')", "", True, Operation.DELETE_TABLE),
+    ("GET", "/people()", "", False, Operation.QUERY_ENTITIES),
+    ("POST", "/people", "", True, Operation.INSERT_ENTITY),
+    ("GET", KEYED, "", False, Operation.QUERY_ENTITY),
+    ("PUT", KEYED, "", True, Operation.UPDATE_ENTITY),
+    ("PUT", KEYED, "", False, Operation.INSERT_OR_REPLACE_ENTITY),
+    ("MERGE", KEYED, "", True, Operation.MERGE_ENTITY),
+    ("PATCH", KEYED, "", True, Operation.MERGE_ENTITY),
+    ("MERGE", KEYED, "", False, Operation.INSERT_OR_MERGE_ENTITY),
+    ("PATCH", KEYED, "", False, Operation.INSERT_OR_MERGE_ENTITY),
+    ("DELETE", KEYED, "", True, Operation.DELETE_ENTITY),
+    ("DELETE", KEYED, "", False, Operation.DELETE_ENTITY),
+    ("POST", "/$batch", "", False, Operation.ENTITY_GROUP_TRANSACTION),
+    ("GET", "/people", "acl", False, Operation.GET_TABLE_ACL),
+    ("PUT", "/people", "acl", False, Operation.SET_TABLE_ACL),
+    ("GET", "/", "properties", False, Operation.GET_SERVICE_PROPERTIES),
+    ("PUT", "", "properties", False, Operation.SET_SERVICE_PROPERTIES),
+    ("GET", "/", "stats", False, Operation.GET_SERVICE_STATS),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "comp", "conditional", "expected"), OPERATIONS)
+def test_what_a_request_is_about_to_do(method, path, comp, conditional, expected):
+    options = {"comp": comp, "restype": "service"} if comp else {}
+
+    found = operation(target(path.encode(), method, "account1"), method, options, conditional=conditional)
+
+    assert found is expected
+
+
+def test_every_operation_but_the_preflight_has_a_route():
+    assert {row[-1] for row in OPERATIONS} == set(Operation) - {Operation.PREFLIGHT}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "comp"),
+    [
+        ("PUT", "/Tables", ""),
+        ("PUT", "/people", ""),
+        ("POST", KEYED, ""),
+        ("GET", "/$batch", ""),
+        ("POST", "/", ""),
+        ("DELETE", "/people", "acl"),
+        ("GET", KEYED, "acl"),
+        ("GET", "/people", "properties"),
+        ("GET", "/", "list"),
+    ],
+)
+def test_what_nobody_does_is_no_operation(method, path, comp):
+    options = {"comp": comp} if comp else {}
+
+    assert operation(target(path.encode(), method, "account1"), method, options, conditional=False) is None
+
+
+@pytest.mark.parametrize(
+    ("host", "secondary"),
+    [
+        (b"tables-secondary.example.com:10002", True),
+        (b"tables.example.com", False),
+        (b"tables-secondary", False),
+        (b"tables.example-secondary.com", False),
+    ],
+)
+def test_a_host_may_say_that_it_is_the_secondary(host, secondary):
+    assert address(b"/account1/people", host, "http", ()).secondary is secondary
 
 
 @pytest.mark.parametrize(

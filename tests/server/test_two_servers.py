@@ -151,6 +151,37 @@ def test_a_rotated_key_and_its_tokens_are_dead_at_once(env, first, second):
     account(env, "remove", "rotating", "--with-tables")
 
 
+def test_an_account_and_its_keys_are_switched_off_at_once(env, first, second):
+    keys = account(env, "add", "switched")
+    credential = AzureNamedKeyCredential("switched", re.search(r"key1=(\S+)", keys)[1])
+    with TableServiceClient(f"{second.url}/switched", credential=credential, retry_total=0) as service:
+        table = service.create_table("people")
+        table.create_entity({"PartitionKey": "p", "RowKey": "r"})
+        sas = generate_table_sas(
+            credential, "people", permission="r", expiry=datetime.now(UTC) + timedelta(hours=1)
+        )
+        by_token = TableClient(
+            f"{second.url}/switched", "people", credential=AzureSasCredential(sas), retry_total=0
+        )
+        for off, on, code in (
+            (("disable", "switched"), ("enable", "switched"), "AccountIsDisabled"),
+            (
+                ("shared-key", "switched", "off"),
+                ("shared-key", "switched", "on"),
+                "KeyBasedAuthenticationNotPermitted",
+            ),
+        ):
+            account(env, *off)
+            for client in (table, by_token):
+                with pytest.raises(HttpResponseError) as refused:
+                    client.get_entity("p", "r")
+                assert (refused.value.status_code, refused.value.error_code) == (403, code)
+            account(env, *on)
+            for client in (table, by_token):
+                assert client.get_entity("p", "r")["RowKey"] == "r"
+    account(env, "remove", "switched", "--with-tables")
+
+
 def test_cors_rules_count_at_once(first, second):
     with TableServiceClient(first.endpoint, credential=AzureNamedKeyCredential(ACCOUNT, KEY)) as service:
         for _ in range(5):
