@@ -160,12 +160,21 @@ class CredentialUse(models.Model):
 class AnalyticsProgress(models.Model):
     """Up to when the metrics tables of an account are written."""
 
-    account = models.OneToOneField(
-        Account, on_delete=models.CASCADE, related_name="analytics", primary_key=True
-    )
+    # no constraint: the job that writes it must not wait for whoever changes the account, nor keep them waiting
+    account = models.OneToOneField(Account, on_delete=models.CASCADE, db_constraint=False, primary_key=True)
     minute = models.DateTimeField(null=True, default=None)  # the start of the next one
     hour = models.DateTimeField(null=True, default=None)
     capacity = models.DateTimeField(null=True, default=None)  # when it was last measured
 
     def __str__(self) -> str:
         return f"analytics of {self.account_id}"
+
+
+class Job(models.Model):
+    """Something that one process of all does, and when it was done last; locked while it is being done."""
+
+    name = models.CharField(max_length=32, primary_key=True)
+    done_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

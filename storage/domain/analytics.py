@@ -13,9 +13,35 @@ from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import Entity, EntityKey
 from storage.domain.metrics import RequestKind, Tally
 from storage.domain.observed import Authentication
+from storage.domain.service_properties import ServiceProperties
 
 HOUR: Final = timedelta(hours=1)
 ALL: Final = "user;All"
+
+
+class MetricsTable(StrEnum):
+    """The tables, by their names."""
+
+    HOUR_PRIMARY = "$MetricsHourPrimaryTransactionsTable"
+    HOUR_SECONDARY = "$MetricsHourSecondaryTransactionsTable"
+    MINUTE_PRIMARY = "$MetricsMinutePrimaryTransactionsTable"
+    MINUTE_SECONDARY = "$MetricsMinuteSecondaryTransactionsTable"
+    CAPACITY = "$MetricsCapacityTable"
+
+    def is_enabled(self, properties: ServiceProperties) -> bool:
+        """The service measures capacity with the hours [inferred]."""
+        is_minute = self in (MetricsTable.MINUTE_PRIMARY, MetricsTable.MINUTE_SECONDARY)
+        return properties.minute_metrics.enabled if is_minute else properties.hour_metrics.enabled
+
+
+_BY_NAME: Final = {table.lower(): table for table in MetricsTable} | {
+    "$metricstransactionstable": MetricsTable.HOUR_PRIMARY,  # as it was called before 2013-08-15
+    "$metricscapacityblob": MetricsTable.CAPACITY,  # whose columns it has
+}
+
+
+def metrics_table(folded_name: str) -> MetricsTable | None:
+    return _BY_NAME.get(folded_name)
 
 
 class Category(StrEnum):

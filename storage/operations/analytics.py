@@ -1,11 +1,177 @@
-"""The metrics tables of an account: found by their names, written by a job."""
+"""The metrics tables of an account: written by a job, readable as any table."""
 
-from storage.domain.changes import Change, Delete
-from storage.domain.errors import InsufficientAccountPermissions
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import IntegrityError, transaction
+
+from storage.domain import analytics
+from storage.domain.analytics import MetricsTable, partition_key
+from storage.domain.changes import Change, Delete, Upsert
+from storage.domain.entity import Entity
+from storage.domain.errors import InsufficientAccountPermissions, StorageError
+from storage.domain.metrics import RequestKind, Tally
 from storage.domain.names import is_analytics_name
+from storage.domain.service_properties import Metrics, ServiceProperties
+from storage.models import Account, AnalyticsProgress, Table
+from storage.operations import metrics, service_properties, tables
+from storage.operations.metrics import HOUR, MINUTE, Sums
+from storage.sql import background, batch
+from storage.sql.django import run
+from storage.sql.relations import relation_name
+
+DAY: Final = timedelta(days=1)
+
+_SETTLED: Final = timedelta(seconds=10)  # until every process has written what it counted in a minute
+_FINAL: Final = timedelta(minutes=5)  # until an hour is not looked at any more
+# primary and secondary
+_HOURS: Final = (MetricsTable.HOUR_PRIMARY, MetricsTable.HOUR_SECONDARY)
+_MINUTES: Final = (MetricsTable.MINUTE_PRIMARY, MetricsTable.MINUTE_SECONDARY)
 
 
 def check_change(table: str, change: Change) -> None:
     """Raises InsufficientAccountPermissions for what only the service itself may write [inferred]; ``table`` folded."""
     if is_analytics_name(table) and not isinstance(change, Delete):
         raise InsufficientAccountPermissions
+
+
+@dataclass(frozen=True, slots=True)
+class _Book:
+    """An account whose tables are written."""
+
+    account_id: int
+    properties: ServiceProperties
+    progress: AnalyticsProgress
+
+
+class Writer:
+    """Keeps the metrics tables of all accounts up to date; remembers what it has written, not to write it again.
+
+    Minutes are written when they are over. Hours are written while they last, too [inferred: the service writes them
+    some time after their end], so that whoever tries something out sees it at once.
+    """
+
+    def __init__(self) -> None:
+        self._written: dict[tuple[int, MetricsTable, datetime], int] = {}
+
+    @transaction.atomic
+    def write(self, now: datetime) -> None:
+        background.commit_soon()
+        progress = {row.account_id: row for row in AnalyticsProgress.objects.all()}
+        books = [
+            _Book(
+                account.pk,
+                service_properties.of(account),
+                progress.get(account.pk) or AnalyticsProgress(account_id=account.pk),
+            )
+            for account in Account.objects.order_by("pk")
+        ]
+        hours = metrics.sums(min((_first_hour(book, now) for book in books), default=now), now, HOUR)
+        for book in books:
+            try:
+                with transaction.atomic():
+                    self._write_book(book, hours, now)
+            except (StorageError, IntegrityError):
+                continue  # the account or a table of it is gone
+        self._written = {key: number for key, number in self._written.items() if key[2] > now - 2 * HOUR}
+
+    def _write_book(self, book: _Book, hours: Sums, now: datetime) -> None:
+        progress = book.progress
+        before = (progress.hour, progress.minute, progress.capacity)
+        progress.hour = self._write_hours(book, hours, now) if book.properties.hour_metrics.enabled else None
+        progress.minute = self._write_minutes(book, now) if book.properties.minute_metrics.enabled else None
+        if progress.capacity is None or progress.capacity < now - HOUR:
+            progress.capacity = now
+            _expire(book, now)
+            if book.properties.hour_metrics.enabled:
+                _write_capacity(book.account_id, now)
+        if before != (progress.hour, progress.minute, progress.capacity):
+            progress.save()
+
+    def _write_hours(self, book: _Book, hours: Sums, now: datetime) -> datetime:
+        """The first hour that is not final."""
+        for period in _periods(_first_hour(book, now), now, HOUR):
+            counted = hours.get((book.account_id, period), {})
+            over = period + HOUR + _SETTLED <= now
+            self._write_period(book.account_id, _HOURS, period, counted, book.properties.hour_metrics, over)
+        return metrics.hour_of(now - _FINAL)
+
+    def _write_minutes(self, book: _Book, now: datetime) -> datetime:
+        """The first minute that is not written."""
+        end = (now - _SETTLED).replace(second=0, microsecond=0)
+        first = max(book.progress.minute or end, end - DAY)
+        counted = metrics.sums(first, end, MINUTE, book.account_id) if first < end else {}
+        for period in _periods(first, end, MINUTE):
+            # while no server was there, there was nothing to measure
+            over = period >= end - HOUR
+            of_minute = counted.get((book.account_id, period), {})
+            self._write_period(
+                book.account_id, _MINUTES, period, of_minute, book.properties.minute_metrics, over
+            )
+        return end
+
+    def _write_period(
+        self,
+        account_id: int,
+        primary_and_secondary: Sequence[MetricsTable],
+        period: datetime,
+        counted: Mapping[RequestKind, Tally],
+        wanted: Metrics,
+        over: bool,
+    ) -> None:
+        for table, secondary in zip(primary_and_secondary, (False, True), strict=True):
+            mine = {kind: tally for kind, tally in counted.items() if kind.secondary is secondary}
+            number = sum(tally.requests for tally in mine.values())
+            if not mine and (secondary or not over):
+                continue
+            if self._written.get((account_id, table, period)) == number:
+                continue
+            rows = analytics.rows(mine, include_apis=wanted.include_apis)
+            _store(
+                account_id, table, [analytics.transactions(period, key, found) for key, found in rows.items()]
+            )
+            self._written[account_id, table, period] = number
+
+
+def _first_hour(book: _Book, now: datetime) -> datetime:
+    this = metrics.hour_of(now)
+    return max(book.progress.hour or this, this - DAY)
+
+
+def _periods(first: datetime, end: datetime, length: timedelta) -> Iterator[datetime]:
+    while first < end:
+        yield first
+        first += length
+
+
+def _store(account_id: int, name: MetricsTable, entities: Sequence[Entity]) -> None:
+    table = tables.find(account_id, name.lower())
+    if table is not None:
+        run(batch.apply(relation_name(table.pk), [Upsert(entity, merge=False) for entity in entities]))
+
+
+def _write_capacity(account_id: int, now: datetime) -> None:
+    """What is stored today, as far as the statistics tell; the service tells that of blobs only [inferred]."""
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    sizes = background.sizes(account_id)
+    entities = []
+    for row_key, is_analytics in (("data", False), ("analytics", True)):
+        mine = [size for name, size in sizes if is_analytics_name(name) is is_analytics]
+        capacity, rows = sum(size.capacity for size in mine), sum(size.rows for size in mine)
+        entities.append(analytics.capacity(day, row_key, capacity, len(mine), rows))
+    _store(account_id, MetricsTable.CAPACITY, entities)
+
+
+def _expire(book: _Book, now: datetime) -> None:
+    """Deletes the rows of days that the account does not want to keep any longer."""
+    hours, minutes = book.properties.hour_metrics.retention, book.properties.minute_metrics.retention
+    kept = {**dict.fromkeys((*_HOURS, MetricsTable.CAPACITY), hours), **dict.fromkeys(_MINUTES, minutes)}
+    for table in Table.objects.filter(
+        account_id=book.account_id, deleted_at=None, folded_name__startswith="$"
+    ):
+        name = analytics.metrics_table(table.folded_name)
+        days = kept.get(name) if name is not None else None
+        if days is not None:
+            background.delete_before(table.pk, partition_key(now - timedelta(days=days)))

@@ -3,25 +3,74 @@
 import asyncio
 import logging
 import random
-from typing import Final
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+from django.db import transaction
 
 from storage.domain.errors import StorageError
-from storage.operations import tables
+from storage.models import Job
+from storage.operations import analytics, metrics, request_log, tables, usage
 from storage.operations.threads import in_thread
 
 logger = logging.getLogger(__name__)
 
 _INTERVAL: Final = 10.0  # seconds
+_TIDY_INTERVAL: Final = 600.0
+
+
+class _Duty(NamedTuple):
+    """``complaint`` is what is logged when it could not be done."""
+
+    do: Callable[[], object]
+    interval: float
+    complaint: str
 
 
 async def run() -> None:
     """Runs until it is cancelled."""
+    writer = analytics.Writer()
+    duties = (
+        _Duty(lambda: tables.reap(), _INTERVAL, "Deleted tables could not be dropped"),
+        _Duty(lambda: alone("metrics", _INTERVAL, writer.write), _INTERVAL, "Metrics could not be written"),
+        _Duty(lambda: alone("tidy", _TIDY_INTERVAL, _tidy), _TIDY_INTERVAL, "Counts could not be tidied"),
+        _Duty(_tidy_logs, _TIDY_INTERVAL, "Logs could not be tidied"),
+    )
+    await asyncio.gather(*map(_repeat, duties))
+
+
+async def _repeat(duty: _Duty) -> None:
     while True:
         # not all processes at the same moment
-        await asyncio.sleep(_INTERVAL * random.uniform(0.5, 1.5))  # noqa: S311
+        await asyncio.sleep(duty.interval * random.uniform(0.5, 1.5))  # noqa: S311
         try:
-            await in_thread(tables.reap)
+            await in_thread(duty.do)
         except StorageError:
             continue  # the database is away; it has been logged
         except Exception:
-            logger.exception("Deleted tables could not be dropped")
+            logger.exception(duty.complaint)
+
+
+@transaction.atomic
+def alone(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
+    """Does it, unless another process of any server is about it, or did it within about the interval."""
+    now = datetime.now(UTC)
+    Job.objects.bulk_create([Job(name=name, done_at=now - timedelta(days=1))], ignore_conflicts=True)
+    job = Job.objects.select_for_update(skip_locked=True).filter(
+        name=name, done_at__lte=now - timedelta(seconds=0.7 * interval)
+    )
+    if job.first() is None:
+        return False
+    do(now)
+    Job.objects.filter(name=name).update(done_at=now)
+    return True
+
+
+def _tidy(now: datetime) -> None:
+    metrics.tidy(now)
+    usage.tidy(now)
+
+
+def _tidy_logs() -> None:
+    request_log.tidy(request_log.folder(), datetime.now(UTC))

@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import Final
 
 from django.db import transaction
-from django.db.models.functions import TruncHour
+from django.db.models import Sum
+from django.db.models.functions import TruncHour, TruncMinute
 
 from storage.domain.access import Operation
 from storage.domain.metrics import RequestKind, Tally
@@ -33,7 +34,9 @@ _KEY: Final = (
     "status",
     "error",
 )
-_VALUES: Final = ("requests", "ingress", "egress", "server_time", "total_time", "latencies")
+_KIND: Final = ("account_id", "secondary", "operation", "authentication", "status", "error")
+_SUMMED: Final = ("requests", "ingress", "egress", "server_time", "total_time")
+_VALUES: Final = (*_SUMMED, "latencies")
 
 
 class Counts:
@@ -143,13 +146,19 @@ def _tallies(rows: Iterable[RequestCount]) -> dict[RequestKind, Tally]:
 
 
 def _kind(row: RequestCount) -> RequestKind:
+    return _read_kind(row.account_id, row.secondary, row.operation, row.authentication, row.status, row.error)
+
+
+def _read_kind(
+    account_id: int, secondary: bool, operation: str, authentication: str, status: int, error: str
+) -> RequestKind:
     return RequestKind(
-        row.account_id,
-        row.secondary,
-        Operation(row.operation) if row.operation else None,
-        Authentication(row.authentication),
-        row.status,
-        row.error,
+        account_id,
+        secondary,
+        Operation(operation) if operation else None,
+        Authentication(authentication),
+        status,
+        error,
     )
 
 
@@ -157,12 +166,28 @@ def _tally(row: RequestCount) -> Tally:
     return Tally(row.requests, row.ingress, row.egress, row.server_time, row.total_time, row.latencies)
 
 
+Sums = dict[tuple[int, datetime], dict[RequestKind, Tally]]
+
+
+def sums(since: datetime, until: datetime, length: timedelta, account_id: int | None = None) -> Sums:
+    """By account and period, of at most the last day; without the distribution of latencies."""
+    trunc = TruncHour if length == HOUR else TruncMinute
+    rows = RequestCount.objects.filter(minutes=1, period__gte=since, period__lt=until)
+    if account_id is not None:
+        rows = rows.filter(account_id=account_id)
+    found: Sums = {}
+    for row in rows.annotate(start=trunc("period")).values_list("start", *_KIND).annotate(*map(Sum, _SUMMED)):
+        period, kind, tally = row[0], _read_kind(*row[1 : 1 + len(_KIND)]), Tally(*row[1 + len(_KIND) :])
+        found.setdefault((kind.account_id, period), {})[kind] = tally
+    return found
+
+
 # keeping
 
 
 def tidy(now: datetime) -> None:
     """Sums up the hours into which nobody writes any more, and drops what is too old."""
-    end = _hour(now - _LATE - 2 * MINUTE)
+    end = hour_of(now - _LATE - 2 * MINUTE)
     unsummed = RequestCount.objects.filter(minutes=1, period__lt=end).exclude(process="")
     hours = unsummed.annotate(hour=TruncHour("period")).values_list("account_id", "hour").distinct()
     for account_id, hour in hours.order_by("hour"):
@@ -182,5 +207,5 @@ def _sum_up(account_id: int, hour: datetime) -> None:
     RequestCount.objects.bulk_create(per_minute + per_hour)
 
 
-def _hour(moment: datetime) -> datetime:
+def hour_of(moment: datetime) -> datetime:
     return moment.replace(minute=0, second=0, microsecond=0)

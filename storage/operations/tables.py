@@ -3,18 +3,51 @@
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from storage.domain.errors import ResourceNotFound, ServerBusy, TableAlreadyExists
+from storage.domain.analytics import metrics_table
+from storage.domain.errors import (
+    InsufficientAccountPermissions,
+    InvalidResourceName,
+    ResourceNotFound,
+    ServerBusy,
+    TableAlreadyExists,
+)
 from storage.domain.filters import matches_table
-from storage.domain.names import fold_table_name
+from storage.domain.names import fold_table_name, is_analytics_name
 from storage.domain.query import TableQuery
-from storage.models import Table
+from storage.models import StoredAccessPolicy, Table
+from storage.operations import service_properties
+from storage.operations.heeded import heeded
+from storage.sql import background, relations
 from storage.sql import django as sql
-from storage.sql import relations
 from storage.sql.notify import notify
 
 
 def find(account_id: int, folded_name: str) -> Table | None:
+    if is_analytics_name(folded_name):
+        return _find_metrics(account_id, folded_name)
+    return _find(account_id, folded_name)
+
+
+def _find(account_id: int, folded_name: str) -> Table | None:
     return Table.objects.filter(account_id=account_id, folded_name=folded_name, deleted_at=None).first()
+
+
+def _find_metrics(account_id: int, folded_name: str) -> Table | None:
+    """While metrics are on, or were and left something; made when it is asked for first, by whomever."""
+    name = metrics_table(folded_name)
+    if name is None:
+        return None
+    table = _find(account_id, name.lower())
+    if not name.is_enabled(service_properties.get(account_id)):
+        return table if table is not None and background.has_rows(table.pk) else None
+    return table or _create_metrics(account_id, name)
+
+
+def _create_metrics(account_id: int, name: str) -> Table | None:
+    try:
+        return _create(account_id, name)
+    except IntegrityError:  # another process made it, or the account is gone
+        return _find(account_id, name.lower())
 
 
 def get(account_id: int, name: str) -> Table:
@@ -28,27 +61,40 @@ def get(account_id: int, name: str) -> Table:
 def create(account_id: int, name: str) -> Table:
     """Create Table: the name and the relation, or neither."""
     folded = fold_table_name(name)
+    if is_analytics_name(folded):
+        raise InvalidResourceName
     try:
-        with transaction.atomic():
-            table = Table.objects.create(account_id=account_id, name=name, folded_name=folded)
-            sql.execute(relations.create(table.pk))
-            notify("tables")
+        return _create(account_id, name)
     except IntegrityError:
         if find(account_id, folded) is None:  # it is the account that is gone
             raise ServerBusy from None
         raise TableAlreadyExists from None
-    return table
 
 
 @transaction.atomic
+def _create(account_id: int, name: str) -> Table:
+    table = Table.objects.create(account_id=account_id, name=name, folded_name=name.lower())
+    sql.execute(relations.create(table.pk))
+    notify("tables")
+    return table
+
+
 def delete(account_id: int, name: str) -> None:
     """Delete Table: at once for everybody; its space is given back by reap."""
-    fold_table_name(name)
-    table = (
-        Table.objects.select_for_update()
-        .filter(account_id=account_id, folded_name=name.lower(), deleted_at=None)
-        .first()
-    )
+    folded = fold_table_name(name)
+    table = find(account_id, folded)
+    if table is None:
+        raise ResourceNotFound
+    if is_analytics_name(folded):
+        raise InsufficientAccountPermissions  # [inferred]
+    # a token of one of its policies must not open, for a moment, a new table of this name
+    has_policies = StoredAccessPolicy.objects.filter(table=table).exists()
+    with heeded() if has_policies else transaction.atomic():
+        _delete(table.pk)
+
+
+def _delete(pk: int) -> None:
+    table = Table.objects.select_for_update().filter(pk=pk, deleted_at=None).first()
     if table is None:
         raise ResourceNotFound
     table.deleted_at = timezone.now()
@@ -62,6 +108,7 @@ def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
     """Query Tables: names as created, and the folded name the next page starts with."""
     rows = (
         Table.objects.filter(account_id=account_id, deleted_at=None, folded_name__gte=query.start)
+        .exclude(folded_name__startswith="$")  # those of analytics are known, not listed
         .order_by("folded_name")
         .values_list("name", "folded_name")
     )

@@ -6,8 +6,6 @@ from django.db import connection
 
 from storage.sql.relations import relation_name
 
-_ANALYTICS: Final = 0x7461626C65726F03  # key of an advisory lock; see notify for its neighbours
-
 
 def commit_soon() -> None:
     """The current transaction does not wait for the disk: a crash of PostgreSQL may lose it, up to 0.6 s later."""
@@ -15,18 +13,17 @@ def commit_soon() -> None:
         cursor.execute("SET LOCAL synchronous_commit = off")
 
 
-def is_alone() -> bool:
-    """Whether no other process keeps the books; then none does until the current transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", (_ANALYTICS,))
-        row = cursor.fetchone()
-    return row is not None and row[0] is True
-
-
 def delete_before(table_id: int, partition_key: str) -> None:
     """Deletes the entities of a table in the partitions before this one."""
     with connection.cursor() as cursor:
         cursor.execute(f"DELETE FROM {relation_name(table_id)} WHERE pk < %s", (partition_key,))
+
+
+def has_rows(table_id: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT EXISTS (SELECT FROM {relation_name(table_id)})")
+        row = cursor.fetchone()
+    return row is not None and row[0] is True
 
 
 class Size(NamedTuple):
@@ -36,17 +33,17 @@ class Size(NamedTuple):
     rows: int
 
 
-def sizes() -> dict[int, Size]:
-    """By the id of the table, of all tables; from the catalog and the statistics, without reading any."""
+def sizes(account_id: int) -> list[tuple[str, Size]]:
+    """Of an account's tables with their folded names; from catalog and statistics, without reading any."""
     with connection.cursor() as cursor:
-        cursor.execute(_SIZES)
-        return {table_id: Size(capacity, rows) for table_id, capacity, rows in cursor.fetchall()}
+        cursor.execute(_SIZES, (account_id,))
+        return [(name, Size(capacity, rows)) for name, capacity, rows in cursor.fetchall()]
 
 
 _SIZES: Final = """
-SELECT t.id, pg_total_relation_size(s.relid), greatest(s.n_live_tup, c.reltuples, 0)::bigint
+SELECT t.folded_name, pg_total_relation_size(s.relid), greatest(s.n_live_tup, c.reltuples, 0)::bigint
 FROM storage_table AS t
 JOIN pg_stat_user_tables AS s ON s.relname = 'entity_' || t.id AND s.schemaname = current_schema()
 JOIN pg_class AS c ON c.oid = s.relid
-WHERE t.deleted_at IS NULL
+WHERE t.account_id = %s AND t.deleted_at IS NULL
 """

@@ -34,7 +34,7 @@ async def running(monkeypatch):
 
 async def until_reaped():
     async with asyncio.timeout(5):
-        while await in_thread(Table.objects.exists):  # noqa: ASYNC110 - the event is PostgreSQL's
+        while await in_thread(Table.objects.exclude(deleted_at=None).exists):  # noqa: ASYNC110 - the event is PostgreSQL's
             await asyncio.sleep(0.01)
 
 
