@@ -47,6 +47,7 @@ def load() -> list[Case]:
 def _load_file(path: Path) -> Iterator[Case]:
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     worlds = document.get("given", {})
+    names = document.get("let", {})
     for entry in document["case"]:
         if unknown := entry.keys() - CASE_KEYS:
             raise ValueError(f"{path.name}: {entry['name']}: unknown keys {unknown}")
@@ -56,7 +57,7 @@ def _load_file(path: Path) -> Iterator[Case]:
                 id=f"{path.stem}: {_title(entry['name'], variables)}",
                 given=worlds[given] if isinstance(given, str) else given,
                 steps=_steps(entry),
-                variables=variables,
+                variables={**names, **variables},
                 peer=variables.get("peer", entry.get("peer")),
             )
 
