@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count, cycle, islice
 
@@ -59,16 +60,22 @@ def enter(server: Server, size: int, pace: float) -> Contender:
 
 def measure(contender: Contender, workload: Workload, connections: int, plan: Plan) -> Measurement:
     """One run, on a table of its own when it writes."""
-    server = contender.server
+    with on_ground(contender, workload, plan) as site:
+        if plan.settle:
+            contender.server.settle()
+        return run(contender, workload, site, connections, plan)
+
+
+@contextmanager
+def on_ground(contender: Contender, workload: Workload, plan: Plan) -> Iterator[Site]:
+    """The table that a run needs, dropped afterwards if it was made for it."""
     site = ground(contender, workload, amount(contender, workload, plan))
     try:
-        if plan.settle:
-            server.settle()
-        return run(contender, workload, site, connections, plan)
+        yield site
     finally:
         if workload.ground is not Ground.STANDING:
-            server.written = True
-            drop(server, site.table)
+            contender.server.written = True
+            drop(contender.server, site.table)
 
 
 def measure_in_place(

@@ -61,19 +61,14 @@ class Server:
 
 
 @contextmanager
-def tablero(folder: Path) -> Iterator[Server]:
-    """The product as its command starts it, on a port of its choice."""
-    command = [
-        sys.executable,
-        "manage.py",
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--data",
-        str(folder / "tablero"),
-    ]
-    with running(command, folder / "tablero.log", ROOT) as process:
-        endpoint = wait_for_endpoint(process, folder / "tablero.log")
+def tablero(folder: Path, *, counted: bool = True) -> Iterator[Server]:
+    """The product as its command starts it, on a port of its choice; or what it would be if it counted nothing."""
+    name = "tablero" if counted else "uncounted"
+    program = ["manage.py"] if counted else ["-m", "tests.bench.uncounted"]
+    options = ["serve", "--listen", "127.0.0.1:0", "--data", str(folder / name)]
+    log = folder / f"{name}.log"
+    with running([sys.executable, *program, *options], log, ROOT) as process:
+        endpoint = wait_for_endpoint(process, log)
         yield Server("Tablero", commit(), endpoint, process.pid, late_work=1)
 
 
