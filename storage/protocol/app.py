@@ -5,36 +5,46 @@ import binascii
 import hashlib
 import hmac
 import logging
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from time import time_ns
+from time import perf_counter, time_ns
 from typing import Any, Final
 from uuid import uuid4
 
+from storage.domain.access import Operation
 from storage.domain.errors import (
-    CorsPreflightFailure,
+    InsufficientAccountPermissions,
     InternalError,
-    InvalidHeaderValue,
     InvalidMd5,
-    InvalidQueryParameterValue,
     Md5Mismatch,
     MissingContentLengthHeader,
-    NotImplemented,
     RequestBodyTooLarge,
     ServerBusy,
     StorageError,
     UnsupportedHttpVerb,
 )
-from storage.domain.names import fold_table_name
+from storage.domain.observed import Observed
+from storage.domain.service_properties import CorsRule
+from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
 from storage.protocol import batch, entities, tables
-from storage.protocol.authorization import authorize
-from storage.protocol.call import Answer, Call, Headers, Rules
-from storage.protocol.errors import write_error
-from storage.protocol.negotiation import Source, effective_method, error_format, read_version
+from storage.protocol.authorization import Sent, authentication, authorize, check_target
+from storage.protocol.call import CONTENT_TYPES, Answer, Call, Headers, Rules
+from storage.protocol.cors import preflight, response_headers
+from storage.protocol.errors import HEADERS, write_error
+from storage.protocol.negotiation import (
+    FIRST_WITHOUT_ATOM,
+    Format,
+    Source,
+    effective_method,
+    error_format,
+    heeded_options,
+    read_version,
+)
 from storage.protocol.query_options import check_options, read_options
-from storage.protocol.routes import Kind, address, target
+from storage.protocol.routes import Address, Kind, address, operation, target
+from storage.protocol.service import service_resource
 
 logger = logging.getLogger(__name__)
 
@@ -62,9 +72,11 @@ class _Request:
 
     headers: Mapping[bytes, bytes]
     id: str
+    observed: Observed
     version: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     source: Source = Source.ODATA
+    cors: Sequence[CorsRule] = ()
 
 
 class TableService:
@@ -72,7 +84,7 @@ class TableService:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._service = Service(rules.conninfo)
+        self._service = Service(rules.conninfo, rules.bearer)
         self._request_prefix = str(uuid4())[:24]
         self._request_numbers = count(1)
 
@@ -83,25 +95,29 @@ class TableService:
         await self._service.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        observed = Observed(perf_counter())
         # a GUID: the process at random, the request in order
         request = _Request(
-            _joined(scope["headers"]), f"{self._request_prefix}{next(self._request_numbers):012x}"
+            _joined(scope["headers"]), f"{self._request_prefix}{next(self._request_numbers):012x}", observed
         )
         body = _Body(request.headers, receive)
         try:
             answer = await self._answer(scope, request, body)
         except ClientGone:
+            self._service.observer.record(observed)
             return
         except StorageError as error:
             answer = _refused(request, error)
         except Exception:
             logger.exception("Request %s failed", request.id)
             answer = _refused(request, InternalError())
+        observed.answered = perf_counter()
         try:
             whole = await body.drain()
         except ClientGone:
+            self._service.observer.record(observed)
             return
-        headers = _headers(request, answer)
+        headers = _headers(request, answer, scope["method"])
         if not whole:
             headers.append((b"Connection", b"close"))
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
@@ -109,18 +125,33 @@ class TableService:
             await send({"type": "http.response.body"})
         else:
             await send({"type": "http.response.body", "body": answer.body})
+        observed.status = answer.status
+        observed.ingress = body.received
+        observed.egress = len(answer.body)
+        observed.sent = perf_counter()
+        self._service.observer.record(observed)
 
     async def _answer(self, scope: Scope, request: _Request, body: "_Body") -> Answer:
         headers, sent_method = request.headers, scope["method"]
         path, query = scope["raw_path"], scope["query_string"]
-        request.version, bad_version = _lenient_version(headers)
+        request.version, bad_version = _lenient_version(headers, {})
         where = address(path, headers.get(b"host"), scope["scheme"], self._rules.host_suffixes)
         request.options = read_options(query)
+        if "sv" in request.options or b"x-ms-version" not in headers:
+            request.version, bad_version = _lenient_version(headers, request.options)
+        request.options = heeded_options(request.options, request.version)
+        known = await self._service.account(where.account)
+        request.cors = known.properties.cors if known is not None else ()
+        client = scope["client"] or ("", 0)
+        _observe(request.observed, known, where, client, headers)
         if sent_method == "OPTIONS":
-            raise _preflight(headers)
+            request.observed.operation = Operation.PREFLIGHT
+            return Answer(200, preflight(request.cors, headers))
         source = Source.XML if _is_xml_operation(request.options) else Source.ODATA
         request.source = Source.FRONT_END
-        account = await authorize(self._service, where, sent_method, path, query, headers)
+        sent = Sent(where, sent_method, path, query, request.options, headers, scope["scheme"], client[0])
+        request.observed.authentication = authentication(sent)
+        account, grant, request.observed.credential = await authorize(self._service, known, sent)
         request.source = source
         if bad_version is not None:
             raise bad_version
@@ -128,12 +159,20 @@ class TableService:
         if b"x-http-method" in headers:
             tunnelled = [value for name, value in scope["headers"] if name == b"x-http-method"]
             method = effective_method(method, tunnelled)
+        if where.secondary and sent_method not in ("GET", "HEAD"):
+            raise InsufficientAccountPermissions
         aim = target(where.rest, method, account.name)
+        request.observed.table = aim.table
+        request.observed.operation = operation(
+            aim, method, request.options, conditional=b"if-match" in headers
+        )
+        check_target(grant, request.observed.operation, aim)
         check_options(request.options)
         call = Call(
             self._service,
             self._rules,
             account,
+            grant,
             where,
             method,
             aim,
@@ -145,22 +184,33 @@ class TableService:
         return await _operate(call, request)
 
 
-def _lenient_version(headers: Mapping[bytes, bytes]) -> tuple[str, StorageError | None]:
+def _observe(
+    observed: Observed,
+    account: KnownAccount | None,
+    where: Address,
+    client: tuple[str, int],
+    headers: Mapping[bytes, bytes],
+) -> None:
+    if account is not None:
+        observed.account_id, observed.account = account.id, account.name
+    observed.secondary = where.secondary
+    observed.address, observed.port = client
+    observed.agent = headers.get(b"user-agent", b"")
+
+
+def _lenient_version(
+    headers: Mapping[bytes, bytes], options: Mapping[str, str]
+) -> tuple[str, StorageError | None]:
     """The version, or what is wrong with it: that is said only to who may know."""
     try:
-        return read_version(headers.get(b"x-ms-version")), None
+        return read_version(headers, options), None
     except StorageError as error:
         return "", error
 
 
 async def _operate(call: Call, request: _Request) -> Answer:
     if request.source is Source.XML:
-        # service properties and statistics belong to the service, not to a table
-        if "restype" in call.options and call.target.kind is not Kind.SERVICE:
-            raise InvalidQueryParameterValue
-        if call.target.kind is Kind.ENTITIES:
-            fold_table_name(call.target.table)
-        raise NotImplemented
+        return await service_resource(call)
     match call.target.kind:
         case Kind.ENTITY:
             return await entities.entity(call)
@@ -188,41 +238,39 @@ def _is_xml_operation(options: Mapping[str, str]) -> bool:
     return "comp" in options or "restype" in options
 
 
-def _preflight(headers: Mapping[bytes, bytes]) -> StorageError:
-    if b"origin" not in headers or b"access-control-request-method" not in headers:
-        return InvalidHeaderValue("A required CORS header is not present.")
-    return CorsPreflightFailure()
-
-
 def _now() -> int:
     """Ticks of 100 ns since 1970."""
     return time_ns() // 100
 
 
 def _refused(request: _Request, error: StorageError) -> Answer:
+    request.observed.error = error.code
     form = error_format(request.source, request.options.get("$format"), request.headers.get(b"accept"))
     answer = write_error(error, form, request.id, _now())
     headers: Headers = [(b"Content-Type", answer.content_type), (b"x-ms-error-code", error.code.encode())]
-    if "Allow" in error.details:
-        headers.append((b"Allow", error.details["Allow"].encode()))
+    headers += [(name.encode(), error.details[name].encode()) for name in HEADERS if name in error.details]
     if isinstance(error, ServerBusy):
         headers.append((b"Retry-After", b"1"))
     return Answer(answer.status, headers, answer.body)
 
 
-def _headers(request: _Request, answer: Answer) -> Headers:
+def _headers(request: _Request, answer: Answer, method: str) -> Headers:
     length = b"%d" % len(answer.body)
     headers = [
-        *_COMMON,
+        *(_COMMON if request.source is not Source.XML else (SERVER,)),
         (b"x-ms-request-id", request.id.encode()),
         *answer.headers,
         (b"Content-Length", length),
     ]
     if request.version:
         headers.append((b"x-ms-version", request.version.encode()))
+    if request.version < FIRST_WITHOUT_ATOM and CONTENT_TYPES[Format.ATOM] in answer.headers:
+        headers.append((b"DataServiceVersion", b"1.0;"))
     client_request_id = request.headers.get(b"x-ms-client-request-id")
     if client_request_id is not None and len(client_request_id) <= _CLIENT_REQUEST_ID_LIMIT:
         headers.append((b"x-ms-client-request-id", client_request_id))
+    if request.cors and method != "OPTIONS":
+        headers += response_headers(request.cors, method, request.headers.get(b"origin"), headers)
     return headers
 
 
@@ -233,7 +281,7 @@ class _Body:
         self._headers = headers
         self._receive = receive
         self._more = b"content-length" in headers or b"transfer-encoding" in headers
-        self._received = 0
+        self.received = 0
 
     async def read(self, method: str) -> bytes:
         """Raises MissingContentLengthHeader, RequestBodyTooLarge, InvalidMd5, Md5Mismatch."""
@@ -244,7 +292,7 @@ class _Body:
         chunks = []
         while self._more:
             chunks.append(await self._chunk())
-            if self._received > BODY_LIMIT:
+            if self.received > BODY_LIMIT:
                 raise RequestBodyTooLarge
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         if b"content-md5" in self._headers:
@@ -254,7 +302,7 @@ class _Body:
     async def drain(self) -> bool:
         """Whether the body has been received to its end, so that the connection can serve the next request."""
         while self._more:
-            if self._received > DRAIN_LIMIT:
+            if self.received > DRAIN_LIMIT:
                 return False
             await self._chunk()
         return True
@@ -265,7 +313,7 @@ class _Body:
             raise ClientGone
         self._more = message.get("more_body", False)
         chunk: bytes = message.get("body", b"")
-        self._received += len(chunk)
+        self.received += len(chunk)
         return chunk
 
 

@@ -5,6 +5,7 @@ https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-tra
 
 from typing import Final
 
+from storage.domain.access import Operation, operation_of
 from storage.domain.changes import Change, check_change_set, check_size_of_change_set
 from storage.domain.errors import (
     ChangeSetError,
@@ -21,11 +22,21 @@ from storage.protocol import entities, multipart
 from storage.protocol.call import Answer, Call, Headers
 from storage.protocol.errors import write_error
 from storage.protocol.multipart import AnswerPart, Part
-from storage.protocol.negotiation import Source, effective_method, error_format
+from storage.protocol.negotiation import (
+    FIRST_WITHOUT_ATOM,
+    ErrorFormat,
+    Format,
+    Source,
+    effective_method,
+    error_format,
+    heeded_options,
+)
 from storage.protocol.query_options import check_options, read_options
 from storage.protocol.routes import Kind, inner_path, target
 
 _COMMON: Final = [(b"X-Content-Type-Options", b"nosniff"), (b"Cache-Control", b"no-cache")]
+
+_QUERIES: Final = {Kind.ENTITY: Operation.QUERY_ENTITY, Kind.ENTITIES: Operation.QUERY_ENTITIES}
 
 # a change set of one change reports these as if it were no change set, the others with its index
 _WITHOUT_INDEX: Final = (EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSatisfied)
@@ -47,6 +58,7 @@ async def batch(call: Call, request_id: str, now: int) -> Answer:
 async def _query(call: Call, part: Part, request_id: str, now: int) -> AnswerPart:
     try:
         inner = _inner(call, part)
+        inner.grant.check(_QUERIES.get(inner.target.kind, Operation.QUERY_TABLES), inner.target.table.lower())
         if inner.target.kind is Kind.ENTITY:
             answer = await entities.get(inner)
         elif inner.target.kind is Kind.ENTITIES:
@@ -54,8 +66,9 @@ async def _query(call: Call, part: Part, request_id: str, now: int) -> AnswerPar
         else:
             raise InvalidInput
     except StorageError as error:
-        return _failed(part, error, request_id, now, 0)
-    headers: Headers = [(b"DataServiceVersion", b"3.0;"), *answer.headers[:1], *_COMMON, *answer.headers[1:]]
+        return _failed(call, part, error, request_id, now, 0)
+    version = _data_service_version(atom=inner.format() is Format.ATOM)
+    headers: Headers = [version, *answer.headers[:1], *_COMMON, *answer.headers[1:]]
     return AnswerPart(answer.status, headers, answer.body)
 
 
@@ -69,13 +82,13 @@ async def _change_set(call: Call, parts: list[Part], request_id: str, now: int) 
         check_change_set([(its_table, change) for _, its_table, change in read])
         timestamps = await call.service.apply(call.account, table, changes)
     except TableNotFound as error:
-        return [_failed(parts[0], error, request_id, now, 0)]
+        return [_failed(call, parts[0], error, request_id, now, 0)]
     except ChangeSetError as failure:
         part = parts[min(failure.index, len(parts) - 1)]
         index = failure.index if len(parts) > 1 or not isinstance(failure.error, _WITHOUT_INDEX) else None
-        return [_failed(part, failure.error, request_id, now, index)]
+        return [_failed(call, part, failure.error, request_id, now, index)]
     return [
-        _changed(part, entities.write_changed(inner, change, timestamp))
+        _changed(part, inner, entities.write_changed(inner, change, timestamp))
         for part, (inner, _, change), timestamp in zip(parts, read, timestamps, strict=True)
     ]
 
@@ -84,6 +97,7 @@ async def _check_table(call: Call, part: Part) -> None:
     """Raises TableNotFound, which goes before whatever else is wrong with the entities."""
     try:
         folded = fold_table_name(_inner(call, part).target.table)
+        call.grant.check(Operation.ENTITY_GROUP_TRANSACTION, folded)
     except StorageError:
         return  # said of its part, with its index, when that is read
     await call.service.check_table(call.account, folded)
@@ -95,12 +109,12 @@ def _read_change(call: Call, index: int, part: Part) -> tuple[Call, str, Change]
         inner = _inner(call, part)
         if inner.target.kind not in (Kind.ENTITY, Kind.ENTITIES):
             raise InvalidInput
-        inner.level()
-        return (
-            inner,
-            fold_table_name(inner.target.table),
-            entities.read_change(inner, entities.read_members(inner)),
-        )
+        inner.format()
+        table = fold_table_name(inner.target.table)
+        change = entities.read_change(inner, entities.read_members(inner))
+        inner.grant.check(operation_of(change), table)
+        inner.grant.check_key(change.key)
+        return inner, table, change
     except StorageError as error:
         raise ChangeSetError(index, error) from None
 
@@ -108,7 +122,7 @@ def _read_change(call: Call, index: int, part: Part) -> tuple[Call, str, Change]
 def _inner(call: Call, part: Part) -> Call:
     tunnelled = part.headers.get(b"x-http-method")
     method = effective_method(part.method, () if tunnelled is None else (tunnelled,))
-    options = read_options(part.target.partition(b"?")[2])
+    options = heeded_options(read_options(part.target.partition(b"?")[2]), call.version)
     check_options(options)
     return call._replace(
         method=method,
@@ -119,10 +133,10 @@ def _inner(call: Call, part: Part) -> Call:
     )
 
 
-def _changed(part: Part, answer: Answer) -> AnswerPart:
+def _changed(part: Part, inner: Call, answer: Answer) -> AnswerPart:
     """The headers in the order of the service; clients that split by hand are known."""
     inserted = any(name == b"Location" for name, _ in answer.headers)
-    version = (b"DataServiceVersion", b"3.0;" if inserted else b"1.0;")
+    version = _data_service_version(atom=not inserted or inner.format() is Format.ATOM)
     echo = _echo(part)
     if answer.body:
         return AnswerPart(
@@ -133,14 +147,22 @@ def _changed(part: Part, answer: Answer) -> AnswerPart:
     return AnswerPart(answer.status, [*echo, *_COMMON, *applied, version, *others])
 
 
-def _failed(part: Part, error: StorageError, request_id: str, now: int, index: int | None) -> AnswerPart:
+def _data_service_version(*, atom: bool) -> tuple[bytes, bytes]:
+    """The older one for what it can say, and for clients that know no other: they refuse a newer one."""
+    return b"DataServiceVersion", b"1.0;" if atom else b"3.0;"
+
+
+def _failed(
+    call: Call, part: Part, error: StorageError, request_id: str, now: int, index: int | None
+) -> AnswerPart:
     options = _lenient_options(part)
-    form = error_format(Source.PART, options.get("$format"), part.headers.get(b"accept"))
+    form = error_format(Source.PART, options.get("$format"), part.headers.get(b"accept"), call.version)
+    atom = form is ErrorFormat.XML and call.version < FIRST_WITHOUT_ATOM
     answer = write_error(error, form, request_id, now, index)
     headers: Headers = [
         *_echo(part),
         *_COMMON,
-        (b"DataServiceVersion", b"3.0;"),
+        _data_service_version(atom=atom),
         (b"Content-Type", answer.content_type),
     ]
     return AnswerPart(answer.status, headers, answer.body)

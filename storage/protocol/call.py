@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from storage.domain.access import Grant
+from storage.domain.identity import Trust
 from storage.domain.names import KEY_LENGTH_LIMIT
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
-from storage.protocol.negotiation import Level, response_level
+from storage.protocol.negotiation import Format, response_format
 from storage.protocol.payload import Context
 from storage.protocol.query_options import read_select
 from storage.protocol.routes import Address, Target
@@ -27,6 +29,7 @@ class Rules:
 
     conninfo: str
     host_suffixes: tuple[str, ...] = ()
+    bearer: Trust | None = None
     key_length_limit: int = KEY_LENGTH_LIMIT
 
 
@@ -36,6 +39,7 @@ class Call(NamedTuple):
     service: Service
     rules: Rules
     account: KnownAccount
+    grant: Grant
     address: Address
     method: str
     target: Target
@@ -44,12 +48,13 @@ class Call(NamedTuple):
     version: str
     body: bytes
 
-    def level(self) -> Level:
-        return response_level(self.options.get("$format"), self.headers.get(b"accept"), self.version)
+    def format(self) -> Format:
+        """Of the answer, if that has a body."""
+        return response_format(self.options.get("$format"), self.headers.get(b"accept"), self.version)
 
-    def context(self, level: Level, table: str) -> Context:
+    def context(self, form: Format, table: str) -> Context:
         return Context(
-            level,
+            form,
             self.address.base,
             self.account.name,
             table,
@@ -58,6 +63,6 @@ class Call(NamedTuple):
         )
 
 
-JSON_ANSWER: dict[Level, tuple[bytes, bytes]] = {
-    level: (b"Content-Type", level.content_type) for level in Level
+CONTENT_TYPES: Mapping[Format, tuple[bytes, bytes]] = {
+    form: (b"Content-Type", form.content_type) for form in Format
 }

@@ -1,17 +1,15 @@
 """The operations on entities: one change, one entity, or a page of them."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from storage.domain.changes import Change, Delete, Insert, Update, Upsert
 from storage.domain.entity import StoredEntity, fragments, write_keys
 from storage.domain.errors import InvalidInput, MethodNotAllowed, MissingRequiredHeader
 from storage.domain.etag import read_if_match, write_etag
 from storage.domain.names import fold_table_name
 from storage.domain.query import EntityQuery
-from storage.protocol import payload
-from storage.protocol.call import JSON_ANSWER, Answer, Call, Headers
-from storage.protocol.negotiation import Level, Preference, check_content_type, read_preference
+from storage.protocol import formats, payload
+from storage.protocol.call import CONTENT_TYPES, Answer, Call, Headers
+from storage.protocol.formats import Members
+from storage.protocol.negotiation import FIRST_WITH_UPSERT, Preference, read_preference
 from storage.protocol.query_options import read_entity_query, read_select, write_token
 from storage.protocol.routes import Kind
 
@@ -32,27 +30,28 @@ async def entity(call: Call) -> Answer:
 
 
 async def get(call: Call) -> Answer:
-    level = call.level()
+    form = call.format()
     folded = fold_table_name(call.target.table)
     payload.check_keys(call.target.key, call.rules.key_length_limit)
-    wanted = EntityQuery(select=read_select(call.options), annotations=level is not Level.NONE)
+    call.grant.check_key(call.target.key)
+    wanted = EntityQuery(select=read_select(call.options), annotations=form.annotations)
     found = await call.service.get(call.account, folded, call.target.key, wanted)
-    body = payload.write_entity(call.context(level, call.target.table), found)
-    return Answer(200, [JSON_ANSWER[level], (b"ETag", write_etag(int(found.ticks)).encode())], body)
+    body = formats.write_entity(call.context(form, call.target.table), found)
+    return Answer(200, [CONTENT_TYPES[form], (b"ETag", write_etag(int(found.ticks)).encode())], body)
 
 
 async def query(call: Call) -> Answer:
-    level = call.level()
+    form = call.format()
     folded = fold_table_name(call.target.table)
-    wanted = read_entity_query(call.options, annotations=level is not Level.NONE)
-    page = await call.service.query(call.account, folded, wanted)
-    headers = [JSON_ANSWER[level]]
+    wanted = read_entity_query(call.options, annotations=form.annotations)
+    page = await call.service.query(call.account, folded, call.grant.keys.narrow(wanted))
+    headers = [CONTENT_TYPES[form]]
     if page.next is not None:
         # both, also for an empty RowKey: some clients send back an empty parameter for a header they did not get
         partition_key, row_key = page.next
         headers.append((b"x-ms-continuation-NextPartitionKey", write_token(partition_key).encode()))
         headers.append((b"x-ms-continuation-NextRowKey", write_token(row_key).encode()))
-    return Answer(200, headers, payload.write_page(call.context(level, call.target.table), page.entities))
+    return Answer(200, headers, formats.write_page(call.context(form, call.target.table), page.entities))
 
 
 async def _change(call: Call) -> Answer:
@@ -61,23 +60,20 @@ async def _change(call: Call) -> Answer:
     # a missing table goes before whatever is wrong with the entity, but for JSON that cannot be read
     await call.service.check_table(call.account, folded)
     change = read_change(call, members)
+    call.grant.check_key(change.key)
     timestamp = await call.service.change(call.account, folded, change)
     return write_changed(call, change, timestamp)
 
 
-Members = Mapping[str, Any]
-
-
 def read_members(call: Call) -> Members:
-    """The JSON object in the body of a write; a deletion has none."""
+    """The properties in the body of a write; a deletion has none."""
     if call.target.kind is Kind.ENTITIES and call.method != "POST":
         raise MethodNotAllowed(Allow="GET, POST")
     if call.target.kind is Kind.ENTITY and call.method not in ("PUT", "MERGE", "PATCH", "DELETE"):
         raise MethodNotAllowed(Allow="GET, PUT, MERGE, PATCH, DELETE")
     if call.method == "DELETE":
         return {}
-    check_content_type(call.headers.get(b"content-type"), call.body, call.version)
-    return payload.read_object(call.body)
+    return formats.read_object(call.headers.get(b"content-type"), call.body, call.version)
 
 
 def read_change(call: Call, members: Members) -> Change:
@@ -88,10 +84,11 @@ def read_change(call: Call, members: Members) -> Change:
     _check_if_none_match(call)
     if_match = call.headers.get(b"if-match")
     condition = None if if_match is None else read_if_match(if_match.decode("latin-1"))
-    if call.method == "DELETE":
-        if condition is None:
+    if condition is None:
+        if call.method == "DELETE" or call.version < FIRST_WITH_UPSERT:
             # the service requires it; its code for this is not documented [inferred]
             raise MissingRequiredHeader(HeaderName="If-Match")
+    elif call.method == "DELETE":
         payload.check_keys(call.target.key, key_limit)
         return Delete(call.target.key, condition)
     entity = payload.read_entity(members, call.target.key, key_limit)
@@ -121,7 +118,7 @@ def write_changed(call: Call, change: Change, timestamp: int) -> Answer:
 
 
 def _write_inserted(call: Call, change: Insert, timestamp: int, etag: tuple[bytes, bytes]) -> Answer:
-    level = call.level()
+    form = call.format()
     table = call.target.table
     location = f"{call.address.base}/{payload.entity_link(table, *change.key)}".encode()
     preference = read_preference(call.headers.get(b"prefer"), call.version)
@@ -132,7 +129,7 @@ def _write_inserted(call: Call, change: Insert, timestamp: int, etag: tuple[byte
     if preference is Preference.NO_CONTENT:
         return Answer(204, [*headers, (b"DataServiceId", location), etag])
     _, annotations, values = fragments(change.entity.properties)
-    content = (annotations + values if level is not Level.NONE else values).encode()
+    content = (annotations + values if form.annotations else values).encode()
     stored = StoredEntity(write_keys(change.key), str(timestamp).encode(), content)
-    body = payload.write_entity(call.context(level, table)._replace(select=None, raw_select=None), stored)
-    return Answer(201, [JSON_ANSWER[level], *headers, etag], body)
+    body = formats.write_entity(call.context(form, table)._replace(select=None, raw_select=None), stored)
+    return Answer(201, [CONTENT_TYPES[form], *headers, etag], body)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from storage.domain import errors
 from storage.domain.edm import TICKS_PER_SECOND, second_text
 from storage.domain.errors import StorageError
-from storage.protocol.negotiation import ErrorFormat, Level
+from storage.protocol.negotiation import ErrorFormat, Format
 
 _STATUS: Final[dict[type[StorageError], int]] = {
     errors.InvalidInput: 400,
@@ -78,11 +78,13 @@ _STATUS: Final[dict[type[StorageError], int]] = {
     errors.InternalError: 500,
 }
 
+HEADERS: Final = ("Allow", "WWW-Authenticate")  # details that are sent as such, not in the body
+
 _CONTENT_TYPES: Final = {
     ErrorFormat.JSON: b"application/json",
-    ErrorFormat.JSON_NONE: Level.NONE.content_type,
-    ErrorFormat.JSON_MINIMAL: Level.MINIMAL.content_type,
-    ErrorFormat.JSON_FULL: Level.FULL.content_type,
+    ErrorFormat.JSON_NONE: Format.JSON_NONE.content_type,
+    ErrorFormat.JSON_MINIMAL: Format.JSON_MINIMAL.content_type,
+    ErrorFormat.JSON_FULL: Format.JSON_FULL.content_type,
     ErrorFormat.XML: b"application/xml;charset=utf-8",
     ErrorFormat.PREFIXED_XML: b"application/xml",
 }
@@ -101,6 +103,8 @@ class ErrorAnswer(NamedTuple):
 
 
 def status_of(error: StorageError | type[StorageError]) -> int:
+    if isinstance(error, StorageError) and "WWW-Authenticate" in error.details:
+        return 401
     return _STATUS[error if isinstance(error, type) else type(error)]
 
 
@@ -136,7 +140,7 @@ def _write_json(error: StorageError, message: str) -> bytes:
 
 
 def _write_xml(error: StorageError, message: str) -> bytes:
-    details = "".join(f"<{name}>{_escape(value)}</{name}>" for name, value in error.details.items())
+    details = "".join(f"<{name}>{_escape(value)}</{name}>" for name, value in _told(error))
     return (
         f'{_DECLARATION}<error xmlns="{_NAMESPACE}"><code>{error.code}</code>'
         f'<message xml:lang="en-US">{_escape(message)}</message>{details}</error>'
@@ -144,11 +148,15 @@ def _write_xml(error: StorageError, message: str) -> bytes:
 
 
 def _write_prefixed_xml(error: StorageError, message: str) -> bytes:
-    details = "".join(f"<m:{name}>{_escape(value)}</m:{name}>" for name, value in error.details.items())
+    details = "".join(f"<m:{name}>{_escape(value)}</m:{name}>" for name, value in _told(error))
     return (
         f'{_DECLARATION}<m:error xmlns:m="{_NAMESPACE}"><m:code>{error.code}</m:code>'
         f'<m:message xml:lang="en-US">{_escape(message)}</m:message>{details}</m:error>'
     ).encode()
+
+
+def _told(error: StorageError) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in error.details.items() if name not in HEADERS]
 
 
 def _escape(text: str) -> str:

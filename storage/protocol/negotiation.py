@@ -1,17 +1,18 @@
-"""What a request asks to be answered in: format, metadata level, version, preference.
+"""What a request is written in and asks to be answered in: format, version, preference.
 
 https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from enum import Enum, auto
 from functools import lru_cache
-from typing import Final, assert_never
+from typing import Final
 
 from storage.domain.errors import (
     AtomFormatNotSupported,
     InvalidHeaderValue,
+    InvalidQueryParameterValue,
     JsonFormatNotSupported,
     MediaTypeNotSupported,
     XMethodIncorrectCount,
@@ -21,22 +22,27 @@ from storage.domain.errors import (
 
 OLDEST_VERSION: Final = "2009-04-14"
 NEWEST_VERSION: Final = "2026-06-06"
-FIRST_JSON_VERSION: Final = "2013-08-15"
+FIRST_WITH_UPSERT: Final = "2011-08-18"  # and with $select
+FIRST_WITH_JSON: Final = "2013-08-15"  # and with Prefer
+FIRST_WITHOUT_ATOM: Final = "2015-12-11"
 
 _CACHED: Final = 512  # longer headers are read again each time: a cache must not be a way to fill the memory
 _TUNNELLED: Final = frozenset({"MERGE", "PATCH", "PUT", "DELETE"})
-_JSON_START: Final = b"\xef\xbb\xbf \t\r\n"
+_BEFORE_BODY: Final = b"\xef\xbb\xbf \t\r\n"
 
 
-class Level(Enum):
-    """How much control information a JSON payload carries."""
+class Format(Enum):
+    """What tables and entities are written in: JSON with so much control information, or Atom."""
 
-    NONE = b"nometadata"
-    MINIMAL = b"minimalmetadata"
-    FULL = b"fullmetadata"
+    JSON_NONE = b"application/json;odata=nometadata;streaming=true;charset=utf-8"
+    JSON_MINIMAL = b"application/json;odata=minimalmetadata;streaming=true;charset=utf-8"
+    JSON_FULL = b"application/json;odata=fullmetadata;streaming=true;charset=utf-8"
+    # the service adds ;type=feed or ;type=entry at times, and so no client relies on it
+    ATOM = b"application/atom+xml;charset=utf-8"
 
-    def __init__(self, odata: bytes) -> None:
-        self.content_type = b"application/json;odata=%b;streaming=true;charset=utf-8" % odata
+    def __init__(self, content_type: bytes) -> None:
+        self.content_type = content_type
+        self.annotations = b"nometadata" not in content_type  # whether it tells the EDM types
 
 
 class Source(Enum):
@@ -69,62 +75,107 @@ class Preference(Enum):
 
 
 class _Other(Enum):
-    """What may be accepted besides a level of JSON."""
+    """What may be accepted besides a format."""
 
     ANYTHING = auto()
-    ATOM = auto()
     UNKNOWN = auto()
 
 
-def response_level(format_option: str | None, accept: bytes | None, version: str) -> Level:
-    """``$format`` goes before Accept; whoever asks for nothing in particular gets minimal metadata."""
+def response_format(format_option: str | None, accept: bytes | None, version: str) -> Format:
+    """``$format`` goes before Accept; whoever asks for nothing in particular gets what is usual in the version."""
+    if version < FIRST_WITHOUT_ATOM:
+        return _old_format(_ranked(_sent(format_option, accept)), version)
     wanted = _wanted(format_option, accept)
-    if isinstance(wanted, Level):
-        if version < FIRST_JSON_VERSION:
-            raise JsonFormatNotSupported
-        return wanted
-    match wanted:
-        case _Other.ANYTHING:
-            return Level.MINIMAL
-        case _Other.ATOM:
-            raise AtomFormatNotSupported
-        case _Other.UNKNOWN:
-            raise MediaTypeNotSupported
-        case _:
-            assert_never(wanted)
+    if wanted is _Other.ANYTHING:
+        return Format.JSON_MINIMAL
+    if wanted is _Other.UNKNOWN:
+        raise MediaTypeNotSupported
+    if wanted is Format.ATOM:
+        raise AtomFormatNotSupported
+    return wanted
 
 
-def error_format(source: Source, format_option: str | None, accept: bytes | None) -> ErrorFormat:
+def _old_format(ranked: Sequence[Format | _Other], version: str) -> Format:
+    """Atom is the default, and before 2013-08-15 there is nothing else."""
+    for wanted in ranked:
+        if wanted in (_Other.ANYTHING, Format.ATOM):
+            return Format.ATOM
+        if isinstance(wanted, Format) and version >= FIRST_WITH_JSON:
+            return wanted
+    raise JsonFormatNotSupported if any(map(_is_json, ranked)) else MediaTypeNotSupported
+
+
+def error_format(
+    source: Source, format_option: str | None, accept: bytes | None, version: str = NEWEST_VERSION
+) -> ErrorFormat:
     if source is Source.XML:
         return ErrorFormat.PREFIXED_XML
     wanted = _wanted(format_option, accept)
     if source is Source.FRONT_END:
-        return ErrorFormat.JSON if isinstance(wanted, Level) else ErrorFormat.PREFIXED_XML
-    if isinstance(wanted, Level):
-        return _ERROR_FORMATS[wanted]
-    if source is Source.PART and wanted is _Other.ANYTHING:
+        return ErrorFormat.JSON if _is_json(wanted) else ErrorFormat.PREFIXED_XML
+    if source is Source.PART and wanted is _Other.ANYTHING and version >= FIRST_WITHOUT_ATOM:
         return ErrorFormat.JSON_MINIMAL
-    return ErrorFormat.XML
+    return _ERROR_FORMATS.get(wanted, ErrorFormat.XML)
 
 
-def check_content_type(value: bytes | None, body: bytes, version: str) -> None:
-    """Raises unless the body is JSON by its Content-Type or, where there is none, by its looks."""
-    if value is None:
-        if body and not body.lstrip(_JSON_START).startswith(b"{"):
-            raise MediaTypeNotSupported
-        return
-    media_type = value.partition(b";")[0].strip().lower()
-    if media_type == b"application/atom+xml":
-        raise AtomFormatNotSupported
-    if media_type != b"application/json":
-        raise MediaTypeNotSupported
-    if version < FIRST_JSON_VERSION:
+def request_format(content_type: bytes | None, body: bytes, version: str) -> Format:
+    """What a body is by its Content-Type or, where there is none, by its looks; one level stands for all of JSON."""
+    found = _body_type(content_type, body)
+    if found is Format.ATOM:
+        if version >= FIRST_WITHOUT_ATOM:
+            raise AtomFormatNotSupported
+    elif version < FIRST_WITH_JSON:
         raise JsonFormatNotSupported
+    return found
 
 
-def read_version(value: bytes | None) -> str:
-    """The value of x-ms-version; requests without one are served as the newest version."""
-    return NEWEST_VERSION if value is None else _read_version(value)
+def _body_type(content_type: bytes | None, body: bytes) -> Format:
+    if content_type is None:
+        start = body.lstrip(_BEFORE_BODY)[:1]
+        if start in (b"", b"{"):
+            return Format.JSON_MINIMAL
+        if start == b"<":
+            return Format.ATOM
+        raise MediaTypeNotSupported
+    match content_type.partition(b";")[0].strip().lower():
+        case b"application/json":
+            return Format.JSON_MINIMAL
+        case b"application/atom+xml":
+            return Format.ATOM
+    raise MediaTypeNotSupported
+
+
+def read_version(headers: Mapping[bytes, bytes], options: Mapping[str, str]) -> str:
+    """The version to serve a request as.
+
+    A shared access signature brings its own, which its bearer may override; api-version goes before x-ms-version.
+    Who names none gets the oldest, unless what else he says is not older than JSON [inferred].
+    """
+    sent = headers.get(b"x-ms-version")
+    if "sv" in options:
+        for name in ("api-version", "sv") if sent is None else ("api-version",):
+            if options.get(name):
+                return _read_version_option(name, options[name])
+    if sent is not None:
+        return _read_version(sent)
+    return NEWEST_VERSION if _speaks_json(headers, options) else OLDEST_VERSION
+
+
+def _read_version_option(name: str, value: str) -> str:
+    try:
+        return _read_version(value.encode())
+    except (InvalidHeaderValue, UnicodeEncodeError):
+        raise InvalidQueryParameterValue(QueryParameterName=name, QueryParameterValue=value) from None
+
+
+def _speaks_json(headers: Mapping[bytes, bytes], options: Mapping[str, str]) -> bool:
+    for name in (b"maxdataserviceversion", b"dataserviceversion"):
+        if headers.get(name, b"").strip().startswith(b"3"):
+            return True
+    content_type = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    return content_type == b"application/json" or _is_json(
+        _wanted(options.get("$format"), headers.get(b"accept"))
+    )
 
 
 @lru_cache(maxsize=256)
@@ -142,9 +193,16 @@ def _read_version(value: bytes) -> str:
     raise InvalidHeaderValue(HeaderName="x-ms-version", HeaderValue=text)
 
 
+def heeded_options(options: Mapping[str, str], version: str) -> Mapping[str, str]:
+    """Without those that the version does not know yet."""
+    if version >= FIRST_WITH_UPSERT:
+        return options
+    return {name: value for name, value in options.items() if name not in ("$select", "raw:$select")}
+
+
 def read_preference(value: bytes | None, version: str) -> Preference:
     """The value of Prefer; preferences that are none of ours are ignored."""
-    if value is not None and version >= FIRST_JSON_VERSION:
+    if value is not None and version >= FIRST_WITH_JSON:
         for preference in value.lower().split(b","):
             known = _PREFERENCES.get(preference.partition(b";")[0].strip())
             if known is not None:
@@ -166,44 +224,49 @@ def effective_method(method: str, values: Sequence[bytes]) -> str:
     return tunnelled
 
 
-def _wanted(format_option: str | None, accept: bytes | None) -> Level | _Other:
+def _wanted(format_option: str | None, accept: bytes | None) -> Format | _Other:
+    sent = _sent(format_option, accept)
+    return _best(sent) if len(sent) <= _CACHED else _best.__wrapped__(sent)
+
+
+def _sent(format_option: str | None, accept: bytes | None) -> bytes:
     if format_option:
-        return _short_or_media_type(format_option) if len(format_option) <= _CACHED else _Other.UNKNOWN
-    if accept is None:
-        return _Other.ANYTHING
-    return _best(accept) if len(accept) <= _CACHED else _best.__wrapped__(accept)
+        return _media_type(format_option) if len(format_option) <= _CACHED else b"unreadable"
+    return accept or b"*/*"
 
 
 @lru_cache(maxsize=256)
-def _short_or_media_type(option: str) -> Level | _Other:
-    match option.strip().lower():
-        case "json":
-            return Level.MINIMAL
-        case "atom":
-            return _Other.ATOM
+def _media_type(format_option: str) -> bytes:
+    match format_option.strip().lower():
+        case "json" | "atom" as short:
+            return b"application/json" if short == "json" else b"application/atom+xml"
         case media_type:
-            return _best(media_type.encode("utf-8", "replace"))
+            return media_type.encode("utf-8", "replace")
 
 
 @lru_cache(maxsize=256)
-def _best(accept: bytes) -> Level | _Other:
-    """The most preferred format that is offered; else what kind of refusal the client understands."""
-    ranges = sorted(_ranges(accept), key=lambda range_: -range_[0])  # stable: of equals, the first
-    if not ranges:
-        return _Other.ANYTHING
+def _best(accept: bytes) -> Format | _Other:
+    """What is preferred of all but Atom; Atom and what is unknown tell which refusal the client understands."""
+    ranked = _ranked(accept)
+    offered = (wanted for wanted in ranked if wanted not in (Format.ATOM, _Other.UNKNOWN))
+    return next(offered, Format.ATOM if Format.ATOM in ranked else _Other.UNKNOWN)
+
+
+def _ranked(accept: bytes) -> list[Format | _Other]:
+    """What is accepted, the best first; what is named goes before what a wildcard of the same quality covers."""
+    ranges = sorted(_ranges(accept), key=lambda range_: (-range_[0], range_[1] is _Other.ANYTHING))
     refused = {kind for quality, kind in ranges if not quality}
-    accepted = [(quality, kind) for quality, kind in ranges if kind not in refused]
-    for quality, kind in accepted:
-        if isinstance(kind, Level):
-            return kind
-        if kind is _Other.ANYTHING and Level.MINIMAL not in refused:
-            # what is named goes before what is only covered by a wildcard of the same quality
-            named = (level for q, level in accepted if q == quality and isinstance(level, Level))
-            return next(named, _Other.ANYTHING)
-    return _Other.ATOM if any(kind is _Other.ATOM for _, kind in accepted) else _Other.UNKNOWN
+    accepted = [kind for _, kind in ranges if kind not in refused]
+    if not ranges:
+        return [_Other.ANYTHING]
+    # a wildcard does not cover what is refused by name
+    for refused_format, other in ((Format.JSON_MINIMAL, Format.ATOM), (Format.ATOM, Format.JSON_MINIMAL)):
+        if refused_format in refused:
+            accepted = [other if kind is _Other.ANYTHING else kind for kind in accepted]
+    return [kind for kind in accepted if kind not in refused]
 
 
-def _ranges(accept: bytes) -> Iterator[tuple[float, Level | _Other]]:
+def _ranges(accept: bytes) -> Iterator[tuple[float, Format | _Other]]:
     for media_range in accept.lower().split(b","):
         media_type, *parameters = [piece.strip() for piece in media_range.split(b";")]
         if media_type:
@@ -224,22 +287,30 @@ def _quality(text: bytes) -> float:
     return quality if 0 <= quality <= 1 else 1.0
 
 
-def _kind(media_type: bytes, options: dict[bytes, bytes]) -> Level | _Other:
+def _kind(media_type: bytes, options: dict[bytes, bytes]) -> Format | _Other:
     match media_type:
         case b"application/json":
-            return _LEVELS.get(options.get(b"odata", b"minimalmetadata"), _Other.UNKNOWN)
+            return _JSON.get(options.get(b"odata", b"minimalmetadata"), _Other.UNKNOWN)
         case b"*/*" | b"application/*":
             return _Other.ANYTHING
         case b"application/atom+xml" | b"application/xml":
-            return _Other.ATOM
+            return Format.ATOM
         case _:
             return _Other.UNKNOWN
 
 
-_LEVELS: Final[dict[bytes, Level]] = {level.value: level for level in Level}
+def _is_json(wanted: Format | _Other) -> bool:
+    return isinstance(wanted, Format) and wanted is not Format.ATOM
+
+
+_JSON: Final = {
+    b"nometadata": Format.JSON_NONE,
+    b"minimalmetadata": Format.JSON_MINIMAL,
+    b"fullmetadata": Format.JSON_FULL,
+}
 _PREFERENCES: Final = {preference.value: preference for preference in Preference}
-_ERROR_FORMATS: Final = {
-    Level.NONE: ErrorFormat.JSON_NONE,
-    Level.MINIMAL: ErrorFormat.JSON_MINIMAL,
-    Level.FULL: ErrorFormat.JSON_FULL,
+_ERROR_FORMATS: Final[Mapping[Format | _Other, ErrorFormat]] = {
+    Format.JSON_NONE: ErrorFormat.JSON_NONE,
+    Format.JSON_MINIMAL: ErrorFormat.JSON_MINIMAL,
+    Format.JSON_FULL: ErrorFormat.JSON_FULL,
 }

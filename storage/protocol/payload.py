@@ -18,10 +18,10 @@ from storage.domain.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEn
 from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, PropertiesNeedValue
 from storage.domain.etag import write_etag
 from storage.domain.names import check_key, check_property_name
-from storage.protocol.negotiation import Level
+from storage.protocol.negotiation import Format
 
 _BOM: Final = b"\xef\xbb\xbf"
-_TYPE: Final = "@odata.type"
+TYPE: Final = "@odata.type"
 
 
 # JSON → values
@@ -75,8 +75,8 @@ def _no_constant(name: str) -> None:
     raise ValueError(name)
 
 
-def read_table_name(body: bytes) -> str:
-    name = read_object(body).get("TableName")
+def read_table_name(members: Mapping[str, Any]) -> str:
+    name = members.get("TableName")
     if name is None:
         raise PropertiesNeedValue
     if not isinstance(name, str):
@@ -108,7 +108,7 @@ def _read_key(members: Mapping[str, Any], name: str) -> str:
     key = members.get(name)
     if key is None:
         raise PropertiesNeedValue
-    if not isinstance(key, str) or members.get(name + _TYPE, "Edm.String") != "Edm.String":
+    if not isinstance(key, str) or members.get(name + TYPE, "Edm.String") != "Edm.String":
         raise InvalidInput
     return key
 
@@ -135,7 +135,7 @@ def _annotation_name(name: str) -> str | None:
     if "@" in name or name.startswith("odata."):
         return None
     check_property_name(name)
-    return name + _TYPE
+    return name + TYPE
 
 
 # values → JSON
@@ -144,7 +144,7 @@ def _annotation_name(name: str) -> str | None:
 class Context(NamedTuple):
     """What the control information of an answer is made of; ``base`` holds nothing that JSON would escape."""
 
-    level: Level
+    format: Format
     base: str
     account: str
     table: str
@@ -158,20 +158,20 @@ class Context(NamedTuple):
 
 def write_tables(context: Context, names: Sequence[str]) -> bytes:
     rows = ",".join("{" + _table(context, name) + "}" for name in names)
-    if context.level is Level.NONE:
+    if context.format is Format.JSON_NONE:
         return f'{{"value":[{rows}]}}'.encode()
     return f'{{"odata.metadata":{context.metadata("Tables")},"value":[{rows}]}}'.encode()
 
 
 def write_table(context: Context, name: str) -> bytes:
-    if context.level is Level.NONE:
+    if context.format is Format.JSON_NONE:
         return f"{{{_table(context, name)}}}".encode()
     return f'{{"odata.metadata":{context.metadata("Tables/@Element")},{_table(context, name)}}}'.encode()
 
 
 def _table(context: Context, name: str) -> str:
     member = f'"TableName":"{name}"'
-    if context.level is not Level.FULL:
+    if context.format is not Format.JSON_FULL:
         return member
     return (
         f'"odata.type":"{context.account}.Tables","odata.id":"{context.base}/Tables(\'{name}\')",'
@@ -180,7 +180,7 @@ def _table(context: Context, name: str) -> str:
 
 
 def write_page(context: Context, entities: Sequence[StoredEntity]) -> bytes:
-    if context.level is Level.NONE:
+    if context.format is Format.JSON_NONE:
         opening = b'{"value":['
     else:
         opening = b'{"odata.metadata":%b,"value":[' % context.metadata(context.table).encode()
@@ -199,7 +199,7 @@ def write_page(context: Context, entities: Sequence[StoredEntity]) -> bytes:
 def write_entity(context: Context, entity: StoredEntity) -> bytes:
     heads = _heads(context, [entity])
     head, content = heads[0], _contents(heads, [entity])[0]
-    if context.level is Level.NONE:
+    if context.format is Format.JSON_NONE:
         return b"%b%b}" % (head[2:], content)
     metadata = context.metadata(f"{context.table}/@Element").encode()
     return b'{"odata.metadata":%b,%b%b}' % (metadata, head[3:], content)
@@ -213,10 +213,10 @@ def _contents(heads: Sequence[bytes], entities: Sequence[StoredEntity]) -> list[
 
 def _heads(context: Context, entities: Sequence[StoredEntity]) -> list[bytes]:
     """What stands before each entity's own properties, led by the end of the entity before: ``},{"PartitionKey…``."""
-    if context.level is Level.FULL:
+    if context.format is Format.JSON_FULL:
         return [_full_head(context, entity) for entity in entities]
     wanted = _SYSTEM if context.select is None else _SYSTEM.intersection(context.select)
-    if context.level is Level.NONE:
+    if context.format is Format.JSON_NONE:
         return _plain_heads(entities, wanted)
     instants = _instants(entities)
     if wanted == _SYSTEM:

@@ -1,9 +1,10 @@
 """Query Tables, Get Table, Create Table, Delete Table."""
 
 from storage.domain.errors import InvalidInput, MethodNotAllowed
-from storage.protocol import payload
-from storage.protocol.call import JSON_ANSWER, Answer, Call
-from storage.protocol.negotiation import Preference, check_content_type, read_preference
+from storage.protocol import formats
+from storage.protocol.call import CONTENT_TYPES, Answer, Call
+from storage.protocol.negotiation import Preference, read_preference
+from storage.protocol.payload import read_table_name
 from storage.protocol.query_options import read_table_query, write_token
 
 
@@ -37,24 +38,23 @@ def _check_conditions(call: Call) -> None:
 
 
 async def _query(call: Call) -> Answer:
-    level = call.level()
+    form = call.format()
     names, following = await call.service.query_tables(call.account, read_table_query(call.options))
-    headers = [JSON_ANSWER[level]]
+    headers = [CONTENT_TYPES[form]]
     if following is not None:
         headers.append((b"x-ms-continuation-NextTableName", write_token(following).encode()))
-    return Answer(200, headers, payload.write_tables(call.context(level, "Tables"), names))
+    return Answer(200, headers, formats.write_tables(call.context(form, "Tables"), names))
 
 
 async def _get(call: Call) -> Answer:
-    level = call.level()
+    form = call.format()
     name = await call.service.get_table(call.account, call.target.table)
-    return Answer(200, [JSON_ANSWER[level]], payload.write_table(call.context(level, name), name))
+    return Answer(200, [CONTENT_TYPES[form]], formats.write_table(call.context(form, name), name))
 
 
 async def _create(call: Call) -> Answer:
-    level = call.level()
-    check_content_type(call.headers.get(b"content-type"), call.body, call.version)
-    name = payload.read_table_name(call.body)
+    form = call.format()
+    name = read_table_name(formats.read_object(call.headers.get(b"content-type"), call.body, call.version))
     await call.service.create_table(call.account, name)
     location = f"{call.address.base}/Tables('{name}')".encode()
     preference = read_preference(call.headers.get(b"prefer"), call.version)
@@ -63,4 +63,4 @@ async def _create(call: Call) -> Answer:
         headers.append((b"Preference-Applied", preference.applied))
     if preference is Preference.NO_CONTENT:
         return Answer(204, [*headers, (b"DataServiceId", location)])
-    return Answer(201, [*headers, JSON_ANSWER[level]], payload.write_table(call.context(level, name), name))
+    return Answer(201, [*headers, CONTENT_TYPES[form]], formats.write_table(call.context(form, name), name))

@@ -5,6 +5,7 @@ import pytest
 from storage.domain.errors import (
     AtomFormatNotSupported,
     InvalidHeaderValue,
+    InvalidQueryParameterValue,
     JsonFormatNotSupported,
     MediaTypeNotSupported,
     XMethodIncorrectCount,
@@ -13,16 +14,18 @@ from storage.domain.errors import (
 )
 from storage.protocol.negotiation import (
     NEWEST_VERSION,
+    OLDEST_VERSION,
     ErrorFormat,
-    Level,
+    Format,
     Preference,
     Source,
-    check_content_type,
     effective_method,
     error_format,
+    heeded_options,
     read_preference,
     read_version,
-    response_level,
+    request_format,
+    response_format,
 )
 
 VERSION = "2019-02-02"
@@ -35,37 +38,41 @@ JSON, NONE, ANY, ATOM = (
 
 
 @pytest.mark.parametrize(
-    ("format_option", "accept", "level"),
+    ("format_option", "accept", "expected"),
     [
-        (None, None, Level.MINIMAL),
-        (None, b"", Level.MINIMAL),
-        (None, b"*/*", Level.MINIMAL),
-        (None, b"application/*", Level.MINIMAL),
-        (None, b"application/json", Level.MINIMAL),
-        (None, b"application/json;odata=nometadata", Level.NONE),
-        (None, b"application/json;odata=minimalmetadata", Level.MINIMAL),
-        (None, b"application/json; odata=fullmetadata", Level.FULL),
-        (None, b"APPLICATION/JSON ; ODATA = FullMetadata ; charset=utf-8", Level.FULL),
-        (None, b'application/json;odata="fullmetadata"', Level.FULL),
-        (None, b"application/json;streaming=true;odata=nometadata", Level.NONE),
-        (None, b"application/json;odata=nometadata;q=0.5,application/json;odata=fullmetadata", Level.FULL),
-        (None, b"application/json;odata=nometadata,application/json;odata=fullmetadata", Level.NONE),
-        (None, b"application/atom+xml,application/json;odata=nometadata;q=0.1", Level.NONE),
-        (None, b"*/*,application/json;odata=fullmetadata", Level.FULL),
-        (None, b"application/json;odata=fullmetadata;q=0.1,*/*", Level.MINIMAL),
-        (None, b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Level.MINIMAL),
-        (None, b"application/json;odata=verbose,application/json", Level.MINIMAL),
-        (None, b"application/json;q=oops", Level.MINIMAL),
-        (None, b",, application/json ,", Level.MINIMAL),
-        pytest.param(None, b"text/plain;q=0.1," * 100 + NONE, Level.NONE, id="too long to be cached"),
-        ("json", b"application/atom+xml", Level.MINIMAL),
-        ("application/json;odata=fullmetadata", b"application/json;odata=nometadata", Level.FULL),
-        ("application/json;odata=nometadata", None, Level.NONE),
-        ("", b"application/json;odata=nometadata", Level.NONE),
+        (None, None, Format.JSON_MINIMAL),
+        (None, b"", Format.JSON_MINIMAL),
+        (None, b"*/*", Format.JSON_MINIMAL),
+        (None, b"application/*", Format.JSON_MINIMAL),
+        (None, b"application/json", Format.JSON_MINIMAL),
+        (None, b"application/json;odata=nometadata", Format.JSON_NONE),
+        (None, b"application/json;odata=minimalmetadata", Format.JSON_MINIMAL),
+        (None, b"application/json; odata=fullmetadata", Format.JSON_FULL),
+        (None, b"APPLICATION/JSON ; ODATA = FullMetadata ; charset=utf-8", Format.JSON_FULL),
+        (None, b'application/json;odata="fullmetadata"', Format.JSON_FULL),
+        (None, b"application/json;streaming=true;odata=nometadata", Format.JSON_NONE),
+        (
+            None,
+            b"application/json;odata=nometadata;q=0.5,application/json;odata=fullmetadata",
+            Format.JSON_FULL,
+        ),
+        (None, b"application/json;odata=nometadata,application/json;odata=fullmetadata", Format.JSON_NONE),
+        (None, b"application/atom+xml,application/json;odata=nometadata;q=0.1", Format.JSON_NONE),
+        (None, b"*/*,application/json;odata=fullmetadata", Format.JSON_FULL),
+        (None, b"application/json;odata=fullmetadata;q=0.1,*/*", Format.JSON_MINIMAL),
+        (None, b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Format.JSON_MINIMAL),
+        (None, b"application/json;odata=verbose,application/json", Format.JSON_MINIMAL),
+        (None, b"application/json;q=oops", Format.JSON_MINIMAL),
+        (None, b",, application/json ,", Format.JSON_MINIMAL),
+        pytest.param(None, b"text/plain;q=0.1," * 100 + NONE, Format.JSON_NONE, id="too long to be cached"),
+        ("json", b"application/atom+xml", Format.JSON_MINIMAL),
+        ("application/json;odata=fullmetadata", b"application/json;odata=nometadata", Format.JSON_FULL),
+        ("application/json;odata=nometadata", None, Format.JSON_NONE),
+        ("", b"application/json;odata=nometadata", Format.JSON_NONE),
     ],
 )
-def test_chooses_the_level(format_option, accept, level):
-    assert response_level(format_option, accept, VERSION) is level
+def test_chooses_the_format(format_option, accept, expected):
+    assert response_format(format_option, accept, VERSION) is expected
 
 
 @pytest.mark.parametrize(
@@ -79,7 +86,7 @@ def test_chooses_the_level(format_option, accept, level):
         (None, b"text/html", MediaTypeNotSupported),
         (None, b"application/json;odata=verbose", MediaTypeNotSupported),
         (None, b"application/json;q=0", MediaTypeNotSupported),
-        (None, b"application/json;q=0,*/*", MediaTypeNotSupported),
+        (None, b"application/json;q=0,*/*", AtomFormatNotSupported),
         (None, b"nonsense", MediaTypeNotSupported),
         ("xml", None, MediaTypeNotSupported),
         ("\ud800", None, MediaTypeNotSupported),
@@ -87,22 +94,71 @@ def test_chooses_the_level(format_option, accept, level):
     ],
 )
 def test_refuses_formats_it_does_not_write(format_option, accept, error):
-    for version in (VERSION, "2012-02-12"):
-        with pytest.raises(error):
-            response_level(format_option, accept, version)
+    with pytest.raises(error):
+        response_format(format_option, accept, VERSION)
 
 
-def test_refuses_json_before_its_version():
-    assert response_level(None, b"application/json", "2013-08-15") is Level.MINIMAL
-    assert response_level(None, None, "2012-02-12") is Level.MINIMAL
-    with pytest.raises(JsonFormatNotSupported):
-        response_level(None, b"application/json", "2012-02-12")
+@pytest.mark.parametrize(
+    ("format_option", "accept", "expected"),
+    [
+        (None, None, Format.ATOM),
+        (None, b"", Format.ATOM),
+        (None, b"*/*", Format.ATOM),
+        (None, b"application/*", Format.ATOM),
+        (None, b"application/atom+xml", Format.ATOM),
+        (None, b"application/atom+xml,application/xml", Format.ATOM),
+        (None, b"Application/Atom+XML;type=feed; charset=utf-8", Format.ATOM),
+        (None, b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Format.ATOM),
+        (None, b"application/json", Format.JSON_MINIMAL),
+        (None, b"application/json;odata=nometadata", Format.JSON_NONE),
+        (None, b"application/json, */*", Format.JSON_MINIMAL),
+        (None, b"*/*, application/json", Format.JSON_MINIMAL),
+        (None, b"application/json;q=0.5, */*", Format.ATOM),
+        (None, b"application/atom+xml, application/json", Format.ATOM),
+        (None, b"application/json, application/atom+xml", Format.JSON_MINIMAL),
+        (None, b"application/atom+xml;q=0.5, application/json;q=0.4", Format.ATOM),
+        (None, b"application/atom+xml;q=0.4, application/json;odata=fullmetadata;q=0.5", Format.JSON_FULL),
+        (None, b"application/atom+xml;q=0, */*", Format.JSON_MINIMAL),
+        (None, b"application/json;q=0, */*", Format.ATOM),
+        ("atom", b"application/json", Format.ATOM),
+        ("application/atom+xml", b"application/json", Format.ATOM),
+        ("json", None, Format.JSON_MINIMAL),
+        ("application/json;odata=nometadata", b"application/atom+xml", Format.JSON_NONE),
+        ("", b"application/json", Format.JSON_MINIMAL),
+    ],
+)
+def test_chooses_the_format_while_there_was_atom(format_option, accept, expected):
+    for version in ("2013-08-15", "2015-07-08"):
+        assert response_format(format_option, accept, version) is expected
 
 
-def test_names_the_level_as_the_service_does():
-    assert (
-        Level.MINIMAL.content_type == b"application/json;odata=minimalmetadata;streaming=true;charset=utf-8"
-    )
+@pytest.mark.parametrize(
+    "accept", [None, b"*/*", b"application/atom+xml", b"application/json, */*;q=0.1", b"application/xml"]
+)
+def test_chooses_atom_before_there_was_json(accept):
+    for version in (OLDEST_VERSION, "2012-02-12"):
+        assert response_format(None, accept, version) is Format.ATOM
+
+
+@pytest.mark.parametrize(
+    ("format_option", "accept", "version", "error"),
+    [
+        (None, b"application/json", "2012-02-12", JsonFormatNotSupported),
+        (None, b"application/atom+xml;q=0, */*", "2012-02-12", JsonFormatNotSupported),
+        ("json", b"application/atom+xml", "2012-02-12", JsonFormatNotSupported),
+        (None, b"text/html", "2012-02-12", MediaTypeNotSupported),
+        (None, b"application/json;odata=verbose", "2014-02-14", MediaTypeNotSupported),
+        (None, b"*/*;q=0", "2014-02-14", MediaTypeNotSupported),
+        (None, b"application/json;q=0, application/atom+xml;q=0, */*", "2014-02-14", MediaTypeNotSupported),
+    ],
+)
+def test_refuses_what_an_old_version_does_not_write(format_option, accept, version, error):
+    with pytest.raises(error):
+        response_format(format_option, accept, version)
+
+
+def test_only_json_without_metadata_leaves_out_the_types():
+    assert [form for form in Format if not form.annotations] == [Format.JSON_NONE]
 
 
 @pytest.mark.parametrize(
@@ -130,6 +186,11 @@ def test_chooses_the_format_of_an_error(source, accept, expected):
     assert error_format(source, None, accept) is expected
 
 
+def test_a_part_that_asks_for_nothing_gets_the_default_of_its_version():
+    assert error_format(Source.PART, None, None, "2015-07-08") is ErrorFormat.XML
+    assert error_format(Source.PART, None, JSON, "2015-07-08") is ErrorFormat.JSON_MINIMAL
+
+
 def test_the_format_option_decides_the_format_of_an_error():
     assert error_format(Source.ODATA, "application/json;odata=nometadata", ATOM) is ErrorFormat.JSON_NONE
     assert error_format(Source.ODATA, "atom", JSON) is ErrorFormat.XML
@@ -145,41 +206,103 @@ def test_the_format_option_decides_the_format_of_an_error():
         (None, b'\xef\xbb\xbf \r\n{"a":1}'),
     ],
 )
-def test_accepts_json_bodies(value, body):
-    check_content_type(value, body, VERSION)
+def test_recognizes_json_bodies(value, body):
+    assert request_format(value, body, VERSION) is Format.JSON_MINIMAL
+    assert request_format(value, body, "2013-08-15") is Format.JSON_MINIMAL
+    with pytest.raises(JsonFormatNotSupported):
+        request_format(value, body, "2012-02-12")
 
 
 @pytest.mark.parametrize(
-    ("value", "body", "error"),
+    ("value", "body"),
     [
-        (b"application/atom+xml", b"<entry/>", AtomFormatNotSupported),
-        (b"application/xml", b"<entry/>", MediaTypeNotSupported),
-        (b"text/plain", b"{}", MediaTypeNotSupported),
-        (b"application/jsonx", b"{}", MediaTypeNotSupported),
-        (b"", b"{}", MediaTypeNotSupported),
-        (None, b"<entry/>", MediaTypeNotSupported),
-        (None, b"[]", MediaTypeNotSupported),
+        (b"application/atom+xml", b"<entry/>"),
+        (b"Application/Atom+XML ; type=entry", b""),
+        (None, b"\xef\xbb\xbf <entry/>"),
     ],
 )
-def test_refuses_other_bodies(value, body, error):
-    with pytest.raises(error):
-        check_content_type(value, body, VERSION)
+def test_recognizes_atom_bodies(value, body):
+    assert request_format(value, body, "2015-07-08") is Format.ATOM
+    assert request_format(value, body, OLDEST_VERSION) is Format.ATOM
+    with pytest.raises(AtomFormatNotSupported):
+        request_format(value, body, "2015-12-11")
 
 
-def test_refuses_json_bodies_before_their_version():
-    with pytest.raises(JsonFormatNotSupported):
-        check_content_type(b"application/json", b"{}", "2012-02-12")
+@pytest.mark.parametrize(
+    ("value", "body"),
+    [
+        (b"application/xml", b"<entry/>"),
+        (b"text/plain", b"{}"),
+        (b"application/jsonx", b"{}"),
+        (b"", b"{}"),
+        (None, b"[]"),
+    ],
+)
+def test_refuses_other_bodies(value, body):
+    for version in (VERSION, "2012-02-12"):
+        with pytest.raises(MediaTypeNotSupported):
+            request_format(value, body, version)
 
 
 @pytest.mark.parametrize(
     "value", [b"2009-04-14", b"2019-02-02", b" 2026-06-06 ", b"2044-02-29", b"9999-12-31"]
 )
 def test_accepts_every_date_since_the_first_version(value):
-    assert read_version(value) == value.decode().strip()
+    assert read_version({b"x-ms-version": value}, {}) == value.decode().strip()
 
 
-def test_serves_a_request_without_a_version_as_the_newest():
-    assert read_version(None) == NEWEST_VERSION
+@pytest.mark.parametrize(
+    ("headers", "options"),
+    [
+        ({b"accept": b"application/json"}, {}),
+        ({b"accept": b"text/html, application/json;odata=nometadata"}, {}),
+        ({b"content-type": b"Application/JSON; charset=utf-8"}, {}),
+        ({b"accept": b"application/atom+xml"}, {"$format": "json"}),
+        ({b"dataserviceversion": b"3.0;NetFx"}, {}),
+        ({b"maxdataserviceversion": b"3.0", b"dataserviceversion": b"1.0"}, {}),
+    ],
+)
+def test_serves_a_request_without_a_version_as_the_newest_if_it_speaks_json(headers, options):
+    assert read_version(headers, options) == NEWEST_VERSION
+
+
+@pytest.mark.parametrize(
+    ("headers", "options"),
+    [
+        ({}, {}),
+        ({b"accept": b"*/*"}, {}),
+        ({b"accept": b"application/atom+xml,application/xml"}, {}),
+        ({b"content-type": b"application/atom+xml"}, {}),
+        ({b"accept": b"application/json"}, {"$format": "atom"}),
+        ({b"dataserviceversion": b"1.0;NetFx", b"maxdataserviceversion": b"2.0;NetFx"}, {}),
+        ({}, {"api-version": "2014-02-14"}),
+    ],
+)
+def test_serves_other_requests_without_a_version_as_the_oldest(headers, options):
+    assert read_version(headers, options) == OLDEST_VERSION
+
+
+@pytest.mark.parametrize(
+    ("header", "options", "version"),
+    [
+        (None, {"sv": "2012-02-12"}, "2012-02-12"),
+        (b"2019-02-02", {"sv": "2012-02-12"}, "2019-02-02"),
+        (b"2019-02-02", {"sv": "2020-12-06", "api-version": "2014-02-14"}, "2014-02-14"),
+        (None, {"sv": "2020-12-06", "api-version": "2014-02-14"}, "2014-02-14"),
+        (None, {"sv": "2020-12-06", "api-version": ""}, "2020-12-06"),
+        (None, {"sv": "", "sig": "x"}, OLDEST_VERSION),
+    ],
+)
+def test_a_shared_access_signature_brings_its_version(header, options, version):
+    assert read_version({} if header is None else {b"x-ms-version": header}, options) == version
+
+
+@pytest.mark.parametrize("name", ["api-version", "sv"])
+@pytest.mark.parametrize("value", ["x", "2019-02-30", "2008-01-01", "\ud800", "２０１９-02-02"])
+def test_refuses_a_parameter_that_is_no_version(name, value):
+    with pytest.raises(InvalidQueryParameterValue) as refusal:
+        read_version({}, {"sv": "2019-02-02", name: value})
+    assert refusal.value.details["QueryParameterName"] == name
 
 
 @pytest.mark.parametrize(
@@ -198,7 +321,7 @@ def test_serves_a_request_without_a_version_as_the_newest():
 )
 def test_refuses_what_is_no_version(value):
     with pytest.raises(InvalidHeaderValue) as refusal:
-        read_version(value)
+        read_version({b"x-ms-version": value}, {})
     assert refusal.value.details == {"HeaderName": "x-ms-version", "HeaderValue": value.decode("latin-1")}
 
 
@@ -217,6 +340,12 @@ def test_refuses_what_is_no_version(value):
 def test_reads_preferences(value, preference):
     assert read_preference(value, VERSION) is preference
     assert read_preference(value, "2012-02-12") is Preference.ABSENT
+
+
+def test_select_is_passed_over_before_its_version():
+    options = {"$select": "a", "raw:$select": "a", "$top": "1"}
+    assert heeded_options(options, "2009-09-19") == {"$top": "1"}
+    assert heeded_options(options, "2011-08-18") is options
 
 
 def test_a_preference_says_what_was_applied():
