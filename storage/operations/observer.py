@@ -102,6 +102,8 @@ class Observer:
             tally = batch.tallies[kind] = Tally()
             batch.names[account_id] = observed.account
         started, sent = observed.started, observed.sent
+        if not sent:  # nobody waited for the answer
+            sent = observed.answered = observed.sent = perf_counter()
         seconds = sent - started
         tally.requests += 1
         tally.ingress += observed.ingress

@@ -1,0 +1,64 @@
+"""What the request log tells of a request, taken from its head and from that of the answer."""
+
+import re
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any, Final
+from urllib.parse import unquote_to_bytes
+
+from storage.domain.observed import Observed
+from storage.domain.request_log import Entry, Part
+from storage.protocol.call import Headers
+
+_CONDITIONS: Final = (b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since")
+# also where letters of the name are percent-encoded
+_SIGNATURE: Final = re.compile(
+    r"((?:^|[?&;])(?:s|%[57]3)(?:i|%[46]9)(?:g|%[46]7)(?:=|%3d))[^&#]*", re.IGNORECASE
+)
+
+
+def entry(
+    scope: MutableMapping[str, Any],
+    headers: Mapping[bytes, bytes],
+    observed: Observed,
+    request_id: str,
+    version: str,
+    answered: Headers,
+    parts: Sequence[Part] = (),
+) -> Entry:
+    """``headers`` those of the request by lower-case name, ``answered`` those of the answer."""
+
+    def sent(name: bytes) -> str:
+        return headers.get(name, b"").decode("latin-1")
+
+    path = scope["raw_path"].decode("latin-1")
+    query = scope["query_string"].decode("latin-1")
+    conditions = [f"{name.decode().title()}={sent(name)}" for name in _CONDITIONS if name in headers]
+    return Entry(
+        url=f"{scope['scheme']}://{sent(b'host')}{path}{f'?{_redacted(query)}' if query else ''}",
+        key=_key(observed.account, unquote_to_bytes(path).decode(errors="replace")),
+        request_id=request_id,
+        version=version,
+        request_header_size=len(scope["method"]) + len(path) + len(query) + 12 + _size(scope["headers"]),
+        response_header_size=_size(answered),
+        content_length=observed.ingress,
+        content_md5=sent(b"content-md5"),
+        etag=next((value.decode("latin-1") for name, value in answered if name == b"ETag"), ""),
+        conditions=";".join(conditions),
+        referrer=_redacted(sent(b"referer")),
+        client_request_id=sent(b"x-ms-client-request-id"),
+        parts=parts,
+    )
+
+
+def _redacted(text: str) -> str:
+    """Without the value of any signature."""
+    return _SIGNATURE.sub(r"\1XXXXX", text)
+
+
+def _key(account: str, path: str) -> str:
+    """Begins with the account, as the service's logs have it, also when the host named that."""
+    return path if path.startswith(f"/{account}") else f"/{account}{path}"
+
+
+def _size(headers: Sequence[tuple[bytes, bytes]]) -> int:
+    return sum(len(name) + len(value) + 4 for name, value in headers)
