@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlsplit
 from xml.etree import ElementTree
 
 from . import batches
@@ -43,7 +43,10 @@ def check_always(reply: Reply, request: Outgoing, expected: dict[str, Any], *, f
 
 
 def _check_version(reply: Reply, request: Outgoing) -> None:
-    sent = request.header("x-ms-version")
+    options = dict(parse_qsl(urlsplit(request.target).query))
+    # only a shared access signature makes it count
+    asked = options.get("api-version") if "sv" in options else None
+    sent = asked or request.header("x-ms-version")
     if sent is None:
         assert reply.status >= 400 or reply.header("x-ms-version"), "no x-ms-version"
     elif reply.header("x-ms-error-code") != "InvalidHeaderValue":
@@ -258,6 +261,12 @@ def _keys(reply: Reply, expected: list[list[str]]) -> None:
     assert found == expected, f"keys {found}, not {expected}"
 
 
+def _bounds(reply: Reply, expected: list[str]) -> None:
+    """The first and the last key of what is listed, each as one text."""
+    found = [entity["PartitionKey"] + entity["RowKey"] for entity in reply.json()["value"]]
+    assert [found[0], found[-1]] == expected, f"keys {found}, not {expected}"
+
+
 def _tables(reply: Reply, expected: list[str]) -> None:
     found = [table["TableName"] for table in reply.json()["value"]]
     assert found == expected, f"tables {found}, not {expected}"
@@ -340,6 +349,7 @@ CHECKS: dict[str, Callable[[Reply, Any], None]] = {
     "order": _order,
     "rows": _rows,
     "keys": _keys,
+    "bounds": _bounds,
     "tables": _tables,
     "count": _count,
     "text": _text,

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
+from . import tokens
 from .cases import repeat
 
 VERSION = "2019-02-02"
@@ -25,6 +26,7 @@ TIMEOUT = 30
 REQUEST_KEYS = {
     "line", "query", "headers", "json", "body", "base64", "crlf", "batch", "repeat", "http", "chunk", "abort",
     "same_connection", "sign", "key", "account", "age", "date", "signed_path", "signed_verb", "pause",
+    "sas", "tamper",
 }  # fmt: skip
 
 
@@ -99,8 +101,7 @@ def write(spec: dict[str, Any], endpoint: Endpoint) -> Outgoing:
     method, _, path = spec["line"].partition(" ")
     # "=" marks a target of the case's own
     target = path[1:] if path.startswith("=") else endpoint.root + path
-    if query := spec.get("query"):
-        target += "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
+    target = _with_query(target, {**spec.get("query", {}), **_token(spec, endpoint)})
     body, body_headers = _body_of(spec, endpoint)
     headers = _override({**_defaults(spec, endpoint), **body_headers}, spec.get("headers", {}))
     if (authorization := _authorization(spec, method, target, headers, endpoint)) is not None:
@@ -117,6 +118,19 @@ def write(spec: dict[str, Any], endpoint: Endpoint) -> Outgoing:
         same_connection=spec.get("same_connection", False),
         pause=spec.get("pause", 0),
     )
+
+
+def _with_query(target: str, query: Mapping[str, str]) -> str:
+    if not query:
+        return target
+    options = "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
+    return f"{target}{'&' if '?' in target else '?'}{options}"
+
+
+def _token(spec: dict[str, Any], endpoint: Endpoint) -> dict[str, str]:
+    if "sas" not in spec:
+        return {}
+    return tokens.parameters(spec, spec.get("account", endpoint.account), spec.get("key", endpoint.key))
 
 
 def _defaults(spec: dict[str, Any], endpoint: Endpoint) -> dict[str, str]:
@@ -210,7 +224,7 @@ def _chunked(body: bytes, size: int) -> bytes:
 def _authorization(
     spec: dict[str, Any], method: str, target: str, headers: list[tuple[str, str]], endpoint: Endpoint
 ) -> str | None:
-    scheme = spec.get("sign", "SharedKey")
+    scheme = spec.get("sign", "none" if "sas" in spec else "SharedKey")
     if scheme == "none" or find_header(headers, "Authorization") is not None:
         return None
     date = find_header(headers, "x-ms-date") or find_header(headers, "Date") or ""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
-from time import gmtime, strftime
+from time import gmtime, strftime, time
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +15,17 @@ from .client import Connection, Endpoint, Outgoing, Reply, write
 
 NEW_TABLES = ("new", "new2", "new3")
 CHANGE_SET = 100  # operations
+OFF = "<RetentionPolicy><Enabled>false</Enabled></RetentionPolicy>"
+USUAL_PROPERTIES = (
+    "<StorageServiceProperties>"
+    f"<Logging><Version>1.0</Version><Read>false</Read><Write>false</Write><Delete>false</Delete>{OFF}</Logging>"
+    "<HourMetrics><Version>1.0</Version><Enabled>true</Enabled><IncludeAPIs>true</IncludeAPIs>"
+    "<RetentionPolicy><Enabled>true</Enabled><Days>7</Days></RetentionPolicy></HourMetrics>"
+    f"<MinuteMetrics><Version>1.0</Version><Enabled>false</Enabled>{OFF}</MinuteMetrics>"
+    "<Cors /></StorageServiceProperties>"
+)
+INSTANT = "%Y-%m-%dT%H:%M:%SZ"
+MOMENTS = {"second_ago": -1, "hour_ago": -3600, "in_a_minute": 60, "in_an_hour": 3600}  # seconds from now
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in cases.load()])
@@ -38,6 +49,7 @@ class Runner:
         host, port = endpoint.address
         self._variables = {
             "any": checks.ANY,
+            "properties": "/?restype=service&comp=properties",
             "base": endpoint.url.rstrip("/"),
             "root": endpoint.root,
             "host": f"{host}:{port}",
@@ -45,6 +57,7 @@ class Runner:
             "now": formatdate(usegmt=True),
             "now_rfc850": strftime("%A, %d-%b-%y %H:%M:%S GMT", gmtime()),
             "now_asctime": strftime("%a %b %e %H:%M:%S %Y", gmtime()),
+            **{name: strftime(INSTANT, gmtime(time() + away)) for name, away in MOMENTS.items()},
             "table": name,
             "upper": name.upper(),
             "lower": name.lower(),
@@ -62,6 +75,8 @@ class Runner:
                 self._insert(entity)
             yield
         finally:
+            if self._case.mentions("properties"):
+                self._send({"line": "PUT {properties}", "body": USUAL_PROPERTIES})
             for name in [*(["table"] if made else []), *filter(self._case.mentions, NEW_TABLES)]:
                 self._send({"line": f"DELETE /Tables('{{{name}}}')"})
 
