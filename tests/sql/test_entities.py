@@ -960,7 +960,9 @@ def test_a_page_may_have_an_end(mixed, relation):
     assert part.next is None
 
 
-@pytest.mark.parametrize("text", [None, "PartitionKey eq '10'", "PartitionKey ge '10'", "PartitionKey lt '10'"])
+@pytest.mark.parametrize(
+    "text", [None, "PartitionKey eq '10'", "PartitionKey ge '10'", "PartitionKey lt '10'"]
+)
 def test_a_page_lies_between_its_bounds_whatever_the_filter_says(mixed, relation, text):
     tree = parse(text) if text else None
     bounds = [None, *(Position(*key) for key in mixed[::4]), Position("10", ""), Position("10\x01", "")]
