@@ -22,9 +22,11 @@ def required(trust: Trust, **details: str) -> InvalidAuthenticationInfo:
 
 
 def write_challenge(trust: Trust) -> str:
-    # a space between the parameters and no quotes, as the service has it and the SDKs expect it
-    resource = trust.audiences[0].rstrip("/")
-    return f"Bearer authorization_uri={trust.authorization_uri} resource_id={resource}"
+    # a space between the parameters and no quotes, as the service has it and the SDKs expect it; their scope becomes
+    # that of the resource, for which only a URL will do
+    resource = next((name for name in trust.audiences if name.startswith(("https://", "http://"))), None)
+    named = "" if resource is None else f" resource_id={resource.rstrip('/')}"
+    return f"Bearer authorization_uri={trust.authorization_uri}{named}"
 
 
 def is_bearer(header: bytes) -> bool:

@@ -1,4 +1,5 @@
 import time
+from dataclasses import replace
 
 import jwt
 import pytest
@@ -37,7 +38,12 @@ def test_the_header_reads_as_the_service_writes_it():
 
 @pytest.mark.parametrize(
     ("trust", "tenant", "resource"),
-    [(TRUST, "tenant", "https://storage.azure.com"), (Trust(), "common", "https://storage.azure.com")],
+    [
+        (TRUST, "tenant", "https://storage.azure.com"),
+        (Trust(), "common", "https://storage.azure.com"),
+        (replace(TRUST, audiences=("api://x", "https://y/")), "tenant", "https://y"),
+        (replace(TRUST, audiences=("api://x", "1-2-3")), "tenant", ""),
+    ],
 )
 def test_the_sdk_finds_tenant_and_resource(trust, tenant, resource):
     found = _HttpChallenge(challenge.write_challenge(trust))

@@ -1,0 +1,467 @@
+"""Access tokens: the SDK's own policy for them over TLS, against an issuer on loopback."""
+
+import json
+import os
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.message import Message
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from azure.core.credentials import AccessToken, AzureNamedKeyCredential
+from azure.core.exceptions import HttpResponseError
+from azure.data.tables import (
+    AccountSasPermissions,
+    ResourceTypes,
+    TableAccessPolicy,
+    TableServiceClient,
+    generate_account_sas,
+)
+
+from tests import issuer as issuing
+from tests.clients.python.conftest import OPTIONS, new_name
+from tests.clients.python.libraries import Asynchronous
+from tests.issuer import CONFIGURATION, CONTRIBUTOR, OTHER_KEY, READER, Issuer
+from tests.live_server import ROOT, LiveServer, start_server
+
+ADA = {"PartitionKey": "se", "RowKey": "ada", "Born": 1815}
+OWNER = "Storage Account Contributor"
+TENANT = "8f2a3c1d-0000-4000-8000-000000001815"
+SCOPE = "https://storage.azure.com/.default"
+
+
+@dataclass
+class Credential:
+    """Signs nobody in: it has the tokens, each for one question and the last for all others."""
+
+    tokens: list[str]
+    asked: list[tuple[Any, Any]] = field(default_factory=list)
+
+    def get_token(self, *scopes: str, tenant_id: str | None = None, **options: Any) -> AccessToken:
+        self.asked.append((scopes, tenant_id))
+        token = self.tokens[min(len(self.asked), len(self.tokens)) - 1]
+        return AccessToken(token, int(time.time()) + 600)
+
+
+class AsynchronousCredential(Credential):
+    async def get_token(self, *scopes: str, **options: Any) -> AccessToken:  # type: ignore[override]
+        return super().get_token(*scopes, **options)
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[Issuer]:
+    with issuing.serving() as found:
+        # as Entra names them, so that the SDK finds the tenant
+        name = f"{found.url}/{TENANT}/v2.0"
+        found.has(f"/{TENANT}/v2.0{CONFIGURATION}", {"issuer": name, "jwks_uri": f"{found.url}/keys"})
+        yield found
+
+
+@pytest.fixture(scope="module")
+def token(issuer: Issuer) -> Callable[..., str]:
+    """`token("role", …)`: one that the server trusts, unless a claim says otherwise."""
+
+    def make(*roles: str, **claims: Any) -> str:
+        return issuing.token(**{"iss": f"{issuer.url}/{TENANT}/v2.0", "roles": [*roles], **claims})
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def server(scratch: Path, certificate: Path, issuer: Issuer) -> Iterator[LiveServer]:
+    env = {"TABLERO_OIDC_ISSUER": f"{issuer.url}/{TENANT}/v2.0", "TABLERO_OIDC_AUDIENCE": issuing.AUDIENCE}
+    with start_server(scratch / "bearer", *tls(certificate), env=env) as live:
+        yield live
+        # of each token at least the header is a word that nobody else says
+        assert not any("eyJ" in line for line in live.output)
+
+
+@pytest.fixture(scope="module")
+def basic(scratch: Path, certificate: Path) -> Iterator[LiveServer]:
+    """A server that trusts anybody."""
+    with start_server(scratch / "basic", *tls(certificate), "--oauth", "basic") as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def plain(scratch: Path) -> Iterator[LiveServer]:
+    """A server that trusts anybody, without TLS: that is a proxy's business."""
+    with start_server(scratch / "plain", "--oauth", "basic", "--trusted-proxies", "127.0.0.0/8") as live:
+        yield live
+
+
+def tls(certificate: Path) -> tuple[str, ...]:
+    return "--tls-cert", str(certificate), "--tls-key", str(certificate.with_suffix(".key"))
+
+
+@pytest.fixture
+def opened(library: Any, server: LiveServer, certificate: Path) -> Callable[..., Any]:
+    """`opened("token", …)`: the service by those tokens, one after the other."""
+
+    def open_by(*tokens: str, credential: Any = None, live: LiveServer = server, account: str = "") -> Any:
+        kind = AsynchronousCredential if isinstance(library, Asynchronous) else Credential
+        return library.open_service(
+            None,
+            f"{live.url}/{account or live.account}",
+            credential=credential or kind([*tokens]),
+            connection_verify=str(certificate),
+            **OPTIONS,
+        )
+
+    return open_by
+
+
+@pytest.fixture
+def credential(library: Any) -> Callable[..., Any]:
+    kind = AsynchronousCredential if isinstance(library, Asynchronous) else Credential
+    return lambda *tokens: kind([*tokens])
+
+
+@pytest.fixture
+def people(server: LiveServer, certificate: Path) -> Iterator[str]:
+    """The name of a table that holds one entity, made with the account key."""
+    with by_key(server, certificate) as service:
+        name = new_name()
+        service.create_table(name).create_entity(ADA)
+        yield name
+        service.delete_table(name)
+
+
+def by_key(live: LiveServer, certificate: Path, account: str = "", key: str = "") -> TableServiceClient:
+    credential = AzureNamedKeyCredential(account or live.account, key or live.key)
+    return TableServiceClient(
+        f"{live.url}/{account or live.account}",
+        credential=credential,
+        connection_verify=str(certificate),
+        **OPTIONS,
+    )
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: Message
+    body: bytes
+
+    @property
+    def error(self) -> tuple[int, str | None]:
+        return self.status, self.headers["x-ms-error-code"]
+
+
+def ask(url: str, certificate: Path, **headers: str) -> Reply:
+    """One GET with these headers, and no other."""
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = urllib.request.Request(url, headers=names)
+    context = ssl.create_default_context(cafile=certificate)
+    try:
+        with urllib.request.urlopen(request, timeout=10, context=context) as response:
+            return Reply(response.status, response.headers, response.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return Reply(error.code, error.headers, error.read())
+
+
+def refused(operation: Callable[[], Any]) -> Any:
+    with pytest.raises(HttpResponseError) as refusal:
+        operation()
+    error: Any = refusal.value
+    # the SDK reads the code from the body, but not in every operation; parts of a batch have it there only
+    code = getattr(error, "error_code", None) or error.response.headers["x-ms-error-code"]
+    return error.status_code, str(code.value if isinstance(code, Enum) else code)
+
+
+class TestRoles:
+    def test_a_contributor_works_with_tables_and_entities(self, opened, token):
+        service = opened(token(CONTRIBUTOR))
+        name = new_name()
+        table = service.create_table(name)
+        table.upsert_entity(ADA)
+        table.submit_transaction([("create", {**ADA, "RowKey": "bob"}), ("delete", ADA)])
+        assert [entity["RowKey"] for entity in table.query_entities("Born eq 1815")] == ["bob"]
+        assert name in [table.name for table in service.list_tables()]
+        table.set_table_access_policy({"p": TableAccessPolicy(permission="r")})
+        assert list(table.get_table_access_policy()) == ["p"]
+        service.delete_table(name)
+
+    def test_a_contributor_leaves_the_service_alone(self, opened, token):
+        service = opened(token(CONTRIBUTOR))
+        for operation in (service.set_service_properties, service.get_service_properties):
+            assert refused(operation) == (403, "AuthorizationResourceTypeMismatch")
+
+    def test_a_reader_reads(self, opened, token, people):
+        service = opened(token(READER))
+        table = service.get_table_client(people)
+        assert table.get_entity("se", "ada")["Born"] == 1815
+        assert len(list(table.list_entities())) == 1
+        assert people in [table.name for table in service.list_tables()]
+
+    def test_a_reader_changes_nothing(self, opened, token, people):
+        service = opened(token(READER))
+        table = service.get_table_client(people)
+        for operation in (
+            lambda: service.create_table(new_name()),
+            lambda: service.delete_table(people),
+            lambda: table.create_entity({**ADA, "RowKey": "bob"}),
+            lambda: table.upsert_entity(ADA),
+            lambda: table.update_entity(ADA),
+            lambda: table.delete_entity(ADA),
+            lambda: table.submit_transaction([("upsert", ADA)]),
+        ):
+            assert refused(operation) == (403, "AuthorizationPermissionMismatch")
+        assert refused(table.get_table_access_policy)[0] == 403
+
+    def test_an_owner_sets_properties(self, opened, token):
+        service = opened(token(OWNER))
+        service.set_service_properties(cors=[])
+        assert service.get_service_properties()["cors"] == []
+
+    def test_without_a_role_nothing_is_permitted(self, opened, token, people):
+        for service in (opened(token()), opened(token("Owner")), opened(token(roles="nothing"))):
+            operation = service.get_table_client(people).get_entity
+            assert refused(lambda: operation("se", "ada")) == (403, "AuthorizationPermissionMismatch")  # noqa: B023
+
+    def test_a_role_for_another_account_counts_for_nothing(self, opened, token, people):
+        assert opened(token(f"{READER}@devstoreaccount1")).get_table_client(people).get_entity("se", "ada")
+        other = opened(token(f"{READER}@other"))
+        assert refused(lambda: list(other.list_tables())) == (403, "AuthorizationPermissionMismatch")
+
+
+class TestTokens:
+    def test_asks_for_the_storage_scope_once(self, opened, token, credential, people):
+        found = credential(token(READER))
+        service = opened(credential=found)
+        for _ in range(3):
+            service.get_table_client(people).get_entity("se", "ada")
+        assert found.asked == [((SCOPE,), None)]
+
+    def test_the_challenge_names_tenant_and_resource(self, opened, token, credential, people):
+        found = credential("malformed", token(READER))
+        assert opened(credential=found).get_table_client(people).get_entity("se", "ada")
+        assert found.asked == [((SCOPE,), None), ((SCOPE,), TENANT)]
+
+    def test_a_second_malformed_token_is_given_up(self, opened):
+        assert refused(lambda: list(opened("malformed").list_tables())) == (401, "InvalidAuthenticationInfo")
+
+    @pytest.mark.parametrize(
+        "claims",
+        [
+            {"iss": "https://elsewhere.example"},
+            {"aud": "https://vault.azure.net"},
+            {"exp": 1},
+            {"nbf": 2**33},
+            {"exp": None},
+            {"kid": "unknown"},
+            {"key": OTHER_KEY},
+        ],
+        ids=["issuer", "audience", "expired", "early", "endless", "unknown key", "forged"],
+    )
+    def test_refuses(self, opened, token, claims):
+        service = opened(token(CONTRIBUTOR, **claims))
+        assert refused(lambda: list(service.list_tables())) == (403, "AuthenticationFailed")
+
+    def test_refuses_to_sign_in_to_an_account_that_is_missing(self, opened, token):
+        service = opened(token(CONTRIBUTOR), account="nobody")
+        assert refused(lambda: list(service.list_tables())) == (403, "AuthenticationFailed")
+
+
+class TestChallenge:
+    @pytest.mark.parametrize("headers", [{}, {"x_ms_version": "2020-12-06"}, {"x_ms_version": "2019-02-02"}])
+    def test_a_request_without_authorization_is_told_where_to_get_a_token(
+        self, server, certificate, issuer, headers
+    ):
+        reply = ask(f"{server.endpoint}/Tables", certificate, **headers)
+
+        assert reply.error == (401, "InvalidAuthenticationInfo")
+        assert reply.headers["WWW-Authenticate"] == (
+            f"Bearer authorization_uri={issuer.url}/{TENANT}/oauth2/authorize"
+            " resource_id=https://storage.azure.com"
+        )
+        assert b"Please refer to the information in the www-authenticate header." in reply.body
+        assert b"WWW-Authenticate" not in reply.body
+
+    def test_a_signature_is_not_challenged(self, server, certificate):
+        url = f"{server.endpoint}/Tables"
+        wrong = ask(url, certificate, Authorization=f"SharedKey {server.account}:AAAA")
+        assert wrong.error == (403, "AuthenticationFailed")
+        malformed = ask(url, certificate, Authorization="SharedKey x")
+        assert malformed.error == (400, "InvalidAuthenticationInfo")
+        sas = ask(f"{url}?sv=2019-02-02&ss=t&srt=sco&sp=r&se=2090-01-01&sig=AAAA", certificate)
+        assert sas.error == (403, "AuthenticationFailed")
+        for reply in (wrong, malformed, sas):
+            assert reply.headers["WWW-Authenticate"] is None
+
+    def test_a_token_and_a_signature_do_not_mix(self, server, certificate, token):
+        url = f"{server.endpoint}/Tables?sv=2019-02-02&ss=t&srt=sco&sp=r&se=2090-01-01&sig=AAAA"
+        reply = ask(url, certificate, Authorization=f"Bearer {token(READER)}")
+        assert reply.error == (403, "AuthenticationFailed")
+
+    @pytest.mark.parametrize("version", ["2020-12-06", "2019-02-02", "2026-06-06"])
+    def test_any_version_will_do_with_a_token(self, server, certificate, token, version):
+        authorization = f"Bearer {token(READER)}"
+        reply = ask(
+            f"{server.endpoint}/Tables",
+            certificate,
+            Authorization=authorization,
+            x_ms_version=version,
+            Accept="application/json",
+        )
+        assert reply.status == 200
+        assert "value" in json.loads(reply.body)
+
+
+class TestAccounts:
+    def test_keys_can_be_switched_off_and_the_account_too(self, server, certificate, opened, token):
+        account(server, "add", "ada", "--key1", "QUJD")
+        service = opened(token(CONTRIBUTOR), account="ada")
+        with by_key(server, certificate, "ada", "QUJD") as keyed:
+            assert list(keyed.list_tables()) == list(service.list_tables()) == []
+
+            account(server, "shared-key", "ada", "off")
+            code = "KeyBasedAuthenticationNotPermitted"
+            assert refused(lambda: list(keyed.list_tables())) == (403, code)
+            assert list(service.list_tables()) == []
+
+            account(server, "disable", "ada")
+            for client in (keyed, service):
+                assert refused(lambda: list(client.list_tables())) == (403, "AccountIsDisabled")  # noqa: B023
+
+            account(server, "enable", "ada")
+            account(server, "shared-key", "ada", "on")
+            assert list(keyed.list_tables()) == list(service.list_tables()) == []
+        account(server, "remove", "ada")
+
+
+def account(live: LiveServer, *arguments: str) -> None:
+    command = [sys.executable, str(ROOT / "manage.py"), "account", "--data", str(live.data), *arguments]
+    subprocess.run(command, check=True, capture_output=True, timeout=30)
+
+
+class TestBasic:
+    def test_accepts_any_token_that_has_not_expired(self, basic, opened):
+        service = opened(anybody(), live=basic)
+        name = new_name()
+        service.create_table(name).create_entity(ADA)
+        service.delete_table(name)
+        service.set_service_properties(cors=[])
+
+    def test_refuses_an_expired_one(self, basic, opened):
+        service = opened(anybody(exp=int(time.time()) - 301), live=basic)
+        assert refused(lambda: list(service.list_tables())) == (403, "AuthenticationFailed")
+
+    def test_challenges(self, basic, opened):
+        service = opened("malformed", live=basic)
+        assert refused(lambda: list(service.list_tables())) == (401, "InvalidAuthenticationInfo")
+
+
+class TestProxy:
+    """The requests of a proxy that ends TLS: the server itself speaks plain HTTP."""
+
+    def test_https_at_the_proxy_is_https(self, plain, certificate):
+        authorization = f"Bearer {anybody()}"
+        url = f"{plain.endpoint}/Tables"
+        reply = ask(url, certificate, Authorization=authorization, X_Forwarded_Proto="https")
+        assert reply.status != 403
+
+    @pytest.mark.parametrize(
+        "headers", [{}, {"X_Forwarded_Proto": "http"}, {"X_Forwarded_Proto": "nonsense"}]
+    )
+    def test_plain_http_is_refused(self, plain, certificate, headers):
+        authorization = f"Bearer {anybody()}"
+        reply = ask(f"{plain.endpoint}/Tables", certificate, Authorization=authorization, **headers)
+        assert reply.error == (403, "AuthenticationFailed")
+        detail = b"Authentication scheme Bearer is not allowed with HTTP."
+        assert detail in reply.body
+
+    @pytest.mark.parametrize(
+        ("headers", "expected"),
+        [
+            ({"X_Forwarded_Proto": "https", "X_Forwarded_For": "203.0.113.7"}, None),
+            ({"X_Forwarded_Proto": "https", "X_Forwarded_For": "10.0.0.1, 203.0.113.7, 127.0.0.2"}, None),
+            (
+                {"X_Forwarded_Proto": "https", "X_Forwarded_For": "203.0.113.7, 203.0.113.8"},
+                "AuthorizationSourceIPMismatch",
+            ),
+            (
+                {"X_Forwarded_Proto": "https", "X_Forwarded_For": "unknown"},
+                "AuthorizationSourceIPMismatch",
+            ),
+            ({"X_Forwarded_Proto": "https"}, "AuthorizationSourceIPMismatch"),
+            ({"X_Forwarded_For": "203.0.113.7"}, "AuthorizationProtocolMismatch"),
+        ],
+    )
+    def test_a_signature_is_held_to_the_client_behind_the_proxy(self, plain, certificate, headers, expected):
+        token = generate_account_sas(
+            AzureNamedKeyCredential(plain.account, plain.key),
+            ResourceTypes(service=True),
+            AccountSasPermissions(list=True),
+            datetime.now(UTC) + timedelta(hours=1),
+            ip_address_or_range="203.0.113.7",
+            protocol="https",
+        )
+        url = f"{plain.endpoint}/Tables?{token}"
+        reply = ask(url, certificate, Accept="application/json", **headers)
+        assert reply.error == (403 if expected else 200, expected)
+
+    def test_a_stranger_is_not_believed(self, scratch, certificate):
+        options = ("--oauth", "basic", "--trusted-proxies", "10.0.0.0/8")
+        with start_server(scratch / "stranger", *options) as live:
+            reply = ask(
+                f"{live.endpoint}/Tables",
+                certificate,
+                Authorization=f"Bearer {anybody()}",
+                X_Forwarded_Proto="https",
+            )
+        assert reply.error == (403, "AuthenticationFailed")
+
+
+class TestJavaScript:
+    def test_the_sdk_signs_in(
+        self,
+        server: LiveServer,
+        certificate: Path,
+        token: Callable[..., str],
+        sdk_folder: Path,
+        require: Callable[[str, str], str],
+    ) -> None:
+        environment = {
+            "PATH": os.environ.get("PATH", ""),
+            "NODE_EXTRA_CA_CERTS": str(certificate),
+            "SDK_FOLDER": str(sdk_folder),
+            "TABLE_ENDPOINT": server.endpoint,
+            "CONTRIBUTOR": token(CONTRIBUTOR),
+            "READER": token(READER),
+        }
+        script = ROOT / "tests" / "clients" / "javascript" / "bearer.mjs"
+        finished = subprocess.run(
+            [require("node", "the JavaScript SDK"), str(script)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert finished.returncode == 0, finished.stderr
+        assert json.loads(finished.stdout) == {
+            "contributor": ["ada"],
+            "reader": "AuthorizationPermissionMismatch",
+            "asked": [[[SCOPE], None], [[SCOPE], TENANT]],
+            "given up": 401,
+        }
+
+
+def anybody(**claims: Any) -> str:
+    """A token that nobody has reason to trust."""
+    now = int(time.time())
+    return jwt.encode({"exp": now + 600, "sub": "eve", **claims}, "s" * 32, algorithm="HS256")
