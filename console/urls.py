@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from console import health
+from console import health, metrics
 
 urlpatterns = [
     path("ui/healthz", health.alive),
     path("ui/readyz", health.ready),
+    path("ui/metrics", metrics.metrics),
 ]

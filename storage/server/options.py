@@ -59,6 +59,8 @@ VARIABLES = (
         "TRUSTED_PROXIES", "", "whose X-Forwarded-For and -Proto are believed (several: comma)", "ADDRESS"
     ),
     Variable("OAUTH", "", "accept any access token that has not expired; on loopback only", None, ("basic",)),
+    Variable("METRICS_LISTEN", "", "serve Prometheus, without a token, on this address", "HOST:PORT"),
+    Variable("METRICS_TOKEN"),
     Variable("OIDC_ISSUER"),
     Variable("OIDC_AUDIENCE"),
     Variable("OIDC_JWKS"),
@@ -86,6 +88,8 @@ class Options:
     allow_development_account: bool
     trusted_proxies: tuple[str, ...]
     bearer: Trust | None
+    metrics_listen: tuple[str, int] | None
+    metrics_token: str
     pg_user: str
     secret: str
     accounts: str
@@ -129,6 +133,8 @@ def read(environ: Mapping[str, str]) -> Options:
         allow_development_account=_read_flag("ALLOW_DEVELOPMENT_ACCOUNT", value["ALLOW_DEVELOPMENT_ACCOUNT"]),
         trusted_proxies=bearer.read_proxies(value["TRUSTED_PROXIES"], is_v6=":" in host),
         bearer=bearer.read_trust(value, is_loopback=is_loopback(host)),
+        metrics_listen=read_address(value["METRICS_LISTEN"]) if value["METRICS_LISTEN"] else None,
+        metrics_token=_read_token("METRICS_TOKEN", value["METRICS_TOKEN"]),
         pg_user=value["PG_USER"],
         secret=value["SECRET"],
         accounts=value["ACCOUNTS"],
@@ -216,6 +222,12 @@ def _read_flag(name: str, text: str) -> bool:
     if text.lower() not in {"", "0", "1", "false", "true", "no", "yes", "off", "on"}:
         raise Refusal(f"{PREFIX}{name} is {text!r}; it must be 1 or 0.")
     return text.lower() in {"1", "true", "yes", "on"}
+
+
+def _read_token(name: str, text: str) -> str:
+    if not re.fullmatch("[!-~]*", text):
+        raise Refusal(f"{PREFIX}{name} must be of ASCII letters, digits and signs, without spaces.")
+    return text
 
 
 def _read_suffixes(text: str) -> tuple[str, ...]:

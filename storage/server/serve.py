@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
-from storage.server import announcement, database, embedded, http, migration
+from storage.server import announcement, database, embedded, http, metrics, migration
 from storage.server.options import Options
 from storage.server.workers import Workers
 
@@ -47,10 +47,12 @@ def run(options: Options, say: Say) -> None:
     try:
         with ExitStack() as stack:
             listener = stack.enter_context(http.bind(options))
+            stack.enter_context(metrics.counting())
+            metrics_url = stack.enter_context(metrics.listening(options))
             stack.enter_context(_database(options, signals, say))
             stack.callback(database.close_pools)
             migration.prepare(options, say)
-            _serve(options, listener, signals, say)
+            _serve(options, listener, metrics_url, signals, say)
             say("Stopping ...")
     except Stopped:
         say("Stopped.")
@@ -67,8 +69,12 @@ def _database(options: Options, signals: Signals, say: Say) -> Iterator[None]:
         yield
 
 
-def _serve(options: Options, listener: socket.socket, signals: Signals, say: Say) -> None:
+def _serve(
+    options: Options, listener: socket.socket, metrics_url: str | None, signals: Signals, say: Say
+) -> None:
     lines = list(announcement.lines(options, listener.getsockname()[1]))
+    if metrics_url is not None:
+        lines.insert(-1, f"Metrics:           {metrics_url}")
     database.close_pools()  # of the start; workers have their own
 
     def announce() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
+from storage.server import metrics
 from storage.server.http import DRAIN
 from storage.server.options import Options
 from storage.server.refusal import Refusal
@@ -87,6 +88,7 @@ class Workers:
 
     def _replace(self, worker: Worker) -> None:
         worker.end(time.monotonic() + 1)
+        metrics.forget(worker.process.pid)
         if self._is_draining:
             return
         if not self._has_started:

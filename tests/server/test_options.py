@@ -159,6 +159,8 @@ def test_trusted_proxies(text, listen, expected):
         ({**ISSUER, "TABLERO_OIDC_JWKS": "/no/such/file"}, "no such file"),
         ({**ISSUER, "TABLERO_OIDC_AUTHORIZATION_URI": "https://x?y=z"}, "the challenge cannot hold"),
         ({**ISSUER, "TABLERO_OAUTH": "basic"}, "leave one of the two out"),
+        ({"TABLERO_METRICS_LISTEN": "everywhere:all"}, "not an address to listen on"),
+        ({"TABLERO_METRICS_TOKEN": "two words"}, "TABLERO_METRICS_TOKEN must be of ASCII"),
         ({"TABLERO_OAUTH": "full"}, "must be basic"),
         ({"TABLERO_OAUTH": "basic", "TABLERO_LISTEN": "0.0.0.0:1"}, "for a loopback address only; listen on"),
         ({"TABLERO_OAUTH": "basic", "TABLERO_OIDC_AUDIENCE": "x"}, "would mean nothing; leave one"),
