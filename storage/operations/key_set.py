@@ -22,7 +22,7 @@ from storage.domain.identity import Trust, is_safe_url
 logger = logging.getLogger(__name__)
 
 FRESH: Final = 300  # seconds; older keys are fetched again on the side
-STALE: Final = 3600  # seconds after which nobody is trusted by them
+STALE: Final = 3600  # seconds after which they verify nothing any more
 PAUSE: Final = 10  # seconds between two attempts, whatever the tokens say
 TIMEOUT: Final = 5  # seconds the issuer may keep silent
 SIZE_LIMIT: Final = 1024 * 1024  # bytes
