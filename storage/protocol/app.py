@@ -57,6 +57,7 @@ BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes
 DRAIN_LIMIT: Final = 64 * 1024 * 1024
 SERVER: Final = (b"Server", b"Windows-Azure-Table/1.0 Tablero")
 _CLIENT_REQUEST_ID_LIMIT: Final = 1024
+_AGENT_LIMIT: Final = 256  # bytes of what is remembered of it
 
 _COMMON: Final = [SERVER, (b"Cache-Control", b"no-cache"), (b"X-Content-Type-Options", b"nosniff")]
 _WITH_BODY: Final = frozenset({"POST", "PUT", "MERGE", "PATCH"})
@@ -142,7 +143,7 @@ class TableService:
         request.options = heeded_options(request.options, request.version)
         known = await self._service.account(where.account)
         request.cors = known.properties.cors if known is not None else ()
-        client = scope["client"] or ("", 0)
+        client = scope.get("client") or ("", 0)
         _observe(request.observed, known, where, client, headers)
         if sent_method == "OPTIONS":
             request.observed.operation = Operation.PREFLIGHT
@@ -195,7 +196,7 @@ def _observe(
         observed.account_id, observed.account = account.id, account.name
     observed.secondary = where.secondary
     observed.address, observed.port = client
-    observed.agent = headers.get(b"user-agent", b"")
+    observed.agent = headers.get(b"user-agent", b"")[:_AGENT_LIMIT]
 
 
 def _lenient_version(

@@ -409,13 +409,21 @@ async def test_versions(send):
 
 
 @pytest.mark.parametrize(
-    "path", ["/People?comp=acl", "/?restype=service&comp=properties", "/?restype=service&comp=stats"]
+    ("path", "status"),
+    [
+        ("/People?comp=acl", 200),
+        ("/Places?comp=acl", 404),
+        ("/?restype=service&comp=properties", 200),
+        ("/?restype=service&comp=stats", 400),
+    ],
 )
-async def test_xml_operations_are_answered_in_xml(send, people, path):
+async def test_xml_operations_are_answered_in_xml(send, people, path, status):
     reply = await send("GET", path, headers={"Accept": "application/json"})
 
-    assert (reply.status, reply.error) == (501, "NotImplemented")
+    assert reply.status == status
     assert reply.headers["Content-Type"] == "application/xml"
+    assert "Cache-Control" not in reply.headers
+    ElementTree.fromstring(reply.body)
 
 
 async def test_a_table_has_no_properties_of_the_service(send, people):
@@ -456,7 +464,7 @@ async def test_options_that_do_not_fit(send, people, query, status, error):
     ],
 )
 async def test_the_form_of_an_error(send, people, accept, status, content_type):
-    reply = await send("GET", PATH, headers={"Accept": accept})
+    reply = await send("GET", PATH, headers={"Accept": accept, "x-ms-version": "2019-02-02"})
 
     assert reply.status == status
     assert reply.headers["Content-Type"] == content_type

@@ -130,7 +130,7 @@ def test_a_query_that_asks_for_nothing_in_particular():
 def test_a_query_with_everything():
     text = f"$filter=A%20eq%201&$select=A,B&$top=7&NextPartitionKey={A}&NextRowKey={B}"
 
-    assert query(text) == EntityQuery(parse("A eq 1"), ("A", "B"), 7, Position("a", "b"), True)
+    assert query(text) == EntityQuery(parse("A eq 1"), ("A", "B"), 7, Position("a", "b"))
     assert read_table_query(read_options(f"$filter=A eq 1&$top=7&NextTableName={A}".encode())) == TableQuery(
         parse("A eq 1"), 7, "a"
     )
