@@ -1,5 +1,7 @@
 """Stored access policies as they are kept."""
 
+import asyncio
+
 import pytest
 from django.conf import settings
 
@@ -133,3 +135,32 @@ async def test_count_at_once_for_whoever_keeps_a_snapshot():
             assert (await catalog.table(known, "people")).policies == expected
     finally:
         await catalog.close()
+
+
+async def test_of_many_sets_at_once_one_is_left_whole():
+    account = (await in_thread(accounts.add, "atonce")).pk
+    await in_thread(tables.create, account, "people")
+    sets = [[SignedIdentifier(f"{number}-{place}") for place in range(number % 6)] for number in range(12)]
+
+    await asyncio.gather(
+        *(in_thread(policies.replace, account, "people", identifiers) for identifiers in sets)
+    )
+
+    assert await in_thread(policies.stored, account, "people") in sets
+
+
+async def test_a_table_that_goes_meanwhile_is_not_there():
+    account = (await in_thread(accounts.add, "coming")).pk
+    for _ in range(5):
+        await in_thread(tables.create, account, "people")
+
+        results = await asyncio.gather(
+            in_thread(policies.replace, account, "people", FIVE),
+            in_thread(tables.delete, account, "people"),
+            in_thread(policies.replace, account, "people", FIVE[:1]),
+            return_exceptions=True,
+        )
+
+        assert {type(result) for result in results} <= {type(None), ResourceNotFound}
+        with pytest.raises(ResourceNotFound):
+            await in_thread(policies.stored, account, "people")

@@ -6,8 +6,12 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from storage.domain.errors import InvalidXmlDocument
+from storage.domain.errors import InvalidXmlDocument, StorageError
+from storage.protocol.policies import read_identifiers
+from storage.protocol.service_properties import read_properties
 from storage.protocol.xml import DEPTH_LIMIT, MARKUP_LIMIT, TAG_LIMIT, read_xml
 
 MIB = 1024 * 1024
@@ -179,6 +183,45 @@ def test_keeps_no_names(resident_memory):
         read_new_names()
 
     assert resident_memory() - before < 15 * MIB  # for a million names
+
+
+# pieces of which a document may be made, in any order
+PIECES = [
+    *(
+        b"<%b>" % name
+        for name in (b"SignedIdentifiers", b"SignedIdentifier", b"Id", b"AccessPolicy", b"Start")
+    ),
+    *(
+        b"</%b>" % name
+        for name in (b"SignedIdentifiers", b"SignedIdentifier", b"Id", b"AccessPolicy", b"Start")
+    ),
+    *(b"<%b>" % name for name in (b"StorageServiceProperties", b"Cors", b"Logging", b"RetentionPolicy")),
+    *(b"</%b>" % name for name in (b"StorageServiceProperties", b"Cors", b"Logging", b"RetentionPolicy")),
+    *(
+        b"a",
+        b"2020-01-01",
+        b"<!--",
+        b"-->",
+        b"<?",
+        b"?>",
+        b"<![CDATA[",
+        b"]]>",
+        b"<!DOCTYPE a>",
+        b"&a;",
+        b"&#0;",
+        b"\0",
+    ),
+    *(b"<", b">", b"\xff", b"\xef\xbb\xbf", b"<a b='", b"'/>", b"<?xml version='1.0'?>", b" "),
+]
+
+
+@given(st.binary() | st.lists(st.sampled_from(PIECES)).map(b"".join))
+def test_whatever_is_sent_is_read_or_refused(body):
+    for read in (read_xml, read_identifiers, lambda body: read_properties(body, "2019-02-02")):
+        try:
+            read(body)
+        except StorageError:
+            pass
 
 
 @pytest.fixture
