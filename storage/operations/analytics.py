@@ -11,7 +11,7 @@ from storage.domain import analytics
 from storage.domain.analytics import MetricsTable, partition_key
 from storage.domain.changes import Change, Delete, Upsert
 from storage.domain.entity import Entity
-from storage.domain.errors import InsufficientAccountPermissions, StorageError
+from storage.domain.errors import ChangeSetError, InsufficientAccountPermissions, StorageError
 from storage.domain.metrics import RequestKind, Tally
 from storage.domain.names import is_analytics_name
 from storage.domain.service_properties import Metrics, ServiceProperties
@@ -35,6 +35,15 @@ def check_change(table: str, change: Change) -> None:
     """Raises InsufficientAccountPermissions for what only the service itself may write [inferred]; ``table`` folded."""
     if is_analytics_name(table) and not isinstance(change, Delete):
         raise InsufficientAccountPermissions
+
+
+def check_changes(table: str, changes: Sequence[Change]) -> None:
+    """Raises ChangeSetError for the first of them that check_change refuses."""
+    for index, change in enumerate(changes):
+        try:
+            check_change(table, change)
+        except InsufficientAccountPermissions as error:
+            raise ChangeSetError(index, error) from None
 
 
 @dataclass(frozen=True, slots=True)
