@@ -6,5 +6,8 @@ import "./entities.mjs";
 import "./queries.mjs";
 import "./transactions.mjs";
 import "./connections.mjs";
+import "./access.mjs";
+import "./policies.mjs";
+import "./legacy.mjs";
 
 await run();

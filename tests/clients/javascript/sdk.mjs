@@ -4,21 +4,30 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 
-const { SDK_FOLDER, TABLE_ENDPOINT, TABLE_ACCOUNT, TABLE_KEY } = process.env;
+const { SDK_FOLDER, TABLE_ENDPOINT, SECURE_ENDPOINT, HOST_ENDPOINT, TABLE_ACCOUNT, TABLE_KEY } = process.env;
 
 // modules are looked for beside the importing file only, and the SDK is elsewhere
 const require = createRequire(`${SDK_FOLDER}/package.json`);
 
 export const {
   AzureNamedKeyCredential,
+  AzureSASCredential,
   RestError,
   TableClient,
   TableServiceClient,
   TableTransaction,
+  generateAccountSas,
+  generateTableSas,
   odata,
 } = require("@azure/data-tables");
 
+/** The SDK of before. */
+export const legacy = require("azure-storage");
+
 export const endpoint = TABLE_ENDPOINT;
+/** The same account over TLS, by its path and by the name of its host. */
+export const secureEndpoint = SECURE_ENDPOINT;
+export const hostEndpoint = HOST_ENDPOINT;
 export const account = TABLE_ACCOUNT;
 export const key = TABLE_KEY;
 export const credential = new AzureNamedKeyCredential(account, key);
@@ -57,6 +66,9 @@ export async function refusals(promises) {
 
 /** What a refused operation throws. */
 export const refusal = async (promise) => (await refusals([promise]))[0];
+
+/** The service's code of an error, which XML errors have in a header only. */
+export const codeOf = (error) => error.response.headers.get("x-ms-error-code") ?? error.code;
 
 /** The raw response to an operation whose last argument is its options. */
 export async function responseTo(operation) {

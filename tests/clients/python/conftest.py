@@ -3,9 +3,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
+from azure.data.tables import generate_table_sas
 
 from tests.clients.python.libraries import Asynchronous, Synchronous
 from tests.live_server import LiveServer
+
+from .access import ADA, HOUR, now
 
 # a retry would hide a failure of the server
 OPTIONS: dict[str, Any] = {"retry_total": 0}
@@ -35,6 +39,40 @@ def new_table(service: Any) -> Callable[[], Any]:
 def people(new_table: Callable[[], Any]) -> Any:
     """A TableClient of an empty table."""
     return new_table()
+
+
+@pytest.fixture
+def credential(server: LiveServer) -> AzureNamedKeyCredential:
+    return AzureNamedKeyCredential(server.account, server.key)
+
+
+@pytest.fixture
+def stored(people: Any) -> Any:
+    """A table that holds one entity."""
+    people.create_entity(ADA)
+    return people
+
+
+@pytest.fixture
+def sas_of(credential: AzureNamedKeyCredential, stored: Any) -> Callable[..., str]:
+    """`sas_of(permission="r")`: a token for the table, for an hour unless it says otherwise."""
+    return lambda **options: generate_table_sas(
+        credential, stored.table_name, **{"expiry": now() + HOUR, **options}
+    )
+
+
+@pytest.fixture
+def open_table(library: Any, server: LiveServer, stored: Any) -> Callable[[str], Any]:
+    """`open_table(token)`: the table by a token."""
+    return lambda token: library.open_table(
+        None, server.endpoint, stored.table_name, credential=AzureSasCredential(token), **OPTIONS
+    )
+
+
+@pytest.fixture
+def opened(sas_of: Callable[..., str], open_table: Callable[[str], Any]) -> Callable[..., Any]:
+    """`opened(permission="r")`: the table by such a token."""
+    return lambda **options: open_table(sas_of(**options))
 
 
 def new_name() -> str:

@@ -10,22 +10,10 @@ import pytest
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError, ResourceNotFoundError
 
+from .access import ADA
 from .conftest import OPTIONS, code_of, new_name
 
-ADA = {"PartitionKey": "se", "RowKey": "ada", "Age": 36}
 WRONG_KEY = "d3Jvbmc="
-
-
-@pytest.fixture
-def credential(server):
-    return AzureNamedKeyCredential(server.account, server.key)
-
-
-@pytest.fixture
-def stored(people):
-    """A table that holds one entity."""
-    people.create_entity(ADA)
-    return people
 
 
 def answer_to(operation, *args, **options):

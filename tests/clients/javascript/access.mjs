@@ -1,0 +1,307 @@
+// Tokens made by the SDK, for a table and for the account: what they allow, and what they refuse.
+
+import assert from "node:assert/strict";
+
+import { check } from "./checks.mjs";
+import {
+  AzureNamedKeyCredential,
+  AzureSASCredential,
+  TableClient,
+  TableServiceClient,
+  account,
+  all,
+  codeOf,
+  credential,
+  endpoint,
+  generateAccountSas,
+  generateTableSas,
+  newName,
+  newTable,
+  options,
+  refusal,
+  secureEndpoint,
+} from "./sdk.mjs";
+
+const ADA = { partitionKey: "se", rowKey: "ada" };
+const NAMES = { r: "query", a: "add", u: "update", d: "delete", w: "write", l: "list" };
+/** Permissions as the SDK takes them, from their letters. */
+const permitting = (letters) => Object.fromEntries([...letters].map((letter) => [NAMES[letter], true]));
+const ALL = permitting("raud");
+const hours = (count) => new Date(Date.now() + count * 3600_000);
+
+/** A table that holds one entity. */
+async function stored() {
+  const table = await newTable();
+  await table.createEntity({ ...ADA, age: 36 });
+  return table;
+}
+
+const opened = (name, token, place = endpoint) =>
+  new TableClient(place, name, new AzureSASCredential(token), options);
+
+/** The table by a token of these values. */
+const byToken = ({ tableName }, values) =>
+  opened(tableName, generateTableSas(tableName, credential, { permissions: ALL, ...values }));
+
+const serviceByToken = (values) =>
+  new TableServiceClient(endpoint, new AzureSASCredential(generateAccountSas(credential, values)), options);
+
+/** The code of its refusal, or null. */
+async function outcome(operation) {
+  try {
+    await operation();
+    return null;
+  } catch (error) {
+    assert.equal(error.statusCode, 403);
+    return codeOf(error);
+  }
+}
+
+// the entity "old" is there, the entity "new" is not
+const person = (rowKey) => ({ partitionKey: "se", rowKey });
+const NEEDS = {
+  getEntity: ["r", (table) => table.getEntity("se", "old")],
+  listEntities: ["r", (table) => all(table.listEntities())],
+  createEntity: ["a", (table) => table.createEntity(person("new"))],
+  updateEntity: ["u", (table) => table.updateEntity(person("old"))],
+  replaceEntity: ["u", (table) => table.updateEntity(person("old"), "Replace")],
+  upsertEntity: ["au", (table) => table.upsertEntity(person("old"))],
+  deleteEntity: ["d", (table) => table.deleteEntity("se", "old")],
+  transaction: [
+    "ad",
+    (table) =>
+      table.submitTransaction([
+        ["create", person("new")],
+        ["delete", person("old")],
+      ]),
+  ],
+};
+
+check("allows what the letters of a token for a table say", async () => {
+  const table = await newTable();
+  for (const letters of ["r", "a", "u", "d", "ra", "au", "ad", "rau", "raud"]) {
+    const limited = byToken(table, { permissions: permitting(letters) });
+    const allowed = [];
+    for (const [name, [, operation]] of Object.entries(NEEDS)) {
+      await table.upsertEntity(person("old"));
+      await table.deleteEntity("se", "new").catch(() => {});
+      const code = await outcome(() => operation(limited));
+      assert.ok(code === null || code === "AuthorizationPermissionMismatch", `${name}: ${code}`);
+      if (code === null) allowed.push(name);
+    }
+    const expected = Object.keys(NEEDS).filter((name) =>
+      [...NEEDS[name][0]].every((letter) => letters.includes(letter)),
+    );
+    assert.deepEqual(allowed, expected, letters);
+  }
+});
+
+check("allows to read for an hour when a token for a table says nothing", async () => {
+  const table = await stored();
+  const reader = opened(table.tableName, generateTableSas(table.tableName, credential));
+
+  assert.equal((await reader.getEntity("se", "ada")).age, 36);
+  assert.equal(await outcome(() => reader.deleteEntity("se", "ada")), "AuthorizationPermissionMismatch");
+});
+
+check("takes a token in a URL and in a connection string", async () => {
+  const table = await stored();
+  const token = generateTableSas(table.tableName, credential, { permissions: ALL });
+  for (const client of [
+    new TableClient(`${endpoint}?${token}`, table.tableName, options),
+    TableClient.fromConnectionString(
+      `TableEndpoint=${endpoint};SharedAccessSignature=${token}`,
+      table.tableName,
+      options,
+    ),
+  ]) {
+    assert.equal((await client.getEntity("se", "ada")).age, 36);
+    await client.submitTransaction([["upsert", ADA]]);
+  }
+});
+
+check("takes a token for a table in any case and of several versions", async () => {
+  const table = await stored();
+  for (const name of [table.tableName.toUpperCase(), table.tableName.toLowerCase()]) {
+    const reader = opened(table.tableName, generateTableSas(name, credential));
+    assert.equal((await reader.getEntity("se", "ada")).age, 36);
+  }
+  for (const version of ["2015-04-05", "2018-03-28", "2019-02-02", "2020-12-06", "2026-02-06"])
+    assert.equal((await byToken(table, { version }).getEntity("se", "ada")).age, 36, version);
+});
+
+check("heeds the times of a token", async () => {
+  const table = await stored();
+  const get = (times) => outcome(() => byToken(table, times).getEntity("se", "ada"));
+
+  assert.equal(await get({ startsOn: hours(-1), expiresOn: hours(1) }), null);
+  assert.equal(await get({ expiresOn: hours(-0.001) }), "AuthenticationFailed");
+  assert.equal(await get({ startsOn: hours(0.1), expiresOn: hours(1) }), "AuthenticationFailed");
+});
+
+check("heeds the addresses and the protocol of a token", async () => {
+  const table = await stored();
+  const get = (values) => outcome(() => byToken(table, values).getEntity("se", "ada"));
+
+  assert.equal(await get({ ipRange: { start: "127.0.0.1" } }), null);
+  assert.equal(await get({ ipRange: { start: "127.0.0.0", end: "127.0.0.9" } }), null);
+  assert.equal(await get({ protocol: "https,http" }), null);
+  assert.equal(await get({ ipRange: { start: "10.0.0.1" } }), "AuthorizationSourceIPMismatch");
+  assert.equal(await get({ protocol: "https" }), "AuthorizationProtocolMismatch");
+});
+
+check("refuses a token for another table, by a stranger or changed", async () => {
+  const table = await stored();
+  const { tableName } = table;
+  const stranger = new AzureNamedKeyCredential(account, "d3Jvbmc=");
+  const token = generateTableSas(tableName, credential);
+  for (const wrong of [
+    generateTableSas(newName(), credential),
+    generateTableSas(tableName, stranger),
+    token.replace("sp=r", "sp=raud"),
+    token.replace("tn=", "spk=a&tn="),
+  ])
+    assert.ok(await outcome(() => opened(tableName, wrong).getEntity("se", "ada")));
+});
+
+check("keeps to the range of a token", async () => {
+  const table = await newTable();
+  for (const partitionKey of "abc")
+    await table.submitTransaction([..."12"].map((rowKey) => ["create", { partitionKey, rowKey }]));
+  const keys = (entities) => entities.map((entity) => entity.partitionKey + entity.rowKey).join(" ");
+  const ranges = [
+    [{ startPartitionKey: "b" }, "b1 b2 c1 c2"],
+    [{ endPartitionKey: "b" }, "a1 a2 b1 b2"],
+    [{ startPartitionKey: "a", startRowKey: "2" }, "a2 b1 b2 c1 c2"],
+    [{ endPartitionKey: "b", endRowKey: "1" }, "a1 a2 b1"],
+    [{ startPartitionKey: "a", startRowKey: "2", endPartitionKey: "b", endRowKey: "1" }, "a2 b1"],
+  ];
+  for (const [range, inside] of ranges) {
+    const limited = byToken(table, range);
+
+    assert.equal(keys(await all(limited.listEntities())), inside);
+    const pages = await all(limited.listEntities().byPage({ maxPageSize: 1 }));
+    assert.equal(keys(pages.flat()), inside);
+    for (const [partitionKey, rowKey] of ["a1", "a2", "b1", "b2", "c1", "c2"]) {
+      const expected = inside.includes(partitionKey + rowKey) ? null : "AuthorizationFailure";
+      const entity = { partitionKey, rowKey };
+      assert.equal(await outcome(() => limited.getEntity(partitionKey, rowKey)), expected);
+      assert.equal(await outcome(() => limited.upsertEntity(entity)), expected);
+      assert.equal(await outcome(() => limited.submitTransaction([["upsert", entity]])), expected);
+    }
+  }
+});
+
+check("never lets a token for a table beyond its entities", async () => {
+  const table = await stored();
+  const token = generateTableSas(table.tableName, credential, { permissions: ALL });
+  const client = opened(table.tableName, token);
+  const service = new TableServiceClient(endpoint, new AzureSASCredential(token), options);
+  for (const operation of [
+    () => client.createTable(),
+    () => client.deleteTable(),
+    () => client.getAccessPolicy(),
+    () => client.setAccessPolicy([]),
+    () => all(service.listTables()),
+    () => service.getProperties(),
+    () => service.setProperties({}),
+  ])
+    assert.equal(await outcome(operation), "AuthorizationFailure");
+  assert.equal((await table.getEntity("se", "ada")).age, 36);
+});
+
+check("heeds the policy of a token, and its end", async () => {
+  const table = await stored();
+  const read = { permission: "r", start: hours(-1), expiry: hours(1) };
+  const reader = opened(table.tableName, generateTableSas(table.tableName, credential, { identifier: "reader" }));
+  const get = (client) => outcome(() => client.getEntity("se", "ada"));
+
+  assert.equal(await get(reader), "AuthenticationFailed");
+  await table.setAccessPolicy([{ id: "reader", accessPolicy: read }]);
+  assert.equal(await get(reader), null);
+  assert.equal(await outcome(() => reader.deleteEntity("se", "ada")), "AuthorizationPermissionMismatch");
+  assert.equal(await get(byToken(table, { identifier: "reader" })), "AuthenticationFailed");
+
+  await table.setAccessPolicy([{ id: "reader", accessPolicy: { ...read, permission: "a" } }]);
+  assert.equal(await get(reader), "AuthorizationPermissionMismatch");
+
+  await table.setAccessPolicy([]);
+  assert.equal(await get(reader), "AuthenticationFailed");
+});
+
+check("allows what a token for the account says", async () => {
+  const { tableName } = await stored();
+  const operations = {
+    listTables: ["sc", "l", (service) => service.listTables().byPage({ maxPageSize: 1 }).next()],
+    getProperties: ["s", "r", (service) => service.getProperties()],
+    setProperties: ["s", "w", (service) => service.setProperties({})],
+    createTable: ["c", "w", (service) => service.createTable(newName())],
+    deleteTable: ["c", "d", (service) => service.deleteTable(newName())],
+    getEntity: ["o", "r", (_, table) => table.getEntity("se", "ada")],
+    listEntities: ["o", "r", (_, table) => all(table.listEntities())],
+    createEntity: ["o", "a", (_, table) => table.createEntity({ partitionKey: "x", rowKey: newName() })],
+    upsertEntity: ["o", "au", (_, table) => table.upsertEntity(ADA)],
+    transaction: ["o", "u", (_, table) => table.submitTransaction([["update", ADA]])],
+  };
+  for (const resourceTypes of ["s", "c", "o"])
+    for (const letters of ["r", "w", "d", "l", "au", "rwdlau"]) {
+      const values = { resourceTypes, permissions: permitting(letters) };
+      const service = serviceByToken(values);
+      const table = opened(tableName, generateAccountSas(credential, values));
+      for (const [name, [types, needed, operation]] of Object.entries(operations)) {
+        const code = await outcome(() => operation(service, table));
+        if (!types.includes(resourceTypes)) assert.equal(code, "AuthorizationResourceTypeMismatch", name);
+        else if (![...needed].every((letter) => letters.includes(letter)))
+          assert.equal(code, "AuthorizationPermissionMismatch", name);
+        else assert.equal(code, null, name);
+      }
+    }
+});
+
+check("allows to read and list for an hour when a token for the account says nothing", async () => {
+  const { tableName } = await stored();
+  const token = generateAccountSas(credential);
+  const client = opened(tableName, token);
+
+  assert.equal((await client.getEntity("se", "ada")).age, 36);
+  assert.equal(await outcome(() => client.upsertEntity(ADA)), "AuthorizationPermissionMismatch");
+  assert.equal(await outcome(() => client.getAccessPolicy()), "AuthorizationFailure");
+});
+
+check("refuses a token for other services", async () => {
+  const { tableName } = await stored();
+  const services = { blob: true, queue: true, file: true };
+
+  const client = opened(tableName, generateAccountSas(credential, { services }));
+
+  assert.equal(await outcome(() => client.getEntity("se", "ada")), "AuthorizationServiceMismatch");
+});
+
+check("takes tokens over https", async () => {
+  const tableName = newName();
+  const secure = new TableClient(secureEndpoint, tableName, credential, options);
+  await secure.createTable();
+  await secure.createEntity({ ...ADA, age: 36 });
+  for (const token of [
+    generateTableSas(tableName, credential, { permissions: ALL, protocol: "https" }),
+    generateAccountSas(credential, {
+      permissions: permitting("rau"),
+      protocol: "https",
+    }),
+  ]) {
+    const client = opened(tableName, token, secureEndpoint);
+    assert.equal((await client.getEntity("se", "ada")).age, 36);
+    await client.submitTransaction([["upsert", ADA]]);
+    assert.equal((await all(client.listEntities())).length, 1);
+  }
+});
+
+check("refuses a stranger's token over https", async () => {
+  const tableName = newName();
+  await new TableClient(secureEndpoint, tableName, credential, options).createTable();
+  const token = generateTableSas(tableName, new AzureNamedKeyCredential(account, "d3Jvbmc="));
+
+  const error = await refusal(opened(tableName, token, secureEndpoint).getEntity("se", "ada"));
+
+  assert.equal(codeOf(error), "AuthenticationFailed");
+});

@@ -1,0 +1,38 @@
+"""Installs the JavaScript SDKs that `package.json` names."""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.conftest import missing
+
+PACKAGE = Path(__file__).parent / "package.json"
+DEPENDENCIES = json.loads(PACKAGE.read_text())["dependencies"]
+VERSIONS = "-".join(f"{name.rpartition('/')[2]}-{version}" for name, version in DEPENDENCIES.items())
+INSTALL_TIMEOUT = 300
+
+
+def install(folder: Path, npm: str) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # beside its place, so that a folder of that name is always complete
+    unfinished = Path(tempfile.mkdtemp(dir=folder.parent))
+    try:
+        shutil.copy(PACKAGE, unfinished)
+        run_npm(npm, unfinished)
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def run_npm(npm: str, folder: Path) -> None:
+    command = [npm, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
+    try:
+        subprocess.run(
+            command, cwd=folder, check=True, capture_output=True, text=True, timeout=INSTALL_TIMEOUT
+        )
+    except subprocess.CalledProcessError as failed:
+        missing(f"npm cannot install the JavaScript SDKs: {failed.stderr.strip()[:300]}")
+    except subprocess.TimeoutExpired:
+        missing("npm cannot install the JavaScript SDKs: it takes too long")

@@ -1,0 +1,157 @@
+"""Tokens for the account, and what only tokens over TLS can do."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
+from azure.data.tables import (
+    AccountSasPermissions,
+    ResourceTypes,
+    generate_account_sas,
+    generate_table_sas,
+)
+
+from .access import ADA, ALL, HOUR, keys, now, outcome_of, person, refusal_of
+from .conftest import OPTIONS, new_name
+
+
+class TestAccount:
+    EVERYTHING = "sco"
+    # an operation, the resource types of which it needs one, and the permissions of which it needs all or another
+    NEEDS = {
+        "get_service_properties": ("s", ["r"], lambda service, _: service.get_service_properties()),
+        "set_service_properties": ("s", ["w"], lambda service, _: service.set_service_properties()),
+        "list_tables": ("sc", ["l"], lambda service, _: next(service.list_tables(results_per_page=1))),
+        "create_table": ("c", ["c", "w"], lambda service, _: service.create_table(new_name())),
+        "delete_table": ("c", ["d"], lambda service, _: service.delete_table(new_name())),
+        "get_entity": ("o", ["r"], lambda service, name: of(service, name).get_entity("se", "ada")),
+        "list_entities": ("o", ["r"], lambda service, name: list(of(service, name).list_entities())),
+        "create_entity": (
+            "o",
+            ["a"],
+            lambda service, name: of(service, name).create_entity(person(uuid4().hex)),
+        ),
+        "update_entity": ("o", ["u"], lambda service, name: of(service, name).update_entity(ADA)),
+        "upsert_entity": ("o", ["au"], lambda service, name: of(service, name).upsert_entity(ADA)),
+        "delete_entity": ("o", ["d"], lambda service, name: of(service, name).delete_entity("se", "nobody")),
+        "transaction": (
+            "o",
+            ["u"],
+            lambda service, name: of(service, name).submit_transaction([("update", ADA)]),
+        ),
+    }
+
+    @pytest.fixture
+    def open_service(self, library, server, credential):
+        def open_by(types: str, letters: str, **options: Any) -> Any:
+            token = generate_account_sas(
+                credential,
+                ResourceTypes.from_string(types),
+                AccountSasPermissions.from_string(letters),
+                **{"expiry": now() + HOUR, **options},
+            )
+            endpoint = options.pop("endpoint", server.endpoint)
+            return library.open_service(None, endpoint, credential=AzureSasCredential(token), **OPTIONS)
+
+        return open_by
+
+    @pytest.mark.parametrize("types", ["s", "c", "o"])
+    @pytest.mark.parametrize("letters", ["r", "w", "d", "l", "a", "c", "u", "au", "rwdlacu"])
+    def test_allows_what_types_and_letters_say(self, stored, open_service, types, letters):
+        service = open_service(types, letters)
+
+        for name, (one_of, needs, operation) in self.NEEDS.items():
+            outcome = outcome_of(operation, service, stored.table_name)
+            if types not in one_of:
+                assert (name, outcome) == (name, (403, "AuthorizationResourceTypeMismatch"))
+            elif not any(set(needed) <= set(letters) for needed in needs):
+                assert (name, outcome) == (name, (403, "AuthorizationPermissionMismatch"))
+            else:
+                assert (name, outcome) == (name, None)
+
+    def test_allows_everything_at_once(self, stored, open_service):
+        service = open_service(self.EVERYTHING, "rwdlacup")
+
+        outcomes = {outcome_of(need[-1], service, stored.table_name) for need in self.NEEDS.values()}
+
+        assert outcomes == {None}
+
+    def test_never_concerns_policies(self, stored, open_service):
+        table = of(open_service(self.EVERYTHING, "rwdlacup"), stored.table_name)
+
+        assert refusal_of(table.get_table_access_policy) == (403, "AuthorizationFailure")
+        assert refusal_of(table.set_table_access_policy, {}) == (403, "AuthorizationFailure")
+
+    @pytest.mark.parametrize(
+        ("options", "code"),
+        [
+            ({"expiry": datetime(2020, 1, 1, tzinfo=UTC)}, "AuthenticationFailed"),
+            ({"start": datetime(2999, 1, 1, tzinfo=UTC)}, "AuthenticationFailed"),
+            ({"ip_address_or_range": "10.0.0.1"}, "AuthorizationSourceIPMismatch"),
+            ({"protocol": "https"}, "AuthorizationProtocolMismatch"),
+        ],
+        ids=lambda value: str(value)[:40],
+    )
+    def test_has_limits(self, stored, open_service, options, code):
+        table = of(open_service(self.EVERYTHING, "r", **options), stored.table_name)
+
+        assert refusal_of(table.get_entity, "se", "ada") == (403, code)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"start": datetime(2020, 1, 1, tzinfo=UTC)},
+            {"ip_address_or_range": "127.0.0.0-127.0.0.9"},
+            {"protocol": "https,http"},
+        ],
+        ids=str,
+    )
+    def test_is_valid_within_them(self, stored, open_service, options):
+        table = of(open_service(self.EVERYTHING, "r", **options), stored.table_name)
+
+        assert table.get_entity("se", "ada") == ADA
+
+
+class TestOverTls:
+    """What applies to https alone, and that all the rest does not mind."""
+
+    @pytest.fixture
+    def secure_table(self, library, secure_server, certificate):
+        """`secure_table(token)`: a table by a token, the same one every time."""
+        options = {**OPTIONS, "connection_verify": str(certificate)}
+        key = AzureNamedKeyCredential(secure_server.account, secure_server.key)
+        service = library.open_service(None, secure_server.endpoint, credential=key, **options)
+        name = service.create_table(new_name()).table_name
+        of(service, name).create_entity(ADA)
+
+        def open_by(make: Any, *arguments: Any, **limits: Any) -> Any:
+            named = (name,) if make is generate_table_sas else ()
+            token = make(key, *named, *arguments, **{"expiry": now() + HOUR, **limits})
+            return library.open_table(
+                None, secure_server.endpoint, name, credential=AzureSasCredential(token), **options
+            )
+
+        return open_by
+
+    @pytest.mark.parametrize("protocol", ["https", "https,http", None])
+    def test_takes_a_token_of_a_table(self, secure_table, protocol):
+        table = secure_table(generate_table_sas, permission=ALL, protocol=protocol)
+
+        assert table.get_entity("se", "ada") == ADA
+        assert table.submit_transaction([("upsert", ADA), ("create", person("bob"))])
+        assert keys(table.list_entities()) == [("se", "ada"), ("se", "bob")]
+
+    @pytest.mark.parametrize("protocol", ["https", "https,http", None])
+    def test_takes_a_token_of_the_account(self, secure_table, protocol):
+        types, permission = ResourceTypes(object=True), AccountSasPermissions(read=True)
+
+        table = secure_table(generate_account_sas, types, permission, protocol=protocol)
+
+        assert table.get_entity("se", "ada") == ADA
+        assert refusal_of(table.update_entity, ADA) == (403, "AuthorizationPermissionMismatch")
+
+
+def of(service, name):
+    return service.get_table_client(name)
