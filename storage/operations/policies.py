@@ -22,8 +22,8 @@ def replace(account_id: int, folded_name: str, identifiers: Sequence[SignedIdent
     check(identifiers)
     if folded_name.startswith("$"):  # the service's own metrics
         raise InsufficientAccountPermissions
-    if tables.find(account_id, folded_name) is None:
-        raise ResourceNotFound
+    if stored(account_id, folded_name) == list(identifiers):
+        return  # a set that is saved as it was need not keep anybody waiting
     with heeded():
         table = (
             Table.objects.select_for_update()

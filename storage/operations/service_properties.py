@@ -32,7 +32,11 @@ def get(account_id: int) -> ServiceProperties:
 
 def replace(account_id: int, update: Callable[[ServiceProperties], ServiceProperties]) -> None:
     """Set Table Service Properties: what ``update`` makes of those there are, for every request from here on."""
-    check(update(get(account_id)))  # before anybody is kept waiting
+    former = get(account_id)
+    properties = update(former)
+    check(properties)
+    if properties == former:
+        return  # what is saved as it was need not keep anybody waiting
     with heeded():
         account = Account.objects.select_for_update().filter(pk=account_id).first()
         if account is None:

@@ -23,6 +23,7 @@ _IDENTIFIER: Final = "SignedIdentifier"
 
 
 async def table_acl(call: Call) -> Answer:
+    """At versions before the first that had policies, too: who asks can read the answer."""
     table = fold_table_name(call.target.table)
     match call.method:
         case "GET":
