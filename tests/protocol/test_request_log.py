@@ -1,0 +1,53 @@
+"""What the request log is told of a request."""
+
+import pytest
+
+from storage.domain.observed import Observed
+from storage.protocol.request_log import entry
+
+
+def logged(query=b"", path=b"/people/Staff", headers=(), answered=()):
+    fields = [(b"host", b"example.org:10002"), *headers]
+    scope = {"scheme": "http", "method": "GET", "raw_path": path, "query_string": query, "headers": fields}
+    return entry(
+        scope, dict(fields), Observed(0.0, account="people", ingress=7), "id", "2019-02-02", list(answered)
+    )
+
+
+def test_tells_address_and_headers():
+    found = logged(
+        b"$top=1",
+        headers=[(b"if-match", b'W/"x"'), (b"referer", b"http://x/"), (b"x-ms-client-request-id", b"mine")],
+        answered=[(b"ETag", b'W/"y"')],
+    )
+
+    assert found.url == "http://example.org:10002/people/Staff?$top=1"
+    assert found.key == "/people/Staff"
+    assert (found.etag, found.conditions, found.referrer) == ('W/"y"', 'If-Match=W/"x"', "http://x/")
+    assert (found.client_request_id, found.content_length) == ("mine", 7)
+    assert found.response_header_size == 13
+
+
+def test_the_key_begins_with_the_account_when_the_host_names_that():
+    assert logged(path=b"/Staff(PartitionKey='%C3%A4',RowKey='r')").key == (
+        "/people/Staff(PartitionKey='ä',RowKey='r')"
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        b"sv=2019-02-02&sig=SECRET",
+        b"sig=SECRET&sv=2019-02-02",
+        b"sv=1&SIG=SECRET&sp=r",
+        b"%73ig=SECRET",
+        b"s%49G=SECRET",
+        b"s%69%67=SECRET&sig=SECRET",
+        b"a=b;sig=SECRET",
+    ],
+)
+def test_tells_no_signature(query):
+    found = logged(query, headers=[(b"referer", b"http://x/?" + query)])
+
+    assert "SECRET" not in found.url + found.referrer
+    assert "XXXXX" in found.url
