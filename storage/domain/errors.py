@@ -62,6 +62,10 @@ class MissingRequiredHeader(StorageError):
     message = "An HTTP header that's mandatory for this request is not specified."
 
 
+class MissingRequiredQueryParameter(StorageError):
+    message = "A query parameter that's mandatory for this request is not specified."
+
+
 class UnsupportedHeader(StorageError):
     message = "One of the headers specified in the request is not supported."
 

@@ -34,6 +34,9 @@ class Logging:
     retention: int | None = None
 
 
+NO_LOGS: Final = Logging()
+
+
 @dataclass(frozen=True, slots=True)
 class Metrics:
     """``include_apis`` adds a row per operation to the one of all; ``retention`` in days, None keeps them."""
@@ -58,7 +61,7 @@ class CorsRule:
 class ServiceProperties:
     """A new account has its hours measured for a week, as the service has it."""
 
-    logging: Logging = Logging()
+    logging: Logging = NO_LOGS
     hour_metrics: Metrics = Metrics(enabled=True, include_apis=True, retention=7)
     minute_metrics: Metrics = Metrics()
     cors: tuple[CorsRule, ...] = ()

@@ -25,7 +25,8 @@ from storage.domain.errors import (
     UnsupportedHttpVerb,
 )
 from storage.domain.observed import Observed
-from storage.domain.service_properties import CorsRule
+from storage.domain.request_log import is_wanted
+from storage.domain.service_properties import NO_LOGS, CorsRule, Logging
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
 from storage.protocol import batch, entities, tables
@@ -43,6 +44,7 @@ from storage.protocol.negotiation import (
     read_version,
 )
 from storage.protocol.query_options import check_options, read_options
+from storage.protocol.request_log import entry
 from storage.protocol.routes import Address, Kind, address, operation, target
 from storage.protocol.service import service_resource
 
@@ -78,6 +80,7 @@ class _Request:
     options: Mapping[str, str] = field(default_factory=dict)
     source: Source = Source.ODATA
     cors: Sequence[CorsRule] = ()
+    logging: Logging = NO_LOGS
 
 
 class TableService:
@@ -131,6 +134,9 @@ class TableService:
         observed.egress = len(answer.body)
         observed.sent = perf_counter()
         self._service.observer.record(observed)
+        if request.logging is not NO_LOGS and is_wanted(request.logging, observed.operation):
+            line = entry(scope, request.headers, observed, request.id, request.version, headers)
+            self._service.observer.log(observed, line)
 
     async def _answer(self, scope: Scope, request: _Request, body: "_Body") -> Answer:
         headers, sent_method = request.headers, scope["method"]
@@ -142,7 +148,8 @@ class TableService:
             request.version, bad_version = _lenient_version(headers, request.options)
         request.options = heeded_options(request.options, request.version)
         known = await self._service.account(where.account)
-        request.cors = known.properties.cors if known is not None else ()
+        if known is not None:
+            request.cors, request.logging = known.properties.cors, known.properties.logging
         client = scope.get("client") or ("", 0)
         _observe(request.observed, known, where, client, headers)
         if sent_method == "OPTIONS":

@@ -22,6 +22,7 @@ _STATUS: Final[dict[type[StorageError], int]] = {
     errors.RequestUrlFailedToParse: 400,
     errors.InvalidHeaderValue: 400,
     errors.MissingRequiredHeader: 400,
+    errors.MissingRequiredQueryParameter: 400,
     errors.UnsupportedHeader: 400,
     errors.HostInformationNotPresent: 400,
     errors.InvalidQueryParameterValue: 400,

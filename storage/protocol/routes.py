@@ -66,7 +66,11 @@ def address(path: bytes, host: bytes | None, scheme: str, suffixes: Sequence[str
     first, slash, rest = path.lstrip(b"/").partition(b"/")
     sent = _decode(first)
     account, secondary = _primary(sent)
-    return Address(account, secondary or _is_secondary(host), False, f"{origin}/{sent}", slash + rest)
+    rest = slash + rest
+    if secondary and rest.startswith(b"/%b/" % account.encode()):
+        # an SDK that knows hosts only puts the secondary before the whole path; nothing lies below a table
+        rest = rest[len(account) + 1 :]
+    return Address(account, secondary or _is_secondary(host), False, f"{origin}/{sent}", rest)
 
 
 @lru_cache(maxsize=256)

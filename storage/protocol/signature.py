@@ -156,8 +156,11 @@ def _other_spellings(path: bytes, account: bytes) -> Iterator[bytes]:
     paths = [path]
     if path == secondary or path.startswith(secondary + b"/"):
         # some sign the primary address of what they ask the secondary for
-        paths.append(b"/" + account + path[len(secondary) :])
-        yield paths[1]
+        below = path[len(secondary) :]
+        paths.append(b"/" + account + below)
+        if below.startswith(b"/%b/" % account):
+            paths.append(below)
+        yield from paths[1:]
     for spelling in paths:
         yield spelling.replace(b"%27", b"'")
         yield b"/".join(_respell(segment) for segment in spelling.split(b"/"))

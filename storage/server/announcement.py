@@ -10,7 +10,7 @@ ANY_ADDRESS = {"0.0.0.0", "::"}  # noqa: S104
 
 def lines(options: Options, port: int) -> Iterator[str]:
     authority = f"{_host(options)}:{port}"
-    known = {account.name: account for account in usable()}
+    known = {account.name: account for account in usable() if account.enabled}
     shown = DEVELOPMENT_ACCOUNT if DEVELOPMENT_ACCOUNT in known else next(iter(known), None)
     yield f"Tablero serves on {options.scheme}://{authority}"
     if shown is None:
@@ -51,7 +51,9 @@ def _warnings(options: Options, development: set[str]) -> Iterator[str]:
         )
     if not options.is_loopback and options.allow_development_account and development:
         yield f"Warning: {DEVELOPMENT_ACCOUNT} is served on {options.host}, and everybody knows its key."
-    if not options.is_loopback and not options.tls_cert:
+    if options.bearer is not None and not options.bearer.issuer:
+        yield "Warning: --oauth basic accepts any access token that has not expired, whoever made it."
+    if not options.is_loopback and not options.tls_cert and not options.trusted_proxies:
         yield "Warning: without TLS (--tls-cert, --tls-key) everybody on the way can read the data."
 
 
