@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 from xml.etree import ElementTree
 
-from . import batches
+from . import atom, batches
 from .client import Outgoing, Reply
 
 ANY = "<any>"
@@ -49,7 +49,7 @@ def _check_version(reply: Reply, request: Outgoing) -> None:
     sent = asked or request.header("x-ms-version")
     if sent is None:
         assert reply.status >= 400 or reply.header("x-ms-version"), "no x-ms-version"
-    elif reply.header("x-ms-error-code") != "InvalidHeaderValue":
+    elif reply.header("x-ms-error-code") not in ("InvalidHeaderValue", "InvalidQueryParameterValue"):
         assert reply.header("x-ms-version") == sent, "x-ms-version is not echoed"
 
 
@@ -94,6 +94,8 @@ def check_entity_tags(reply: Reply) -> None:
     """ETag, odata.etag and Timestamp of an entity agree to the last digit."""
     etag = reply.header("ETag")
     assert etag is None or ETAG.fullmatch(etag), f"malformed ETag {etag}"
+    if (reply.header("Content-Type") or "").startswith(atom.MEDIA_TYPE):
+        atom.check_always(reply)
     if not (reply.header("Content-Type") or "").startswith("application/json"):
         return
     assert JSON_TYPE.fullmatch(reply.header("Content-Type") or ""), "another Content-Type"
@@ -311,6 +313,10 @@ def _closes(reply: Reply, expected: bool) -> None:
     assert reply.closes == expected
 
 
+def _within(reply: Reply, expected: float) -> None:
+    assert reply.seconds < expected, f"answered after {reply.seconds:.1f} s"
+
+
 def _parts(reply: Reply, expected: list[dict[str, Any]]) -> None:
     """The sub-responses of the one change set, or those that stand outside of one."""
     parts = batches.read(reply)
@@ -363,4 +369,7 @@ CHECKS: dict[str, Callable[[Reply, Any], None]] = {
     "parts": _parts,
     "all_parts": _all_parts,
     "change_sets": _change_sets,
+    "within": _within,
+    "entry": atom.check_entry,
+    "feed": atom.check_feed,
 }

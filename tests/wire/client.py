@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
-from . import tokens
+from . import atom, tokens
 from .cases import repeat
 
 VERSION = "2019-02-02"
@@ -26,7 +26,7 @@ TIMEOUT = 30
 REQUEST_KEYS = {
     "line", "query", "headers", "json", "body", "base64", "crlf", "batch", "repeat", "http", "chunk", "abort",
     "same_connection", "sign", "key", "account", "age", "date", "signed_path", "signed_verb", "pause",
-    "sas", "tamper",
+    "sas", "tamper", "atom", "old",
 }  # fmt: skip
 
 
@@ -71,6 +71,7 @@ class Reply:
     body: bytes
     continued: bool = False  # a 100 Continue came first
     closes: bool = False
+    seconds: float = 0  # from the first byte sent to the last one received
 
     def header(self, name: str) -> str | None:
         return find_header(self.headers, name)
@@ -142,6 +143,7 @@ def _defaults(spec: dict[str, Any], endpoint: Endpoint) -> dict[str, str]:
         "x-ms-client-request-id": str(uuid4()),
         "Accept": "application/json;odata=minimalmetadata",
         "DataServiceVersion": "3.0",
+        **(atom.headers(spec["old"]) if "old" in spec else {}),
     }
 
 
@@ -161,7 +163,8 @@ def _body_of(spec: dict[str, Any], endpoint: Endpoint) -> tuple[bytes, dict[str,
         return body, _body_headers(body, spec, f"multipart/mixed; boundary={boundary}")
     if (body_ := _plain_body(spec)) is None:
         return b"", {}
-    return body_, _body_headers(body_, spec, "application/json")
+    media_type = atom.MEDIA_TYPE if "atom" in spec or "old" in spec else "application/json"
+    return body_, _body_headers(body_, spec, media_type)
 
 
 def _body_headers(body: bytes, spec: dict[str, Any], media_type: str) -> dict[str, str]:
@@ -170,6 +173,8 @@ def _body_headers(body: bytes, spec: dict[str, Any], media_type: str) -> dict[st
 
 
 def _plain_body(spec: dict[str, Any]) -> bytes | None:
+    if "atom" in spec:
+        return atom.write_entry(spec["atom"]).encode("utf-8")
     if "base64" in spec:
         return base64.b64decode(spec["base64"])
     text: str | None = write_json(spec["json"]) if "json" in spec else spec.get("body")
@@ -208,6 +213,10 @@ def _write_part(operation: dict[str, Any], endpoint: Endpoint) -> str:
     target = path[1:] if path.startswith("=") else endpoint.url.rstrip("/") + path
     body = write_json(operation["json"]) if "json" in operation else ""
     headers = {"Content-Type": "application/json"} if body else {}
+    if "atom" in operation:
+        body = atom.write_entry(operation["atom"])
+        length = str(len(body.encode("utf-8")))
+        headers = {"Content-Type": f"{atom.MEDIA_TYPE};type=entry", "Content-Length": length}
     lines = [f"{name}: {value}" for name, value in _override(headers, operation.get("headers", {}))]
     mime = ["Content-Type: application/http", "Content-Transfer-Encoding: binary", *operation.get("mime", [])]
     return "\r\n".join([*mime, "", f"{method} {target} HTTP/1.1", *lines, "", body, ""])
@@ -276,6 +285,7 @@ class Connection:
         if self._socket is None:
             self._socket = socket.create_connection(self._endpoint.address, timeout=TIMEOUT)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        start = time.perf_counter()
         continued = self._send_all(self._socket, outgoing)
         if outgoing.abort:
             self.close()
@@ -289,6 +299,7 @@ class Connection:
             body=response.read(),
             continued=continued,
             closes=response.will_close,
+            seconds=time.perf_counter() - start,
         )
         if response.will_close:
             self.close()
