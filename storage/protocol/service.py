@@ -8,7 +8,11 @@ from email.utils import formatdate
 from time import time
 from typing import Final
 
-from storage.domain.errors import InvalidQueryParameterValue, UnsupportedHttpVerb
+from storage.domain.errors import (
+    InvalidQueryParameterValue,
+    MissingRequiredQueryParameter,
+    UnsupportedHttpVerb,
+)
 from storage.protocol.call import Answer, Call
 from storage.protocol.policies import table_acl
 from storage.protocol.routes import Kind
@@ -20,7 +24,7 @@ _XML: Final = (b"Content-Type", b"application/xml")
 
 async def service_resource(call: Call) -> Answer:
     """Letter case counts in both parameters, as it does where the permission for the operation is looked up."""
-    comp, restype = call.options.get("comp", ""), call.options.get("restype")
+    comp, restype = call.options.get("comp"), call.options.get("restype")
     if restype not in (None, "service"):
         raise _refused(restype=restype)
     match call.target.kind, restype, comp:
@@ -31,9 +35,11 @@ async def service_resource(call: Call) -> Answer:
         case Kind.SERVICE, "service", "stats":
             return await stats(call)
         case Kind.SERVICE, None, "properties" | "stats":
-            raise _refused(restype="")
+            raise MissingRequiredQueryParameter(QueryParameterName="restype")
+        case Kind.SERVICE, "service", None:
+            raise MissingRequiredQueryParameter(QueryParameterName="comp")
     # service properties and statistics belong to the service, not to a table
-    raise _refused(comp=comp)
+    raise _refused(comp=comp or "")
 
 
 async def properties(call: Call) -> Answer:
