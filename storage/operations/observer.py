@@ -173,7 +173,8 @@ class Observer:
         self._prometheus.add(counted, batch.names)
         for client, use in batch.uses.items():
             last = datetime.fromtimestamp(use.last - offset, UTC)
-            self._uses.add(hour, _client(*client), Use(use.count, last), use.parameters)
+            parameters = tuple((name, _storable(value, 1024)) for name, value in use.parameters)
+            self._uses.add(hour, _client(*client), Use(use.count, last), parameters)
         for observed, entry in batch.lines:
             self._logs.add(observed, entry, datetime.fromtimestamp(observed.started - offset, UTC))
 

@@ -1,0 +1,159 @@
+"""Counts of requests, as several processes write them and anybody reads them."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from storage.domain.access import Operation
+from storage.domain.metrics import RequestKind, Tally
+from storage.domain.observed import Authentication
+from storage.models import RequestCount
+from storage.operations import accounts, metrics
+from storage.operations.metrics import HOUR, MINUTE, Counts
+
+pytestmark = pytest.mark.django_db
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def account(db):
+    return accounts.add("counted").pk
+
+
+def kind(account, status=200, *, operation=Operation.QUERY_ENTITY, secondary=False):
+    return RequestKind(account, secondary, operation, Authentication.KEY, status, "")
+
+
+def tally(requests=1):
+    return Tally(requests, 2 * requests, 3 * requests, 0.5 * requests, 1.0 * requests, [requests] + [0] * 12)
+
+
+def wrote(process, minute, counted):
+    """A process that has counted this, and written it."""
+    counts = Counts(process)
+    counts.add(minute, counted)
+    counts.write()
+    return counts
+
+
+def read(account, since=NOON, until=NOON + HOUR, **options):
+    found = metrics.counts(account, since, until, **options)
+    return [(count.period, count.kind, count.tally) for count in found]
+
+
+def test_reads_what_was_written(account):
+    counted = {kind(account): tally(3), kind(account, 404, operation=None, secondary=True): tally(1)}
+
+    wrote("one", NOON, counted)
+
+    assert sorted(read(account), key=str) == sorted(((NOON, k, t) for k, t in counted.items()), key=str)
+    assert read(account, NOON + MINUTE) == read(account, until=NOON) == []
+
+
+def test_sums_up_over_processes(account):
+    wrote("one", NOON, {kind(account): tally(3)})
+    wrote("two", NOON, {kind(account): tally(4)})
+
+    assert read(account) == [(NOON, kind(account), tally(7))]
+
+
+def test_adds_to_what_it_has_written_already(account):
+    counts = wrote("one", NOON, {kind(account): tally(3)})
+    counts.add(NOON, {kind(account): tally(4)})
+    counts.write()
+
+    assert read(account) == [(NOON, kind(account), tally(7))]
+
+
+def test_writing_again_does_no_harm(account):
+    counts = wrote("one", NOON, {kind(account): tally(3)})
+    counts.add(NOON, {kind(account): Tally()})
+    counts.write()
+    counts.write()
+
+    assert read(account) == [(NOON, kind(account), tally(3))]
+
+
+def test_requests_to_accounts_that_do_not_exist_are_not_kept(account):
+    wrote("one", NOON, {kind(0): tally(3)})
+
+    assert not RequestCount.objects.exists()
+
+
+def test_keeps_what_could_not_be_written_for_a_while(account):
+    counts = Counts("one")
+    counts.add(NOON, {kind(account): tally(3)})
+    counts.forget(NOON + timedelta(minutes=29))
+    counts.write()
+    assert read(account) == [(NOON, kind(account), tally(3))]
+
+    counts.add(NOON + HOUR, {kind(account): tally(5)})
+    counts.forget(NOON + HOUR + timedelta(minutes=31))
+    counts.write()
+    assert read(account, NOON + HOUR, NOON + 2 * HOUR) == []
+
+
+def test_sums_by_hour_and_account(account):
+    wrote("one", NOON, {kind(account): tally(1)})
+    wrote("two", NOON + 59 * MINUTE, {kind(account): tally(2), kind(account, 404): tally(4)})
+    wrote("one", NOON + HOUR, {kind(account): tally(8)})
+
+    found = metrics.sums(NOON, NOON + 2 * HOUR, HOUR)
+
+    numbers = {key: {k.status: t.requests for k, t in counted.items()} for key, counted in found.items()}
+    assert numbers == {(account, NOON): {200: 3, 404: 4}, (account, NOON + HOUR): {200: 8}}
+    assert metrics.sums(NOON, NOON + HOUR, MINUTE, account).keys() == {
+        (account, NOON),
+        (account, NOON + 59 * MINUTE),
+    }
+    assert metrics.sums(NOON, NOON + HOUR, MINUTE, account + 1) == {}
+
+
+# tidying
+
+
+def test_makes_one_row_of_those_of_several_processes(account):
+    for process in ("one", "two", "three"):
+        wrote(process, NOON, {kind(account): tally(1)})
+        wrote(process, NOON + MINUTE, {kind(account): tally(2)})
+    before = read(account)
+
+    metrics.tidy(NOON + 2 * HOUR)
+    metrics.tidy(NOON + 2 * HOUR)
+
+    assert (
+        read(account) == before == [(NOON, kind(account), tally(3)), (NOON + MINUTE, kind(account), tally(6))]
+    )
+    assert read(account, length=HOUR) == [(NOON, kind(account), tally(9))]
+    assert RequestCount.objects.count() == 3
+
+
+def test_leaves_alone_an_hour_that_somebody_may_still_write_into(account):
+    wrote("one", NOON + 59 * MINUTE, {kind(account): tally(1)})
+
+    metrics.tidy(NOON + HOUR + 31 * MINUTE)
+
+    assert RequestCount.objects.get().process == "one"
+
+
+def test_sums_up_again_when_more_comes_after_all(account):
+    wrote("one", NOON, {kind(account): tally(1)})
+    metrics.tidy(NOON + 2 * HOUR)
+    wrote("two", NOON, {kind(account): tally(2)})
+
+    metrics.tidy(NOON + 2 * HOUR)
+
+    assert read(account) == read(account, length=HOUR) == [(NOON, kind(account), tally(3))]
+
+
+def test_drops_minutes_after_a_day_and_hours_after_a_month(account):
+    wrote("one", NOON, {kind(account): tally(1)})
+
+    metrics.tidy(NOON + DAY)
+    assert len(read(account)) == len(read(account, length=HOUR)) == 1
+    metrics.tidy(NOON + DAY + 2 * HOUR)
+    assert (len(read(account)), len(read(account, length=HOUR))) == (0, 1)
+    metrics.tidy(NOON + 32 * DAY)
+    assert not RequestCount.objects.exists()

@@ -1,0 +1,221 @@
+"""What becomes of the requests that a process records."""
+
+import asyncio
+import logging
+from datetime import UTC, datetime, timedelta
+from time import perf_counter
+
+import psycopg
+import pytest
+from django.conf import settings
+
+from storage.domain.access import Operation
+from storage.domain.observed import Authentication, Credential, Observed
+from storage.domain.request_log import Entry
+from storage.models import CredentialUse, RequestCount, SeenCredential
+from storage.operations import accounts, metrics, observer, usage
+from storage.operations.observer import Observer
+from storage.operations.threads import in_thread
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEY1 = Credential(Authentication.KEY, "key1")
+TOKEN = Credential(Authentication.SAS, "ab" * 32, (("sv", "2019-02-02"), ("sp", "r")))
+
+
+@pytest.fixture
+async def account():
+    return (await in_thread(accounts.add, "observed")).pk
+
+
+@pytest.fixture
+async def watching(tmp_path):
+    """An observer that writes when it is told to."""
+    return Observer(tmp_path)
+
+
+def seen(account, credential=KEY1, *, milliseconds=3.0, **fields):
+    now = perf_counter()
+    request = Observed(
+        started=now - milliseconds / 1000,
+        account_id=account,
+        account="observed" if account else "",
+        operation=Operation.QUERY_ENTITY,
+        authentication=Authentication.KEY if credential is None else credential.authentication,
+        credential=credential,
+        address="192.0.2.1",
+        port=4711,
+        agent=b"agent",
+        status=200,
+        ingress=10,
+        egress=100,
+        answered=now,
+        sent=now,
+    )
+    for name, value in fields.items():
+        setattr(request, name, value)
+    return request
+
+
+async def counted(account):
+    """Status and number of the requests of this hour and the one before."""
+    now = datetime.now(UTC)
+    found = await in_thread(metrics.counts, account, now - timedelta(hours=1), now)
+    return {count.kind.status: count.tally for count in found}
+
+
+async def used(account, credential=KEY1):
+    return await in_thread(
+        usage.credential, account, credential.authentication, credential.name, datetime.now(UTC)
+    )
+
+
+async def test_counts_requests(account, watching):
+    for _ in range(3):
+        watching.record(seen(account))
+    watching.record(seen(account, status=404, error="ResourceNotFound", milliseconds=70))
+    await watching.flush()
+
+    found = await counted(account)
+
+    assert {status: tally.requests for status, tally in found.items()} == {200: 3, 404: 1}
+    assert (found[200].ingress, found[200].egress) == (30, 300)
+    assert found[200].total_time == pytest.approx(0.009, abs=0.001)
+    assert found[404].latencies.index(1) == 6
+
+
+async def test_counts_on_after_a_flush(account, watching):
+    for number in range(3):
+        watching.record(seen(account))
+        await watching.flush()
+        assert (await counted(account))[200].requests == number + 1
+        assert (await used(account)).uses == number + 1
+
+
+async def test_tells_who_used_what(account, watching):
+    before = datetime.now(UTC)
+    watching.record(seen(account))
+    watching.record(seen(account, TOKEN, address="2001:db8::1", agent=b"other"))
+    await watching.flush()
+
+    found = await used(account, TOKEN)
+
+    assert (found.parameters, found.address, found.agent) == (TOKEN.parameters, "2001:db8::1", "other")
+    assert before <= found.last <= datetime.now(UTC)
+    assert (await used(account)).address == "192.0.2.1"
+
+
+async def test_who_could_not_prove_anything_used_nothing(account, watching):
+    watching.record(seen(account, None, status=403, error="AuthenticationFailed"))
+    watching.record(seen(0, None, status=403, error="AuthenticationFailed"))
+    await watching.flush()
+
+    assert (await counted(account))[403].requests == 1
+    assert not await in_thread(SeenCredential.objects.exists)
+    assert await in_thread(RequestCount.objects.count) == 1
+
+
+async def test_counts_who_went_away(account, watching):
+    watching.record(seen(account, None, status=0, answered=0.0, sent=0.0))
+    await watching.flush()
+
+    assert (await counted(account))[0].total_time == pytest.approx(0.003, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"agent": b"\x00zero"},
+        {"agent": b"\xff" * 5000},
+        {"address": "not\x00 an address " * 100},
+        {"credential": Credential(Authentication.BEARER, "subject\x00\ud800" * 100)},
+        {"credential": Credential(Authentication.SAS, "cd" * 32, (("spk", "a\x00b\ud800"),))},
+    ],
+)
+async def test_nothing_that_was_sent_keeps_the_rest_from_being_written(account, watching, fields, caplog):
+    watching.record(seen(account, **fields))
+    watching.record(seen(account))
+    await watching.flush()
+
+    assert (await counted(account))[200].requests == 2
+    assert await used(account) is not None
+    assert await in_thread(CredentialUse.objects.count) == 2
+    assert caplog.records == []
+
+
+async def test_keeps_what_a_database_that_is_away_does_not_take(account, watching):
+    with psycopg.connect(settings.LANES_CONNINFO) as other:
+        other.execute("ALTER TABLE storage_requestcount RENAME TO moved")
+        other.execute("ALTER TABLE storage_credentialuse RENAME TO moved_too")
+        watching.record(seen(account))
+        flushing = asyncio.create_task(watching.flush())
+        await asyncio.sleep(0.2)
+        # it waits for the lock of the renaming; its connection is lost
+        with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as killer:
+            killer.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            )
+        await flushing
+        other.rollback()
+
+    watching.record(seen(account))
+    await watching.flush()
+
+    assert (await counted(account))[200].requests == 2
+    assert (await used(account)).uses == 2
+
+
+async def test_gives_up_what_can_never_be_written(account, watching, monkeypatch, caplog):
+    def fail(self):
+        raise ValueError("never")
+
+    watching.record(seen(account))
+    with monkeypatch.context() as patch, caplog.at_level(logging.ERROR):
+        patch.setattr(usage.Uses, "write", fail)
+        await watching.flush()
+
+    assert "Counts are lost" in caplog.text
+    assert (await counted(account))[200].requests == 1
+    await watching.flush()
+    assert await used(account) is None
+
+
+async def test_does_not_remember_more_clients_than_it_can_keep(account, watching, monkeypatch):
+    monkeypatch.setattr(observer, "_CLIENTS_LIMIT", 5)
+    for number in range(20):
+        watching.record(seen(account, agent=b"%d" % number))
+    await watching.flush()
+
+    assert await in_thread(CredentialUse.objects.count) == 5
+    assert (await counted(account))[200].requests == 20
+
+
+async def test_writes_by_itself_and_at_the_end(account, tmp_path, monkeypatch):
+    monkeypatch.setattr(observer, "_INTERVAL", 0.05)
+    running = Observer(tmp_path)
+    await running.open()
+    running.record(seen(account))
+    async with asyncio.timeout(5):
+        while not await counted(account):  # noqa: ASYNC110 - the event is PostgreSQL's
+            await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(observer, "_INTERVAL", 60)
+    await asyncio.sleep(0.1)
+    running.record(seen(account))
+    await running.close()
+
+    assert (await counted(account))[200].requests == 2
+
+
+async def test_writes_the_log_of_who_wants_one(account, watching, tmp_path):
+    request = seen(account)
+    watching.record(request)
+    watching.log(request, Entry(url="http://host/observed/people", key="/observed/people", request_id="id"))
+    await watching.flush()
+
+    (path,) = tmp_path.rglob("*.log")
+    (line,) = path.read_text().splitlines()
+    assert line.startswith(f"1.0;{datetime.now(UTC):%Y-%m-%dT%H:}")
+    assert ";QueryEntity;Success;200;3;3;authenticated;observed;observed;table;" in line
+    assert f"{path.relative_to(tmp_path)}".startswith(f"observed/table/{datetime.now(UTC):%Y/%m/%d/%H}00/")
+    assert path.name == "000000.log"

@@ -1,0 +1,139 @@
+"""Which key or token was used when, from where, by what."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from storage.domain.metrics import Client, Use
+from storage.domain.observed import Authentication
+from storage.models import CredentialUse, SeenCredential
+from storage.operations import accounts, usage
+from storage.operations.usage import HOUR, ClientUsage, Uses
+
+pytestmark = pytest.mark.django_db
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+NOW = NOON + timedelta(minutes=30)
+DAY = timedelta(days=1)
+KEY, SAS = Authentication.KEY, Authentication.SAS
+PARAMETERS = (("sv", "2019-02-02"), ("sp", "r"))
+
+
+@pytest.fixture
+def account(db):
+    return accounts.add("counted").pk
+
+
+def wrote(process, client, count=1, last=NOON, parameters=()):
+    """A process that has seen this, and written it."""
+    uses = Uses(process)
+    uses.add(last.replace(minute=0, second=0), client, Use(count, last), parameters)
+    uses.write()
+    return uses
+
+
+def test_nothing_is_known_of_what_was_not_used(account):
+    assert usage.credentials(account, NOW) == []
+    assert usage.credential(account, KEY, "key1", NOW) is None
+    assert usage.clients(account, KEY, "key1", NOON - DAY) == []
+
+
+def test_tells_when_a_key_was_used_last_from_where_and_how_often(account):
+    wrote("one", Client(account, KEY, "key1", "192.0.2.1", "old"), 3, NOON)
+    wrote("two", Client(account, KEY, "key1", "192.0.2.2", "new"), 4, NOON + timedelta(minutes=1))
+
+    (found,) = usage.credentials(account, NOW)
+
+    assert found == usage.credential(account, KEY, "key1", NOW)
+    assert (found.name, found.uses, found.address, found.agent) == ("key1", 7, "192.0.2.2", "new")
+    assert (found.first, found.last) == (NOON, NOON + timedelta(minutes=1))
+    assert usage.credential(account, KEY, "key2", NOW) is None
+
+
+def test_tells_the_parameters_of_a_token_that_was_not_made_here(account):
+    wrote("one", Client(account, SAS, "ab" * 32, "192.0.2.1", "agent"), parameters=PARAMETERS)
+    wrote("two", Client(account, KEY, "key1", "192.0.2.1", "agent"))
+
+    (found,) = usage.credentials(account, NOW, SAS)
+
+    assert (found.authentication, found.name, found.parameters) == (SAS, "ab" * 32, PARAMETERS)
+    assert found.uses == 1
+
+
+def test_counts_the_last_24_hours(account):
+    client = Client(account, KEY, "key1", "192.0.2.1", "agent")
+    for hours in (0, 1, 23, 24, 25, 100):
+        wrote("one", client, last=NOON - hours * HOUR)
+
+    assert usage.credential(account, KEY, "key1", NOW).uses == 3
+    assert usage.credentials(account, NOW)[0].uses == 3
+
+
+def test_lists_the_clients_of_a_key(account):
+    wrote("one", Client(account, KEY, "key1", "192.0.2.1", "agent"), 3, NOON)
+    wrote("two", Client(account, KEY, "key1", "192.0.2.1", "agent"), 3, NOON + HOUR)
+    wrote("two", Client(account, KEY, "key1", "192.0.2.1", "other"), 1, NOON + 2 * HOUR)
+    wrote("one", Client(account, KEY, "key2", "192.0.2.9", "agent"), 1)
+    wrote("one", Client(account, KEY, "key1", "192.0.2.8", "long ago"), 1, NOON - 8 * DAY)
+
+    assert usage.clients(account, KEY, "key1", NOON - 7 * DAY) == [
+        ClientUsage("192.0.2.1", "other", 1, NOON + 2 * HOUR),
+        ClientUsage("192.0.2.1", "agent", 6, NOON + HOUR),
+    ]
+
+
+def test_accounts_are_kept_apart(account):
+    other = accounts.add("others").pk
+    wrote("one", Client(other, KEY, "key1", "192.0.2.1", "agent"))
+
+    assert usage.credentials(account, NOW) == []
+    assert len(usage.credentials(other, NOW)) == 1
+
+
+def test_writing_again_does_no_harm(account):
+    client = Client(account, KEY, "key1", "192.0.2.1", "agent")
+    uses = wrote("one", client, 3)
+    uses.add(NOON, client, Use(0, NOON), ())
+    uses.write()
+    uses.add(NOON, client, Use(2, NOON), ())
+    uses.write()
+
+    assert usage.credential(account, KEY, "key1", NOW).uses == 5
+
+
+def test_an_hour_that_is_over_is_forgotten_once_it_is_written(account):
+    client = Client(account, KEY, "key1", "192.0.2.1", "agent")
+    uses = wrote("one", client, 3)
+    uses.forget(NOON + 2 * HOUR)
+    uses.add(NOON + 2 * HOUR, client, Use(1, NOON + 2 * HOUR), ())
+    uses.forget(NOON + 3 * HOUR + timedelta(minutes=20))
+    uses.write()
+
+    assert usage.credential(account, KEY, "key1", NOON + 3 * HOUR).uses == 4
+
+
+def test_does_not_tell_more_clients_apart_than_it_can_keep(account, monkeypatch):
+    monkeypatch.setattr(usage, "_CROWD", 3)
+    uses = Uses("one")
+    for number in range(10):
+        uses.add(NOON, Client(account, KEY, "key1", f"192.0.2.{number}", "agent"), Use(1, NOON), ())
+    for number in range(10):
+        uses.add(NOON, Client(account, SAS, f"{number:064}", "192.0.2.1", "agent"), Use(1, NOON), PARAMETERS)
+    uses.write()
+
+    assert usage.credential(account, KEY, "key1", NOW).uses == 10
+    assert len(usage.clients(account, KEY, "key1", NOON)) == 4
+    assert CredentialUse.objects.get(authentication=SAS).count == 10
+    assert not SeenCredential.objects.filter(authentication=SAS).exists()
+
+
+def test_drops_uses_after_eight_days_and_credentials_after_ninety(account):
+    wrote("one", Client(account, KEY, "key1", "192.0.2.1", "agent"))
+
+    usage.tidy(NOON + 7 * DAY)
+    assert len(usage.clients(account, KEY, "key1", NOON)) == 1
+    usage.tidy(NOON + 9 * DAY)
+    assert usage.clients(account, KEY, "key1", NOON) == []
+    assert usage.credential(account, KEY, "key1", NOON + 9 * DAY).uses == 0
+    usage.tidy(NOON + 91 * DAY)
+    assert usage.credentials(account, NOON) == []
