@@ -175,6 +175,27 @@ class TestSecondary:
 
         assert [len(list(page)) for page in pages] == [1, 1]
 
+    def test_helps_out_when_the_primary_fails(self, library, server, stored, credential):
+        """The SDK puts the secondary before the whole path, with what it has signed for the primary."""
+        table = library.open_table(
+            None,
+            server.endpoint,
+            stored.table_name,
+            credential=credential,
+            retry_to_secondary=True,
+            retry_total=1,
+            retry_backoff_factor=0,
+        )
+        places: list[str] = []
+
+        def fail_once(response: Any) -> None:
+            places.append(response.http_request.url)
+            if len(places) == 1:
+                response.http_response.status_code = 500
+
+        assert table.get_entity("se", "ada", raw_response_hook=fail_once) == ADA
+        assert [f"{server.account}-secondary" in place for place in places] == [False, True]
+
     def test_lists_tables(self, library, server, stored, credential):
         service = library.open_service(
             None, server.endpoint, credential=credential, location_mode="secondary", **OPTIONS

@@ -175,32 +175,28 @@ class TestProperties:
 
 
 class TestStatistics:
-    """The SDK finds the secondary by the name of the host, which only tests can look up here."""
-
-    @pytest.fixture(autouse=True)
-    def lookup(self, monkeypatch):
+    @pytest.fixture
+    def named(self, library, secure_server, certificate, credential, monkeypatch):
+        """A client of the account by the name of a host, which only tests can look up here."""
         real = socket.getaddrinfo
 
         def look_up(host, *arguments, **options):
             return real("127.0.0.1" if HOST_SUFFIX in str(host) else host, *arguments, **options)
 
         monkeypatch.setattr(socket, "getaddrinfo", look_up)
-
-    @pytest.fixture
-    def open_service(self, library, secure_server, certificate):
-        endpoint = f"https://{secure_server.account}.{HOST_SUFFIX}:{secure_server.port}"
-        secondary = endpoint.replace(".", "-secondary.", 1).removeprefix("https://")
-        return lambda credential: library.open_service(
+        host = f"{HOST_SUFFIX}:{secure_server.port}"
+        return library.open_service(
             None,
-            endpoint,
+            f"https://{secure_server.account}.{host}",
             credential=credential,
             connection_verify=str(certificate),
-            secondary_hostname=secondary,
+            secondary_hostname=f"{secure_server.account}-secondary.{host}",
             **OPTIONS,
         )
 
-    def test_are_those_of_the_secondary(self, open_service, credential):
-        replication = open_service(credential).get_service_stats()["geo_replication"]
+    @pytest.mark.parametrize("address", ["service", "named"])
+    def test_are_those_of_the_secondary(self, request, address):
+        replication = request.getfixturevalue(address).get_service_stats()["geo_replication"]
 
         assert replication["status"] == "live"
         assert timedelta(0) <= now() - replication["last_sync_time"] < timedelta(hours=1)
@@ -213,17 +209,16 @@ class TestStatistics:
             ("co", "r", "AuthorizationResourceTypeMismatch"),
         ],
     )
-    def test_are_read_by_a_token(self, open_service, credential, types, letters, code):
+    def test_are_read_by_a_token(self, library, server, credential, types, letters, code):
         token = generate_account_sas(
             credential,
             ResourceTypes.from_string(types),
             AccountSasPermissions.from_string(letters),
             now() + HOUR,
         )
+        service = library.open_service(None, server.endpoint, credential=AzureSasCredential(token), **OPTIONS)
 
-        outcome = outcome_of(open_service(AzureSasCredential(token)).get_service_stats)
-
-        assert outcome == (code and (403, code))
+        assert outcome_of(service.get_service_stats) == (code and (403, code))
 
 
 class TestCors:
