@@ -104,8 +104,7 @@ class Service:
     async def apply(self, account: KnownAccount, table: str, changes: Sequence[Change]) -> list[int]:
         """All changes or none; raises ChangeSetError."""
         if is_analytics_name(table):
-            for change in changes:
-                analytics.check_change(table, change)
+            analytics.check_changes(table, changes)
         return await self._on(account, table, lambda t: self._lanes.run(batch.apply(t.relation, changes)))
 
     async def get(

@@ -222,6 +222,8 @@ async def _operate(call: Call, request: _Request) -> Answer:
     match call.target.kind:
         case Kind.ENTITY:
             return await entities.entity(call)
+        case Kind.UNNAMED:
+            return await entities.unnamed(call)
         case Kind.ENTITIES:
             return await entities.collection(call)
         case Kind.BATCH:

@@ -45,7 +45,7 @@ class Authorized(NamedTuple):
     credential: Credential
 
 
-_OF_A_TABLE: Final = (routes.Kind.ENTITIES, routes.Kind.ENTITY)
+_OF_A_TABLE: Final = (routes.Kind.ENTITIES, routes.Kind.ENTITY, routes.Kind.UNNAMED)
 _KEYS: Final = tuple(Credential(Authentication.KEY, name) for name in ("key1", "key2"))
 
 

@@ -11,7 +11,7 @@ from storage.protocol.call import CONTENT_TYPES, Answer, Call, Headers
 from storage.protocol.formats import Members
 from storage.protocol.negotiation import FIRST_WITH_UPSERT, Preference, read_preference
 from storage.protocol.query_options import read_entity_query, read_select, write_token
-from storage.protocol.routes import Kind
+from storage.protocol.routes import Kind, key_count
 
 
 async def collection(call: Call) -> Answer:
@@ -27,6 +27,12 @@ async def entity(call: Call) -> Answer:
     if call.method == "GET":
         return await get(call)
     return await _change(call)
+
+
+async def unnamed(call: Call) -> Answer:
+    """Clients that delete a table by the URL of a table take no table for success, and only that."""
+    await call.service.check_table(call.account, fold_table_name(call.target.table))
+    raise key_count(f"{call.account.name}.{call.target.table}")
 
 
 async def get(call: Call) -> Answer:

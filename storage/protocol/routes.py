@@ -20,9 +20,6 @@ from storage.domain.errors import (
 
 SECONDARY: Final = "-secondary"
 _BAD_PREDICATE: Final = "Bad Request - Error in query syntax."
-_KEY_COUNT: Final = (
-    "The number of keys specified in the URI does not match number of key properties for the resource '{}'."
-)
 
 
 class Kind(Enum):
@@ -31,6 +28,7 @@ class Kind(Enum):
     TABLE = auto()
     ENTITIES = auto()
     ENTITY = auto()
+    UNNAMED = auto()  # an entity by a key that does not say which it is
     BATCH = auto()
 
 
@@ -128,7 +126,7 @@ def target(path: bytes, method: str, account: str) -> Target:
     if not path:
         return Target(Kind.SERVICE)
     if b"/" in path:
-        return _nested(path, method, account)
+        return _nested(path, method)
     segment = _decode(path)
     name, parenthesis, predicate = segment.partition("(")
     if not parenthesis:
@@ -143,7 +141,15 @@ def target(path: bytes, method: str, account: str) -> Target:
     return Target(Kind.ENTITIES, name) if key is None else Target(Kind.ENTITY, name, key)
 
 
-def _nested(path: bytes, method: str, account: str) -> Target:
+def key_count(resource: str) -> InvalidInput:
+    """``resource`` is account.table."""
+    return InvalidInput(
+        "The number of keys specified in the URI does not match number of key properties"
+        f" for the resource '{resource}'."
+    )
+
+
+def _nested(path: bytes, method: str) -> Target:
     """Nothing lies below a table; SDKs that take a table's URL for the service's get what the service answers."""
     first, _, second = path.partition(b"/")
     if b"(" in first or b"%28" in first:
@@ -155,7 +161,7 @@ def _nested(path: bytes, method: str, account: str) -> Target:
     if name.lower() != "tables":
         raise InvalidUri
     if parenthesis and method == "DELETE":
-        raise InvalidInput(_KEY_COUNT.format(f"{account}.{table}"))
+        return Target(Kind.UNNAMED, table)
     if method == "POST":
         return Target(Kind.ENTITIES, table)
     if method == "GET":
@@ -191,7 +197,7 @@ def _key(resource: str, predicate: str) -> EntityKey | None:
 def _unusual_key(resource: str, predicate: str) -> EntityKey:
     """Either order, and space around names and signs."""
     if _UNNAMED_KEY.fullmatch(predicate):
-        raise InvalidInput(_KEY_COUNT.format(resource))
+        raise key_count(resource)
     found: dict[str, str] = {}
     position = 0
     while position < len(predicate):
@@ -225,6 +231,7 @@ _OPERATIONS: Final = {
     (Kind.ENTITIES, "POST"): Operation.INSERT_ENTITY,
     (Kind.ENTITY, "GET"): Operation.QUERY_ENTITY,
     (Kind.ENTITY, "DELETE"): Operation.DELETE_ENTITY,
+    (Kind.UNNAMED, "DELETE"): Operation.DELETE_ENTITY,
     (Kind.BATCH, "POST"): Operation.ENTITY_GROUP_TRANSACTION,
 }
 _WRITES: Final = {
