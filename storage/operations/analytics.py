@@ -101,11 +101,12 @@ class Writer:
 
     def _write_hours(self, book: _Book, hours: Sums, now: datetime) -> datetime:
         """The first hour that is not final."""
-        for period in _periods(_first_hour(book, now), now, HOUR):
+        first = _first_hour(book, now)
+        for period in _periods(first, now, HOUR):
             counted = hours.get((book.account_id, period), {})
             over = period + HOUR + _SETTLED <= now
             self._write_period(book.account_id, _HOURS, period, counted, book.properties.hour_metrics, over)
-        return metrics.hour_of(now - _FINAL)
+        return max(first, metrics.hour_of(now - _FINAL))
 
     def _write_minutes(self, book: _Book, now: datetime) -> datetime:
         """The first minute that is not written."""

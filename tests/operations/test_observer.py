@@ -10,6 +10,7 @@ import pytest
 from django.conf import settings
 
 from storage.domain.access import Operation
+from storage.domain.analytics import total
 from storage.domain.observed import Authentication, Credential, Observed
 from storage.domain.request_log import Entry
 from storage.models import CredentialUse, RequestCount, SeenCredential
@@ -61,7 +62,10 @@ async def counted(account):
     """Status and number of the requests of this hour and the one before."""
     now = datetime.now(UTC)
     found = await in_thread(metrics.counts, account, now - timedelta(hours=1), now)
-    return {count.kind.status: count.tally for count in found}
+    return {
+        status: total(count.tally for count in found if count.kind.status == status)
+        for status in {count.kind.status for count in found}
+    }
 
 
 async def used(account, credential=KEY1):

@@ -1,0 +1,335 @@
+"""The metrics tables of an account: found, written, dropped."""
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from storage.domain.access import Operation
+from storage.domain.changes import Delete, Insert, Update, Upsert
+from storage.domain.entity import Entity, EntityKey
+from storage.domain.errors import (
+    ChangeSetError,
+    InsufficientAccountPermissions,
+    InvalidResourceName,
+    ResourceNotFound,
+)
+from storage.domain.etag import ANY
+from storage.domain.metrics import RequestKind, Tally
+from storage.domain.observed import Authentication
+from storage.domain.query import EntityQuery, TableQuery
+from storage.domain.service_properties import Metrics, ServiceProperties
+from storage.models import Account, Table
+from storage.operations import accounts, analytics, tables
+from storage.operations.analytics import Writer
+from storage.operations.metrics import HOUR, MINUTE, Counts
+from storage.sql import batch, pages
+from storage.sql.django import execute, run
+from storage.sql.relations import relation_name
+
+pytestmark = pytest.mark.django_db
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+SECOND = timedelta(seconds=1)
+HOURS = "$metricshourprimarytransactionstable"
+MINUTES = "$metricsminuteprimarytransactionstable"
+EVERYTHING = Metrics(enabled=True, include_apis=True, retention=7)
+KEY = EntityKey("p", "r")
+
+
+@pytest.fixture
+def account(db):
+    """Its hours are measured, as those of every new account."""
+    return accounts.add("measured").pk
+
+
+def measure(account, **properties):
+    stored = asdict(ServiceProperties(**properties))
+    Account.objects.filter(pk=account).update(service_properties=stored)
+
+
+def happened(account, minute, requests=1, process="one", **fields):
+    kind = RequestKind(
+        account,
+        fields.get("secondary", False),
+        fields.get("operation", Operation.QUERY_ENTITY),
+        Authentication.KEY,
+        fields.get("status", 200),
+        "",
+    )
+    counts = Counts(process)
+    counts.add(minute, {kind: Tally(requests)})
+    counts.write()
+
+
+def rows(account, name=HOURS, column="TotalRequests"):
+    """The keys of the entities of a table, with their number of requests."""
+    table = Table.objects.filter(account_id=account, folded_name=name).first()
+    if table is None:
+        return None
+    page = run(pages.page(relation_name(table.pk), EntityQuery()))
+    return {read_keys(entity): int(read(entity)[column]) for entity in page.entities}
+
+
+def read(entity):
+    return json.loads(entity.content.lstrip(b"\n,").join((b"{", b"}")))
+
+
+def read_keys(entity):
+    keys = json.loads(entity.keys.strip(b"\n,{}").join((b"{", b"}")))
+    return keys["PartitionKey"], keys["RowKey"]
+
+
+# finding
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("$MetricsHourPrimaryTransactionsTable", "$MetricsHourPrimaryTransactionsTable"),
+        ("$metricshoursecondarytransactionsTABLE", "$MetricsHourSecondaryTransactionsTable"),
+        ("$MetricsTransactionsTable", "$MetricsHourPrimaryTransactionsTable"),
+        ("$MetricsCapacityTable", "$MetricsCapacityTable"),
+        ("$MetricsCapacityBlob", "$MetricsCapacityTable"),
+    ],
+)
+def test_a_table_that_is_measured_is_there_when_somebody_asks(account, asked, found):
+    table = tables.get(account, asked)
+
+    assert table.name == found
+    assert tables.get(account, found) == table
+    assert tables.query(account, TableQuery()) == ([], None)
+
+
+@pytest.mark.parametrize("name", ["$MetricsMinutePrimaryTransactionsTable", "$MetricsTransactionsBlob"])
+def test_what_is_not_measured_is_not_there(account, name):
+    with pytest.raises(ResourceNotFound):
+        tables.get(account, name)
+
+    assert not Table.objects.exists()
+
+
+def test_what_was_measured_is_there_as_long_as_there_is_something(account):
+    table = tables.get(account, HOURS)
+    run(batch.apply(relation_name(table.pk), [Insert(Entity(KEY, {}))]))
+    measure(account, hour_metrics=Metrics())
+
+    assert tables.get(account, HOURS) == table
+    execute(f"DELETE FROM {relation_name(table.pk)}")
+    with pytest.raises(ResourceNotFound):
+        tables.get(account, HOURS)
+
+
+def test_nobody_makes_or_deletes_one(account):
+    for name in (HOURS, MINUTES):
+        with pytest.raises(InvalidResourceName):
+            tables.create(account, name)
+    with pytest.raises(InsufficientAccountPermissions):
+        tables.delete(account, HOURS)
+    with pytest.raises(ResourceNotFound):
+        tables.delete(account, MINUTES)
+
+
+def test_an_account_with_nothing_else_can_be_removed(account):
+    happened(account, NOON)
+    Writer().write(NOON + MINUTE)
+    assert rows(account)
+
+    accounts.remove("measured")
+
+    assert not Table.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [Insert(Entity(KEY, {})), Update(Entity(KEY, {}), ANY, merge=True), Upsert(Entity(KEY, {}), merge=False)],
+)
+def test_only_deletions_are_changes_for_everybody(change):
+    with pytest.raises(InsufficientAccountPermissions):
+        analytics.check_change(HOURS, change)
+    with pytest.raises(ChangeSetError) as refused:
+        analytics.check_changes(HOURS, [Delete(KEY, ANY), change])
+    assert refused.value.index == 1
+
+    analytics.check_change("people", change)
+    analytics.check_changes(HOURS, [Delete(KEY, ANY)])
+
+
+# hours
+
+
+def test_writes_the_hour_while_it_lasts(account):
+    writer = Writer()
+    happened(account, NOON, 3)
+    writer.write(NOON + MINUTE)
+    assert rows(account) == {
+        ("20261121T1200", "user;All"): 3,
+        ("20261121T1200", "user;QueryEntity"): 3,
+    }
+
+    happened(account, NOON + MINUTE, 4, "two", operation=Operation.CREATE_TABLE)
+    writer.write(NOON + 2 * MINUTE)
+
+    assert rows(account) == {
+        ("20261121T1200", "user;All"): 7,
+        ("20261121T1200", "user;CreateTable"): 4,
+        ("20261121T1200", "user;QueryEntity"): 3,
+    }
+
+
+def test_writes_what_comes_just_after_the_hour(account):
+    writer = Writer()
+    happened(account, NOON)
+    writer.write(NOON + HOUR - SECOND)
+    happened(account, NOON + 59 * MINUTE)
+    writer.write(NOON + HOUR + SECOND)
+
+    assert rows(account)["20261121T1200", "user;All"] == 2
+
+
+def test_another_process_goes_on(account):
+    happened(account, NOON)
+    Writer().write(NOON + MINUTE)
+    happened(account, NOON + MINUTE)
+    Writer().write(NOON + HOUR + 2 * MINUTE)
+
+    assert rows(account)["20261121T1200", "user;All"] == 2
+
+
+def test_an_hour_without_requests_is_a_row_of_zeros_once_it_is_over(account):
+    writer = Writer()
+    writer.write(NOON)
+    assert rows(account) is None
+
+    writer.write(NOON + HOUR + 30 * SECOND)
+
+    assert rows(account) == {("20261121T1200", "user;All"): 0}
+
+
+def test_a_row_that_a_client_deleted_does_not_come_back(account):
+    writer = Writer()
+    happened(account, NOON)
+    writer.write(NOON + MINUTE)
+    execute(f"DELETE FROM {relation_name(tables.get(account, HOURS).pk)}")
+
+    writer.write(NOON + 2 * MINUTE)
+
+    assert rows(account) == {}
+
+
+def test_leaves_out_operations_that_nobody_wants(account):
+    measure(account, hour_metrics=Metrics(enabled=True))
+    happened(account, NOON)
+
+    Writer().write(NOON + MINUTE)
+
+    assert rows(account) == {("20261121T1200", "user;All"): 1}
+
+
+def test_requests_to_the_secondary_stand_in_a_table_of_their_own(account):
+    happened(account, NOON, 5, secondary=True)
+    happened(account, NOON, 2)
+
+    Writer().write(NOON + MINUTE)
+
+    assert rows(account, "$metricshoursecondarytransactionstable")["20261121T1200", "user;All"] == 5
+    assert rows(account)["20261121T1200", "user;All"] == 2
+
+
+def test_writes_nothing_for_whom_does_not_want_it(account):
+    measure(account, hour_metrics=Metrics())
+    happened(account, NOON)
+
+    Writer().write(NOON + MINUTE)
+
+    assert not Table.objects.exists()
+
+
+def test_accounts_are_kept_apart(account):
+    other = accounts.add("others").pk
+    happened(account, NOON, 1)
+    happened(other, NOON, 2)
+
+    Writer().write(NOON + MINUTE)
+
+    assert rows(account)["20261121T1200", "user;All"] == 1
+    assert rows(other)["20261121T1200", "user;All"] == 2
+
+
+# minutes
+
+
+def test_writes_a_minute_when_it_is_over(account):
+    measure(account, minute_metrics=EVERYTHING)
+    writer = Writer()
+    writer.write(NOON)
+    happened(account, NOON, 3)
+    writer.write(NOON + MINUTE + 9 * SECOND)
+    assert rows(account, MINUTES) is None or ("20261121T1200", "user;All") not in rows(account, MINUTES)
+
+    writer.write(NOON + MINUTE + 10 * SECOND)
+    happened(account, NOON + MINUTE, 4)
+    writer.write(NOON + 3 * MINUTE + 10 * SECOND)
+
+    written = rows(account, MINUTES)
+    assert {key: number for key, number in written.items() if key[0] >= "20261121T1200"} == {
+        ("20261121T1200", "user;All"): 3,
+        ("20261121T1200", "user;QueryEntity"): 3,
+        ("20261121T1201", "user;All"): 4,
+        ("20261121T1201", "user;QueryEntity"): 4,
+        ("20261121T1202", "user;All"): 0,
+    }
+
+
+def test_minutes_while_no_server_was_there_are_left_out(account):
+    measure(account, minute_metrics=Metrics(enabled=True))
+    Writer().write(NOON)
+    happened(account, NOON, 3)
+
+    Writer().write(NOON + 5 * HOUR)
+
+    written = rows(account, MINUTES)
+    assert written["20261121T1200", "user;All"] == 3
+    assert len(written) == 61
+
+
+# capacity and retention
+
+
+def test_writes_the_capacity_of_the_day(account):
+    people = tables.create(account, "people")
+    run(batch.apply(relation_name(people.pk), [Insert(Entity(KEY, {}))]))
+    execute(f"ANALYZE {relation_name(people.pk)}")
+
+    Writer().write(NOON)
+
+    name = "$metricscapacitytable"
+    assert rows(account, name, "ObjectCount")["20261121T0000", "data"] == 1
+    assert rows(account, name, "ContainerCount")["20261121T0000", "data"] == 1
+    assert rows(account, name, "Capacity")["20261121T0000", "data"] >= 8192
+    assert ("20261121T0000", "analytics") in rows(account, name, "Capacity")
+
+
+def test_drops_what_is_older_than_the_account_wants(account):
+    writer = Writer()
+    happened(account, NOON)
+    writer.write(NOON + MINUTE)
+    writer.write(NOON + 7 * DAY)
+    assert ("20261121T1200", "user;All") in rows(account)
+
+    writer.write(NOON + 7 * DAY + 2 * HOUR)
+
+    assert ("20261121T1200", "user;All") not in rows(account)
+    assert not any(key[0] < "20261121T1400" for key in rows(account, "$metricscapacitytable", "Capacity"))
+
+
+def test_keeps_everything_for_whom_wants_that(account):
+    measure(account, hour_metrics=Metrics(enabled=True))
+    happened(account, NOON)
+    Writer().write(NOON + MINUTE)
+
+    Writer().write(NOON + 400 * DAY)
+
+    assert ("20261121T1200", "user;All") in rows(account)
