@@ -1,0 +1,162 @@
+"""What a server has counted: right over its processes, and over their ends."""
+
+import re
+import shutil
+import time
+import urllib.error
+import urllib.request
+from uuid import uuid4
+
+import psutil
+import pytest
+from azure.core.exceptions import ResourceNotFoundError
+from azure.data.tables import TableAnalyticsLogging, TableRetentionPolicy, TableServiceClient
+
+from tests.live_server import start_server
+
+TOKEN = {"TABLERO_METRICS_TOKEN": "the-token"}
+HOURS = "$MetricsHourPrimaryTransactionsTable"
+
+
+@pytest.fixture
+def data(scratch):
+    folder = scratch / uuid4().hex[:8]
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def get(url, authorization=None):
+    request = urllib.request.Request(url, headers={"Authorization": authorization} if authorization else {})
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, ""
+
+
+def list_tables(live, times):
+    """Each over a connection of its own, so that all workers get some."""
+    for _ in range(times):
+        with TableServiceClient.from_connection_string(live.connection_string) as sdk:
+            list(sdk.list_tables())
+
+
+def scraped(live, operation="QueryTables"):
+    """The number of requests for an operation that Prometheus is told."""
+    status, text = get(f"{live.url}/ui/metrics", "Bearer the-token")
+    assert status == 200
+    found = re.findall(rf'^tablero_requests_total{{.*operation="{operation}".*}} (\S+)$', text, re.MULTILINE)
+    return sum(map(float, found))
+
+
+def recorded(live, operation="QueryTables"):
+    """The number of requests for an operation that the metrics table tells."""
+    with TableServiceClient.from_connection_string(live.connection_string) as sdk:
+        try:
+            rows = sdk.get_table_client(HOURS).query_entities(f"RowKey eq 'user;{operation}'")
+            return sum(row["TotalRequests"].value for row in rows)
+        except ResourceNotFoundError:
+            return 0
+
+
+def settles_at(expected, read, live, seconds=25):
+    """Whether that is what is read in the end, and never more."""
+    deadline = time.monotonic() + seconds
+    while (found := read(live)) != expected:
+        assert found < expected, found
+        assert time.monotonic() < deadline, found
+        time.sleep(0.2)
+    return True
+
+
+def workers(live):
+    return [
+        child for child in psutil.Process(live.pid).children() if "storage.server.worker" in child.cmdline()
+    ]
+
+
+def test_totals_are_right_over_workers_and_when_one_is_killed(data):
+    with start_server(data, "--workers", "2", env=TOKEN) as live:
+        list_tables(live, 30)
+        assert settles_at(30, scraped, live, seconds=5)
+        first, _ = both = workers(live)
+        first.kill()
+        while first.is_running() or len(workers(live)) < 2:
+            time.sleep(0.1)
+
+        assert scraped(live) == 30
+        list_tables(live, 30)
+        assert settles_at(60, scraped, live, seconds=5)
+        assert settles_at(60, recorded, live)
+        _, text = get(f"{live.url}/ui/metrics", "Bearer the-token")
+        processes = set(re.findall(r'tablero_process_resident_bytes{pid="(\d+)"}', text))
+        assert str(both[0].pid) not in processes
+        assert str(both[1].pid) in processes
+
+
+def test_a_crash_loses_no_more_than_five_seconds_and_an_orderly_end_nothing(data):
+    with start_server(data) as live:
+        list_tables(live, 20)
+        time.sleep(4)
+        live.kill()
+    with start_server(data) as live:
+        list_tables(live, 5)
+        live.stop()
+    with start_server(data) as live:
+        assert settles_at(25, recorded, live)
+
+
+def test_metrics_are_for_who_has_the_token(server, data):
+    assert get(f"{server.url}/ui/metrics")[0] == 404
+    assert get(f"{server.url}/ui/metrics", "Bearer ")[0] == 404
+    with start_server(data, "--metrics-listen", "127.0.0.1:0", env=TOKEN) as live:
+        for authorization in (
+            None,
+            "Bearer",
+            "Bearer wrong",
+            "Bearer the-tokens",
+            "Basic the-token",
+            "Bearer ä",
+        ):
+            assert get(f"{live.url}/ui/metrics", authorization)[0] == 401
+        list_tables(live, 1)
+        assert settles_at(1, scraped, live, seconds=5)
+
+        # the listener is for who may reach it
+        url = re.search(r"^Metrics: +(\S+)$", "\n".join(live.output), re.MULTILINE)[1]
+        status, text = get(url)
+        assert status == 200
+        assert 'operation="QueryTables",status="200"' in text
+        port = url.rpartition(":")[2].partition("/")[0]
+        with start_server(data / "other", "--metrics-listen", f"127.0.0.1:{port}", wait=False) as other:
+            assert other.process.wait(30) == 1
+            assert "choose another address with --metrics-listen" in other.output[-1]
+
+
+def test_logs_what_an_account_wants_to_have_logged(data):
+    with start_server(data) as live, TableServiceClient.from_connection_string(live.connection_string) as sdk:
+        sdk.set_service_properties(
+            analytics_logging=TableAnalyticsLogging(
+                read=False,
+                write=True,
+                delete=True,
+                retention_policy=TableRetentionPolicy(enabled=True, days=5),
+            )
+        )
+        table = sdk.create_table("people")
+        table.create_entity({"PartitionKey": "p", "RowKey": "r"})
+        list(table.list_entities())
+        table.delete_entity("p", "r")
+        live.stop()
+
+    lines = [
+        line.split(";")
+        for path in (data / "logs" / "devstoreaccount1" / "table").rglob("*.log")
+        for line in path.read_text().splitlines()
+    ]
+    assert [(fields[2], fields[3]) for fields in lines] == [
+        ("CreateTable", "Success"),
+        ("InsertEntity", "Success"),
+        ("DeleteEntity", "Success"),
+    ]
