@@ -52,8 +52,9 @@ def _read_identifier(element: Element) -> SignedIdentifier:
     children = read_children(element, ("Id", "AccessPolicy"))
     if "Id" not in children:
         raise MissingRequiredXmlNode
-    policy = children.get("AccessPolicy")
-    return SignedIdentifier(read_text(children["Id"]), None if policy is None else _read_policy(policy))
+    policy = _read_policy(children["AccessPolicy"]) if "AccessPolicy" in children else AccessPolicy()
+    # an element without children is as good as none, and does not come back [wire]
+    return SignedIdentifier(read_text(children["Id"]), None if policy == AccessPolicy() else policy)
 
 
 def _read_policy(element: Element) -> AccessPolicy:
