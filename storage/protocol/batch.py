@@ -24,12 +24,14 @@ from storage.protocol.errors import write_error
 from storage.protocol.multipart import AnswerPart, Part
 from storage.protocol.negotiation import (
     FIRST_WITHOUT_ATOM,
+    OLDEST_VERSION,
     ErrorFormat,
     Format,
     Source,
     effective_method,
     error_format,
     heeded_options,
+    read_version,
 )
 from storage.protocol.query_options import check_options, read_options
 from storage.protocol.routes import Kind, inner_path, target
@@ -122,15 +124,24 @@ def _read_change(call: Call, index: int, part: Part) -> tuple[Call, str, Change]
 def _inner(call: Call, part: Part) -> Call:
     tunnelled = part.headers.get(b"x-http-method")
     method = effective_method(part.method, () if tunnelled is None else (tunnelled,))
-    options = heeded_options(read_options(part.target.partition(b"?")[2]), call.version)
+    version = _version(call, part)
+    options = heeded_options(read_options(part.target.partition(b"?")[2]), version)
     check_options(options)
     return call._replace(
         method=method,
         target=target(inner_path(part.target, call.address), method, call.account.name),
         options=options,
         headers=part.headers,
+        version=version,
         body=part.body,
     )
+
+
+def _version(call: Call, part: Part) -> str:
+    """Of the batch; where that names none and does not speak JSON itself, its parts still may."""
+    if call.version != OLDEST_VERSION or b"x-ms-version" in call.headers:
+        return call.version
+    return read_version(part.headers, _lenient_options(part))
 
 
 def _changed(part: Part, inner: Call, answer: Answer) -> AnswerPart:
@@ -155,9 +166,11 @@ def _data_service_version(*, atom: bool) -> tuple[bytes, bytes]:
 def _failed(
     call: Call, part: Part, error: StorageError, request_id: str, now: int, index: int | None
 ) -> AnswerPart:
-    options = _lenient_options(part)
-    form = error_format(Source.PART, options.get("$format"), part.headers.get(b"accept"), call.version)
-    atom = form is ErrorFormat.XML and call.version < FIRST_WITHOUT_ATOM
+    version = _lenient_version(call, part)
+    form = error_format(
+        Source.PART, _lenient_options(part).get("$format"), part.headers.get(b"accept"), version
+    )
+    atom = form is ErrorFormat.XML and version < FIRST_WITHOUT_ATOM
     answer = write_error(error, form, request_id, now, index)
     headers: Headers = [
         *_echo(part),
@@ -170,6 +183,13 @@ def _failed(
 
 def _echo(part: Part) -> Headers:
     return [] if part.content_id is None else [(b"Content-ID", part.content_id)]
+
+
+def _lenient_version(call: Call, part: Part) -> str:
+    try:
+        return _version(call, part)
+    except StorageError:
+        return call.version
 
 
 def _lenient_options(part: Part) -> dict[str, str]:

@@ -83,6 +83,13 @@ class _Other(Enum):
 
 def response_format(format_option: str | None, accept: bytes | None, version: str) -> Format:
     """``$format`` goes before Accept; whoever asks for nothing in particular gets what is usual in the version."""
+    if len(accept or b"") > _CACHED or (format_option and len(format_option) > _CACHED):
+        return _response_format.__wrapped__(format_option, accept, version)
+    return _response_format(format_option, accept, version)
+
+
+@lru_cache(maxsize=256)
+def _response_format(format_option: str | None, accept: bytes | None, version: str) -> Format:
     if version < FIRST_WITHOUT_ATOM:
         return _old_format(_ranked(_sent(format_option, accept)), version)
     wanted = _wanted(format_option, accept)
@@ -120,7 +127,10 @@ def error_format(
 
 def request_format(content_type: bytes | None, body: bytes, version: str) -> Format:
     """What a body is by its Content-Type or, where there is none, by its looks; one level stands for all of JSON."""
-    found = _body_type(content_type, body)
+    if content_type is None:
+        found = _look_of(body)
+    else:
+        found = (_format_of if len(content_type) <= _CACHED else _format_of.__wrapped__)(content_type)
     if found is Format.ATOM:
         if version >= FIRST_WITHOUT_ATOM:
             raise AtomFormatNotSupported
@@ -129,14 +139,17 @@ def request_format(content_type: bytes | None, body: bytes, version: str) -> For
     return found
 
 
-def _body_type(content_type: bytes | None, body: bytes) -> Format:
-    if content_type is None:
-        start = body.lstrip(_BEFORE_BODY)[:1]
-        if start in (b"", b"{"):
-            return Format.JSON_MINIMAL
-        if start == b"<":
-            return Format.ATOM
-        raise MediaTypeNotSupported
+def _look_of(body: bytes) -> Format:
+    start = body.lstrip(_BEFORE_BODY)[:1]
+    if start in (b"", b"{"):
+        return Format.JSON_MINIMAL
+    if start == b"<":
+        return Format.ATOM
+    raise MediaTypeNotSupported
+
+
+@lru_cache(maxsize=256)
+def _format_of(content_type: bytes) -> Format:
     match content_type.partition(b";")[0].strip().lower():
         case b"application/json":
             return Format.JSON_MINIMAL
@@ -149,7 +162,8 @@ def read_version(headers: Mapping[bytes, bytes], options: Mapping[str, str]) -> 
     """The version to serve a request as.
 
     A shared access signature brings its own, which its bearer may override; api-version goes before x-ms-version.
-    Who names none gets the oldest, unless what else he says is not older than JSON [inferred].
+    Who names none gets the oldest, unless what else he says is not older than JSON, or needs neither JSON nor Atom
+    [inferred].
     """
     sent = headers.get(b"x-ms-version")
     if "sv" in options:
@@ -158,7 +172,9 @@ def read_version(headers: Mapping[bytes, bytes], options: Mapping[str, str]) -> 
                 return _read_version_option(name, options[name])
     if sent is not None:
         return _read_version(sent)
-    return NEWEST_VERSION if _speaks_json(headers, options) else OLDEST_VERSION
+    if "comp" in options or "restype" in options or _speaks_json(headers, options):
+        return NEWEST_VERSION
+    return OLDEST_VERSION
 
 
 def _read_version_option(name: str, value: str) -> str:

@@ -260,9 +260,11 @@ def test_accepts_every_date_since_the_first_version(value):
         ({b"accept": b"application/atom+xml"}, {"$format": "json"}),
         ({b"dataserviceversion": b"3.0;NetFx"}, {}),
         ({b"maxdataserviceversion": b"3.0", b"dataserviceversion": b"1.0"}, {}),
+        ({b"accept": b"application/xml"}, {"comp": "acl"}),
+        ({}, {"restype": "service", "comp": "stats"}),
     ],
 )
-def test_serves_a_request_without_a_version_as_the_newest_if_it_speaks_json(headers, options):
+def test_serves_a_request_without_a_version_as_the_newest_if_it_cannot_be_old(headers, options):
     assert read_version(headers, options) == NEWEST_VERSION
 
 
