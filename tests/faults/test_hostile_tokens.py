@@ -1,0 +1,454 @@
+"""Tokens that somebody without a key has changed: none gets in, and none is answered with more than a refusal."""
+
+import base64
+import itertools
+import subprocess
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import parse_qsl, quote, unquote
+
+import pytest
+
+from tests.faults import tokens
+from tests.faults.answers import check_answer
+from tests.faults.connection import Connection, Request
+from tests.live_server import KEY, ROOT, clean_environment
+from tests.wire.tokens import ACCOUNT_FIELDS, TABLE_FIELDS
+
+REFUSED = (403, "AuthenticationFailed")
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+FORGED = 10_000
+FORGERS = 4
+SECOND_KEY = base64.b64encode(b"2" * 64).decode()
+# values that are well-formed, and better for whoever holds the token
+OTHERS = {
+    "sv": ["2012-02-12", "2015-02-21", "2015-04-05", "2019-02-03", "2020-12-06", "2099-01-01"],
+    "st": ["2019-01-01", "2020-01-01", "2020-01-01T00:00Z", "2020-01-01T00:00:00.0Z", "2020-01-01T01:00:00+01:00"],
+    "se": ["2099-01-01", "2099-01-01T00:00Z", "2099-01-01T00:00:01Z", "9999-12-31", "2099-01-01T00:00:00.0Z"],
+    "sp": ["raud", "rr", "ra", "d"],
+    "sip": ["127.0.0.1", "0.0.0.0-255.255.255.255", "127.0.0.0-127.0.0.10", "::ffff:127.0.0.0-127.0.0.9"],
+    "spr": ["https", "http,https"],
+    "spk": ["a", "b ", "B", "ｂ"],
+    "srk": ["1", "0", "02", "２"],
+    "epk": ["c", "bb", "z"],
+    "erk": ["5", "40", "9"],
+    "si": ["readers", "0"],
+    "ss": ["bqtf", "tt"],
+    "srt": ["sco", "oo"],
+    "ses": ["vault"],
+    "sig": ["", "A" * 43 + "=", "null", "=", "é", "A" * 8000],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def connection(server):
+    with Connection(server) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def people(connection):
+    """A table with the partitions a to c of five rows each."""
+    connection.create_table("PeopleKept")
+    for partition, row in itertools.product("abc", "12345"):
+        connection.insert("PeopleKept", {"PartitionKey": partition, "RowKey": row})
+    return "PeopleKept"
+
+
+@pytest.fixture(scope="module")
+def account_command(server):
+    def run(*arguments):
+        command = [sys.executable, str(ROOT / "manage.py"), "account", "--data", str(server.data), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), check=True)
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(params=["table", "account"])
+def token(request, connection, people):
+    make = {
+        "table": lambda: tokens.of_table(people, connection.account),
+        "account": lambda: tokens.of_account(connection.account),
+    }
+    return make[request.param]()
+
+
+@pytest.fixture
+def status(connection, people):
+    return lambda options: tokens.status(connection, people, options)
+
+
+def test_the_tokens_are_good_as_long_as_nobody_changes_them(token, status):
+    assert status(token) == (200, "")
+
+
+# field by field
+
+
+def test_no_field_can_be_changed(token, status):
+    for name, value in token.items():
+        for other in OTHERS.get(name, []) + [
+            value + " ",
+            " " + value,
+            value + value,
+            value[:-1],
+            value + "\n",
+            value + "\0",
+        ]:
+            if other != value:
+                assert status({**token, name: other}) == REFUSED, (name, other)
+
+
+def test_no_field_can_be_left_out(token, status):
+    for name in token:
+        left = {other: value for other, value in token.items() if other != name}
+        assert status(left) == REFUSED, name
+
+
+def test_no_field_can_be_added(token, status):
+    for name in tokens.FIELDS:
+        if name not in token:
+            for value in OTHERS.get(name, ["PeopleKept"]):
+                assert status({**token, name: value}) == REFUSED, (name, value)
+
+
+def test_no_two_values_can_be_swapped(token, status):
+    for one, other in itertools.combinations(token, 2):
+        swapped = {**token, one: token[other], other: token[one]}
+        if swapped != token:
+            assert status(swapped) == REFUSED, (one, other)
+
+
+def test_no_name_can_be_given_to_another_value(token, status):
+    for one, other in itertools.permutations(token, 2):
+        assert (
+            status(tuple((other if name == one else name, value) for name, value in token.items())) == REFUSED
+        )
+
+
+def test_no_field_comes_twice(token, status):
+    """Whoever reads the first and whoever reads the last would see two tokens."""
+    for name, value in token.items():
+        for other_name in (name, name.upper(), name.title(), f"%{ord(name[0]):02x}{name[1:]}"):
+            for other in (value, "", *OTHERS.get(name, [])[:2]):
+                doubled = f"{other_name}={quote(other, safe='')}".encode()
+                whole = tokens.query(token)
+                assert status(whole + b"&" + doubled) == REFUSED, doubled
+                assert status(doubled + b"&" + whole) == REFUSED, doubled
+
+
+# spellings
+
+
+def test_the_same_token_in_another_spelling_stays_the_same_token(token, status):
+    """Order, percent-encoding and the letter case of names are the URL's, not the token's."""
+    pairs = list(token.items())
+    assert status(pairs[::-1]) == (200, "")
+    for shift in range(len(pairs)):
+        assert status(pairs[shift:] + pairs[:shift]) == (200, "")
+    everything = "&".join(f"{escaped(name)}={escaped(value)}" for name, value in pairs).encode()
+    assert status(everything) == (200, "")
+    assert status(everything.lower()) == (200, "")
+    assert status(tuple((name.upper(), value) for name, value in pairs)) == (200, "")
+    assert status((("", ""), *pairs, ("x", "1"), ("x", "2"))) == (200, "")
+    assert status((*pairs, ("si", ""), ("skoid", ""))) == (200, "")
+
+
+def escaped(text):
+    return "".join(f"%{byte:02X}" for byte in text.encode())
+
+
+def test_the_signature_has_one_spelling(token, status):
+    sig = token["sig"]
+    twin = sig[:-2] + ALPHABET[ALPHABET.index(sig[-2]) ^ 1] + "="
+    assert base64.b64decode(twin) == base64.b64decode(sig)
+    spellings = [
+        twin, sig.rstrip("="), sig + "=", sig + "==", sig + "\n", " " + sig, sig[:20] + "\n" + sig[20:],
+        sig[:20] + " " + sig[20:],
+        sig.replace("+", "-").replace("/", "_"), sig.replace("+", " "), sig.lower(), sig.upper(),
+        quote(sig, safe=""), f'"{sig}"',
+        base64.b64decode(sig).hex(), base64.b64encode(sig.encode()).decode(), sig + "\0", sig + "é",
+        "=" + sig, sig * 2,
+        sig.translate(str.maketrans("ABCabc012", "ＡＢＣａｂｃ０１２")),
+    ]  # fmt: skip
+    for other in spellings:
+        if other != sig:
+            assert status({**token, "sig": other}) == REFUSED, other
+
+
+def test_what_is_encoded_twice_is_another_text(token, status):
+    pairs = [(name, quote(value, safe="")) for name, value in token.items()]
+    assert any(unquote(value) != value for _, value in pairs)
+    assert status(pairs) == REFUSED
+
+
+# time
+
+
+def instant(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
+
+
+@pytest.mark.parametrize(("begin", "end"), [(-60, -1), (-60, 0), (5, 60), (60, 3600)])
+def test_before_its_start_and_from_its_expiry_on_a_token_is_none(begin, end, connection, people):
+    for token in (
+        tokens.of_table(people, connection.account, st=instant(begin), se=instant(end)),
+        tokens.of_account(connection.account, st=instant(begin), se=instant(end)),
+    ):
+        assert tokens.status(connection, people, token) == REFUSED
+
+
+def test_a_token_ends_with_its_second(connection, people):
+    token = tokens.of_table(people, connection.account, se=instant(2))
+    assert tokens.status(connection, people, token) == (200, "")
+    end = time.time() + 2
+    while (found := tokens.status(connection, people, token)) == (200, ""):
+        assert time.time() < end
+    assert found == REFUSED
+
+
+# whose
+
+
+def test_a_token_of_another_account_is_none_even_with_the_same_key(
+    server, connection, people, account_command
+):
+    account_command("add", "sametablekey", "--key1", KEY)
+    for account in (
+        "sametablekey",
+        "devstoreaccount",
+        "DEVSTOREACCOUNT1",
+        f"{connection.account}-secondary",
+        "",
+    ):
+        for token in (tokens.of_table(people, account), tokens.of_account(account)):
+            assert tokens.status(connection, people, token) == REFUSED
+    for token in (tokens.of_table(people, connection.account), tokens.of_account(connection.account)):
+        answer = connection.send(tokens.written(f"{people}()", "sametablekey", tokens.query(token)))
+        assert (answer.status, answer.code) == REFUSED
+
+
+def test_either_key_signs_until_it_is_replaced(connection, account_command):
+    account_command("add", "twokeysaccount", "--key1", KEY, "--key2", SECOND_KEY)
+
+    def found(key):
+        token = tokens.of_account("twokeysaccount", key, srt="sco", sp="rl")
+        answer = connection.send(tokens.written("Tables", "twokeysaccount", tokens.query(token)))
+        return answer.status, answer.code
+
+    assert found(KEY) == found(SECOND_KEY) == (200, "")
+    account_command("rotate", "twokeysaccount", "1")
+    assert found(KEY) == REFUSED
+    assert found(SECOND_KEY) == (200, "")
+    account_command("rotate", "twokeysaccount", "2")
+    assert found(SECOND_KEY) == REFUSED
+
+
+def test_a_token_and_an_authorization_header_do_not_mix(server, connection, people, token):
+    target = f"/{connection.account}/{people}()?".encode()
+    for options in (tokens.query(token), b"sig=", b"SIG=x", b"%73ig=x"):
+        answer = connection.send(Request(b"GET", target + options))
+        assert (answer.status, answer.code) == REFUSED
+
+
+# where to
+
+LOOK_ALIKES = [
+    "PeopleKep", "PeopleKeptt", "PeopleKept ", "PeopleKept\u200b", "PeopleKepţ", "РeopleKept",
+    "ＰeopleKept", "People\u212aept",
+    "PeopleKept\0", "PeopleKept/", "PeopleKept()", "PeopleKept%20", "./PeopleKept", "Tables", "$batch", "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOK_ALIKES)
+def test_a_token_of_a_table_of_a_similar_name_is_none(name, connection, people):
+    token = tokens.of_table(name or "x", connection.account) | {"tn": name}
+    assert tokens.status(connection, people, token) == REFUSED
+
+
+@pytest.mark.parametrize(
+    "path", ["People%E2%84%AAept", "%EF%BC%B0eopleKept", "PeopleKept%00", "PeopleKept%20", "People%4Bepţ"]
+)
+def test_a_similar_path_is_not_the_table_of_the_token(path, connection, people):
+    token = tokens.of_table(people, connection.account)
+    answer = connection.send(
+        tokens.written(quote(path, safe="%") + "()", connection.account, tokens.query(token))
+    )
+    assert answer.status in (400, 403, 404), answer
+    check_answer(answer)
+
+
+@pytest.mark.parametrize("name", ["peoplekept", "PEOPLEKEPT", "pEOPLEkEPT"])
+def test_the_table_in_another_letter_case_is_the_same_table(name, connection, people):
+    token = tokens.of_table(name, connection.account)
+    assert tokens.status(connection, people, token) == (200, "")
+    assert tokens.status(connection, name, {**token, "tn": people}) == (200, "")
+
+
+KEYS_IN = [("b", "2"), ("b", "3"), ("b", "4")]
+KEYS_OUT = [
+    ("b", "1"),
+    ("b", "5"),
+    ("a", "5"),
+    ("c", "1"),
+    ("b", "1~"),
+    ("b", "4 "),
+    ("b", "40"),
+    ("b ", "2"),
+    ("B", "3"),
+    ("", ""),
+]
+
+
+def test_one_key_past_the_range_is_out_of_it(connection, people):
+    token = tokens.of_table(people, connection.account)
+    answer = connection.send(tokens.written(f"{people}()", connection.account, tokens.query(token)))
+    assert [(entity["PartitionKey"], entity["RowKey"]) for entity in answer.json()["value"]] == KEYS_IN
+    for keys, expected in ((KEYS_IN, (200, "")), (KEYS_OUT, (403, "AuthorizationFailure"))):
+        for partition, row in keys:
+            path = f"{people}(PartitionKey='{quote(partition)}',RowKey='{quote(row)}')"
+            answer = connection.send(tokens.written(path, connection.account, tokens.query(token)))
+            assert (answer.status, answer.code) == expected, (partition, row)
+
+
+def test_no_continuation_leads_out_of_the_range(connection, people):
+    token = tokens.of_table(people, connection.account)
+    for partition, row in itertools.product(["", "a", "b", "c"], ["", "1", "2", "5"]):
+        options = {"NextPartitionKey": continuation(partition), "NextRowKey": continuation(row)}
+        answer = connection.send(
+            tokens.written(f"{people}()", connection.account, tokens.query({**token, **options}))
+        )
+        found = {(entity["PartitionKey"], entity["RowKey"]) for entity in answer.json()["value"]}
+        assert found <= set(KEYS_IN)
+
+
+def continuation(key):
+    text = base64.b64encode(key.encode()).decode().replace("=", "-")
+    return f"1!{len(text)}!{text}"
+
+
+# newlines
+
+
+def test_no_newline_shifts_a_field_into_its_neighbour(connection, people):
+    """Fields are joined by newlines: one that held a newline could be read as two."""
+    given = {"sv": "2019-02-02", "tn": people, "sp": "r", "se": "2099-01-01", "si": ""}
+    moved = 0
+    for order, fields in ((TABLE_FIELDS, {**given, **tokens.BOUNDS}), (ACCOUNT_FIELDS, tokens.ACCOUNT)):
+        good = tokens.signed(fields, connection.account)
+        for one, other in itertools.pairwise(order):
+            if "tn" in (one, other):
+                continue
+            joined = {**good, one: f"{good.get(one, '')}\n{good.get(other, '')}"}
+            for shifted in (joined | {other: ""}, {k: v for k, v in joined.items() if k != other}):
+                assert tokens.status(connection, people, shifted) == REFUSED, (one, other)
+                moved += 1
+    assert moved > 20
+
+
+# policies
+
+
+def test_a_renamed_policy_ends_its_tokens(connection, table):
+    connection.create_table(table)
+    token = tokens.signed({"tn": table, "si": "readers", "se": ""}, connection.account)
+    assert tokens.status(connection, table, token) == REFUSED
+    assert set_policies(connection, table, ["readers"]) == 204
+    assert tokens.status(connection, table, token) == (200, "")
+    for names in (["Readers"], ["readers "], ["reader"], ["readers2", "a", "b"], []):
+        assert set_policies(connection, table, names) == 204
+        assert tokens.status(connection, table, token) == REFUSED, names
+    assert set_policies(connection, table, ["a", "b", "c", "d", "readers"]) == 204
+    assert tokens.status(connection, table, token) == (200, "")
+
+
+def test_a_sixth_policy_is_refused_and_lets_nobody_in(connection, table):
+    connection.create_table(table)
+    assert set_policies(connection, table, ["a", "b", "c", "d", "e", "readers"]) == 400
+    token = tokens.signed({"tn": table, "si": "readers", "se": ""}, connection.account)
+    assert tokens.status(connection, table, token) == REFUSED
+
+
+def set_policies(connection, table, names):
+    policies = "".join(
+        f"<SignedIdentifier><Id>{name}</Id><AccessPolicy><Expiry>2099-01-01</Expiry><Permission>r</Permission>"
+        "</AccessPolicy></SignedIdentifier>"
+        for name in names
+    )
+    body = f"<SignedIdentifiers>{policies}</SignedIdentifiers>".encode()
+    target = f"/{connection.account}/{table}?comp=acl".encode()
+    return connection.send(Request(b"PUT", target, [], body)).status
+
+
+# ten thousand
+
+
+def test_of_ten_thousand_forged_tokens_none_gets_in(server, connection, people):
+    """Except those in which chance has changed nothing that is signed."""
+    goods = [
+        tokens.of_table(people, connection.account),
+        tokens.of_table("OtherKept", connection.account, sp="raud"),
+        tokens.of_account(connection.account),
+        tokens.signed({"sv": "2014-02-14", "tn": people, "sp": "r", "se": "2099-01-01"}, connection.account),
+        tokens.signed(
+            {"sv": "2020-12-06", "ss": "bt", "srt": "sco", "sp": "rl", "se": "2099-01-01"}, connection.account
+        ),
+        tokens.of_table(people, connection.account, sp="raud", se="2020-02-02"),
+        tokens.of_table(people, connection.account, SECOND_KEY, sp="raud"),
+    ]
+    before = connection.entities(people)
+    with ThreadPoolExecutor(FORGERS) as pool:
+        results = list(pool.map(lambda seed: forge(server, people, seed, goods), range(FORGERS)))
+    codes = sum(results, Counter())
+    assert connection.entities(people) == before
+    assert sum(codes.values()) == FORGED
+    assert codes["AuthenticationFailed"] > FORGED * 0.8, codes
+
+
+def forge(server, people, seed, goods):
+    """Reads, and in turn writes that no token here allows."""
+    forger = tokens.Forger(seed, goods)
+    meanings = {meaning(tokens.query(good)) for good in goods}
+    entity = f"{people}(PartitionKey='b',RowKey='3')"
+    requests = [
+        ("GET", f"{people}()", None),
+        ("GET", entity, None),
+        ("PUT", entity, b'{"x":1}'),
+        ("DELETE", entity, None),
+        ("POST", people, b"{}"),
+    ]
+    codes = Counter()
+    with Connection(server) as connection:
+        for number in range(FORGED // FORGERS):
+            options = forger.forge()
+            method, path, body = requests[number % len(requests)]
+            answer = connection.send(tokens.written(path, connection.account, options, method, body))
+            assert answer.status >= 400 or (method == "GET" and meaning(options) in meanings), (
+                options,
+                answer,
+            )
+            check_answer(answer)
+            codes[answer.code] += 1
+    return codes
+
+
+def meaning(options):
+    """What a query string says to whoever reads it benevolently; None if it says anything twice."""
+    pairs = [(name.lower(), value) for name, value in parse_qsl(options.decode("latin-1"))]
+    fields = {name: value for name, value in pairs if name in (*tokens.FIELDS, "sig")}
+    if len(fields) < sum(name in fields for name, _ in pairs):
+        return None
+    return frozenset({**fields, "tn": fields.get("tn", "").lower()}.items())
+
+
+# what is kept of them
+
+
+def test_no_log_holds_a_signature(server, token, status):
+    wrong = {**token, "sig": base64.b64encode(b"forged signature of 32 bytes long").decode()}
+    assert status(wrong) == REFUSED
+    log = "\n".join(server.output)
+    assert token["sig"] not in log and wrong["sig"] not in log and "sig=" not in log
