@@ -1,6 +1,7 @@
 """Who sent a request, and what it may have done: by an account key, a shared access signature or a bearer token."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from time import time
 from typing import Final, NamedTuple
 
@@ -19,6 +20,7 @@ from storage.operations.catalog import KnownAccount
 from storage.operations.identity import Identity
 from storage.operations.service import Service
 from storage.protocol import challenge, routes
+from storage.protocol.query_options import read_options
 from storage.protocol.routes import Address, Target
 from storage.protocol.signature import SignedRequest, read_authorization, verify
 
@@ -60,7 +62,7 @@ def authentication(sent: Sent) -> Authentication:
 async def authorize(service: Service, account: KnownAccount | None, sent: Sent) -> Authorized:
     """``account`` is the addressed one; that there is none is told to nobody."""
     header = sent.headers.get(b"authorization")
-    token = sas.read(sent.options)
+    token = _read_token(sent.query) if "sig" in sent.options else None
     if header is None and token is None:
         if service.identity is not None:
             raise challenge.required(service.identity.trust)
@@ -98,8 +100,9 @@ def _by_key(account: KnownAccount | None, sent: Sent, header: bytes) -> Authoriz
 
 
 async def _by_token(
-    service: Service, account: KnownAccount | None, sent: Sent, token: TableSas | AccountSas
+    service: Service, account: KnownAccount | None, sent: Sent, presented: "_Presented"
 ) -> Authorized:
+    token, credential = presented
     name = sent.address.account
     key = sas.signed_by(token, name, account.keys if account is not None else ())
     if account is None or key is None:
@@ -110,8 +113,21 @@ async def _by_token(
     _check_keys_accepted(account)
     policy = await _policy(service, account, token) if isinstance(token, TableSas) else None
     grant = sas.grant(token, policy, now=time(), scheme=sent.scheme, address=sent.client)
-    credential = Credential(Authentication.SAS, sas.fingerprint(token), sas.parameters(token))
     return Authorized(account, grant, credential)
+
+
+class _Presented(NamedTuple):
+    token: TableSas | AccountSas
+    credential: Credential
+
+
+@lru_cache(maxsize=512)
+def _read_token(query: bytes) -> _Presented | None:
+    """What one client sends with each of its requests; that it is well-formed, not that it is good."""
+    token = sas.read(read_options(query))
+    if token is None:
+        return None
+    return _Presented(token, Credential(Authentication.SAS, sas.fingerprint(token), sas.parameters(token)))
 
 
 async def _by_bearer(
