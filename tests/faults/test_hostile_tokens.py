@@ -50,10 +50,12 @@ def connection(server):
 
 @pytest.fixture(scope="module")
 def people(connection):
-    """A table with the partitions a to c of five rows each."""
+    """A table with the partitions a to c of five rows each, beside another."""
+    connection.create_table("OtherKept")
     connection.create_table("PeopleKept")
     for partition, row in itertools.product("abc", "12345"):
         connection.insert("PeopleKept", {"PartitionKey": partition, "RowKey": row})
+    connection.insert("OtherKept", {"PartitionKey": "b", "RowKey": "3"})
     return "PeopleKept"
 
 
@@ -381,6 +383,87 @@ def set_policies(connection, table, names):
     body = f"<SignedIdentifiers>{policies}</SignedIdentifiers>".encode()
     target = f"/{connection.account}/{table}?comp=acl".encode()
     return connection.send(Request(b"PUT", target, [], body)).status
+
+
+# shapes of requests
+
+METHODS = [
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "MERGE",
+    "PATCH",
+    "DELETE",
+    "get",
+    "Put",
+    "OPTIONS",
+    "COPY",
+    "CONNECT",
+]
+PATHS = [
+    "", "Tables", "Tables()", "tables", "Tables('PeopleKept')", "$batch", "PeopleKept", "PeopleKept()",
+    "peoplekept('b')",
+    "PeopleKept(PartitionKey='b',RowKey='3')", "PeopleKept(RowKey='3',PartitionKey='b')", "PeopleKept/$batch",
+    "PeopleKept/Tables('PeopleKept')", "OtherKept()", "OtherKept('b')", "OtherKept/Tables('OtherKept')",
+    "$MetricsHourPrimaryTransactionsTable",
+]  # fmt: skip
+EXTRAS = [
+    "", "comp=", "comp=acl", "COMP=acl", "restype=service", "restype=&comp=properties",
+    "restype=service&comp=properties", "comp=acl&comp=none", "comp=none&comp=acl",
+]  # fmt: skip
+HEADERS = [
+    {},
+    {"If-Match": "*"},
+    {"X-HTTP-Method": "MERGE"},
+    {"X-HTTP-Method": "DELETE", "If-Match": "*"},
+    {"X-HTTP-Method": "PUT"},
+]
+
+
+def test_no_shape_of_a_request_does_more_than_the_token_grants(connection, people):
+    reading = [
+        tokens.of_table(people, connection.account),
+        tokens.of_account(connection.account),
+    ]
+    # of the key that is in the body there is an entity already
+    nothing = [
+        tokens.of_table(people, connection.account, sp="a"),
+        tokens.of_account(connection.account, sp="aw"),
+    ]
+    before = everything(connection, people)
+    for token, method, path, extra, headers in itertools.product(
+        (*reading, *nothing), METHODS, PATHS, EXTRAS, HEADERS
+    ):
+        if "X-HTTP-Method" in headers and method not in ("POST", "GET"):
+            continue
+        options = tokens.query(token) + b"&" + extra.encode()
+        fields = [
+            (b"Content-Type", b"application/json"),
+            *((k.encode(), v.encode()) for k, v in headers.items()),
+        ]
+        target = f"/{connection.account}/{path}?".encode() + options
+        body = None if method in ("GET", "HEAD") else b'{"PartitionKey":"b","RowKey":"3","x":1}'
+        connection.send_bytes(
+            connection.written(Request(method.encode(), target, fields, body, signed=False))
+        )
+        answer = connection.read(head=method == "HEAD")
+        readable = (people, "OtherKept", "$Metrics") if "ss" in token else people
+        may_read = (
+            token in reading and method == "GET" and path.startswith(readable) and "comp" not in extra.lower()
+        )
+        assert answer.status >= 400 or may_read, (method, path, extra, headers, answer)
+        assert answer.status < 500 or answer.status == 501, (method, path, extra, headers, answer)
+    assert everything(connection, people) == before
+
+
+def everything(connection, table):
+    return (
+        connection.entities(table),
+        connection.request("GET", table, query="comp=acl").body,
+        connection.request("GET", "", query="restype=service&comp=properties").body,
+        connection.request("GET", "Tables").json()["value"],
+    )
 
 
 # ten thousand
