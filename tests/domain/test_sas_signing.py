@@ -7,8 +7,6 @@ from urllib.parse import parse_qsl
 
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential
-from azure.cosmosdb.table.common.sharedaccesssignature import SharedAccessSignature
-from azure.cosmosdb.table.sharedaccesssignature import TableSharedAccessSignature
 from azure.data.tables import ResourceTypes, generate_account_sas, generate_table_sas
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +14,7 @@ from hypothesis import strategies as st
 from storage.domain import sas
 from storage.domain.errors import AuthenticationFailed
 from storage.domain.sas import AccountSas, TableSas
+from tests.clients.python.legacy import SharedAccessSignature, TableSharedAccessSignature
 from tests.strategies import keys
 
 KEY, OTHER_KEY = b"1" * 64, b"2" * 64
