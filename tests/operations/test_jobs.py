@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
 from django.conf import settings
 
-from storage.models import Table
+from storage.models import Job, Table
 from storage.operations import accounts, jobs, tables
 from storage.operations.threads import in_thread
 
@@ -66,3 +67,60 @@ def test_leaves_alone_what_another_server_is_dropping(deleted):
         assert tables.reap() == 0
 
     assert tables.reap() == 1
+
+
+# what one process does for all
+
+
+class Work:
+    """Counts how often it was done."""
+
+    def __init__(self):
+        self.times = 0
+
+    def __call__(self, now):
+        self.times += 1
+
+
+@pytest.fixture
+def work():
+    return Work()
+
+
+def test_does_once_what_many_try(work):
+    assert [jobs.alone("work", 60, work) for _ in range(5)] == [True, False, False, False, False]
+
+    assert work.times == 1
+    assert jobs.alone("other work", 60, work)
+
+
+def test_does_it_again_when_it_is_time(work):
+    jobs.alone("work", 60, work)
+    Job.objects.update(done_at=datetime.now(UTC) - timedelta(seconds=60))
+
+    assert jobs.alone("work", 60, work)
+
+
+def test_leaves_to_another_process_what_that_is_about(work):
+    jobs.alone("work", 0, work)
+    with psycopg.connect(settings.LANES_CONNINFO) as other:
+        other.execute("SELECT FROM storage_job WHERE name = 'work' FOR UPDATE")
+        assert not jobs.alone("work", 0, work)
+
+    assert jobs.alone("work", 0, work)
+
+
+def test_what_failed_is_not_done(work):
+    def fail(now):
+        raise RuntimeError("this once")
+
+    with pytest.raises(RuntimeError):
+        jobs.alone("work", 60, fail)
+
+    assert jobs.alone("work", 60, work)
+
+
+async def test_writes_the_metrics_of_every_account(deleted, running):
+    async with asyncio.timeout(5):
+        while not await in_thread(Table.objects.filter(name="$MetricsCapacityTable").exists):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)

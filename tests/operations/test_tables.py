@@ -15,9 +15,10 @@ from storage.domain.errors import (
     TableAlreadyExists,
 )
 from storage.domain.filters import parse
+from storage.domain.policies import AccessPolicy, SignedIdentifier
 from storage.domain.query import EntityQuery, TableQuery
 from storage.models import Table
-from storage.operations import accounts, tables
+from storage.operations import accounts, policies, tables
 from storage.operations.threads import in_thread
 from storage.sql import pages
 from storage.sql.django import run
@@ -237,6 +238,21 @@ def test_the_space_of_deleted_tables_is_given_back(account):
     assert not any(is_there(f"deleted_{relation_name(table.pk)}") for table in gone)
     assert list(Table.objects.all()) == [kept]
     assert tables.reap() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_policies_of_a_deleted_table_are_not_those_of_the_next():
+    account = accounts.add("policiesofmine").pk
+    tables.create(account, "people")
+    policies.replace(account, "people", [SignedIdentifier("readers", AccessPolicy(None, None, "r"))])
+
+    tables.delete(account, "people")
+    with pytest.raises(ResourceNotFound):
+        tables.delete(account, "people")
+
+    tables.create(account, "people")
+    assert policies.stored(account, "people") == []
+    assert tables.reap() == 1
 
 
 # news
