@@ -34,6 +34,7 @@ from storage.protocol.authorization import Sent, authentication, authorize, chec
 from storage.protocol.call import CONTENT_TYPES, Answer, Call, Headers, Rules
 from storage.protocol.cors import preflight, response_headers
 from storage.protocol.errors import HEADERS, write_error
+from storage.protocol.http import SERVER
 from storage.protocol.negotiation import (
     FIRST_WITHOUT_ATOM,
     Format,
@@ -57,11 +58,11 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes
 # bytes read of a body that is refused, so that its sender gets to read why
 DRAIN_LIMIT: Final = 64 * 1024 * 1024
-SERVER: Final = (b"Server", b"Windows-Azure-Table/1.0 Tablero")
 _CLIENT_REQUEST_ID_LIMIT: Final = 1024
 _AGENT_LIMIT: Final = 256  # bytes of what is remembered of it
 
-_COMMON: Final = [SERVER, (b"Cache-Control", b"no-cache"), (b"X-Content-Type-Options", b"nosniff")]
+_SERVER: Final = (b"Server", SERVER)
+_COMMON: Final = [_SERVER, (b"Cache-Control", b"no-cache"), (b"X-Content-Type-Options", b"nosniff")]
 _WITH_BODY: Final = frozenset({"POST", "PUT", "MERGE", "PATCH"})
 
 
@@ -267,7 +268,7 @@ def _refused(request: _Request, error: StorageError) -> Answer:
 def _headers(request: _Request, answer: Answer, method: str) -> Headers:
     length = b"%d" % len(answer.body)
     headers = [
-        *(_COMMON if request.source is not Source.XML else (SERVER,)),
+        *(_COMMON if request.source is not Source.XML else (_SERVER,)),
         (b"x-ms-request-id", request.id.encode()),
         *answer.headers,
         (b"Content-Length", length),

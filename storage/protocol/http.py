@@ -20,7 +20,7 @@ from storage.domain.errors import (
 from storage.protocol.errors import write_error
 from storage.protocol.negotiation import ErrorFormat
 
-SERVER: Final = b"Tablero"
+SERVER: Final = b"Windows-Azure-Table/1.0 Tablero"  # clients look for the first part
 MAX_HEAD: Final = 64 * 1024  # bytes of the request line and the headers together
 MAX_STALL: Final = 30.0  # seconds a head may take, and a body may pause
 LINGER: Final = 2.0  # seconds a refused client has to read why

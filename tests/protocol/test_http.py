@@ -81,7 +81,7 @@ def refusal(received):
     head, _, body = received.partition(b"\r\n\r\n")
     status, *lines = head.decode().split("\r\n")
     headers = dict(line.split(": ", 1) for line in lines)
-    assert headers["server"] == "Tablero"
+    assert headers["server"] == "Windows-Azure-Table/1.0 Tablero"
     assert headers["connection"] == "close"
     assert headers["content-type"] == "application/xml"
     assert int(headers["content-length"]) == len(body)
