@@ -171,7 +171,7 @@ class AnalyticsProgress(models.Model):
 
 
 class Job(models.Model):
-    """Something that one process of all does, and when it was done last; locked while it is being done."""
+    """Something that one process of all does, and when it was done last."""
 
     name = models.CharField(max_length=32, primary_key=True)
     done_at = models.DateTimeField()

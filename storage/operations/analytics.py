@@ -65,9 +65,7 @@ class Writer:
     def __init__(self) -> None:
         self._written: dict[tuple[int, MetricsTable, datetime], int] = {}
 
-    @transaction.atomic
     def write(self, now: datetime) -> None:
-        background.commit_soon()
         progress = {row.account_id: row for row in AnalyticsProgress.objects.all()}
         books = [
             _Book(
@@ -81,6 +79,7 @@ class Writer:
         for book in books:
             try:
                 with transaction.atomic():
+                    background.commit_soon()
                     self._write_book(book, hours, now)
             except (StorageError, IntegrityError):
                 continue  # the account or a table of it is gone

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from django.db import transaction
-
 from storage.domain.errors import StorageError
 from storage.models import Job
 from storage.operations import analytics, metrics, request_log, tables, usage
 from storage.operations.threads import in_thread
+from storage.sql.background import alone_at
 
 logger = logging.getLogger(__name__)
 
@@ -52,19 +51,16 @@ async def _repeat(duty: _Duty) -> None:
             logger.exception(duty.complaint)
 
 
-@transaction.atomic
 def alone(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
-    """Does it, unless another process of any server is about it, or did it within about the interval."""
+    """Does it, unless another process of any server is at it, or did it within about the interval."""
     now = datetime.now(UTC)
-    Job.objects.bulk_create([Job(name=name, done_at=now - timedelta(days=1))], ignore_conflicts=True)
-    job = Job.objects.select_for_update(skip_locked=True).filter(
-        name=name, done_at__lte=now - timedelta(seconds=0.7 * interval)
-    )
-    if job.first() is None:
-        return False
-    do(now)
-    Job.objects.filter(name=name).update(done_at=now)
-    return True
+    with alone_at(name) as is_alone:
+        lately = Job.objects.filter(name=name, done_at__gt=now - timedelta(seconds=0.7 * interval))
+        if not is_alone or lately.exists():
+            return False
+        do(now)
+        Job.objects.update_or_create(name=name, defaults={"done_at": now})
+        return True
 
 
 def _tidy(now: datetime) -> None:

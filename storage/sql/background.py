@@ -1,10 +1,32 @@
 """What jobs beside the requests need of PostgreSQL."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, NamedTuple
+from zlib import crc32
 
 from django.db import connection
 
 from storage.sql.relations import relation_name
+
+_JOBS: Final = 0x7461626C  # first key of advisory locks: any number that nobody else uses
+
+
+@contextmanager
+def alone_at(job: str) -> Iterator[bool]:
+    """Whether no other process is at this job; until the end of the block none will be."""
+    keys = (_JOBS, crc32(job.encode()) - 2**31)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", keys)
+        row = cursor.fetchone()
+    if row is None or row[0] is not True:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", keys)
 
 
 def commit_soon() -> None:

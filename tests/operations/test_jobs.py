@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -101,13 +102,21 @@ def test_does_it_again_when_it_is_time(work):
     assert jobs.alone("work", 60, work)
 
 
-def test_leaves_to_another_process_what_that_is_about(work):
-    jobs.alone("work", 0, work)
-    with psycopg.connect(settings.LANES_CONNINFO) as other:
-        other.execute("SELECT FROM storage_job WHERE name = 'work' FOR UPDATE")
-        assert not jobs.alone("work", 0, work)
+async def test_leaves_to_another_process_what_that_is_at(work):
+    begun, end = threading.Event(), threading.Event()
 
-    assert jobs.alone("work", 0, work)
+    def take_long(now):
+        begun.set()
+        end.wait(5)
+
+    other = asyncio.create_task(in_thread(jobs.alone, "work", 0, take_long))
+    await asyncio.to_thread(begun.wait, 5)
+    assert not await in_thread(jobs.alone, "work", 0, work)
+    assert await in_thread(jobs.alone, "other work", 0, work)
+    end.set()
+
+    assert await other
+    assert await in_thread(jobs.alone, "work", 0, work)
 
 
 def test_what_failed_is_not_done(work):
