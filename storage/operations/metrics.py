@@ -64,7 +64,7 @@ class Counts:
             with transaction.atomic():
                 commit_soon()
                 RequestCount.objects.bulk_create(
-                    rows, update_conflicts=True, unique_fields=_KEY, update_fields=_VALUES
+                    rows, batch_size=1000, update_conflicts=True, unique_fields=_KEY, update_fields=_VALUES
                 )
         self.give_up()
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Max, Sum
+from django.db.models import Count, Max, Sum
 
 from storage.domain.metrics import Client, Use
 from storage.domain.observed import Authentication
@@ -22,6 +22,8 @@ _LATE: Final = timedelta(minutes=30)  # for what could not be written in time
 _MOMENT: Final = timedelta(minutes=2)  # by which a clock may be set back
 _USES_KEPT: Final = timedelta(days=8)  # whoever rotates a key wants to know its clients of seven
 _CREDENTIALS_KEPT: Final = timedelta(days=90)
+_CREDENTIALS_LIMIT: Final = 5000  # of an account: those used last
+_ROWS: Final = 1000  # of one statement
 _KEY: Final = ("account", "authentication", "name")
 
 Parameters = tuple[tuple[str, str], ...]
@@ -103,6 +105,7 @@ class Uses:
         ]
         CredentialUse.objects.bulk_create(
             rows,
+            batch_size=_ROWS,
             update_conflicts=True,
             unique_fields=(*_KEY, "hour", "address", "agent", "process"),
             update_fields=("count", "last_used_at"),
@@ -125,6 +128,7 @@ class Uses:
         }
         SeenCredential.objects.bulk_create(
             [rows[credential] for credential in sorted(rows)],
+            batch_size=_ROWS,
             update_conflicts=True,
             unique_fields=_KEY,
             update_fields=("last_used_at", "address", "agent"),
@@ -158,15 +162,17 @@ class ClientUsage:
     last: datetime
 
 
-def credentials(account_id: int, now: datetime, authentication: Authentication | None = None) -> list[Usage]:
-    """The keys and tokens of an account that were used within 90 days, the last used first."""
+def credentials(
+    account_id: int, now: datetime, authentication: Authentication | None = None, *, limit: int = 1000
+) -> list[Usage]:
+    """The keys and tokens of an account that were used within 90 days, at most so many, the last used first."""
     seen = SeenCredential.objects.filter(account_id=account_id).order_by("-last_used_at", "name")
     uses = CredentialUse.objects.filter(account_id=account_id, hour__gt=now - DAY)
     if authentication is not None:
         seen, uses = seen.filter(authentication=authentication), uses.filter(authentication=authentication)
     counted = uses.values_list("authentication", "name").annotate(total=Sum("count"))
     totals = {(kind, name): total for kind, name, total in counted}
-    return [_usage(row, totals.get((row.authentication, row.name), 0)) for row in seen]
+    return [_usage(row, totals.get((row.authentication, row.name), 0)) for row in seen[:limit]]
 
 
 def credential(account_id: int, authentication: Authentication, name: str, now: datetime) -> Usage | None:
@@ -207,3 +213,7 @@ def tidy(now: datetime) -> None:
     """Drops what is too old."""
     CredentialUse.objects.filter(hour__lt=now - _USES_KEPT).delete()
     SeenCredential.objects.filter(last_used_at__lt=now - _CREDENTIALS_KEPT).delete()
+    numbers = SeenCredential.objects.values_list("account_id").annotate(number=Count("pk"))
+    for account_id, _ in numbers.filter(number__gt=_CREDENTIALS_LIMIT):
+        mine = SeenCredential.objects.filter(account_id=account_id).order_by("-last_used_at", "pk")
+        mine.exclude(pk__in=mine.values("pk")[:_CREDENTIALS_LIMIT]).delete()

@@ -137,3 +137,18 @@ def test_drops_uses_after_eight_days_and_credentials_after_ninety(account):
     assert usage.credential(account, KEY, "key1", NOON + 9 * DAY).uses == 0
     usage.tidy(NOON + 91 * DAY)
     assert usage.credentials(account, NOON) == []
+
+
+def test_keeps_the_credentials_used_last_when_they_are_too_many(account, monkeypatch):
+    monkeypatch.setattr(usage, "_CREDENTIALS_LIMIT", 3)
+    other = accounts.add("others").pk
+    for number in range(5):
+        last = NOON + timedelta(seconds=number)
+        wrote("one", Client(account, SAS, f"{number}", "192.0.2.1", "agent"), last=last)
+    wrote("one", Client(other, KEY, "key1", "192.0.2.1", "agent"))
+
+    usage.tidy(NOW)
+
+    assert [found.name for found in usage.credentials(account, NOW)] == ["4", "3", "2"]
+    assert [found.name for found in usage.credentials(account, NOW, limit=1)] == ["4"]
+    assert len(usage.credentials(other, NOW)) == 1
