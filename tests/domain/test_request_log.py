@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from storage.domain.access import Operation
-from storage.domain.observed import Authentication, Observed
-from storage.domain.request_log import Entry, Part, is_wanted, lines
+from storage.domain.observed import Authentication, Observed, Part
+from storage.domain.request_log import Entry, is_wanted, lines
 from storage.domain.service_properties import Logging
 
 STARTED = datetime(2026, 11, 21, 13, 5, 7, 123456, tzinfo=UTC)
@@ -110,9 +110,11 @@ def test_a_change_set_has_a_line_for_itself_and_one_for_each_operation():
         Part(Operation.INSERT_ENTITY, 201, "", "/people/Staff"),
         Part(Operation.DELETE_ENTITY, 404, "ResourceNotFound", "/people/Staff"),
     )
-    observed = replace(OBSERVED, operation=Operation.ENTITY_GROUP_TRANSACTION, status=202, error="")
+    observed = replace(
+        OBSERVED, operation=Operation.ENTITY_GROUP_TRANSACTION, status=202, error="", parts=parts
+    )
 
-    found = [text.split(";") for text in lines(observed, replace(ENTRY, parts=parts), STARTED)]
+    found = [text.split(";") for text in lines(observed, ENTRY, STARTED)]
 
     assert [(fields[2], fields[3], fields[4]) for fields in found] == [
         ("EntityGroupTransaction", "Success", "202"),
