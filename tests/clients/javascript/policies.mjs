@@ -33,6 +33,7 @@ check("keeps policies as they were set", async () => {
     { id: "start", accessPolicy: { start: START } },
     { id: "expiry", accessPolicy: { expiry: EXPIRY } },
     { id: "é<&>\"'😀", accessPolicy: { permission: "dr" } },
+    // the SDK makes an empty policy of none
     { id: "x".repeat(64), accessPolicy: {} },
   ];
 

@@ -23,9 +23,9 @@ class TestSettings:
         assert (found["all"].start, found["all"].expiry, found["all"].permission) == (START, EXPIRY, "raud")
 
     def test_come_back_without_a_policy(self, people):
-        people.set_table_access_policy({"nothing": None})
+        people.set_table_access_policy({"nothing": None, "no term": access()})
 
-        assert people.get_table_access_policy() == {"nothing": None}
+        assert people.get_table_access_policy() == {"nothing": None, "no term": None}
 
     @pytest.mark.parametrize(
         ("start", "expiry", "permission"),
