@@ -189,6 +189,7 @@ class TableService:
             headers,
             request.version,
             await body.read(sent_method),
+            request.observed,
         )
         return await _operate(call, request)
 
@@ -240,9 +241,12 @@ async def _operate(call: Call, request: _Request) -> Answer:
 def _joined(fields: Headers) -> dict[bytes, bytes]:
     """Headers by name; the values of one that comes twice joined, as HTTP has it."""
     headers = dict(fields)
-    if len(headers) != len(fields):
-        headers = {name: b", ".join(v for n, v in fields if n == name) for name in headers}
-    return headers
+    if len(headers) == len(fields):
+        return headers
+    values: dict[bytes, list[bytes]] = {}
+    for name, value in fields:
+        values.setdefault(name, []).append(value)
+    return {name: b", ".join(several) for name, several in values.items()}
 
 
 def _is_xml_operation(options: Mapping[str, str]) -> bool:

@@ -39,6 +39,8 @@ _TOLERANT: Final = {
         *SAS_NAMES,
     )
 }
+# of these the operation depends: the one that is signed must be the one that is meant
+_SIGNED: Final = frozenset({"comp", "restype"})
 _SELECT_LIMIT: Final = 255
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
@@ -57,6 +59,10 @@ def read_options(query: bytes) -> Mapping[str, str]:
         if name in options:
             if name.startswith("$"):
                 raise InvalidInput
+            if name in _SIGNED:
+                raise InvalidQueryParameterValue(
+                    QueryParameterName=name, QueryParameterValue=_decode(raw_value)
+                )
             doubled = doubled or name in SAS_NAMES
         options[name] = _decode(raw_value)
         if name == "$select":

@@ -110,9 +110,12 @@ def _around_path(request: SignedRequest, scheme: Scheme, date: bytes) -> tuple[b
 
 def _component(query: bytes) -> bytes:
     """``comp``, the only part of a query that is signed; its value is taken as sent."""
-    if b"comp=" in query.lower():
+    lower = query.lower()
+    if b"comp=" in lower or b"%" in lower:
         for option in query.split(b"&"):
             name, _, value = option.partition(b"=")
+            if b"%" in name:  # or what is done would not be what is signed
+                name = unquote_to_bytes(name)
             if name.lower() == b"comp":
                 return b"?comp=" + value
     return b""

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.errors import (
+    AuthenticationFailed,
     InvalidInput,
     InvalidQueryParameterValue,
     InvalidUri,
@@ -273,3 +274,21 @@ def test_refuses_to_go_on_from_nowhere(text):
 def test_refuses_to_go_on_with_a_bad_table():
     with pytest.raises(InvalidInput):
         read_table_query({"NextTableName": "people"})
+
+
+@pytest.mark.parametrize(
+    "text", ["comp=acl&comp=acl", "comp=x&%63omp=acl", "COMP=&comp=acl", "restype=service&restype=service"]
+)
+def test_refuses_a_second_choice_of_the_resource(text):
+    with pytest.raises(InvalidQueryParameterValue):
+        read_options(text.encode())
+
+
+@pytest.mark.parametrize("text", ["sp=r&sp=raud&sig=x", "SP=r&sp=r&sig=x", "%73p=&sp=r&sig=x", "sig=x&SIG=x"])
+def test_refuses_a_token_that_says_something_twice(text):
+    with pytest.raises(AuthenticationFailed):
+        read_options(text.encode())
+
+
+def test_what_is_no_token_may_come_twice():
+    assert read_options(b"st=1&st=2&x=3&x=4") == {"st": "2", "x": "4"}

@@ -61,6 +61,8 @@ def text(resource, method=b"GET", md5=b"", media_type=b"", date=DATE):
         ),
         (request(b"/people", b"comp=acl"), text(b"/acct/people?comp=acl")),
         (request(b"/people", b"timeout=30&Comp=acl&x=1"), text(b"/acct/people?comp=acl")),
+        (request(b"/people", b"%63omp=acl"), text(b"/acct/people?comp=acl")),
+        (request(b"/people", b"x=%20&%43%4F%6dp=%61cl"), text(b"/acct/people?comp=%61cl")),
         (request(b"/", b"restype=service&comp=properties"), text(b"/acct/?comp=properties")),
         (request(b"/people", b"$filter=comp%20eq%201&NextRowKey=comp=1"), text(b"/acct/people")),
         (request(date=b"Thu, 31 Aug 2017 00:00:00 GMT"), text(b"/acct/acct/people")),
