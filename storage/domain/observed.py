@@ -1,5 +1,6 @@
 """A request as those see it who count: for metrics, logs, and who used which key or token when."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -31,6 +32,15 @@ class Credential(NamedTuple):
     parameters: tuple[tuple[str, str], ...] = ()
 
 
+class Part(NamedTuple):
+    """One operation of a change set; ``key`` is its entity as `/account/table(…)`."""
+
+    operation: Operation | None
+    status: int
+    error: str
+    key: str
+
+
 @dataclass(slots=True)
 class Observed:
     """Filled in while the request is read; what never became known stays as it is here.
@@ -54,5 +64,6 @@ class Observed:
     error: str = ""  # the service's code
     ingress: int = 0
     egress: int = 0
+    parts: Sequence[Part] = ()  # of a change set, if it is logged
     answered: float = 0.0
     sent: float = 0.0

@@ -4,14 +4,13 @@ https://learn.microsoft.com/rest/api/storageservices/storage-analytics-log-forma
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from storage.domain.access import Operation
 from storage.domain.analytics import Category, category, column
-from storage.domain.observed import Authentication, Observed
+from storage.domain.observed import Authentication, Observed, Part
 from storage.domain.service_properties import Logging
 
 _DELETES: Final = frozenset({Operation.DELETE_TABLE, Operation.DELETE_ENTITY})
@@ -33,15 +32,6 @@ _NAMED_ERRORS_SINCE: Final = (
 )
 
 
-class Part(NamedTuple):
-    """One operation of a change set; ``key`` as in Entry."""
-
-    operation: Operation | None
-    status: int
-    error: str
-    key: str
-
-
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What nobody but the log wants to know of a request; texts are as they were sent, empty when they were not.
@@ -61,7 +51,6 @@ class Entry:
     conditions: str = ""
     referrer: str = ""
     client_request_id: str = ""
-    parts: Sequence[Part] = ()
 
 
 def is_wanted(logging: Logging, operation: Operation | None) -> bool:
@@ -74,7 +63,9 @@ def is_wanted(logging: Logging, operation: Operation | None) -> bool:
 def lines(observed: Observed, entry: Entry, started: datetime) -> list[str]:
     """A line, without its end; after that of a change set one for each of its operations."""
     whole = Part(observed.operation, observed.status, observed.error, entry.key)
-    return [_line(observed, entry, started, part, index) for index, part in enumerate((whole, *entry.parts))]
+    return [
+        _line(observed, entry, started, part, index) for index, part in enumerate((whole, *observed.parts))
+    ]
 
 
 def _line(observed: Observed, entry: Entry, started: datetime, part: Part, index: int) -> str:

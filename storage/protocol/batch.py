@@ -5,8 +5,10 @@ https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-tra
 
 from typing import Final
 
+from storage.domain import observed
 from storage.domain.access import Operation, operation_of
 from storage.domain.changes import Change, check_change_set, check_size_of_change_set
+from storage.domain.entity import EntityKey
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
@@ -20,7 +22,7 @@ from storage.domain.errors import (
 from storage.domain.names import fold_table_name
 from storage.protocol import entities, multipart
 from storage.protocol.call import Answer, Call, Headers
-from storage.protocol.errors import write_error
+from storage.protocol.errors import status_of, write_error
 from storage.protocol.multipart import AnswerPart, Part
 from storage.protocol.negotiation import (
     FIRST_WITHOUT_ATOM,
@@ -34,7 +36,7 @@ from storage.protocol.negotiation import (
     read_version,
 )
 from storage.protocol.query_options import check_options, read_options
-from storage.protocol.routes import Kind, inner_path, target
+from storage.protocol.routes import Kind, inner_path, operation, target
 
 _COMMON: Final = [(b"X-Content-Type-Options", b"nosniff"), (b"Cache-Control", b"no-cache")]
 
@@ -84,15 +86,42 @@ async def _change_set(call: Call, parts: list[Part], request_id: str, now: int) 
         check_change_set([(its_table, change) for _, its_table, change in read])
         timestamps = await call.service.apply(call.account, table, changes)
     except TableNotFound as error:
+        _observe_failure(call, parts[0], error)
         return [_failed(call, parts[0], error, request_id, now, 0)]
     except ChangeSetError as failure:
         part = parts[min(failure.index, len(parts) - 1)]
+        _observe_failure(call, part, failure.error)
         index = failure.index if len(parts) > 1 or not isinstance(failure.error, _WITHOUT_INDEX) else None
         return [_failed(call, part, failure.error, request_id, now, index)]
+    answers = [entities.write_changed(i, c, t) for (i, _, c), t in zip(read, timestamps, strict=True)]
+    if call.account.properties.logging.write:
+        call.observed.parts = [
+            observed.Part(operation_of(change), answer.status, "", _resource(inner, change.key))
+            for (inner, _, change), answer in zip(read, answers, strict=True)
+        ]
     return [
-        _changed(part, inner, entities.write_changed(inner, change, timestamp))
-        for part, (inner, _, change), timestamp in zip(parts, read, timestamps, strict=True)
+        _changed(part, inner, answer)
+        for part, (inner, _, _), answer in zip(parts, read, answers, strict=True)
     ]
+
+
+def _observe_failure(call: Call, part: Part, error: StorageError) -> None:
+    """The one part that has an answer."""
+    if not call.account.properties.logging.write:
+        return
+    try:
+        inner = _inner(call, part)
+    except StorageError:
+        known, resource = None, f"/{call.account.name}"
+    else:
+        conditional = b"if-match" in part.headers
+        known = operation(inner.target, inner.method, inner.options, conditional=conditional)
+        resource = _resource(inner, inner.target.key)
+    call.observed.parts = [observed.Part(known, status_of(error), error.code, resource)]
+
+
+def _resource(inner: Call, key: EntityKey) -> str:
+    return f"/{inner.account.name}/{inner.target.table}(PartitionKey='{key.partition_key}',RowKey='{key.row_key}')"
 
 
 async def _check_table(call: Call, part: Part) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from storage.domain.access import Grant
 from storage.domain.identity import Trust
 from storage.domain.names import KEY_LENGTH_LIMIT
+from storage.domain.observed import Observed
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
 from storage.protocol.negotiation import Format, response_format
@@ -47,6 +48,7 @@ class Call(NamedTuple):
     headers: Mapping[bytes, bytes]
     version: str
     body: bytes
+    observed: Observed
 
     def format(self) -> Format:
         """Of the answer, if that has a body."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from storage.domain.observed import Observed
-from storage.domain.request_log import Entry, Part
+from storage.domain.request_log import Entry
 from storage.protocol.call import Headers
 
 _CONDITIONS: Final = (b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since")
@@ -23,7 +23,6 @@ def entry(
     request_id: str,
     version: str,
     answered: Headers,
-    parts: Sequence[Part] = (),
 ) -> Entry:
     """``headers`` those of the request by lower-case name, ``answered`` those of the answer."""
 
@@ -46,7 +45,6 @@ def entry(
         conditions=";".join(conditions),
         referrer=_redacted(sent(b"referer")),
         client_request_id=sent(b"x-ms-client-request-id"),
-        parts=parts,
     )
 
 
