@@ -149,7 +149,6 @@ _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _INSTANT = re.compile(
     rf"{_DAY.pattern}(?:T[0-9]{{2}}:[0-9]{{2}}(?::[0-9]{{2}}(?:\.[0-9]{{1,7}})?)?(?:Z|[+-][0-9]{{2}}:[0-9]{{2}}))?"
 )
-_METRICS_TABLE = re.compile(r"\$[Mm][Ee][Tt][Rr][Ii][Cc][Ss][A-Za-z]{1,55}")
 
 _LONG_AGO: Final = read_datetime("1601-01-01")
 
@@ -166,7 +165,7 @@ def _is_version(text: str) -> bool:
 @lru_cache(maxsize=1024)
 def _is_table_name(text: str) -> bool:
     try:
-        return _METRICS_TABLE.fullmatch(text) is not None or bool(fold_table_name(text))
+        return text.isascii() and bool(fold_table_name(text))
     except StorageError:
         return False
 
