@@ -148,6 +148,7 @@ def test_logs_what_an_account_wants_to_have_logged(data):
         table.create_entity({"PartitionKey": "p", "RowKey": "r"})
         list(table.list_entities())
         table.delete_entity("p", "r")
+        table.submit_transaction([("create", {"PartitionKey": "p", "RowKey": row}) for row in ("a", "b;c")])
         live.stop()
 
     lines = [
@@ -159,4 +160,8 @@ def test_logs_what_an_account_wants_to_have_logged(data):
         ("CreateTable", "Success"),
         ("InsertEntity", "Success"),
         ("DeleteEntity", "Success"),
+        ("EntityGroupTransaction", "Success"),
+        ("InsertEntity", "Success"),
+        ("InsertEntity", "Success"),
     ]
+    assert lines[-2][12] == "\"/devstoreaccount1/people(PartitionKey='p',RowKey='a')\""
