@@ -27,6 +27,7 @@ FIRST_WITH_JSON: Final = "2013-08-15"  # and with Prefer
 FIRST_WITHOUT_ATOM: Final = "2015-12-11"
 
 _CACHED: Final = 512  # longer headers are read again each time: a cache must not be a way to fill the memory
+_READ: Final = 4096  # bytes of an Accept; nobody has that much to say but who wants to keep us busy
 _TUNNELLED: Final = frozenset({"MERGE", "PATCH", "PUT", "DELETE"})
 _BEFORE_BODY: Final = b"\xef\xbb\xbf \t\r\n"
 
@@ -270,7 +271,7 @@ def _best(accept: bytes) -> Format | _Other:
 
 def _ranked(accept: bytes) -> list[Format | _Other]:
     """What is accepted, the best first; what is named goes before what a wildcard of the same quality covers."""
-    ranges = sorted(_ranges(accept), key=lambda range_: (-range_[0], range_[1] is _Other.ANYTHING))
+    ranges = sorted(_ranges(accept[:_READ]), key=lambda range_: (-range_[0], range_[1] is _Other.ANYTHING))
     refused = {kind for quality, kind in ranges if not quality}
     accepted = [kind for _, kind in ranges if kind not in refused]
     if not ranges:

@@ -1,5 +1,7 @@
 """Formats, versions, preferences and tunnelled methods."""
 
+import time
+
 import pytest
 
 from storage.domain.errors import (
@@ -155,6 +157,13 @@ def test_chooses_atom_before_there_was_json(accept):
 def test_refuses_what_an_old_version_does_not_write(format_option, accept, version, error):
     with pytest.raises(error):
         response_format(format_option, accept, version)
+
+
+@pytest.mark.parametrize("accept", [b"a," * 30_000, b"a" + b";q=1" * 15_000, b"," * 60_000])
+def test_a_long_accept_takes_no_time(accept):
+    start = time.perf_counter()
+    error_format(Source.FRONT_END, None, accept)
+    assert time.perf_counter() - start < 0.05
 
 
 def test_only_json_without_metadata_leaves_out_the_types():
