@@ -27,7 +27,7 @@ FIRST_WITH_JSON: Final = "2013-08-15"  # and with Prefer
 FIRST_WITHOUT_ATOM: Final = "2015-12-11"
 
 _CACHED: Final = 512  # longer headers are read again each time: a cache must not be a way to fill the memory
-_READ: Final = 4096  # bytes of an Accept; nobody has that much to say but who wants to keep us busy
+_READ: Final = 2048  # bytes of an Accept; nobody has that much to say but who wants to keep us busy
 _TUNNELLED: Final = frozenset({"MERGE", "PATCH", "PUT", "DELETE"})
 _BEFORE_BODY: Final = b"\xef\xbb\xbf \t\r\n"
 

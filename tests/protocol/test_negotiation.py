@@ -163,7 +163,7 @@ def test_refuses_what_an_old_version_does_not_write(format_option, accept, versi
 def test_a_long_accept_takes_no_time(accept):
     start = time.perf_counter()
     error_format(Source.FRONT_END, None, accept)
-    assert time.perf_counter() - start < 0.05
+    assert time.perf_counter() - start < 0.1
 
 
 def test_only_json_without_metadata_leaves_out_the_types():
