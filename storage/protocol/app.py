@@ -30,6 +30,7 @@ from storage.domain.service_properties import NO_LOGS, CorsRule, Logging
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
 from storage.protocol import batch, entities, tables
+from storage.protocol.accept import Format
 from storage.protocol.authorization import Sent, authentication, authorize, check_target
 from storage.protocol.call import CONTENT_TYPES, Answer, Call, Headers, Rules
 from storage.protocol.cors import preflight, response_headers
@@ -37,7 +38,6 @@ from storage.protocol.errors import HEADERS, write_error
 from storage.protocol.http import SERVER
 from storage.protocol.negotiation import (
     FIRST_WITHOUT_ATOM,
-    Format,
     Source,
     effective_method,
     error_format,

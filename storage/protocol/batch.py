@@ -21,6 +21,7 @@ from storage.domain.errors import (
 )
 from storage.domain.names import fold_table_name
 from storage.protocol import entities, multipart
+from storage.protocol.accept import Format
 from storage.protocol.call import Answer, Call, Headers
 from storage.protocol.errors import status_of, write_error
 from storage.protocol.multipart import AnswerPart, Part
@@ -28,7 +29,6 @@ from storage.protocol.negotiation import (
     FIRST_WITHOUT_ATOM,
     OLDEST_VERSION,
     ErrorFormat,
-    Format,
     Source,
     effective_method,
     error_format,

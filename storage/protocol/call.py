@@ -10,7 +10,8 @@ from storage.domain.names import KEY_LENGTH_LIMIT
 from storage.domain.observed import Observed
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
-from storage.protocol.negotiation import Format, response_format
+from storage.protocol.accept import Format
+from storage.protocol.negotiation import response_format
 from storage.protocol.payload import Context
 from storage.protocol.query_options import read_select
 from storage.protocol.routes import Address, Target

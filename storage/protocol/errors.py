@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from storage.domain import errors
 from storage.domain.edm import TICKS_PER_SECOND, second_text
 from storage.domain.errors import StorageError
-from storage.protocol.negotiation import ErrorFormat, Format
+from storage.protocol.accept import Format
+from storage.protocol.negotiation import ErrorFormat
 
 _STATUS: Final[dict[type[StorageError], int]] = {
     errors.InvalidInput: 400,

@@ -5,7 +5,8 @@ from typing import Any
 
 from storage.domain.entity import StoredEntity
 from storage.protocol import atom, payload
-from storage.protocol.negotiation import Format, request_format
+from storage.protocol.accept import Format
+from storage.protocol.negotiation import request_format
 from storage.protocol.payload import Context
 
 Members = Mapping[str, Any]

@@ -18,7 +18,7 @@ from storage.domain.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEn
 from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, PropertiesNeedValue
 from storage.domain.etag import write_etag
 from storage.domain.names import check_key, check_property_name
-from storage.protocol.negotiation import Format
+from storage.protocol.accept import Format
 
 _BOM: Final = b"\xef\xbb\xbf"
 TYPE: Final = "@odata.type"

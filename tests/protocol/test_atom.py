@@ -23,8 +23,8 @@ from storage.domain.errors import (
 )
 from storage.domain.etag import write_etag
 from storage.domain.names import KEY_LENGTH_LIMIT
+from storage.protocol.accept import Format
 from storage.protocol.atom import read_object, write_entity, write_page, write_table, write_tables
-from storage.protocol.negotiation import Format
 from storage.protocol.payload import Context, read_entity, read_new_entity, read_table_name
 from tests.strategies import keys, names, properties, values
 

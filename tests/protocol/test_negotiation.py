@@ -14,11 +14,11 @@ from storage.domain.errors import (
     XMethodIncorrectValue,
     XMethodNotUsingPost,
 )
+from storage.protocol.accept import Format
 from storage.protocol.negotiation import (
     NEWEST_VERSION,
     OLDEST_VERSION,
     ErrorFormat,
-    Format,
     Preference,
     Source,
     effective_method,

@@ -21,7 +21,7 @@ from storage.domain.errors import (
     PropertyValueTooLarge,
 )
 from storage.domain.names import KEY_LENGTH_LIMIT
-from storage.protocol.negotiation import Format
+from storage.protocol.accept import Format
 from storage.protocol.payload import (
     Context,
     entity_link,

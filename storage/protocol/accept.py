@@ -1,0 +1,124 @@
+"""What an Accept header or a ``$format`` asks for.
+
+https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations
+"""
+
+from collections.abc import Iterator
+from enum import Enum, auto
+from functools import lru_cache
+from typing import Final
+
+CACHED: Final = 512  # longer headers are read again each time: a cache must not be a way to fill the memory
+_READ: Final = 2048  # bytes of an Accept; nobody has that much to say but who wants to keep us busy
+
+
+class Format(Enum):
+    """What tables and entities are written in: JSON with so much control information, or Atom."""
+
+    JSON_NONE = b"application/json;odata=nometadata;streaming=true;charset=utf-8"
+    JSON_MINIMAL = b"application/json;odata=minimalmetadata;streaming=true;charset=utf-8"
+    JSON_FULL = b"application/json;odata=fullmetadata;streaming=true;charset=utf-8"
+    # the service adds ;type=feed or ;type=entry at times, and so no client relies on it
+    ATOM = b"application/atom+xml;charset=utf-8"
+
+    def __init__(self, content_type: bytes) -> None:
+        self.content_type = content_type
+        self.annotations = b"nometadata" not in content_type  # whether it tells the EDM types
+
+
+class Other(Enum):
+    """What may be accepted besides a format."""
+
+    ANYTHING = auto()
+    UNKNOWN = auto()
+
+
+def read_best(format_option: str | None, accept: bytes | None) -> Format | Other:
+    """What is preferred of all but Atom; Atom and what is unknown tell which refusal the client understands."""
+    sent = _sent(format_option, accept)
+    return _best(sent) if len(sent) <= CACHED else _best.__wrapped__(sent)
+
+
+def read_ranked(format_option: str | None, accept: bytes | None) -> list[Format | Other]:
+    """All that is accepted, the best first; ``$format`` goes before Accept."""
+    return _ranked(_sent(format_option, accept))
+
+
+def is_json(wanted: Format | Other) -> bool:
+    return isinstance(wanted, Format) and wanted is not Format.ATOM
+
+
+def _sent(format_option: str | None, accept: bytes | None) -> bytes:
+    if format_option:
+        return _media_type(format_option) if len(format_option) <= CACHED else b"unreadable"
+    return accept or b"*/*"
+
+
+@lru_cache(maxsize=256)
+def _media_type(format_option: str) -> bytes:
+    match format_option.strip().lower():
+        case "json" | "atom" as short:
+            return b"application/json" if short == "json" else b"application/atom+xml"
+        case media_type:
+            return media_type.encode("utf-8", "replace")
+
+
+@lru_cache(maxsize=256)
+def _best(accept: bytes) -> Format | Other:
+    ranked = _ranked(accept)
+    offered = (wanted for wanted in ranked if wanted not in (Format.ATOM, Other.UNKNOWN))
+    return next(offered, Format.ATOM if Format.ATOM in ranked else Other.UNKNOWN)
+
+
+def _ranked(accept: bytes) -> list[Format | Other]:
+    # what is named goes before what a wildcard of the same quality covers
+    ranges = sorted(_ranges(accept[:_READ]), key=lambda range_: (-range_[0], range_[1] is Other.ANYTHING))
+    if not ranges:
+        return [Other.ANYTHING]
+    refused = {kind for quality, kind in ranges if not quality}
+    accepted = [kind for _, kind in ranges if kind not in refused]
+    # a wildcard does not cover what is refused by name
+    for refused_format, other in ((Format.JSON_MINIMAL, Format.ATOM), (Format.ATOM, Format.JSON_MINIMAL)):
+        if refused_format in refused:
+            accepted = [other if kind is Other.ANYTHING else kind for kind in accepted]
+    return [kind for kind in accepted if kind not in refused]
+
+
+def _ranges(accept: bytes) -> Iterator[tuple[float, Format | Other]]:
+    for media_range in accept.lower().split(b","):
+        media_type, *parameters = [piece.strip() for piece in media_range.split(b";")]
+        if media_type:
+            options = dict(_parameter(parameter) for parameter in reversed(parameters))
+            yield _quality(options.get(b"q", b"")), _kind(media_type, options)
+
+
+def _parameter(text: bytes) -> tuple[bytes, bytes]:
+    name, _, value = text.partition(b"=")
+    return name.strip(), value.strip(b' \t"')
+
+
+def _quality(text: bytes) -> float:
+    try:
+        quality = float(text)
+    except ValueError:
+        return 1.0
+    return quality if 0 <= quality <= 1 else 1.0
+
+
+def _kind(media_type: bytes, options: dict[bytes, bytes]) -> Format | Other:
+    match media_type:
+        case b"application/json":
+            return _JSON.get(options.get(b"odata", b"minimalmetadata"), Other.UNKNOWN)
+        case b"*/*" | b"application/*":
+            return Other.ANYTHING
+        case b"application/atom+xml" | b"application/xml":
+            return Format.ATOM
+        case _:
+            return Other.UNKNOWN
+
+
+_JSON: Final = {
+    b"nometadata": Format.JSON_NONE,
+    b"minimalmetadata": Format.JSON_MINIMAL,
+    b"fullmetadata": Format.JSON_FULL,
+}
