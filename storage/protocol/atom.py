@@ -18,7 +18,7 @@ from storage.domain.entity import SYSTEM_PROPERTIES, StoredEntity
 from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, InvalidXmlDocument
 from storage.domain.etag import write_etag
 from storage.protocol.payload import TYPE, Context, entity_link
-from storage.protocol.xml import read_xml
+from storage.protocol.xml import read_xml, write_text
 
 _ATOM_NAMESPACE: Final = "http://www.w3.org/2005/Atom"
 _DATA_NAMESPACE: Final = "http://schemas.microsoft.com/ado/2007/08/dataservices"
@@ -181,8 +181,6 @@ def _write_property(element: str, value: object, annotation: str | None) -> str:
 
 
 _SPECIAL_DOUBLES: Final = {"Infinity": "INF", "-Infinity": "-INF"}
-# a carriage return that is not escaped would be read as a line feed
-_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;"})
 _NO_XML_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -195,7 +193,7 @@ def _write_string(element: str, text: str) -> str:
         attributes = ' xmlns:t="urn:tablero" t:replaced="true"'
     if text and (text[0] in _SPACE or text[-1] in _SPACE):
         attributes += ' xml:space="preserve"'
-    return f"<{element}{attributes}>{text.translate(_ESCAPES)}</{element}>"
+    return f"<{element}{attributes}>{write_text(text)}</{element}>"
 
 
 # names of properties ↔ names of elements

@@ -373,7 +373,7 @@ def test_tables():
         (EdmValue(Edm.STRING, "<&>]]>\"'é😀"), "<d:x>&lt;&amp;&gt;]]&gt;\"'é😀</d:x>"),
         (EdmValue(Edm.STRING, " a"), '<d:x xml:space="preserve"> a</d:x>'),
         (EdmValue(Edm.STRING, "a\n"), '<d:x xml:space="preserve">a\n</d:x>'),
-        (EdmValue(Edm.STRING, "a\r\n\tb"), "<d:x>a&#xD;\n\tb</d:x>"),
+        (EdmValue(Edm.STRING, "a\r\n\tb"), "<d:x>a&#13;\n\tb</d:x>"),
         (EdmValue(Edm.BOOLEAN, True), '<d:x m:type="Edm.Boolean">true</d:x>'),
         (EdmValue(Edm.BOOLEAN, False), '<d:x m:type="Edm.Boolean">false</d:x>'),
         (EdmValue(Edm.INT32, -1), '<d:x m:type="Edm.Int32">-1</d:x>'),
