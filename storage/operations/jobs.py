@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 _INTERVAL: Final = 10.0  # seconds
 _TIDY_INTERVAL: Final = 600.0
+_PATIENCE: Final = 5.0  # with what is being done when the server ends
 
 
 class _Duty(NamedTuple):
@@ -40,15 +41,27 @@ async def run() -> None:
 
 
 async def _repeat(duty: _Duty) -> None:
+    # not all processes at the same moment; and the first time soon, for servers that do not live long
+    pause = random.uniform(0.1, 0.5)  # noqa: S311
     while True:
-        # not all processes at the same moment
-        await asyncio.sleep(duty.interval * random.uniform(0.5, 1.5))  # noqa: S311
+        await asyncio.sleep(duty.interval * pause)
+        pause = random.uniform(0.5, 1.5)  # noqa: S311
+        doing = asyncio.create_task(_do(duty))
         try:
-            await in_thread(duty.do)
-        except StorageError:
-            continue  # the database is away; it has been logged
-        except Exception:
-            logger.exception(duty.complaint)
+            await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            # a thread cannot be cancelled, only waited for
+            await asyncio.wait([doing], timeout=_PATIENCE)
+            raise
+
+
+async def _do(duty: _Duty) -> None:
+    try:
+        await in_thread(duty.do)
+    except StorageError:
+        pass  # the database is away; it has been logged
+    except Exception:
+        logger.exception(duty.complaint)
 
 
 def alone(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
