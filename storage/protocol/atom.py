@@ -25,6 +25,8 @@ _DATA_NAMESPACE: Final = "http://schemas.microsoft.com/ado/2007/08/dataservices"
 _METADATA_NAMESPACE: Final = f"{_DATA_NAMESPACE}/metadata"
 _ATOM, _DATA, _METADATA = (f"{{{name}}}" for name in (_ATOM_NAMESPACE, _DATA_NAMESPACE, _METADATA_NAMESPACE))
 _SPACE: Final = " \t\r\n"
+# tags, comments and sections of an entry; 255 properties need some 550, and a batch may have a hundred entries to read
+_MARKUP_LIMIT: Final = 2000
 
 
 # Atom → values
@@ -46,6 +48,8 @@ def read_object(body: bytes) -> dict[str, str | None]:
 
 
 def _properties(body: bytes) -> Element:
+    if body.count(b"<") > _MARKUP_LIMIT:
+        raise InvalidInput(UNREADABLE)
     try:
         entry = read_xml(body)
     except InvalidXmlDocument:

@@ -130,6 +130,10 @@ def test_passes_over_what_is_no_property(element):
     assert read(element) == {}
 
 
+def test_reads_many_properties_that_are_null():
+    assert read("".join(f'<d:x{number} m:null="true" />' for number in range(1000))) == {}
+
+
 def test_an_insert_has_its_keys_in_the_body():
     body = entry(KEYS + '<d:n m:type="Edm.Int32">1</d:n>', start="\ufeff", end="\r\n")
     entity = read_new_entity(read_object(body), KEY_LENGTH_LIMIT)
@@ -263,6 +267,7 @@ EXTERNAL = b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">'
         entry("<d:x>" * 50_000 + "</d:x>" * 50_000),
         entry("<d:x" + "".join(f' a{n}="{n}"' for n in range(270_000)) + "/>"),
         entry("<d:x" + "".join(f' xmlns:a{n}="u:{n}"' for n in range(150_000)) + "/>"),
+        entry("<m:x/>" * 2_000),
         entry("<d:x/>" * 90_000),
         entry("<d:x/>" * 690_000),
         entry("".join(f"<d:x{n}/>" for n in range(40_000))),
@@ -272,7 +277,7 @@ EXTERNAL = b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">'
         b"<" * 4_000_000,
         entry("<d:x>1</d:x>").decode().encode("utf-16"),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_refuses_hostile_documents_at_once(body):
     start = time.perf_counter()
