@@ -37,8 +37,8 @@ class Identity:
     def __init__(self, trust: Trust) -> None:
         self.trust = trust
         self._keys = KeySet(trust)
-        # by hash: a token is worth stealing
-        self._known: OrderedDict[tuple[bytes, str], _Known] = OrderedDict()
+        # by hash: a token is worth stealing, and the account is whatever somebody wrote into a URL
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
 
     async def grant(self, token: str, account: str, now: float) -> tuple[Grant, str]:
         """What the token allows with an account, and whose it is; ``now`` in seconds since 1970.
@@ -48,18 +48,20 @@ class Identity:
         """
         if len(token) > SIZE_LIMIT:
             raise _malformed("The token is too long.")
-        key = sha256(token.encode()).digest(), account
+        key = sha256(f"{token}\n{account}".encode()).digest()
+        stale = False
         if self.trust.issuer:
-            self._keys.keep_fresh(now)
+            await self._keys.keep_fresh(now)
+            stale = self._keys.are_stale(now)
         known = self._known.get(key)
-        if known is None or known.until <= now or known.generation != self._keys.generation:
+        if known is None or stale or known.until <= now or known.generation != self._keys.generation:
             known = await self._verify(token, account, now)
             self._remember(key, known)
         else:
             self._known.move_to_end(key)
         return known.grant, known.subject
 
-    def _remember(self, key: tuple[bytes, str], known: _Known) -> None:
+    def _remember(self, key: bytes, known: _Known) -> None:
         self._known[key] = known
         self._known.move_to_end(key)
         if len(self._known) > REMEMBERED:

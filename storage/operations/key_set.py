@@ -21,7 +21,8 @@ from storage.domain.identity import Trust, is_safe_url
 
 logger = logging.getLogger(__name__)
 
-FRESH: Final = 300  # seconds; older keys are fetched again on the side
+FRESH: Final = 150  # seconds; older keys are fetched again on the side
+QUIET: Final = 300  # seconds without an attempt, after which whoever comes waits for one
 STALE: Final = 3600  # seconds after which they verify nothing any more
 PAUSE: Final = 10  # seconds between two attempts, whatever the tokens say
 TIMEOUT: Final = 5  # seconds the issuer may keep silent
@@ -51,11 +52,12 @@ class KeySet:
         self._loaded_at = -math.inf
         self._tried_at = -math.inf
         self._failed = False
+        self._waited_for = False
         self._loading: asyncio.Task[None] | None = None
 
     async def find(self, identifier: str | None, now: float) -> Key | None:
         """The key of this ``kid``; raises ServerBusy when nobody can say."""
-        if now - self._loaded_at > STALE:
+        if self.are_stale(now):
             await self._renew(now)
         key = self._get(identifier)
         if key is None:
@@ -63,10 +65,16 @@ class KeySet:
             key = self._get(identifier)
         return key
 
-    def keep_fresh(self, now: float) -> None:
-        """Fetch the keys again, if it is time, without making anybody wait."""
+    async def keep_fresh(self, now: float) -> None:
+        """Fetch the keys again, if it is time: without making anybody wait, unless nobody came for long."""
         if now - self._loaded_at > FRESH:
             self._begin(now)
+            if self._loading is not None and self._waited_for:
+                await asyncio.shield(self._loading)
+
+    def are_stale(self, now: float) -> bool:
+        """Whether what they verified must not count any more."""
+        return now - self._loaded_at > STALE
 
     def _get(self, identifier: str | None) -> Key | None:
         if identifier is None and len(self._keys) == 1:
@@ -83,6 +91,7 @@ class KeySet:
 
     def _begin(self, now: float) -> None:
         if self._loading is None and not 0 <= now - self._tried_at < PAUSE:
+            self._waited_for = now - self._tried_at > QUIET
             self._tried_at = now
             self._loading = asyncio.create_task(self._load(now))
 

@@ -441,6 +441,32 @@ async def test_a_key_that_is_taken_away_ends_its_tokens(keys, identity):
         await ask(identity, text, now=later)
 
 
+async def test_after_a_quiet_while_nobody_gets_in_with_a_key_that_was_taken_away(keys, identity):
+    begin, text = time.time(), token(exp=int(time.time()) + 9000)
+    await ask(identity, text, now=begin)
+    write_keys(keys, jwk(OTHER_KEY, "next"))
+
+    tries = [ask(identity, text, now=begin + key_set.QUIET + 1) for _ in range(3)]
+    found = await asyncio.gather(*tries, return_exceptions=True)
+
+    assert [type(error) for error in found] == [AuthenticationFailed] * 3
+
+
+async def test_a_token_that_is_remembered_is_worth_no_more_than_the_keys(keys, identity):
+    begin, text = time.time(), token(exp=int(time.time()) + 9000)
+    await ask(identity, text, now=begin)
+    keys.unlink()
+
+    assert await ask(identity, text, now=begin + STALE - 60)
+    with pytest.raises(ServerBusy):
+        await ask(identity, text, now=begin + STALE + 60)
+
+
+async def test_remembers_no_names_of_accounts(identity):
+    await ask(identity, token(), account="x" * 10_000)
+    assert sum(map(len, identity._known)) < 100
+
+
 async def test_keys_that_cannot_be_fetched_again_are_good_for_a_while(keys, identity):
     begin = time.time()
     await ask(identity, token(), now=begin)
