@@ -128,24 +128,21 @@ class Grant:
         return self.kind is Kind.OWNER or self._refusal(operation, table) is None
 
     def _refusal(self, operation: Operation, table: str | None) -> type[StorageError] | None:
-        need = _NEEDS.get(operation)
-        if need is None or (self.kind is Kind.TABLE_SAS and Resource.OBJECT not in need.resources):
-            return (
-                None
-                if self.kind is Kind.ROLE and self._may_keep_policies(operation)
-                else AuthorizationFailure
-            )
         if self.table is not None and table is not None and table != self.table:
             return AuthorizationFailure
+        need = (_ROLE_NEEDS if self.kind is Kind.ROLE else _NEEDS).get(operation)
+        if need is None or (self.kind is Kind.TABLE_SAS and Resource.OBJECT not in need.resources):
+            return AuthorizationFailure
         if not need.resources & self.resources:
-            return AuthorizationResourceTypeMismatch
+            # a role has no resource types: it does not suffice, and that is all
+            return (
+                AuthorizationPermissionMismatch
+                if self.kind is Kind.ROLE
+                else AuthorizationResourceTypeMismatch
+            )
         if not any(permissions in self.permissions for permissions in need.permissions):
             return AuthorizationPermissionMismatch
         return None
-
-    def _may_keep_policies(self, operation: Operation) -> bool:
-        """The service lets a contributor's bearer token reach the policies of a table, unlike any SAS."""
-        return operation in _POLICIES and Permission.WRITE | Permission.UPDATE in self.permissions
 
 
 class _Need(NamedTuple):
@@ -155,7 +152,6 @@ class _Need(NamedTuple):
     permissions: tuple[Permission, ...]
 
 
-_POLICIES: Final = (Operation.GET_TABLE_ACL, Operation.SET_TABLE_ACL)
 _READ, _ADD, _UPDATE, _DELETE = Permission.READ, Permission.ADD, Permission.UPDATE, Permission.DELETE
 _WRITE, _CREATE, _LIST = Permission.WRITE, Permission.CREATE, Permission.LIST
 _SERVICE, _CONTAINER, _OBJECT = Resource.SERVICE, Resource.CONTAINER, Resource.OBJECT
@@ -179,6 +175,13 @@ _NEEDS: Final[Mapping[Operation, _Need]] = {
     Operation.DELETE_ENTITY: _Need(_OBJECT, (_DELETE,)),
     # what its parts need is checked part by part
     Operation.ENTITY_GROUP_TRANSACTION: _Need(_OBJECT, (Permission.NONE,)),
+}
+
+# unlike any signature, a contributor's bearer token reaches the policies of a table
+_ROLE_NEEDS: Final[Mapping[Operation, _Need]] = {
+    **_NEEDS,
+    Operation.GET_TABLE_ACL: _Need(_CONTAINER, (_WRITE,)),
+    Operation.SET_TABLE_ACL: _Need(_CONTAINER, (_WRITE,)),
 }
 
 OWNER: Final = Grant(Kind.OWNER)

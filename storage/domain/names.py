@@ -20,7 +20,7 @@ KEY_LENGTH_LIMIT: Final = 1024  # UTF-16 code units; the rule published last, ol
 RESERVED_TABLE_NAME: Final = "tables"
 
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
-_ANALYTICS = re.compile(r"\$Metrics[A-Za-z]{1,55}", re.IGNORECASE)
+_ANALYTICS = re.compile(r"\$Metrics[A-Z]{1,55}", re.IGNORECASE | re.ASCII)
 _TABLE_CHARACTERS = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 # lone surrogates are no characters; the service's own list is / \ # ? and the control characters
 _DISALLOWED_IN_KEYS = re.compile("[/\\\\#?\x00-\x1f\x7f-\x9f\ud800-\udfff]")

@@ -16,6 +16,7 @@ from storage.domain.names import (
     check_property_name,
     fold_table_name,
     is_account_name,
+    is_analytics_name,
 )
 from tests.strategies import keys, names
 
@@ -54,7 +55,9 @@ def test_a_table_is_known_by_its_lower_case_name(name):
         "a_b",
         "a b",
         "$logs",
-        "$MetricsHourPrimary",
+        "$Metrics",
+        "$Metric\u017fHourPrimary",
+        "$MetricsHour1",
         "tablé",
         "ab٣",
         "abc\n",
@@ -67,6 +70,12 @@ def test_a_table_is_known_by_its_lower_case_name(name):
 def test_refuses_table_names_by_their_characters_first(name):
     with pytest.raises(InvalidResourceName, match="The specifed resource name contains invalid characters"):
         fold_table_name(name)
+
+
+@pytest.mark.parametrize("name", ["$MetricsHourPrimaryTransactionsTable", "$METRICSX"])
+def test_what_the_service_writes_has_names_of_its_own(name):
+    assert is_analytics_name(fold_table_name(name))
+    assert not is_analytics_name(fold_table_name(name[1:]))
 
 
 @pytest.mark.parametrize("name", ["", "a", "ab", "a" * 64, "a" * 10_000])

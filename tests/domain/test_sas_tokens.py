@@ -131,7 +131,8 @@ VERSIONS = [
 ]  # fmt: skip
 TABLES = [
     "pe", "p" * 64, "1people", "peo-ple", "people ", "people\n", "tables", "Tables", "\u212aeople", "ſtaff", "pİe",
-    "people/x", "$Metrics\u212a", "../people", "people()", "$logs", "$Metrics", "$MetricsHour/..", "péople", "people\x00",
+    "people/x", "$Metrics\u212a", "../people", "people()", "$logs", "$Metrics", "$MetricsHour/..", "péople",
+    "people\x00",
 ]  # fmt: skip
 
 

@@ -98,6 +98,14 @@ PAGES = {
     "a range of rows, continued": ("PartitionKey eq 'p005' and RowKey lt 'r0200'", POSITION),
     "a range of partitions, continued": ("PartitionKey gt 'p003' and PartitionKey le 'p007'", POSITION),
 }
+BOUNDED = {
+    "all": (None, None),
+    "a partition": ("PartitionKey eq 'p005'", None),
+    "a range of rows": ("PartitionKey eq 'p005' and RowKey ge 'r0100'", None),
+    "a range of partitions": ("PartitionKey gt 'p003'", None),
+    "all, from a key on": (None, POSITION),
+    "a partition, from a key on": ("PartitionKey eq 'p005'", POSITION),
+}
 
 
 @pytest.mark.parametrize("relation", [FULL, EMPTY])
@@ -122,6 +130,19 @@ def test_a_page_reads_one_row_more_than_it_returns_and_no_other(explain, text, s
     assert 1 <= scan["Actual Rows"] <= top + 1
     assert scan.get("Rows Removed by Filter", 0) == 0
     assert "Filter" not in scan
+
+
+@pytest.mark.parametrize("relation", [FULL, EMPTY])
+@pytest.mark.parametrize(("text", "start"), BOUNDED.values(), ids=BOUNDED.keys())
+def test_a_key_range_is_part_of_the_walk(explain, relation, text, start):
+    query = EntityQuery(filter=text and parse(text), start=start, end=Position("p005", "r0130\x01"))
+
+    statement = pages.page(relation, query)
+    plan = explain(statement)
+
+    assert statement.lane is Lane.KEY
+    assert_walks_the_primary_key(plan, relation)
+    assert all(scan.get("Rows Removed by Filter", 0) == 0 for scan in scans(plan, relation))
 
 
 @pytest.mark.parametrize("relation", [FULL, EMPTY])
@@ -195,9 +216,9 @@ def test_the_end_of_a_window_is_found_in_the_primary_key(explain, text, start):
 
 @pytest.mark.parametrize("text", ["Number gt 100000", "Text ge 'z'"])
 def test_a_window_reads_only_its_own_rows(explain, text):
-    query = EntityQuery(filter=parse(text), start=POSITION)
+    query = EntityQuery(filter=parse(text), start=POSITION, end=Position("p005", "r0200"))
 
-    plan = explain(pages.page(FULL, query, Position("p005", "r0200")))
+    plan = explain(pages.page(FULL, query))
 
     read = sum(scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0) for scan in scans(plan))
     assert read <= 100
