@@ -1,10 +1,13 @@
 """`manage.py account`, as far as it is more than the operations it calls."""
 
+import psycopg
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from storage.models import Account
 from storage.operations import accounts
+from storage.sql import notify
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -53,3 +56,14 @@ def test_refuses_an_account_that_is_missing(run, action):
 def test_refuses_another_state(run):
     with pytest.raises(CommandError, match="invalid choice"):
         run("shared-key", "ada", "maybe")
+
+
+def test_changes_nothing_while_a_server_hangs(run, monkeypatch):
+    monkeypatch.setattr(notify, "_PATIENCE", "200ms")
+    with psycopg.connect(settings.LANES_CONNINFO) as hanging:
+        hanging.execute("SELECT pg_advisory_lock_shared(%s)", [notify._SNAPSHOT])
+        with pytest.raises(CommandError, match="Nothing was changed"):
+            run("rotate", "ada", "1")
+
+    assert f"key1={accounts.write_key(b'k' * 64)}" in run("list", "--keys")
+    assert f"key1={accounts.write_key(b'k' * 64)}" not in run("rotate", "ada", "1")

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
 
 from storage.models import Account
 from storage.operations import accounts
@@ -46,6 +47,12 @@ class Command(BaseCommand):
             getattr(self, f"_{action.replace('-', '_')}")(**arguments)
         except AccountError as error:
             raise CommandError(str(error)) from None
+        except OperationalError as error:
+            # mostly a server process that hangs: it would go by what is about to change
+            raise CommandError(
+                f"Nothing was changed, because a server or the database does not answer in time ({error}); try again, "
+                "and if that fails end the servers of this database first."
+            ) from None
 
     def _add(self, name: str, key1: str | None, key2: str | None, **_: Any) -> None:
         given = [accounts.read_key(key) if key else None for key in (key1, key2)]
