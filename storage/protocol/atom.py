@@ -202,42 +202,38 @@ def _write_string(element: str, text: str) -> str:
 
 # names of properties ↔ names of elements
 #
-# To most readers a name is made of the letters of Unicode 2.0, and they refuse a whole feed with any other. Such
-# characters are written as .NET writes them, _x0219_, and read back; what else looks so is left as it is.
+# To most readers a name is made of the letters of Unicode 2.0, and they refuse a whole feed with any other. In such a
+# name characters are written as .NET writes them, _x0219_. What looks so is read as .NET reads it, beyond ASCII.
 
 _ESCAPED: Final = re.compile("_x([0-9A-Fa-f]{8}|[0-9A-Fa-f]{4})_")
+_LONGEST: Final = 255 * len("_x0000_")  # whatever is longer is no name
 
 
 @lru_cache(maxsize=8192)
 def _element(name: str) -> str:
     if name.isascii() or _is_xml_name(name):
         return f"d:{name}"
-    return "d:" + _escape(name[0], "") + "".join(_escape(character, "a") for character in name[1:])
+    return "d:" + "".join(character if character.isascii() else _escape(character) for character in name)
 
 
-def _escape(character: str, before: str) -> str:
-    if character.isascii() or _is_xml_name(before + character):
-        return character
-    return f"_x{ord(character):04X}_" if ord(character) < 0x10000 else f"_x{ord(character):08X}_"
-
-
-def _read_name(element: str) -> str:
-    return _ESCAPED.sub(_unescape, element) if "_x" in element else element
-
-
-def _unescape(escaped: re.Match[str]) -> str:
-    code = int(escaped[1], 16)
-    character = chr(code) if code <= 0x10FFFF else ""
-    before = "a" if escaped.start() else ""
-    if f"a{character}".isidentifier() and _escape(character, before) != character:
-        return character
-    return escaped[0]
-
-
-@lru_cache(maxsize=8192)
 def _is_xml_name(text: str) -> bool:
     try:
         read_xml(f"<{text}/>".encode())
     except InvalidXmlDocument:
         return False
     return True
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"_x{code:04X}_" if code < 0x10000 else f"_x{code:08X}_"
+
+
+def _read_name(element: str) -> str:
+    return _ESCAPED.sub(_unescape, element) if "_x" in element and len(element) <= _LONGEST else element
+
+
+def _unescape(escaped: re.Match[str]) -> str:
+    code = int(escaped[1], 16)
+    of_a_name = 0x80 <= code <= 0x10FFFF and f"a{chr(code)}".isidentifier()
+    return chr(code) if of_a_name else escaped[0]
