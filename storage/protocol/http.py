@@ -24,6 +24,7 @@ SERVER: Final = b"Windows-Azure-Table/1.0 Tablero"  # clients look for the first
 MAX_HEAD: Final = 64 * 1024  # bytes of the request line and the headers together
 MAX_STALL: Final = 30.0  # seconds a head may take, and a body may pause
 LINGER: Final = 2.0  # seconds a refused client has to read why
+FAREWELL: Final = 1.0  # seconds an idle client over TLS has to agree to the end
 
 _TOO_LONG: Final = "The request line and the headers are longer than 65536 bytes."
 
@@ -87,6 +88,12 @@ class Http(HttpToolsProtocol):
             self._refuse(InvalidHeaderValue(_TOO_LONG))
         else:
             self._expect_more()
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        if self.scheme == "https" and not self._answering():
+            # TLS closes when both sides have said so; a client that only looks at its next request never does
+            self.loop.call_later(FAREWELL, self.transport.abort)
 
     # callbacks of the parser
 
