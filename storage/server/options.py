@@ -69,6 +69,7 @@ VARIABLES = (
     Variable("SECRET"),
     Variable("ACCOUNTS"),
     Variable("KEY_LENGTH_LIMIT", "1024"),
+    Variable("DEBUG", is_flag=True),
 )
 KEYS = {variable.key: variable for variable in VARIABLES}
 
@@ -95,6 +96,7 @@ class Options:
     accounts: str
     azurite_accounts: str
     key_length_limit: int
+    debug: bool
     database_url: str
 
     @property
@@ -140,6 +142,7 @@ def read(environ: Mapping[str, str]) -> Options:
         accounts=value["ACCOUNTS"],
         azurite_accounts=environ.get("AZURITE_ACCOUNTS", ""),
         key_length_limit=int(_read_choice("KEY_LENGTH_LIMIT", value["KEY_LENGTH_LIMIT"], ("512", "1024"))),
+        debug=_read_flag("DEBUG", value["DEBUG"]),
         database_url=environ.get("DATABASE_URL", ""),
     )
 
