@@ -10,6 +10,7 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 django: Any = get_asgi_application()  # sets Django up, which the service's models need
 
+from console import static_files  # noqa: E402
 from storage.protocol.app import TableService  # noqa: E402
 from storage.protocol.call import Rules  # noqa: E402
 
@@ -25,6 +26,7 @@ service = TableService(
         key_length_limit=settings.TABLERO_KEY_LENGTH_LIMIT,
     )
 )
+static = static_files.StaticFiles(development=settings.DEVELOPMENT)
 HOST_SUFFIXES = tuple(f".{suffix}".encode() for suffix in settings.HOST_SUFFIXES)
 
 
@@ -32,7 +34,9 @@ def application(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
     if scope["type"] == "lifespan":
         return _live(receive, send)
     path: str = scope["path"]
-    if (path == "/" or path.startswith("/ui/")) and not _names_an_account(scope):
+    if (path in {"/", "/ui"} or path.startswith("/ui/")) and not _names_an_account(scope):
+        if path.startswith(static_files.PREFIX):
+            return static(scope, receive, send)
         return cast("Awaitable[None]", django(scope, receive, send))
     return service(scope, receive, send)
 

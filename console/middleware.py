@@ -1,0 +1,50 @@
+"""What every answer of the console says about itself."""
+
+import zoneinfo
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+
+Next = Callable[[HttpRequest], HttpResponse]
+
+# none of the browser's devices
+PERMISSIONS = ", ".join(
+    f"{feature}=()"
+    for feature in (
+        "accelerometer", "autoplay", "camera", "display-capture", "encrypted-media", "fullscreen", "geolocation",
+        "gyroscope", "magnetometer", "microphone", "midi", "payment", "picture-in-picture", "usb",
+        "xr-spatial-tracking",
+    )
+)  # fmt: skip
+
+
+def response_headers(get_response: Next) -> Next:
+    def answer(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        response.headers.setdefault("Permissions-Policy", PERMISSIONS)
+        # a page shows what one person may see; views with secrets say no-store themselves
+        response.headers.setdefault("Cache-Control", "private, no-cache")
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            patch_vary_headers(response, ["Cookie", "HX-Request", "HX-Request-Type"])
+        return response
+
+    return answer
+
+
+def time_zone(get_response: Next) -> Next:
+    """The times of a page are those of whoever reads it."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        with timezone.override(_zone(getattr(request.user, "time_zone", ""))):
+            return get_response(request)
+
+    return answer
+
+
+def _zone(name: str) -> zoneinfo.ZoneInfo | None:
+    try:
+        return zoneinfo.ZoneInfo(name) if name else None
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError):  # of another machine's database of zones
+        return None

@@ -1,0 +1,32 @@
+// data-open="ID": a button opens that dialog; a click on its backdrop closes it. Esc and focus are the browser's own.
+export function open(id) {
+  for (const menu of document.querySelectorAll("[popover]:popover-open")) menu.hidePopover();
+  const dialog = document.getElementById(id);
+  if (dialog && !dialog.open) dialog.showModal();
+}
+
+document.addEventListener("click", (event) => {
+  const opener = event.target.closest("[data-open]:not(.rail)");
+  if (opener) open(opener.dataset.open);
+  if (event.target.matches("dialog") && !within(event.target.getBoundingClientRect(), event)) event.target.close();
+});
+
+function within(box, { clientX: x, clientY: y }) {
+  return box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;
+}
+
+// a menu is walked with the arrows too
+document.addEventListener("keydown", (event) => {
+  const menu = event.target.closest?.(".menu-anchor");
+  if (!menu || !["ArrowDown", "ArrowUp"].includes(event.key)) return;
+  const list = menu.querySelector("[popover]");
+  if (!list.matches(":popover-open")) return;
+  const items = [...list.querySelectorAll("a, button")];
+  const at = items.indexOf(document.activeElement);
+  const next = event.key === "ArrowDown" ? at + 1 : at < 0 ? items.length - 1 : at - 1;
+  items[(next + items.length) % items.length]?.focus();
+  event.preventDefault();
+});
+
+// the first thing to read after a form was refused
+document.querySelector("[data-error-summary]")?.focus();

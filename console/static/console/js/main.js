@@ -1,0 +1,9 @@
+// The console's behaviours, one module each, all by delegation: parts that htmx swaps in need no wiring.
+import "./appearance.js";
+import "./copy.js";
+import "./dialog.js";
+import "./filter.js";
+import "./grid.js";
+import "./rail.js";
+import "./shortcuts.js";
+import "./toast.js";

@@ -1,0 +1,119 @@
+"""Serves the console's static files from memory, under an address that changes with their content.
+
+The address holds one hash of the whole tree, so files refer to each other by relative paths as they are: nothing is
+collected, rewritten or stored when a server starts, and every answer may be kept for good. whitenoise would need a
+thread for every file under ASGI and a manifest made beforehand.
+"""
+
+import gzip
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent / "static"
+STYLES = ROOT / "console" / "css"  # many small files, of which the browser gets one
+STYLESHEET = "console/console.css"
+PREFIX = "/ui/static/"
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".woff2": "font/woff2",
+}
+COMPRESSED = {".css", ".js", ".svg", ".txt"}
+FOREVER = b"public, max-age=31536000, immutable"
+
+Scope = MutableMapping[str, Any]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    content: bytes
+    compressed: bytes | None
+    type: str
+
+
+def read_all() -> dict[str, bytes]:
+    """Contents by name; a licence, or the list of the vendored files, is not among them."""
+    found = [path for path in sorted(ROOT.rglob("*")) if path.suffix in TYPES]
+    styles = [path for path in found if path.is_relative_to(STYLES)]
+    contents = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in found if path not in styles}
+    # layers.css says which layer wins, so the order of the others is of no weight
+    contents[STYLESHEET] = b"".join(
+        path.read_bytes() for path in sorted(styles, key=lambda path: (path.name != "layers.css", path))
+    )
+    return contents
+
+
+@cache
+def version() -> str:
+    digest = hashlib.sha256()
+    for name, content in read_all().items():
+        digest.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
+    return digest.hexdigest()[:12]
+
+
+@cache
+def files() -> Mapping[str, File]:
+    return {name: _prepare(name, content) for name, content in read_all().items()}
+
+
+def _prepare(name: str, content: bytes) -> File:
+    suffix = Path(name).suffix
+    # mtime, so that all workers answer with the same bytes
+    compressed = gzip.compress(content, 9, mtime=0) if suffix in COMPRESSED else None
+    return File(content, compressed, TYPES[suffix])
+
+
+class StaticFiles:
+    """An ASGI application; `development` reads each file anew, from the disk."""
+
+    def __init__(self, *, development: bool) -> None:
+        self._development = development
+
+    async def __call__(self, scope: Scope, receive: object, send: Send) -> None:
+        tree, _, name = scope["path"].removeprefix(PREFIX).partition("/")
+        found = self._find(name)
+        if found is None:
+            await _answer(send, 404, b"", [])
+        elif scope["method"] not in {"GET", "HEAD"}:
+            await _answer(send, 405, b"", [(b"allow", b"GET, HEAD")])
+        else:
+            headers = [
+                (b"content-type", found.type.encode()),
+                # an address of another version is answered, for a page that was loaded before, but not kept
+                (b"cache-control", FOREVER if tree == version() and not self._development else b"no-cache"),
+                (b"x-content-type-options", b"nosniff"),
+                (b"cross-origin-resource-policy", b"same-origin"),
+            ]
+            body = found.content
+            if found.compressed is not None:
+                headers.append((b"vary", b"accept-encoding"))
+                if _accepts_gzip(scope):
+                    headers.append((b"content-encoding", b"gzip"))
+                    body = found.compressed
+            await _answer(send, 200, body, headers, with_body=scope["method"] == "GET")
+
+    def _find(self, name: str) -> File | None:
+        if not self._development:
+            return files().get(name)
+        content = read_all().get(name)
+        return None if content is None else _prepare(name, content)
+
+
+def _accepts_gzip(scope: Scope) -> bool:
+    accepted = b",".join(value for name, value in scope["headers"] if name == b"accept-encoding")
+    return any(coding.partition(b";")[0].strip().lower() == b"gzip" for coding in accepted.split(b","))
+
+
+async def _answer(
+    send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]], *, with_body: bool = True
+) -> None:
+    headers = [*headers, (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body if with_body else b""})

@@ -1,0 +1,63 @@
+"""Tags and filters of the console's templates."""
+
+from dataclasses import dataclass
+
+from django import template
+from django.templatetags.static import static
+from django.utils.formats import number_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy
+
+register = template.Library()
+SPRITE = "vendor/lucide/1.62.0/sprite.svg"
+
+
+@register.simple_tag
+def icon(name: str, size: int = 16) -> SafeString:
+    """One of the sprite's icons, as decoration: its meaning stands in the text beside it."""
+    return format_html(
+        '<svg class="icon" width="{0}" height="{0}" aria-hidden="true" focusable="false"><use href="{1}#{2}"/></svg>',
+        size,
+        static(SPRITE),
+        name,
+    )
+
+
+@register.filter
+def initials(name: str) -> str:
+    """One or two letters for the badge of a person."""
+    words = name.replace("@", " ").replace(".", " ").replace("_", " ").replace("-", " ").split()
+    letters = [word[0] for word in words[:2]] if len(words) > 1 else list(name[:2])
+    return "".join(letters)
+
+
+@dataclass(frozen=True, slots=True)
+class Glyph:
+    text: str
+    ink: str
+    name: object  # a string, or one to be translated
+
+
+GLYPHS = {
+    "Edm.String": Glyph("Ab", "", "String"),
+    "Edm.Int32": Glyph("32", "num", "Int32"),
+    "Edm.Int64": Glyph("64", "num", "Int64"),
+    "Edm.Double": Glyph(".0", "num", "Double"),
+    "Edm.Boolean": Glyph("TF", "bool", "Boolean"),
+    "Edm.DateTime": Glyph("Dt", "date", "DateTime"),
+    "Edm.Guid": Glyph("Gd", "guid", "Guid"),
+    "Edm.Binary": Glyph("Bn", "bin", "Binary"),
+    "mix": Glyph("mix", "mix", gettext_lazy("several types")),
+}
+
+
+@register.filter
+def type_glyph(name: str) -> Glyph:
+    return GLYPHS[name]
+
+
+@register.filter
+def grouped(number: int) -> str:
+    """A count as people read it: with the separators of their language."""
+    return number_format(number, force_grouping=True)

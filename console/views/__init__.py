@@ -1,0 +1,1 @@
+"""Requests to pages, one module per noun."""

@@ -1,0 +1,116 @@
+"""What every page must be, whatever it shows: the lines G1 to G4 and G7 of the console's acceptance list."""
+
+from functools import cache
+from pathlib import Path
+
+AXE = Path(__file__).parent / "vendor" / "axe-core" / "4.14.1" / "axe.min.js"
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+RUN_AXE = """
+tags => axe.run(document, {runOnly: {type: "tag", values: tags}, rules: {"target-size": {enabled: true}}})
+    .then(found => found.violations.map(
+        rule => rule.id + ": " + rule.nodes.map(node => node.target + " " + node.failureSummary).join("; ")))
+"""
+# a name for each element that has the focus, and what is wrong with how it is seen
+LOOK_AT_FOCUS = """
+() => {
+    const it = document.activeElement;
+    if (!it || it === document.body) return null;
+    const style = getComputedStyle(it);
+    // the middle of what of it is inside the viewport
+    const box = it.getBoundingClientRect();
+    const middle = (from, to, end) => (Math.max(from, 0) + Math.min(to, end)) / 2;
+    const x = middle(box.left, box.right, innerWidth), y = middle(box.top, box.bottom, innerHeight);
+    const top = document.elementFromPoint(x, y);
+    const isCovered = top !== it && !it.contains(top) && !top?.contains(it);
+    const faults = [];
+    if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2) faults.push("no outline");
+    if (box.right < 0 || box.bottom < 0 || box.left > innerWidth || box.top > innerHeight) faults.push("out of view");
+    else if (isCovered) faults.push("behind " + top?.outerHTML.slice(0, 80));
+    it.dataset.seen = it.dataset.seen ?? String(++window.seen || (window.seen = 1));
+    return {name: it.dataset.seen + " " + it.outerHTML.slice(0, 100), faults};
+}
+"""
+
+
+class Watch:
+    """Collects what must not happen on a page: errors, violations of the CSP, answers that failed (G2)."""
+
+    def __init__(self, page, expected_status):
+        self.faults = []
+        self._page = page
+        self._expected = expected_status
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        page.on("response", self._look)
+
+    def _hear(self, message):
+        if message.type not in {"error", "warning"}:
+            return
+        # Chromium reports every page that answers 4xx, also one that should
+        if self._expected >= 400 and "Failed to load resource" in message.text:
+            return
+        self.faults.append(f"{message.type}: {message.text}")
+
+    def _look(self, response):
+        is_page = response.request.is_navigation_request() and response.frame == self._page.main_frame
+        if is_page:
+            policy = response.headers.get("content-security-policy", "")
+            if response.status < 300 and ("default-src 'none'" not in policy or "unsafe" in policy):
+                self.faults.append(f"{response.url}: CSP {policy!r}")
+        if response.status >= 400 and not (is_page and response.status == self._expected):
+            self.faults.append(f"{response.url}: {response.status}")
+
+
+@cache
+def _axe():
+    return AXE.read_text()
+
+
+def check_axe(page):
+    """G1: no violation of any rule."""
+    # evaluated by the debugger, which the CSP does not bind
+    page.evaluate(_axe())
+    found = page.evaluate(RUN_AXE, TAGS)
+    assert not found, "\n".join(found)
+
+
+def check_structure(page, language="en"):
+    """G4: one h1, a title, the language, landmarks, a skip link that works."""
+    assert page.locator("h1").count() == 1
+    assert page.title().endswith(" - Tablero")
+    assert len(page.title()) > len(" - Tablero")
+    assert page.locator("html").get_attribute("lang") == language
+    assert page.locator("main").count() == 1
+    page.locator(".skip").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def check_focus(page, most=80):
+    """G3: by Tab through the whole page; every focused element is seen, and nothing traps the focus."""
+    page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
+    names = []
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        found = page.evaluate(LOOK_AT_FOCUS)
+        if found is None or found["name"].split(" ")[0] in names:
+            return names
+        assert not found["faults"], (found["faults"], found["name"])
+        names.append(found["name"].split(" ")[0])
+    raise AssertionError("the focus never left the page")
+
+
+def check_reflow(page):
+    """G7: nothing but a grid's own region scrolls sideways."""
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), page.evaluate(
+        "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1"
+        " && !e.closest('.grid-region, .tabs, .rail')).map(e => e.outerHTML.slice(0, 120)).slice(0, 5)"
+    )
+
+
+def check(page, language="en"):
+    """All of it."""
+    check_axe(page)
+    check_reflow(page)
+    check_structure(page, language)
+    check_focus(page)

@@ -1,0 +1,157 @@
+"""Every component, in every appearance."""
+
+import pytest
+
+from tests.browser.page import check, check_axe, check_reflow
+
+KIT = "/ui/dev/kit/"
+APPEARANCES = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "dark by choice": {"cookies": {"tablero_theme": "dark"}},
+    "forced colours": {"forced_colors": "active"},
+    "more contrast": {"contrast": "more"},
+    "320 px": {"width": 320, "height": 640},
+    "400 %": {"width": 320, "height": 256, "color_scheme": "dark"},
+    "compact": {"cookies": {"tablero_density": "compact"}},
+}
+
+
+@pytest.mark.parametrize("appearance", APPEARANCES)
+def test_kit(open_page, appearance):
+    check(open_page(KIT, **APPEARANCES[appearance]))
+
+
+@pytest.mark.parametrize("language", ["tr", "zh-hans"])
+def test_languages(open_page, language):
+    check(open_page(KIT, cookies={"tablero_language": language}), language)
+
+
+def test_without_javascript(open_page):
+    page = open_page(KIT, java_script_enabled=False, width=320, height=640)
+    assert page.get_by_role("link", name="people", exact=True).first.is_visible()
+    assert page.get_by_role("link", name="Next").is_visible()
+
+
+def test_theme_changes_at_once_and_stays(open_page):
+    page = open_page(KIT)
+    page.get_by_role("button", name="Your menu").click()
+    with page.expect_response("**/ui/appearance/"):
+        page.get_by_role("button", name="Dark theme").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 18, 23)"
+    check_axe(page)
+    page.goto(KIT)
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+
+
+def test_menu_by_keyboard(open_page):
+    page = open_page(KIT)
+    button = page.get_by_role("button", name="Menu", exact=True)
+    button.press("Enter")
+    assert page.locator("#kit-menu").is_visible()
+    button.press("ArrowDown")
+    assert page.evaluate("document.activeElement.textContent").strip() == "Copy as JSON"
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.textContent").strip() == "Download"
+    page.keyboard.press("Escape")
+    assert page.locator("#kit-menu").is_hidden()
+    assert button.evaluate("it => it === document.activeElement")
+
+
+def test_dialog_gives_the_focus_back(open_page):
+    page = open_page(KIT)
+    page.get_by_role("button", name="Dialog").click()
+    assert page.get_by_role("dialog", name="Delete people").is_visible()
+    check_axe(page)
+    page.keyboard.press("Escape")
+    assert page.get_by_role("dialog").count() == 0
+    assert page.get_by_role("button", name="Dialog").evaluate("it => it === document.activeElement")
+
+
+def test_shortcuts(open_page):
+    page = open_page(KIT)
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog", name="Keyboard shortcuts").is_visible()
+    check_axe(page)
+
+
+def test_copy(open_page):
+    page = open_page(KIT, permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy account name").click()
+    assert page.get_by_role("status").filter(has_text="Copied").is_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "acme"
+
+
+def test_toasts(open_page):
+    page = open_page(KIT + "?toast")
+    assert page.get_by_role("alert").filter(has_text="could not be read").is_visible()
+    page.get_by_text("Saved the profile.").locator("..").get_by_role("button").click()
+    assert page.get_by_text("Saved the profile.").count() == 0
+    check_axe(page)
+
+
+def test_drawer(open_page):
+    page = open_page(KIT, width=390)
+    link = page.get_by_role("link", name="people 10,000")
+    assert link.is_hidden()
+    button = page.get_by_role("button", name="Navigation")
+    button.click()
+    assert link.is_visible()
+    assert button.get_attribute("aria-expanded") == "true"
+    check_axe(page)
+    page.keyboard.press("Escape")
+    link.wait_for(state="hidden")
+    assert button.evaluate("it => it === document.activeElement")
+    check_reflow(page)
+
+
+def test_rail_stays_closed(open_page):
+    page = open_page(KIT)
+    page.get_by_role("button", name="Navigation").click()
+    assert page.locator("#rail").is_hidden()
+    page.reload()
+    assert page.locator("#rail").is_hidden()
+    assert page.get_by_role("button", name="Navigation").get_attribute("aria-expanded") == "false"
+
+
+@pytest.mark.parametrize(
+    ("keys", "row", "column"),
+    [
+        ([], 2, 1),
+        (["ArrowRight", "ArrowDown"], 3, 2),
+        (["End"], 2, 10),
+        (["End", "Home"], 2, 1),
+        (["Control+End"], 25, 10),
+        (["Control+End", "Control+Home"], 2, 1),
+        (["PageDown"], 12, 1),
+        (["PageDown", "PageDown", "PageDown", "PageUp"], 15, 1),
+        (["ArrowUp"], 1, 1),
+        (["ArrowLeft"], 2, 1),
+    ],
+)
+def test_grid_keys(open_page, keys, row, column):
+    page = open_page(KIT)
+    page.locator(".grid tbody td").first.focus()
+    for key in keys:
+        page.keyboard.press(key)
+    cell = page.evaluate(
+        "[document.activeElement.parentElement.ariaRowIndex, document.activeElement.ariaColIndex].map(Number)"
+    )
+    assert cell == [row, column]
+    assert page.locator('.grid [tabindex="0"]').count() == 1
+    # inside the region, and under no sticky header or column
+    assert page.evaluate(
+        """() => {
+            const box = document.activeElement.getBoundingClientRect();
+            const top = document.elementFromPoint(box.left + 4, box.top + box.height / 2);
+            return document.activeElement.contains(top);
+        }"""
+    )
+
+
+def test_grid_turns_the_page_at_its_edge(open_page):
+    page = open_page(KIT)
+    page.locator(".grid tbody td").first.focus()
+    page.keyboard.press("Control+End")
+    page.keyboard.press("PageDown")
+    page.wait_for_url("**?page=2")
