@@ -4,6 +4,9 @@ import os
 import secrets
 from pathlib import Path
 
+from csp.constants import NONE, SELF
+
+from console import static_files
 from storage.server import database, options, secret
 
 OPTIONS = options.read(os.environ)
@@ -14,15 +17,93 @@ SECRET_KEY = secret.derive(SERVER_SECRET, "django") if SERVER_SECRET else secret
 DEBUG = False
 ALLOWED_HOSTS = ["*"]  # any name may point to this server; no link is ever built from it
 
-INSTALLED_APPS = ["storage"]
-MIDDLEWARE: list[str] = []
+DEVELOPMENT = OPTIONS.debug
+
+INSTALLED_APPS = [
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.forms",
+    "django_htmx",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "storage",
+    "console",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "console.middleware.response_headers",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "console.middleware.time_zone",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "console" / "templates"],
+        "OPTIONS": {
+            "loaders": LOADERS if DEVELOPMENT else [("django.template.loaders.cached.Loader", LOADERS)],
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "console.frame.context",
+            ],
+        },
+    }
+]
+FORM_RENDERER = "console.rendering.Renderer"
+STATIC_URL = f"/ui/static/{static_files.version()}/"
 ROOT_URLCONF = "console.urls"
 ASGI_APPLICATION = "console.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 DATABASES = {"default": database.django_settings(OPTIONS)}
 USE_TZ = True
 TIME_ZONE = "UTC"
-LANGUAGE_CODE = "en-us"
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("tr", "Türkçe"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "console" / "locale"]
+
+# of the console alone: the Table service shares the host, and cookies know no ports, so the names are ours
+COOKIE_PATH = "/ui/"
+LANGUAGE_COOKIE_NAME = "tablero_language"
+LANGUAGE_COOKIE_PATH = SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = COOKIE_PATH
+SESSION_COOKIE_NAME = "tablero_session"
+CSRF_COOKIE_NAME = "tablero_csrf"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = OPTIONS.scheme == "https"
+CSRF_COOKIE_HTTPONLY = True  # pages hand the token to htmx themselves
+MESSAGE_STORAGE = (
+    "django.contrib.messages.storage.session.SessionStorage"  # the other cookie's path is not settable
+)
+
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+        "object-src": [NONE],
+    }
+}
 
 LOGGING = {
     "version": 1,
@@ -38,3 +119,29 @@ HOST_SUFFIXES = OPTIONS.host_suffixes
 DEVELOPMENT_ACCOUNT_ALLOWED = OPTIONS.development_account_allowed
 BEARER = OPTIONS.bearer
 TABLERO_KEY_LENGTH_LIMIT = OPTIONS.key_length_limit
+
+# people
+AUTH_USER_MODEL = "console.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "home"
+ACCOUNT_ADAPTER = "console.people.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
+ACCOUNT_USER_MODEL_EMAIL_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_PRESERVE_USERNAME_CASING = False  # they are kept in lower case
+ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
+ACCOUNT_SESSION_REMEMBER = True
+SESSION_COOKIE_AGE = 14 * 24 * 3600
+CSRF_FAILURE_VIEW = "console.views.errors.untrusted"
+MFA_TOTP_ISSUER = "Tablero"
+# shared by all processes, for it counts attempts to sign in
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "console_cache"},
+}
+ANNOUNCED = ["console.setup.announcement"]  # what else a server says when it is ready
