@@ -66,6 +66,19 @@ class StoredEntity(NamedTuple):
         return int(self.ticks)
 
 
+def read_stored(stored: StoredEntity) -> Entity:
+    """The entity of a row that was found with its annotations."""
+    content: dict[str, object] = json.loads(b"{" + stored.content.lstrip(b"\n,") + b"}")
+    types = {name: content.get(name + _TYPE) for name in content}
+    properties = {
+        name: edm.read(value, types[name]) for name, value in content.items() if not name.endswith(_TYPE)
+    }
+    return Entity(stored.key, properties)
+
+
+_TYPE: Final = "@odata.type"  # no property name holds an @
+
+
 def write_keys(key: EntityKey) -> bytes:
     """The keys as members of a JSON object."""
     return f'"PartitionKey":{edm.quote(key.partition_key)},"RowKey":{edm.quote(key.row_key)}'.encode()

@@ -123,6 +123,24 @@ def usable() -> list[Account]:
     return [account for account in Account.objects.all() if not _is_refused(account)]
 
 
+def find(name: str) -> Account | None:
+    """An account that may be used here."""
+    account = Account.objects.filter(name=name).first()
+    return None if account is None or _is_refused(account) else account
+
+
+def is_public(account: Account) -> bool:
+    """Whether everybody knows its key."""
+    return DEVELOPMENT_KEY in keys_of(account)
+
+
+def connection_string(account: Account, endpoint: str) -> str:
+    """For any SDK; a key only if it is no secret, for this may stand on a screen or in a log."""
+    key = write_key(DEVELOPMENT_KEY) if is_public(account) else "(see: account list --keys)"
+    scheme = endpoint.partition(":")[0]
+    return f"DefaultEndpointsProtocol={scheme};AccountName={account.name};AccountKey={key};TableEndpoint={endpoint};"
+
+
 def keys_of(account: Account) -> tuple[bytes, bytes]:
     """Raises AccountError when they were sealed with another secret."""
     return (
@@ -179,7 +197,7 @@ def _check_keys(keys: AccountKeys) -> None:
 
 
 def _is_refused(account: Account) -> bool:
-    return not settings.DEVELOPMENT_ACCOUNT_ALLOWED and DEVELOPMENT_KEY in keys_of(account)
+    return not settings.DEVELOPMENT_ACCOUNT_ALLOWED and is_public(account)
 
 
 def _locked_or_none(name: str) -> Account | None:

@@ -1,12 +1,17 @@
 """Query Entities, for whoever asks: how a filter that no index serves is answered within its time."""
 
+import time
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import Any, Final
 
+from storage.domain.errors import OperationTimedOut
 from storage.domain.query import EntityQuery, Page, Position
+from storage.models import Table
+from storage.sql import django as sql
 from storage.sql import pages
 from storage.sql.failures import Canceled
+from storage.sql.relations import relation_name
 from storage.sql.statement import Lane, Statement
 
 Steps = Generator[Statement[Any], Any, Page]
@@ -15,6 +20,14 @@ BUDGET: Final = 2.5  # seconds of walking; with the first attempt and the last w
 _FIRST_WINDOW: Final = 20_000  # rows
 _WINDOW_SECONDS: Final = 0.4
 _SMALLEST_WINDOW: Final = 100
+
+
+def page(table: Table, wanted: EntityQuery) -> Page:
+    """A page of entities for whoever waits for it, on Django's own connection."""
+    try:
+        return sql.walk(query(relation_name(table.pk), wanted, time.monotonic), sql.run_in_lane)
+    except Canceled:
+        raise OperationTimedOut from None
 
 
 def query(relation: str, wanted: EntityQuery, clock: Callable[[], float]) -> Steps:

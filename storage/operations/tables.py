@@ -1,6 +1,11 @@
 """Tables of an account: control operations, with the ORM."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
 from django.db import IntegrityError, transaction
+from django.db.models import Count
 from django.utils import timezone
 
 from storage.domain.analytics import metrics_table
@@ -120,6 +125,54 @@ def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
     # a page of nothing is the end, as it is for entities
     following = found[query.top][1] if 0 < query.top < len(found) else None
     return [name for name, _ in found[: query.top]], following
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A table as people list it; about how many entities, and bytes on the disk."""
+
+    name: str
+    created_at: datetime
+    entities: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    tables: list[Overview]
+    total: int  # of those that match
+    next: str | None  # the folded name the next page starts with
+
+
+def overview(account_id: int, *, containing: str = "", start: str = "", top: int = 100) -> Listing:
+    """The tables whose name contains a text in any letter case, by name."""
+    # tables have ASCII names, so that lower() means the same in every language
+    matching = Table.objects.filter(
+        account_id=account_id, deleted_at=None, folded_name__contains=containing.lower()
+    ).exclude(folded_name__startswith="$")
+    rows = list(matching.filter(folded_name__gte=start).order_by("folded_name")[: top + 1])
+    sizes = background.sizes_of([row.pk for row in rows[:top]])
+    return Listing(
+        [_overview(row, sizes) for row in rows[:top]],
+        matching.count(),
+        rows[top].folded_name if len(rows) > top else None,
+    )
+
+
+def describe(table: Table) -> Overview:
+    return _overview(table, background.sizes_of([table.pk]))
+
+
+def _overview(table: Table, sizes: dict[int, background.Size]) -> Overview:
+    size = sizes.get(table.pk, background.Size(0, 0))
+    return Overview(table.name, table.created_at, size.rows, size.capacity)
+
+
+def counts(account_ids: Iterable[int]) -> dict[int, int]:
+    """The number of tables by account; an account without any is not among them."""
+    own = Table.objects.filter(account_id__in=account_ids, deleted_at=None)
+    listed = own.exclude(folded_name__startswith="$").order_by()
+    return dict(listed.values_list("account_id").annotate(number=Count("pk")))
 
 
 def reap() -> int:

@@ -1,6 +1,6 @@
 """What jobs beside the requests need of PostgreSQL."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -61,6 +61,21 @@ def sizes(account_id: int) -> list[tuple[str, Size]]:
         cursor.execute(_SIZES, (account_id,))
         return [(name, Size(capacity, rows)) for name, capacity, rows in cursor.fetchall()]
 
+
+def sizes_of(table_ids: Sequence[int]) -> dict[int, Size]:
+    """Of these tables."""
+    relations = {relation_name(table_id): table_id for table_id in table_ids}
+    with connection.cursor() as cursor:
+        cursor.execute(_SIZES_OF, (list(relations),))
+        return {relations[name]: Size(capacity, rows) for name, capacity, rows in cursor.fetchall()}
+
+
+_SIZES_OF: Final = """
+SELECT s.relname, pg_total_relation_size(s.relid), greatest(s.n_live_tup, c.reltuples, 0)::bigint
+FROM pg_stat_user_tables AS s
+JOIN pg_class AS c ON c.oid = s.relid
+WHERE s.relname = ANY (%s) AND s.schemaname = current_schema()
+"""
 
 _SIZES: Final = """
 SELECT t.folded_name, pg_total_relation_size(s.relid), greatest(s.n_live_tup, c.reltuples, 0)::bigint

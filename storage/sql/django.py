@@ -1,12 +1,13 @@
 """The synchronous executor: the same statements on Django's own connection, inside its transaction if there is one."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar, cast
 
 import psycopg
-from django.db import connection
+from django.db import connection, transaction
 
 from storage.sql.failures import failure
+from storage.sql.lanes import SETTINGS
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
@@ -24,7 +25,14 @@ def run(statement: Statement[T]) -> T:
         return statement.read(cursor.pgresult)
 
 
-def walk(steps: "Generator[Statement[Any], Any, T]") -> T:
+def run_in_lane(statement: Statement[T]) -> T:
+    """As run, but planned, and limited in time, as the lane of the statement does it."""
+    with transaction.atomic():
+        execute(SETTINGS[statement.lane].replace("SET ", "SET LOCAL "))
+        return run(statement)
+
+
+def walk(steps: "Generator[Statement[Any], Any, T]", run: Callable[[Statement[Any]], Any] = run) -> T:
     """Runs an operation of several statements: each is yielded and its result sent back."""
     try:
         statement = next(steps)
