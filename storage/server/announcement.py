@@ -2,7 +2,11 @@
 
 from collections.abc import Iterator
 
-from storage.operations.accounts import DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, keys_of, usable, write_key
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from storage.models import Account
+from storage.operations.accounts import DEVELOPMENT_ACCOUNT, connection_string, is_public, usable
 from storage.server.options import Options
 
 ANY_ADDRESS = {"0.0.0.0", "::"}  # noqa: S104
@@ -16,27 +20,23 @@ def lines(options: Options, port: int) -> Iterator[str]:
     if shown is None:
         yield "There is no account yet; make one with: account add NAME"
     else:
-        is_public = DEVELOPMENT_KEY in keys_of(known[shown])
-        yield from _account_lines(options, authority, shown, is_public=is_public)
+        yield from _account_lines(options, authority, known[shown])
+    for announced in settings.ANNOUNCED:
+        yield from import_string(announced)(f"{options.scheme}://{authority}")
     yield f"Health:            {options.scheme}://{authority}/ui/healthz"
     yield from _warnings(options, {DEVELOPMENT_ACCOUNT} & known.keys())
     yield "Ready. Stop with Ctrl-C."
 
 
-def _account_lines(options: Options, authority: str, account: str, *, is_public: bool) -> Iterator[str]:
-    url = f"{options.scheme}://{authority}/{account}"
-    # only the key that everybody knows may stand on a screen or in a log
-    key = write_key(DEVELOPMENT_KEY) if is_public else "(see: account list --keys)"
+def _account_lines(options: Options, authority: str, account: Account) -> Iterator[str]:
+    url = f"{options.scheme}://{authority}/{account.name}"
     yield f"Endpoint:          {url}"
     for suffix in options.host_suffixes:
-        yield f"Host style:        {options.scheme}://{account}.{suffix}:{authority.rpartition(':')[2]}"
-    yield (
-        f"Connection string: DefaultEndpointsProtocol={options.scheme};AccountName={account};"
-        f"AccountKey={key};TableEndpoint={url};"
-    )
+        yield f"Host style:        {options.scheme}://{account.name}.{suffix}:{authority.rpartition(':')[2]}"
+    yield f"Connection string: {connection_string(account, url)}"
     if (
-        account == DEVELOPMENT_ACCOUNT
-        and is_public
+        account.name == DEVELOPMENT_ACCOUNT
+        and is_public(account)
         and authority == "127.0.0.1:10002"
         and options.scheme == "http"
     ):
