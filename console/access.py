@@ -1,0 +1,105 @@
+"""Who may do what: one table of permissions, and the decorators by which views ask it."""
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, cast
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from console.models import Membership, Role, User
+from storage.models import Account
+from storage.operations import accounts
+
+P = ParamSpec("P")
+AccountView = Callable[Concatenate[HttpRequest, Account, P], HttpResponse]
+View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+
+
+class Capability(Enum):
+    """What can be done in an account."""
+
+    READ = "read"
+    WRITE = "write"
+    MANAGE_TABLES = "manage tables"
+    MANAGE_ACCESS = "manage access"
+    OWN = "own"
+
+
+LEAST_ROLE: Final[Mapping[Capability, Role]] = {
+    Capability.READ: Role.VIEWER,
+    Capability.WRITE: Role.EDITOR,
+    Capability.MANAGE_TABLES: Role.MAINTAINER,
+    Capability.MANAGE_ACCESS: Role.MAINTAINER,
+    Capability.OWN: Role.OWNER,
+}
+
+ADMIN: Final[Promise] = gettext_lazy("Admin")
+
+
+def user_of(request: HttpRequest) -> User:
+    """The user of a request that has passed one of the decorators."""
+    return cast("User", request.user)
+
+
+def role_in(user: User, account: Account) -> Role | None:
+    """None when the account is none of the user's business."""
+    if user.is_admin:
+        return Role.OWNER
+    found = Membership.objects.filter(user=user, account=account).first()
+    return None if found is None else Role(found.role)
+
+
+def may(role: Role, capability: Capability) -> bool:
+    return role >= LEAST_ROLE[capability]
+
+
+def visible_accounts(user: User) -> list[tuple[Account, Role]]:
+    """The accounts a user may see, by name, with the user's role."""
+    roles = dict(Membership.objects.filter(user=user).values_list("account_id", "role"))
+    shown = sorted(accounts.usable(), key=lambda account: account.name)
+    if user.is_admin:
+        return [(account, Role.OWNER) for account in shown]
+    return [(account, Role(roles[account.pk])) for account in shown if account.pk in roles]
+
+
+def account_required(capability: Capability) -> Callable[[AccountView[P]], View[P]]:
+    """The view gets the account that the address names, if the user may do this there.
+
+    An account that the user may not see does not exist for them.
+    """
+
+    def decorate(view: AccountView[P]) -> View[P]:
+        @wraps(view)
+        def check(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+            account = accounts.find(cast("str", kwargs.pop("account")))
+            role = None if account is None else role_in(user_of(request), account)
+            if account is None or role is None:
+                raise Http404
+            if not may(role, capability):
+                raise PermissionDenied(_needs(LEAST_ROLE[capability].label))
+            request.role = role  # type: ignore[attr-defined]
+            return view(request, account, *args, **kwargs)
+
+        return cast("View[P]", login_required(check))
+
+    return decorate
+
+
+def admin_required(view: View[P]) -> View[P]:
+    @wraps(view)
+    def check(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not user_of(request).is_admin:
+            raise PermissionDenied(_needs(ADMIN))
+        return view(request, *args, **kwargs)
+
+    return cast("View[P]", login_required(check))
+
+
+def _needs(role: str | Promise) -> str:
+    return _("This needs the role %(role)s.") % {"role": role}
