@@ -2,16 +2,19 @@
 
 from functools import cache
 
+from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, JsonResponse
 
 
+@login_not_required
 def alive(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "alive"})
 
 
+@login_not_required
 def ready(request: HttpRequest) -> JsonResponse:
     try:
         applied = set(MigrationRecorder(connection).applied_migrations())

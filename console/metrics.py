@@ -3,11 +3,13 @@
 import hmac
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 
 from storage.operations import prometheus
 
 
+@login_not_required
 def metrics(request: HttpRequest) -> HttpResponse:
     token: str = settings.OPTIONS.metrics_token
     if not token:

@@ -1,0 +1,55 @@
+"""The first admin."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.password_validation import password_validators_help_texts, validate_password
+from django.utils.functional import lazystr
+from django.utils.translation import get_language
+from django.utils.translation import gettext_lazy as _
+
+from console.models import User
+
+
+def new_password(label: Any, help_text: Any = "") -> forms.CharField:
+    widget = forms.PasswordInput(attrs={"autocomplete": "new-password"})
+    return forms.CharField(label=label, help_text=help_text, strip=False, max_length=1024, widget=widget)
+
+
+class SetupForm(forms.Form):
+    username = forms.CharField(
+        label=_("User name"),
+        help_text=_("You sign in with it. An e-mail address is a good one."),
+        max_length=150,
+        validators=User._meta.get_field("username").validators,
+        widget=forms.TextInput(
+            attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
+        ),
+    )
+    password = new_password(_("Password"))
+    repeated = new_password(_("The password again"))
+    language = forms.ChoiceField(label=_("Language"), choices=settings.LANGUAGES)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password"].help_text = lazystr(" ".join(password_validators_help_texts()))
+        self.fields["language"].initial = get_language()
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean() or {}
+        check_new_password(self, User(username=found.get("username", "")))
+        return found
+
+
+def check_new_password(form: forms.Form, user: User) -> None:
+    """By Django's validators, and that it was typed twice."""
+    password, repeated = form.cleaned_data.get("password"), form.cleaned_data.get("repeated")
+    if password is None:
+        return
+    try:
+        validate_password(password, user)
+    except forms.ValidationError as error:
+        form.add_error("password", error)
+    if repeated is not None and repeated != password:
+        form.add_error("repeated", _("The two passwords differ."))
