@@ -7,6 +7,7 @@ from pathlib import Path
 from csp.constants import NONE, SELF
 
 from console import static_files
+from console.folders import folder
 from storage.server import database, options, secret
 
 OPTIONS = options.read(os.environ)
@@ -51,7 +52,7 @@ LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "console" / "templates"],
+        "DIRS": [folder("templates")],
         "OPTIONS": {
             "loaders": LOADERS if DEVELOPMENT else [("django.template.loaders.cached.Loader", LOADERS)],
             "context_processors": [
@@ -73,7 +74,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("tr", "Türkçe"), ("zh-hans", "简体中文")]
-LOCALE_PATHS = [BASE_DIR / "console" / "locale"]
+LOCALE_PATHS = [folder("locale")]
 
 # of the console alone: the Table service shares the host, and cookies know no ports, so the names are ours
 COOKIE_PATH = "/ui/"

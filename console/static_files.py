@@ -13,7 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent / "static"
+from console.folders import folder
+
+ROOT = folder("static")
 STYLES = ROOT / "console" / "css"  # many small files, of which the browser gets one
 STYLESHEET = "console/console.css"
 PREFIX = "/ui/static/"

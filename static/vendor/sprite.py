@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Make the sprite of icons anew: tools/sprite.py FOLDER, the unpacked npm package lucide-static.
+"""Make the sprite of icons anew: static/vendor/sprite.py FOLDER, the unpacked npm package lucide-static.
 
-It holds the icons that console/icons.txt names, one per line.
+It holds the icons that icons.txt beside this file names, one per line.
 """
 
 import re
 import sys
 from pathlib import Path
 
-CONSOLE = Path(__file__).parents[1] / "console"
+VENDOR = Path(__file__).parent
 
 
 def main() -> None:
     package = Path(sys.argv[1])
-    names = (CONSOLE / "icons.txt").read_text().split()
+    names = (VENDOR / "icons.txt").read_text().split()
     symbols = "".join(symbol(name, (package / "icons" / f"{name}.svg").read_text()) for name in names)
-    [sprite] = (CONSOLE / "static" / "vendor" / "lucide").glob("*/sprite.svg")
+    [sprite] = (VENDOR / "lucide").glob("*/sprite.svg")
     sprite.write_text(f'<svg xmlns="http://www.w3.org/2000/svg">\n{symbols}</svg>\n')
 
 

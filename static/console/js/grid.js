@@ -80,10 +80,19 @@ document.addEventListener("click", (event) => {
   if (cell && !event.target.closest("a, button, input")) enter(cell, cell.closest("[data-grid]"));
 });
 
+/** The second pinned column stands beside the first, whose width only the browser knows. */
+function pin(grid) {
+  const [first] = grid.querySelectorAll("th.pinned");
+  if (first) grid.style.setProperty("--second-pin", `${first.getBoundingClientRect().width}px`);
+}
+
+addEventListener("resize", () => document.querySelectorAll("[data-grid]").forEach(pin));
+
 function prepare() {
   for (const grid of document.querySelectorAll("[data-grid]")) {
     const cell = current(grid);
     if (cell) cell.tabIndex = 0;
+    pin(grid);
   }
 }
 
