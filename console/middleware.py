@@ -37,7 +37,7 @@ def time_zone(get_response: Next) -> Next:
     """The times of a page are those of whoever reads it."""
 
     def answer(request: HttpRequest) -> HttpResponse:
-        with timezone.override(_zone(getattr(request.user, "time_zone", ""))):
+        with timezone.override(_zone(getattr(request.user, "time_zone", "UTC"))):
             return get_response(request)
 
     return answer
@@ -45,6 +45,6 @@ def time_zone(get_response: Next) -> Next:
 
 def _zone(name: str) -> zoneinfo.ZoneInfo | None:
     try:
-        return zoneinfo.ZoneInfo(name) if name else None
+        return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError):  # of another machine's database of zones
         return None

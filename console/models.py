@@ -5,6 +5,7 @@ from typing import ClassVar
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.core.validators import RegexValidator
 from django.db import models
+from django.utils.translation import check_for_language
 from django.utils.translation import gettext_lazy as _
 
 from console.appearance import Density, Theme
@@ -52,7 +53,7 @@ class User(AbstractBaseUser):
     created_at = models.DateTimeField(auto_now_add=True)
 
     language = models.CharField(max_length=16, blank=True, default="")  # empty: as the browser asks
-    time_zone = models.CharField(max_length=64, blank=True, default="")  # empty: UTC
+    time_zone = models.CharField(max_length=64, default="UTC")
     theme = models.CharField(max_length=16, default=Theme.SYSTEM.value)
     density = models.CharField(max_length=16, default=Density.DEFAULT.value)
 
@@ -63,6 +64,16 @@ class User(AbstractBaseUser):
 
     def __str__(self) -> str:
         return self.username
+
+    def remember(self, *, language: str, theme: str, density: str) -> None:
+        """Keep these choices for other browsers; what is empty or unknown stays as it is."""
+        if language and check_for_language(language):
+            self.language = language
+        if theme in list(Theme):
+            self.theme = theme
+        if density in list(Density):
+            self.density = density
+        self.save(update_fields=("language", "theme", "density"))
 
     @classmethod
     def normalize_username(cls, username: str) -> str:

@@ -26,7 +26,7 @@ DENSITIES = [
 
 
 def time_zones() -> list[tuple[str, Any]]:
-    return [("", _("UTC")), *((name, name) for name in sorted(zoneinfo.available_timezones()) if "/" in name)]
+    return [("UTC", "UTC"), *((name, name) for name in sorted(zoneinfo.available_timezones()) if "/" in name)]
 
 
 class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -34,7 +34,6 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]
     time_zone = forms.ChoiceField(
         label=_("Time zone"),
         choices=time_zones,
-        required=False,
         help_text=_("For the times of the console. Times inside entities stay in UTC, as they are stored."),
     )
     theme = forms.ChoiceField(label=_("Theme"), choices=THEMES, widget=forms.RadioSelect)

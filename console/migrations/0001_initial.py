@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
                 ("is_active", models.BooleanField(default=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("language", models.CharField(blank=True, default="", max_length=16)),
-                ("time_zone", models.CharField(blank=True, default="", max_length=64)),
+                ("time_zone", models.CharField(default="UTC", max_length=64)),
                 ("theme", models.CharField(default="system", max_length=16)),
                 ("density", models.CharField(default="default", max_length=16)),
             ],

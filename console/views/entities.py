@@ -108,6 +108,8 @@ def _listing(account: Account, table: Table, state: State, page: Page) -> dict[s
     following = cursor.write(Cursor(page.next, after)) if page.next else ""
     return {
         "grid": grid,
+        # a filter matches fewer, and nobody knows how many
+        "is_counted": not state.filter and page.next is not None,
         "first": before + 1,
         "last": after,
         "first_key": grid.rows[0][:2] if grid.rows else None,
