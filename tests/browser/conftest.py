@@ -2,9 +2,12 @@
 
 import os
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import pytest
+from azure.data.tables import EdmType, EntityProperty, TableServiceClient
 from playwright.sync_api import sync_playwright
 
 from tests.browser.page import Watch
@@ -72,3 +75,56 @@ def screenshots(scratch):
     folder = Path(os.environ.get("TEST_SCREENSHOTS") or scratch / "screenshots")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def admin(chromium, console):
+    """The cookies of the first admin, made as a user would: with the address the server printed."""
+    address = next(word for line in console.output for word in line.split() if "/ui/setup/?token=" in word)
+    with chromium.new_context(locale="en-US") as context:
+        page = context.new_page()
+        page.goto(address)
+        page.get_by_label("User name").fill("ada@example.org")
+        page.get_by_label("Password", exact=True).fill("a password of many words")
+        page.get_by_label("The password again").fill("a password of many words")
+        page.get_by_role("button", name="Create the admin").click()
+        page.wait_for_url("**/ui/")
+        state = context.storage_state()
+        page.close()
+    return state
+
+
+@pytest.fixture(scope="session")
+def tables(console):
+    """A full table with hostile values, an empty one, one of a very long name."""
+    with TableServiceClient.from_connection_string(console.connection_string) as service:
+        for name in ("people", "empty", "a" * 63):
+            service.create_table(name)
+        people = service.get_table_client("people")
+        people.submit_transaction([("upsert", entity) for entity in entities()])
+        people.close()
+
+
+def entities():
+    hostile = [
+        '<img src=x onerror="alert(1)">',
+        "{{ 7|add:7 }}",
+        "</script><script>alert(1)</script>",
+        "مرحبا بالعالم",
+    ]
+    for number in range(60):
+        yield {
+            "PartitionKey": "se",
+            "RowKey": f"{number:03} %+&'\" 🦊" if number else "",
+            "Name": hostile[number % 4],
+            "Age": number,
+            "Big": EntityProperty(2**63 - 1, EdmType.INT64),
+            "Balance": -0.0 if number % 2 else float("nan"),
+            "Since": datetime(2025, 3, 19, 22, 1, 55, tzinfo=UTC),
+            "Active": number % 2 == 0,
+            "Id": UUID(int=number),
+            "Photo": b"\xde\xad" * 40,
+            "Long": "x" * 32_000,
+            "Score": "high" if number % 3 else number,
+            **({"Empty": "", "Blank": " \t "} if number % 5 == 0 else {}),
+        }
