@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 
 from console import appearance
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
-    return {"appearance": appearance.read(request)}
+    return {"appearance": appearance.read(request), "languages": settings.LANGUAGES}
