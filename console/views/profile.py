@@ -21,7 +21,8 @@ from console.models import User
 def edit(request: HttpRequest) -> HttpResponse:
     """Language, time zone and looks, which go with the user to other browsers."""
     user = user_of(request)
-    form = PreferencesForm(request.POST or None, instance=_as_seen(request, user))
+    data = request.POST if request.method == "POST" else None
+    form = PreferencesForm(data, instance=_as_seen(request, user))
     if request.method == "POST" and form.is_valid():
         form.save()
         translation.activate(user.language)
@@ -37,7 +38,7 @@ def edit(request: HttpRequest) -> HttpResponse:
 def change_password(request: HttpRequest) -> HttpResponse:
     """Signs the user out everywhere else."""
     user = user_of(request)
-    form = PasswordForm(request.POST or None, user=user)
+    form = PasswordForm(request.POST if request.method == "POST" else None, user=user)
     if request.method == "POST":
         if not ratelimit.consume(request, action="change_password", user=user):
             too_many: HttpResponse = ratelimit.respond_429(request)

@@ -20,7 +20,7 @@ def first_admin(request: HttpRequest) -> HttpResponse:
     token = request.GET.get("token", "")
     if not setup.accepts(token):
         raise Http404
-    form = SetupForm(request.POST or None)
+    form = SetupForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         return _finish(request, token, form)
     return render(

@@ -1,0 +1,83 @@
+"""The cast: Alice owns the account, Max maintains it, Eve edits, Victor looks, Sam is a stranger, Ada the admin."""
+
+import pytest
+from django.test import Client
+
+from console.models import Membership, Role, User
+from storage.domain.changes import Insert
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import Entity, EntityKey
+from storage.operations import accounts, tables
+from storage.sql import entities as sql
+from storage.sql.django import run
+from storage.sql.relations import relation_name
+
+PASSWORD = "correct horse"
+ROLES = {
+    "alice": Role.OWNER,
+    "max": Role.MAINTAINER,
+    "eve": Role.EDITOR,
+    "victor": Role.VIEWER,
+}
+
+
+@pytest.fixture(autouse=True)
+def _quick_passwords(settings):
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def account(db):
+    return accounts.add("acme")
+
+
+@pytest.fixture
+def cast(account):
+    """Everybody by name."""
+    found = {name: User.objects.create_user(name, PASSWORD) for name in (*ROLES, "sam")}
+    for name, role in ROLES.items():
+        Membership.objects.create(user=found[name], account=account, role=role)
+    found["ada"] = User.objects.create_user("ada", PASSWORD, is_admin=True)
+    return found
+
+
+@pytest.fixture
+def visit(cast):
+    """`visit("alice")`: a browser in which she is signed in; `visit(None)`: nobody."""
+
+    def visit(name):
+        client = Client()
+        if name is not None:
+            client.force_login(cast[name])
+        return client
+
+    return visit
+
+
+@pytest.fixture
+def people(account):
+    """A table; `people(partition_key, row_key, Name=...)` adds an entity to it."""
+    table = tables.create(account.pk, "people")
+
+    def add(partition_key, row_key, **properties):
+        values = {name: as_edm(value) for name, value in properties.items()}
+        entity = Entity(EntityKey(partition_key, row_key), values)
+        run(sql.change(relation_name(table.pk), Insert(entity)))
+
+    return add
+
+
+def as_edm(value):
+    match value:
+        case EdmValue():
+            return value
+        case bool():
+            return EdmValue(Edm.BOOLEAN, value)
+        case int():
+            return EdmValue(Edm.INT32, value)
+        case float():
+            return EdmValue(Edm.DOUBLE, value)
+        case bytes():
+            return EdmValue(Edm.BINARY, value)
+        case _:
+            return EdmValue(Edm.STRING, value)

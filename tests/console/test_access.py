@@ -1,0 +1,102 @@
+"""Who may ask for what: every address of the console, by every role and method, against one table."""
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.test import RequestFactory
+from django.urls import get_resolver, reverse
+
+from console.access import LEAST_ROLE, Capability, account_required, admin_required, may
+from console.models import Role
+from storage.operations import accounts
+
+EVERYBODY = (None, "sam", "victor", "eve", "max", "alice", "ada")
+MEMBERS = {"victor", "eve", "max", "alice", "ada"}
+SIGNED_IN = MEMBERS | {"sam"}
+TO_SIGN_IN = 302
+
+# address → method → what each gets; who is not named gets what stands under "else"
+PAGES = {
+    "home": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
+    "account": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}},
+    "entities": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}},
+    "profile": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {422: SIGNED_IN, "else": TO_SIGN_IN}},
+    "password": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {422: SIGNED_IN, "else": TO_SIGN_IN}},
+    "appearance": {"GET": {"else": 405}, "POST": {"else": 302}},
+    "setup": {"GET": {"else": 404}, "POST": {"else": 404}},
+    "account_login": {"GET": {302: SIGNED_IN, "else": 200}, "POST": {302: SIGNED_IN, "else": 200}},
+    "account_logout": {"GET": {200: SIGNED_IN, "else": 302}, "POST": {"else": 302}},
+}
+ARGUMENTS = {"account": ["acme"], "entities": ["acme", "people"]}
+UNNAMED = {"", "ui", "ui/healthz", "ui/readyz", "ui/metrics"}  # redirects, and what machines ask
+
+
+def test_every_address_is_in_the_table():
+    patterns = get_resolver().url_patterns
+    assert {str(pattern.pattern) for pattern in patterns if not pattern.name} <= UNNAMED
+    assert {pattern.name for pattern in patterns if pattern.name} == set(PAGES)
+
+
+@pytest.mark.parametrize("who", EVERYBODY)
+@pytest.mark.parametrize(("name", "method"), [(name, method) for name in PAGES for method in PAGES[name]])
+def test_access(visit, people, name, method, who):
+    answer = visit(who).generic(method, reverse(name, args=ARGUMENTS.get(name)))
+    expected = PAGES[name][method]
+    status = next((key for key, whos in expected.items() if key != "else" and who in whos), None)
+    assert answer.status_code == (status or expected["else"])
+    if (
+        answer.status_code == TO_SIGN_IN
+        and who is None
+        and name in {"home", "account", "entities", "profile"}
+    ):
+        assert answer["Location"].startswith("/ui/login/?next=/ui/")
+
+
+def test_permissions_grow_with_the_role():
+    for capability in Capability:
+        for role in Role:
+            assert may(role, capability) == (role >= LEAST_ROLE[capability])
+    assert [sum(may(role, capability) for capability in Capability) for role in Role] == [1, 2, 4, 5]
+
+
+def request_of(user):
+    request = RequestFactory().get("/ui/")
+    request.user = user
+    return request
+
+
+@pytest.mark.parametrize("capability", Capability)
+@pytest.mark.parametrize("who", sorted(MEMBERS))
+def test_a_view_asks_for_a_role(cast, capability, who, account):
+    view = account_required(capability)(lambda request, found: found)
+    role = Role.OWNER if who == "ada" else cast[who].memberships.get().role
+    if role >= LEAST_ROLE[capability]:
+        assert view(request_of(cast[who]), account="acme") == account
+    else:
+        with pytest.raises(PermissionDenied, match=str(LEAST_ROLE[capability].label)):
+            view(request_of(cast[who]), account="acme")
+
+
+def test_an_admin_view_names_the_admin(cast):
+    view = admin_required(lambda request: "done")
+    assert view(request_of(cast["ada"])) == "done"
+    with pytest.raises(PermissionDenied, match="Admin"):
+        view(request_of(cast["alice"]))
+
+
+def test_no_such_account(visit):
+    assert visit("ada").get("/ui/a/nothing/").status_code == 404
+
+
+def test_an_account_that_must_not_be_used_here(visit, settings):
+    accounts.add("devs", accounts.DEVELOPMENT_KEY)
+    assert visit("ada").get("/ui/a/devs/").status_code == 200
+    settings.DEVELOPMENT_ACCOUNT_ALLOWED = False
+    assert visit("ada").get("/ui/a/devs/").status_code == 404
+    assert b"devs" not in visit("ada").get("/ui/").content
+
+
+def test_a_user_who_is_switched_off(visit, cast):
+    client = visit("alice")
+    cast["alice"].is_active = False
+    cast["alice"].save()
+    assert client.get("/ui/").status_code == 302

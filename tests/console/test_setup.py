@@ -1,0 +1,114 @@
+"""The first run: one address, one admin, then nothing."""
+
+import threading
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from console import setup
+from console.models import Setup, User
+
+GOOD = {
+    "username": "Ada@Example.com",
+    "password": "correct horse",
+    "repeated": "correct horse",
+    "language": "tr",
+}
+
+
+def address(token):
+    return f"/ui/setup/?token={token}"
+
+
+def test_makes_the_first_admin(db, client):
+    token = setup.issue()
+    assert client.get(address(token)).status_code == 200
+    answer = client.post(address(token), GOOD)
+    assert (answer.status_code, answer["Location"]) == (302, "/ui/")
+    user = User.objects.get()
+    assert (user.username, user.is_admin, user.language) == ("ada@example.com", True, "tr")
+    assert user.check_password("correct horse")
+    home = client.get("/ui/")
+    assert home.status_code == 200
+    assert home.context["user"] == user
+    assert home["Content-Language"] == "tr"
+
+
+def test_is_closed_for_good(db, client):
+    tokens = [setup.issue(), setup.issue()]
+    client.post(address(tokens[0]), GOOD)
+    for token in (*tokens, "", "guess"):
+        assert Client().get(address(token)).status_code == 404
+        assert Client().post(address(token), {**GOOD, "username": "eve"}).status_code == 404
+    User.objects.all().delete()
+    assert not setup.is_open()
+
+
+def test_every_printed_address_is_good_until_one_is_used(db, client):
+    first, _ = setup.issue(), setup.issue()
+    assert client.get(address(first)).status_code == 200
+
+
+@pytest.mark.parametrize("token", ["", "guess", "\0", "é" * 100])
+def test_refuses_a_wrong_token(db, client, token):
+    setup.issue()
+    assert client.get("/ui/setup/", {"token": token}).status_code == 404
+
+
+def test_keeps_only_the_hash(db):
+    token = setup.issue()
+    assert token not in str(Setup.objects.values_list())
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"username": ""}, "username"),
+        ({"username": "ada lovelace"}, "username"),
+        ({"username": "ıda"}, "username"),
+        ({"password": "short", "repeated": "short"}, "password"),
+        ({"password": "password1", "repeated": "password1"}, "password"),
+        ({"password": "Ada@Example.com", "repeated": "Ada@Example.com"}, "password"),
+        ({"repeated": "correct house"}, "repeated"),
+        ({"language": "xx"}, "language"),
+    ],
+)
+def test_refuses_what_cannot_be(db, client, change, field):
+    answer = client.post(address(setup.issue()), {**GOOD, **change})
+    assert answer.status_code == 422
+    assert list(answer.context["form"].errors) == [field]
+    assert not User.objects.exists()
+    assert b"correct horse" not in answer.content
+
+
+def test_a_server_prints_the_address(db, client):
+    line, _ = setup.announcement("http://127.0.0.1:10002")
+    assert client.get(line.split()[1].removeprefix("http://127.0.0.1:10002")).status_code == 200
+    client.post(address(setup.issue()), GOOD)
+    assert list(setup.announcement("http://127.0.0.1:10002")) == [
+        "Console:           http://127.0.0.1:10002/ui/"
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_at_once_one_wins():
+    tokens = [setup.issue() for _ in range(8)]
+    start = threading.Barrier(len(tokens))
+    made = []
+
+    def run(number):
+        try:
+            start.wait()
+            made.append(setup.finish(tokens[number], f"user{number}", "correct horse", "en"))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(tokens))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == len(tokens)
+    assert [user for user in made if user] == list(User.objects.all())
+    assert User.objects.count() == 1
