@@ -1,5 +1,6 @@
 """Tags and filters of the console's templates."""
 
+import re
 from dataclasses import dataclass
 
 from django import template
@@ -26,10 +27,9 @@ def icon(name: str, size: int = 16) -> SafeString:
 
 @register.filter
 def initials(name: str) -> str:
-    """One or two letters for the badge of a person."""
-    words = name.replace("@", " ").replace(".", " ").replace("_", " ").replace("-", " ").split()
-    letters = [word[0] for word in words[:2]] if len(words) > 1 else list(name[:2])
-    return "".join(letters)
+    """A letter for the badge of a person, two of a name of several words; what follows an @ is none of it."""
+    words = re.split(r"[\s._-]+", name.partition("@")[0].strip(" ._-"))
+    return "".join(word[0] for word in words[:2] if word)
 
 
 @dataclass(frozen=True, slots=True)

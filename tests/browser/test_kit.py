@@ -1,8 +1,9 @@
 """Every component, in every appearance."""
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.browser.page import check, check_axe, check_reflow
+from tests.browser.page import check_axe, check_focus, check_reflow, check_structure
 
 KIT = "/ui/dev/kit/"
 APPEARANCES = {
@@ -18,19 +19,30 @@ APPEARANCES = {
 
 
 @pytest.mark.parametrize("appearance", APPEARANCES)
-def test_kit(open_page, appearance):
-    check(open_page(KIT, **APPEARANCES[appearance]))
+def test_appearance(open_page, appearance):
+    page = open_page(KIT, **APPEARANCES[appearance])
+    check_axe(page)
+    check_reflow(page)
+
+
+@pytest.mark.parametrize("width", [1280, 320])
+def test_structure_and_focus(open_page, width):
+    page = open_page(KIT, width=width, height=480)
+    check_structure(page)
+    assert len(check_focus(page)) > 20
 
 
 @pytest.mark.parametrize("language", ["tr", "zh-hans"])
-def test_languages(open_page, language):
-    check(open_page(KIT, cookies={"tablero_language": language}), language)
+def test_language(open_page, language):
+    page = open_page(KIT, cookies={"tablero_language": language}, width=320)
+    check_structure(page, language)
+    check_reflow(page)
 
 
 def test_without_javascript(open_page):
     page = open_page(KIT, java_script_enabled=False, width=320, height=640)
-    assert page.get_by_role("link", name="people", exact=True).first.is_visible()
-    assert page.get_by_role("link", name="Next").is_visible()
+    expect(page.get_by_role("link", name="people", exact=True).first).to_be_visible()
+    expect(page.get_by_role("link", name="Next")).to_be_visible()
 
 
 def test_theme_changes_at_once_and_stays(open_page):
@@ -48,55 +60,55 @@ def test_menu_by_keyboard(open_page):
     page = open_page(KIT)
     button = page.get_by_role("button", name="Menu", exact=True)
     button.press("Enter")
-    assert page.locator("#kit-menu").is_visible()
+    expect(page.locator("#kit-menu")).to_be_visible()
     button.press("ArrowDown")
     assert page.evaluate("document.activeElement.textContent").strip() == "Copy as JSON"
     page.keyboard.press("ArrowUp")
     assert page.evaluate("document.activeElement.textContent").strip() == "Download"
     page.keyboard.press("Escape")
-    assert page.locator("#kit-menu").is_hidden()
+    expect(page.locator("#kit-menu")).to_be_hidden()
     assert button.evaluate("it => it === document.activeElement")
 
 
 def test_dialog_gives_the_focus_back(open_page):
     page = open_page(KIT)
     page.get_by_role("button", name="Dialog").click()
-    assert page.get_by_role("dialog", name="Delete people").is_visible()
+    expect(page.get_by_role("dialog", name="Delete people")).to_be_visible()
     check_axe(page)
     page.keyboard.press("Escape")
-    assert page.get_by_role("dialog").count() == 0
+    expect(page.get_by_role("dialog")).to_have_count(0)
     assert page.get_by_role("button", name="Dialog").evaluate("it => it === document.activeElement")
 
 
 def test_shortcuts(open_page):
     page = open_page(KIT)
     page.keyboard.press("?")
-    assert page.get_by_role("dialog", name="Keyboard shortcuts").is_visible()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     check_axe(page)
 
 
 def test_copy(open_page):
     page = open_page(KIT, permissions=["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy account name").click()
-    assert page.get_by_role("status").filter(has_text="Copied").is_visible()
+    expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == "acme"
 
 
 def test_toasts(open_page):
     page = open_page(KIT + "?toast")
-    assert page.get_by_role("alert").filter(has_text="could not be read").is_visible()
+    expect(page.get_by_role("alert").filter(has_text="could not be read")).to_be_visible()
     page.get_by_text("Saved the profile.").locator("..").get_by_role("button").click()
-    assert page.get_by_text("Saved the profile.").count() == 0
+    expect(page.get_by_text("Saved the profile.")).to_have_count(0)
     check_axe(page)
 
 
 def test_drawer(open_page):
     page = open_page(KIT, width=390)
     link = page.get_by_role("link", name="people 10,000")
-    assert link.is_hidden()
+    expect(link).to_be_hidden()
     button = page.get_by_role("button", name="Navigation")
     button.click()
-    assert link.is_visible()
+    expect(link).to_be_visible()
     assert button.get_attribute("aria-expanded") == "true"
     check_axe(page)
     page.keyboard.press("Escape")
@@ -108,45 +120,42 @@ def test_drawer(open_page):
 def test_rail_stays_closed(open_page):
     page = open_page(KIT)
     page.get_by_role("button", name="Navigation").click()
-    assert page.locator("#rail").is_hidden()
+    expect(page.locator("#rail")).to_be_hidden()
     page.reload()
-    assert page.locator("#rail").is_hidden()
+    expect(page.locator("#rail")).to_be_hidden()
     assert page.get_by_role("button", name="Navigation").get_attribute("aria-expanded") == "false"
 
 
-@pytest.mark.parametrize(
-    ("keys", "row", "column"),
-    [
-        ([], 2, 1),
-        (["ArrowRight", "ArrowDown"], 3, 2),
-        (["End"], 2, 10),
-        (["End", "Home"], 2, 1),
-        (["Control+End"], 25, 10),
-        (["Control+End", "Control+Home"], 2, 1),
-        (["PageDown"], 12, 1),
-        (["PageDown", "PageDown", "PageDown", "PageUp"], 15, 1),
-        (["ArrowUp"], 1, 1),
-        (["ArrowLeft"], 2, 1),
-    ],
-)
-def test_grid_keys(open_page, keys, row, column):
+KEYS = [
+    ([], 2, 1),
+    (["ArrowRight", "ArrowDown"], 3, 2),
+    (["End"], 2, 10),
+    (["End", "Home"], 2, 1),
+    (["Control+End"], 25, 10),
+    (["Control+End", "Control+Home"], 2, 1),
+    (["PageDown"], 12, 1),
+    (["PageDown", "PageDown", "PageDown", "PageUp"], 15, 1),
+    (["ArrowUp"], 1, 1),
+    (["ArrowLeft"], 2, 1),
+]
+WHERE = "[document.activeElement.parentElement.ariaRowIndex, document.activeElement.ariaColIndex].map(Number)"
+IS_SEEN = """() => {
+    const box = document.activeElement.getBoundingClientRect();
+    const top = document.elementFromPoint(box.left + 4, box.top + box.height / 2);
+    return document.activeElement.contains(top);
+}"""
+
+
+def test_grid_keys(open_page):
     page = open_page(KIT)
-    page.locator(".grid tbody td").first.focus()
-    for key in keys:
-        page.keyboard.press(key)
-    cell = page.evaluate(
-        "[document.activeElement.parentElement.ariaRowIndex, document.activeElement.ariaColIndex].map(Number)"
-    )
-    assert cell == [row, column]
-    assert page.locator('.grid [tabindex="0"]').count() == 1
-    # inside the region, and under no sticky header or column
-    assert page.evaluate(
-        """() => {
-            const box = document.activeElement.getBoundingClientRect();
-            const top = document.elementFromPoint(box.left + 4, box.top + box.height / 2);
-            return document.activeElement.contains(top);
-        }"""
-    )
+    for keys, row, column in KEYS:
+        page.locator(".grid tbody td").first.click()
+        for key in keys:
+            page.keyboard.press(key)
+        assert page.evaluate(WHERE) == [row, column], keys
+        assert page.locator('.grid [tabindex="0"]').count() == 1
+        # inside the region, and under no sticky header or column
+        assert page.evaluate(IS_SEEN), keys
 
 
 def test_grid_turns_the_page_at_its_edge(open_page):

@@ -15,12 +15,6 @@ PAGES = {
     "empty table": "/ui/a/devstoreaccount1/t/empty/",
     "profile": "/ui/me/",
 }
-APPEARANCES = {
-    "light": {},
-    "dark": {"color_scheme": "dark"},
-    "forced colours": {"forced_colors": "active"},
-    "320 px": {"width": 320, "height": 640},
-}
 
 
 @pytest.fixture
@@ -35,47 +29,40 @@ def open_signed_in(open_page, admin, tables):
 def test_page(open_signed_in, page):
     found = open_signed_in(PAGES[page], reduced_motion="reduce")
     check(found)
-    for appearance in list(APPEARANCES)[1:]:
-        options = APPEARANCES[appearance]
-        found.emulate_media(
-            color_scheme=options.get("color_scheme", "light"),
-            forced_colors=options.get("forced_colors", "none"),
-        )
-        found.set_viewport_size({"width": options.get("width", 1280), "height": 720})
-        check_axe(found)
-        check_reflow(found)
-
-
-@pytest.mark.parametrize("language", ["tr", "zh-hans"])
-@pytest.mark.parametrize("page", PAGES)
-def test_language(open_signed_in, page, language):
-    found = open_signed_in(PAGES[page], cookies={"tablero_language": language})
-    check_structure(found, language)
-    check_axe(found)
+    found.emulate_media(color_scheme="dark")
     found.set_viewport_size({"width": 320, "height": 640})
+    check_axe(found)
     check_reflow(found)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_without_javascript(open_signed_in, page):
-    found = open_signed_in(PAGES[page], java_script_enabled=False)
-    assert found.locator("h1").count() == 1
+@pytest.mark.parametrize("language", ["tr", "zh-hans"])
+def test_languages(open_signed_in, language):
+    found = open_signed_in("/ui/", cookies={"tablero_language": language}, width=320)
+    for path in PAGES.values():
+        found.goto(path)
+        check_structure(found, language)
+        check_reflow(found)
 
 
-@pytest.mark.parametrize("width", [1280, 320])
-@pytest.mark.parametrize(
-    ("path", "status"), [("/ui/login/", 200), ("/ui/setup/", 404), ("/ui/nothing/", 404), ("/ui/me/", 200)]
-)
-def test_signed_out(open_page, admin, path, status, width):
-    page = open_page(path, expect=status, width=width)
+def test_without_javascript(open_signed_in):
+    found = open_signed_in("/ui/", java_script_enabled=False)
+    for path in PAGES.values():
+        found.goto(path)
+        assert found.locator("h1").is_visible()
+        assert found.get_by_role("navigation", name="Main navigation").is_visible()
+
+
+@pytest.mark.parametrize(("path", "status"), [("/ui/setup/", 404), ("/ui/nothing/", 404), ("/ui/me/", 200)])
+def test_signed_out(open_page, admin, path, status):
+    page = open_page(path, expect=status, width=320)
     check(page)
     if path == "/ui/me/":
         assert "/ui/login/?next=/ui/me/" in page.url
 
 
-@pytest.mark.parametrize("path", ["/ui/nothing/", "/ui/a/nobody/", "/ui/a/devstoreaccount1/t/nothing/"])
+@pytest.mark.parametrize("path", ["/ui/a/nobody/", "/ui/a/devstoreaccount1/t/nothing/"])
 def test_what_is_not_there(open_signed_in, path):
-    check(open_signed_in(path, expect=404))
+    check_axe(open_signed_in(path, expect=404))
 
 
 def test_stored_markup_is_text(open_signed_in):
