@@ -1,8 +1,9 @@
 """Tables of an account: control operations, with the ORM."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count
@@ -15,6 +16,7 @@ from storage.domain.errors import (
     ResourceNotFound,
     ServerBusy,
     TableAlreadyExists,
+    TableNotFound,
 )
 from storage.domain.filters import matches_table
 from storage.domain.names import fold_table_name, is_analytics_name
@@ -24,6 +26,7 @@ from storage.operations import service_properties
 from storage.operations.heeded import heeded
 from storage.sql import background, relations
 from storage.sql import django as sql
+from storage.sql.failures import Canceled
 from storage.sql.notify import notify
 
 
@@ -127,13 +130,17 @@ def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
     return [name for name, _ in found[: query.top]], following
 
 
+_COUNTED: Final = 2000  # entities; a larger table is estimated
+
+
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A table as people list it; about how many entities, and bytes on the disk."""
+    """A table as people list it; ``entities`` is an estimate unless it is exact, ``size`` are bytes on the disk."""
 
     name: str
     created_at: datetime
     entities: int
+    is_exact: bool
     size: int
 
 
@@ -151,21 +158,36 @@ def overview(account_id: int, *, containing: str = "", start: str = "", top: int
         account_id=account_id, deleted_at=None, folded_name__contains=containing.lower()
     ).exclude(folded_name__startswith="$")
     rows = list(matching.filter(folded_name__gte=start).order_by("folded_name")[: top + 1])
-    sizes = background.sizes_of([row.pk for row in rows[:top]])
     return Listing(
-        [_overview(row, sizes) for row in rows[:top]],
-        matching.count(),
-        rows[top].folded_name if len(rows) > top else None,
+        _overviews(rows[:top]), matching.count(), rows[top].folded_name if len(rows) > top else None
     )
 
 
 def describe(table: Table) -> Overview:
-    return _overview(table, background.sizes_of([table.pk]))
+    return _overviews([table])[0]
 
 
-def _overview(table: Table, sizes: dict[int, background.Size]) -> Overview:
-    size = sizes.get(table.pk, background.Size(0, 0))
-    return Overview(table.name, table.created_at, size.rows, size.capacity)
+def _overviews(rows: Sequence[Table]) -> list[Overview]:
+    """Small tables are counted: of those the statistics know nothing yet."""
+    sizes = background.sizes_of([row.pk for row in rows])
+    counts = _count([pk for pk, size in sizes.items() if size.rows < _COUNTED])
+    return [_overview(row, sizes.get(row.pk, background.Size(0, 0)), counts.get(row.pk)) for row in rows]
+
+
+def _count(table_ids: Sequence[int]) -> dict[int, int]:
+    """The tables that are as small as they seem."""
+    if not table_ids:
+        return {}
+    try:
+        found = sql.run_in_lane(background.count_up_to(table_ids, _COUNTED))
+    except (TableNotFound, Canceled):  # one was deleted just now, or the database is busy
+        return {}
+    return {table_id: count for table_id, count in found.items() if count < _COUNTED}
+
+
+def _overview(table: Table, size: background.Size, count: int | None) -> Overview:
+    entities = size.rows if count is None else count
+    return Overview(table.name, table.created_at, entities, count is not None, size.capacity)
 
 
 def counts(account_ids: Iterable[int]) -> dict[int, int]:

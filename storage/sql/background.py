@@ -8,6 +8,7 @@ from zlib import crc32
 from django.db import connection
 
 from storage.sql.relations import relation_name
+from storage.sql.statement import Lane, Result, Statement
 
 _JOBS: Final = 0x7461626C  # first key of advisory locks: any number that nobody else uses
 
@@ -68,6 +69,25 @@ def sizes_of(table_ids: Sequence[int]) -> dict[int, Size]:
     with connection.cursor() as cursor:
         cursor.execute(_SIZES_OF, (list(relations),))
         return {relations[name]: Size(capacity, rows) for name, capacity, rows in cursor.fetchall()}
+
+
+def count_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, int]]:
+    """How many rows these tables have, ``most`` at most."""
+    counts = [
+        f"SELECT {table_id}, (SELECT count(*) FROM (SELECT FROM {relation_name(table_id)} LIMIT {most}) AS few)"
+        for table_id in table_ids
+    ]
+
+    def read(result: Result) -> dict[int, int]:
+        return {_integer(result, row, 0): _integer(result, row, 1) for row in range(result.ntuples)}
+
+    return Statement(" UNION ALL ".join(counts), (), Lane.FILTER, read)
+
+
+def _integer(result: Result, row: int, column: int) -> int:
+    value = result.get_value(row, column)
+    assert value is not None
+    return int(value)
 
 
 _SIZES_OF: Final = """

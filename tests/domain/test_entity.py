@@ -13,9 +13,12 @@ from storage.domain.entity import (
     SIZE_LIMIT,
     Entity,
     EntityKey,
+    StoredEntity,
     check_size,
     entity_size,
     fragments,
+    read_stored,
+    write_keys,
 )
 from storage.domain.errors import EntityTooLarge, TooManyProperties
 from tests.strategies import properties
@@ -135,3 +138,15 @@ def test_the_size_is_computed_before_an_entity_can_be_too_large():
 
     assert 499_500 < len(fragments(wanted).values) <= 500_000
     assert entity_size(entity) <= SIZE_LIMIT
+
+
+@given(properties)
+def test_a_stored_entity_is_read_as_it_was(values):
+    texts = fragments(values)
+    key = EntityKey("p\"'é", "")
+    stored = StoredEntity(write_keys(key), b"1", (texts.annotations + texts.values).encode())
+    entity = read_stored(stored)
+    assert entity.key == key
+    assert list(entity.properties) == list(values)
+    # written again rather than compared: NaN is not equal to itself, and -0.0 equal to 0.0
+    assert fragments(entity.properties) == texts

@@ -4,12 +4,15 @@ import json
 from itertools import groupby
 
 import pytest
+from django.db import connection
 
 from storage.domain.changes import Insert
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import Entity, EntityKey
+from storage.domain.errors import OperationTimedOut
 from storage.domain.filters import parse
 from storage.domain.query import EntityQuery, Page, Position
+from storage.operations import accounts, tables
 from storage.operations import entities as operation
 from storage.sql import batch, pages, relations
 from storage.sql.django import execute, run
@@ -304,3 +307,28 @@ def test_the_weight_of_a_page_ends_it_in_the_walk_too(relation, small, monkeypat
             break
 
     assert found == list(range(0, ROWS, 2))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_on_the_connection_of_django():
+    account = accounts.add("pages")
+    table = tables.create(account.pk, "people")
+    run(batch.apply(relations.relation_name(table.pk), [Insert(entity(number)) for number in range(25)]))
+    found = operation.page(table, EntityQuery(filter=parse("Even eq true"), top=10))
+    assert numbers(found) == list(range(0, 20, 2))
+    assert found.next == Position("p0", "r020")
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        assert cursor.fetchone() == ("0",)
+
+
+def test_a_page_that_takes_too_long(db, monkeypatch):
+    table = tables.create(accounts.add("pages").pk, "people")
+
+    def cancel(relation, wanted, clock):
+        yield pages.page(relation, wanted)
+        raise Canceled
+
+    monkeypatch.setattr(operation, "query", cancel)
+    with pytest.raises(OperationTimedOut):
+        operation.page(table, EntityQuery())

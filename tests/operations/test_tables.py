@@ -7,6 +7,8 @@ import pytest
 from django.conf import settings
 from django.db import connection, transaction
 
+from storage.domain.changes import Insert
+from storage.domain.entity import Entity, EntityKey
 from storage.domain.errors import (
     InvalidResourceName,
     OutOfRangeInput,
@@ -20,7 +22,7 @@ from storage.domain.query import EntityQuery, TableQuery
 from storage.models import Table
 from storage.operations import accounts, policies, tables
 from storage.operations.threads import in_thread
-from storage.sql import pages
+from storage.sql import batch, pages
 from storage.sql.django import run
 from storage.sql.notify import CHANNEL
 from storage.sql.relations import relation_name
@@ -271,3 +273,53 @@ def test_tells_of_every_table_made_or_deleted():
         heard = [note.payload for note in listener.notifies(timeout=0.1)]
 
     assert heard == ["tables", "tables"]
+
+
+def add_entities(table, count):
+    entities = [Insert(Entity(EntityKey("se", f"{number:05}"), {})) for number in range(count)]
+    for start in range(0, count, 100):
+        run(batch.apply(relation_name(table.pk), entities[start : start + 100]))
+
+
+def listed(account, **options):
+    return [table.name for table in tables.overview(account, **options).tables]
+
+
+def test_overview_is_by_name(account, other):
+    for name in ("Carts", "people", "audit"):
+        tables.create(account, name)
+    tables.create(other, "foreign")
+    tables.delete(account, "audit")
+    assert listed(account) == ["Carts", "people"]
+    assert listed(account, containing="AR") == ["Carts"]
+    assert listed(account, start="carts1") == ["people"]
+    listing = tables.overview(account, top=1)
+    assert (len(listing.tables), listing.total, listing.next) == (1, 2, "people")
+
+
+def test_overview_counts_small_tables(account):
+    add_entities(tables.create(account, "people"), 7)
+    tables.create(account, "empty")
+    found = {table.name: (table.entities, table.is_exact) for table in tables.overview(account).tables}
+    assert found == {"people": (7, True), "empty": (0, True)}
+
+
+def test_overview_estimates_large_tables(account, monkeypatch):
+    monkeypatch.setattr(tables, "_COUNTED", 50)
+    table = tables.create(account, "people")
+    add_entities(table, 100)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    found = tables.describe(table)
+    assert (found.is_exact, found.entities >= 100, found.size > 0) == (False, True, True)
+
+
+def test_a_table_that_is_deleted_while_it_is_counted(account):
+    table = tables.create(account, "people")
+    tables.delete(account, "people")
+    assert tables._count([table.pk]) == {}
+
+
+def test_counts_by_account(account, other):
+    tables.create(account, "people")
+    assert tables.counts([account, other]) == {account: 1}
