@@ -1,0 +1,186 @@
+"""From the first run to the last page of a table, as somebody goes who has just started a server."""
+
+import re
+
+import pytest
+from azure.data.tables import TableServiceClient
+
+from tests.browser.page import Watch, check, check_axe
+from tests.live_server import start_server
+
+ACCOUNT = "/ui/a/devstoreaccount1/"
+PASSWORD = "a password of many words"
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["JavaScript", "no JavaScript"])
+def journey(request, chromium, scratch):
+    """A new server, and a browser with JavaScript or without."""
+    with start_server(scratch / f"journey-{request.param}") as live:
+        context = chromium.new_context(base_url=live.url, java_script_enabled=request.param, locale="en-US")
+        context.set_default_timeout(10_000)
+        page = context.new_page()
+        watch = Watch(page, 200)
+        yield live, page, request.param
+        context.close()
+        assert watch.faults == []
+
+
+def test_journey(journey):
+    live, page, has_script = journey
+    set_up(live, page, has_script)
+    make_tables(live)
+    find_a_table(page)
+    read_entities(page)
+    query(page)
+    choose(page)
+    leave_and_return(page)
+
+
+def set_up(live, page, has_script):
+    address = next(word for line in live.output for word in line.split() if "/ui/setup/?token=" in word)
+    page.goto("/")
+    assert page.url.endswith("/ui/login/?next=/ui/")
+    assert page.get_by_text("no users yet").is_visible()
+    page.goto(address)
+    if has_script:
+        check(page)
+    page.get_by_label("User name").fill("ada@example.org")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("The password again").fill(PASSWORD)
+    page.get_by_role("button", name="Create the admin").click()
+    page.wait_for_url("**/ui/")
+    assert page.request.get(address).status == 404
+    page.get_by_role("link", name="devstoreaccount1").first.click()
+    assert "create_table" in page.locator(".snippet").inner_text()
+
+
+def make_tables(live):
+    with TableServiceClient.from_connection_string(live.connection_string) as service:
+        for name in ("audit", "empty", "people"):
+            service.create_table(name)
+        people = service.get_table_client("people")
+        for start in range(0, 120, 100):
+            people.submit_transaction([("create", person(n)) for n in range(start, min(start + 100, 120))])
+        people.close()
+
+
+def person(number):
+    return {"PartitionKey": "se", "RowKey": f"r{number:03}", "Age": number, "Name": "" if number else "Ada"}
+
+
+def find_a_table(page):
+    page.goto(ACCOUNT)
+    rows = page.locator("#tables tbody tr:visible")
+    assert rows.count() == 3
+    page.get_by_label("Filter tables by name").fill("PEO")
+    page.get_by_role("button", name="Filter").click()
+    page.wait_for_url("**/?q=PEO")
+    assert rows.count() == 1
+    assert re.search(r"people\s+120", rows.inner_text())
+    rows.get_by_role("link", name="people").click()
+    page.wait_for_url("**/t/people/")
+    page.go_back()
+    assert page.get_by_label("Filter tables by name").input_value() == "PEO"
+    page.go_forward()
+
+
+def read_entities(page):
+    rows = page.locator(".grid tbody tr")
+    assert rows.count() == 50
+    assert [cell.strip() for cell in rows.first.locator("td").all_inner_texts()][:4] == [
+        "se",
+        "r000",
+        "0",
+        "Ada",
+    ]
+    assert "1 to 50 of 120" in page.locator(".pager").inner_text()
+    page.get_by_role("link", name="Next").click()
+    page.get_by_text("51 to 100").wait_for()
+    page.get_by_role("link", name="Next").click()
+    page.get_by_text("101 to 120").wait_for()
+    assert rows.count() == 20
+    assert page.get_by_role("link", name="Next").count() == 0
+    address = page.url
+    page.get_by_role("link", name="Previous").click()
+    page.get_by_text("51 to 100").wait_for()
+    page.goto(address)  # the address is the whole state
+    assert rows.first.locator("td").nth(1).inner_text().strip() == "r100"
+    page.get_by_role("link", name="First").click()
+    page.get_by_text("1 to 50").wait_for()
+
+
+def query(page):
+    page.get_by_label("$filter").fill("Age ge 100 and Age lt 103")
+    page.get_by_role("button", name="Run").click()
+    page.wait_for_url("**Age**103**")
+    rows = page.locator(".grid tbody tr")
+    assert rows.count() == 3
+    page.get_by_role("button", name="Run").click()
+    assert rows.count() == 3
+    page.get_by_label("$filter").fill("Age eq -1")
+    page.get_by_role("button", name="Run").click()
+    page.get_by_text("No entity matches").wait_for()
+
+
+def choose(page):
+    page.goto("/ui/me/")
+    page.get_by_label("Dark").check()
+    page.get_by_label("Compact").check()
+    page.get_by_label("Language").select_option("tr")
+    page.locator("form[action='/ui/me/'] button").click()
+    page.wait_for_url("**/ui/me/")
+    html = page.locator("html")
+    assert [html.get_attribute(name) for name in ("lang", "data-theme", "data-density")] == [
+        "tr",
+        "dark",
+        "compact",
+    ]
+
+
+def leave_and_return(page):
+    page.goto("/ui/logout/")
+    page.locator("main form button").click()
+    page.wait_for_url("**/ui/login/")
+    page.goto(ACCOUNT + "t/people/?f=Age+eq+5")
+    assert "/ui/login/?next=" in page.url
+    page.locator("[name=login]").fill("ADA@example.org")
+    page.locator("[name=password]").fill(PASSWORD)
+    page.locator("main form button.primary").click()
+    page.wait_for_url("**/t/people/?f=Age+eq+5")
+    assert page.locator(".grid tbody tr").count() == 1
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+
+
+def test_a_filter_that_is_wrong(open_page, admin, tables):
+    page = open_page(ACCOUNT + "t/people/?f=Age+eq", state=admin, expect=422)
+    field = page.get_by_label("$filter")
+    assert field.get_attribute("aria-invalid") == "true"
+    assert "Syntax error" in page.locator(f"#{field.get_attribute('aria-describedby')}").inner_text()
+    check_axe(page)
+
+
+def test_keys_move_through_the_grid(open_page, admin, tables):
+    page = open_page(ACCOUNT + "t/people/", state=admin)
+
+    def place():
+        return page.evaluate(
+            "[document.activeElement.parentElement.ariaRowIndex, document.activeElement.ariaColIndex]"
+        )
+
+    page.locator(".grid tbody td").first.click()
+    assert place() == ["2", "1"]
+    for key, expected in [("ArrowRight", ["2", "2"]), ("ArrowDown", ["3", "2"]), ("Control+End", None)]:
+        page.keyboard.press(key)
+        assert expected is None or place() == expected
+    assert place()[0] == str(page.locator(".grid tbody tr").count() + 1)
+    page.keyboard.press("Control+Home")
+    assert place() == ["2", "1"]
+    assert page.locator(".grid [tabindex='0']").count() == 1
+
+
+def test_pinned_columns_stay(open_page, admin, tables):
+    page = open_page(ACCOUNT + "t/people/", state=admin, width=900)
+    page.evaluate("document.querySelector('.grid-region').scrollLeft = 200")
+    first, second = page.locator(".grid thead th.pinned").all()
+    left, right = first.bounding_box(), second.bounding_box()
+    assert right["x"] >= left["x"] + left["width"] - 1
