@@ -11,8 +11,8 @@ from storage.server.refusal import Refusal
 
 # of Django's commands; those of ours prepare what they need
 WITH_DATABASE = {
-    "createcachetable", "dbshell", "dumpdata", "flush", "inspectdb", "loaddata", "makemigrations", "migrate",
-    "runserver", "shell", "showmigrations", "sqlflush", "sqlmigrate", "sqlsequencereset", "squashmigrations",
+    "changepassword", "createcachetable", "dbshell", "dumpdata", "flush", "inspectdb", "loaddata", "makemigrations",
+    "migrate", "runserver", "shell", "showmigrations", "sqlflush", "sqlmigrate", "sqlsequencereset", "squashmigrations",
 }  # fmt: skip
 
 
