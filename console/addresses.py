@@ -9,7 +9,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 def is_of_console(address: str) -> bool:
     """Whether it is a path of the console: everything else on this host is data that anybody may have written."""
-    if not address.startswith("/") or not address.isprintable() or not url_has_allowed_host_and_scheme(address, allowed_hosts=None):
+    if (
+        not address.startswith("/")
+        or not address.isprintable()
+        or not url_has_allowed_host_and_scheme(address, allowed_hosts=None)
+    ):
         return False
     path = unquote(urlsplit(address).path)
     return path.startswith(settings.COOKIE_PATH) and f"{posixpath.normpath(path)}/".startswith(
