@@ -77,6 +77,8 @@ class StaticFiles:
 
     def __init__(self, *, development: bool) -> None:
         self._development = development
+        if not development:
+            files()  # compressing takes a moment, in which no request should wait
 
     async def __call__(self, scope: Scope, receive: object, send: Send) -> None:
         tree, _, name = scope["path"].removeprefix(PREFIX).partition("/")

@@ -36,7 +36,9 @@ def test_template_keeps_to_the_policy(path):
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
 def test_script_evaluates_nothing(path):
-    assert not re.search(r"\beval\(|new Function|innerHTML|insertAdjacentHTML|document\.write", path.read_text())
+    assert not re.search(
+        r"\beval\(|new Function|innerHTML|insertAdjacentHTML|document\.write", path.read_text()
+    )
 
 
 @pytest.mark.parametrize("path", STYLES, ids=name_of)
@@ -48,7 +50,9 @@ def test_no_style_changes_letters(path):
 def test_icons_are_those_that_are_used():
     text = "".join(path.read_text() for path in TEMPLATES)
     used = set(re.findall(r"{% icon \"([a-z0-9-]+)\"", text))
-    used |= set(re.findall(r"icon=\"([a-z0-9-]+)\"", text)) | set(re.findall(r"icon\|default:\"([^\"]+)\"", text))
+    used |= set(re.findall(r"icon=\"([a-z0-9-]+)\"", text)) | set(
+        re.findall(r"icon\|default:\"([^\"]+)\"", text)
+    )
     used |= set(re.findall(r", \"#.\", \"([a-z-]+)\"\)", (ROOT / "console" / "views" / "kit.py").read_text()))
     listed = (ROOT / "static" / "vendor" / "icons.txt").read_text().split()
     [sprite] = (ROOT / "static" / "vendor" / "lucide").glob("*/sprite.svg")
