@@ -23,10 +23,9 @@ TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
     ".woff2": "font/woff2",
 }
-COMPRESSED = {".css", ".js", ".svg", ".txt"}
+COMPRESSED = {".css", ".js", ".svg"}
 FOREVER = b"public, max-age=31536000, immutable"
 
 Scope = MutableMapping[str, Any]
