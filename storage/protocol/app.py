@@ -1,9 +1,5 @@
 """The Table service as an ASGI application: read, authorize, operate, write."""
 
-import base64
-import binascii
-import hashlib
-import hmac
 import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +12,6 @@ from storage.domain.access import Operation
 from storage.domain.errors import (
     InsufficientAccountPermissions,
     InternalError,
-    InvalidMd5,
-    Md5Mismatch,
-    MissingContentLengthHeader,
-    RequestBodyTooLarge,
     ServerBusy,
     StorageError,
     UnsupportedHttpVerb,
@@ -32,6 +24,7 @@ from storage.operations.service import Service
 from storage.protocol import batch, entities, tables
 from storage.protocol.accept import Format
 from storage.protocol.authorization import Authorized, Sent, authentication, authorize, check_target
+from storage.protocol.body import Body, ClientGone, Receive
 from storage.protocol.call import CONTENT_TYPES, Answer, Call, Headers, Rules
 from storage.protocol.cors import preflight, response_headers
 from storage.protocol.errors import HEADERS, write_error
@@ -52,12 +45,8 @@ from storage.protocol.service import service_resource
 logger = logging.getLogger(__name__)
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes
-# bytes read of a body that is refused, so that its sender gets to read why
-DRAIN_LIMIT: Final = 64 * 1024 * 1024
 _CLIENT_REQUEST_ID_LIMIT: Final = 1024
 _SLOW: Final = 1.0  # seconds after which a request has to prove again that it may be done
 _NOWHERE: Final = ("", 0)
@@ -65,11 +54,6 @@ _AGENT_LIMIT: Final = 256  # bytes of what is remembered of it
 
 _SERVER: Final = (b"Server", SERVER)
 _COMMON: Final = [_SERVER, (b"Cache-Control", b"no-cache"), (b"X-Content-Type-Options", b"nosniff")]
-_WITH_BODY: Final = frozenset({"POST", "PUT", "MERGE", "PATCH"})
-
-
-class ClientGone(Exception):
-    """The connection was lost before the request was read."""
 
 
 @dataclass(slots=True)
@@ -108,7 +92,7 @@ class TableService:
         request = _Request(
             _joined(scope["headers"]), f"{self._request_prefix}{next(self._request_numbers):012x}", observed
         )
-        body = _Body(request.headers, receive)
+        body = Body(request.headers, receive)
         try:
             answer = await self._answer(scope, request, body)
         except ClientGone:
@@ -142,7 +126,7 @@ class TableService:
             line = entry(scope, request.headers, observed, request.id, request.version, headers)
             self._service.observer.log(observed, line)
 
-    async def _answer(self, scope: Scope, request: _Request, body: "_Body") -> Answer:
+    async def _answer(self, scope: Scope, request: _Request, body: Body) -> Answer:
         sent = self._read_head(scope, request)
         known = await self._service.account(sent.address.account)
         _observe(request, sent, known, scope)
@@ -298,57 +282,3 @@ def _headers(request: _Request, answer: Answer, method: str) -> Headers:
     if request.cors and method != "OPTIONS":
         headers += response_headers(request.cors, method, request.headers.get(b"origin"), headers)
     return headers
-
-
-class _Body:
-    """The body of a request: read once, whole, within the limits, or else thrown away."""
-
-    def __init__(self, headers: Mapping[bytes, bytes], receive: Receive) -> None:
-        self._headers = headers
-        self._receive = receive
-        self._more = b"content-length" in headers or b"transfer-encoding" in headers
-        self.received = 0
-
-    async def read(self, method: str) -> bytes:
-        """Raises MissingContentLengthHeader, RequestBodyTooLarge, InvalidMd5, Md5Mismatch."""
-        if not self._more:
-            if method in _WITH_BODY:
-                raise MissingContentLengthHeader
-            return b""
-        chunks = []
-        while self._more:
-            chunks.append(await self._chunk())
-            if self.received > BODY_LIMIT:
-                raise RequestBodyTooLarge
-        body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        if b"content-md5" in self._headers:
-            _check_md5(self._headers[b"content-md5"], body)
-        return body
-
-    async def drain(self) -> bool:
-        """Whether the body has been received to its end, so that the connection can serve the next request."""
-        while self._more:
-            if self.received > DRAIN_LIMIT:
-                return False
-            await self._chunk()
-        return True
-
-    async def _chunk(self) -> bytes:
-        message = await self._receive()  # a client that stalls is disconnected by the HTTP server
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        self._more = message.get("more_body", False)
-        chunk: bytes = message.get("body", b"")
-        self.received += len(chunk)
-        return chunk
-
-
-def _check_md5(value: bytes, body: bytes) -> None:
-    try:
-        expected = base64.b64decode(value, validate=True)
-    except binascii.Error:
-        raise InvalidMd5 from None
-    if len(expected) != 16:
-        raise InvalidMd5
-    if not hmac.compare_digest(expected, hashlib.md5(body, usedforsecurity=False).digest()):
-        raise Md5Mismatch
