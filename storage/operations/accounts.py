@@ -5,6 +5,7 @@ import binascii
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -123,6 +124,17 @@ def usable() -> list[Account]:
     return [account for account in Account.objects.all() if not _is_refused(account)]
 
 
+def find(name: str) -> Account | None:
+    """One of those."""
+    account = Account.objects.filter(name=name).first()
+    return None if account is None or _is_refused(account) else account
+
+
+def names() -> set[str]:
+    """Of all accounts, also of those that may not be used here."""
+    return set(Account.objects.values_list("name", flat=True))
+
+
 def keys_of(account: Account) -> tuple[bytes, bytes]:
     """Raises AccountError when they were sealed with another secret."""
     return (
@@ -225,4 +237,9 @@ def _unseal(name: str, sealed: bytes) -> bytes:
 def _cipher() -> AESGCM:
     if settings.SERVER_SECRET is None:
         raise AccountError("There is no server secret; give TABLERO_SECRET, or start the server once.")
-    return AESGCM(HKDF(SHA256(), 32, salt=None, info=b"tablero account keys").derive(settings.SERVER_SECRET))
+    return _cipher_of(settings.SERVER_SECRET)
+
+
+@lru_cache(maxsize=1)
+def _cipher_of(secret: bytes) -> AESGCM:
+    return AESGCM(HKDF(SHA256(), 32, salt=None, info=b"tablero account keys").derive(secret))
