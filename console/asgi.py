@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, cast
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
@@ -25,6 +25,7 @@ service = TableService(
         key_length_limit=settings.TABLERO_KEY_LENGTH_LIMIT,
     )
 )
+BODY_LIMIT: Final = 1024 * 1024  # bytes; Django writes a body to the disk before it looks who sends it
 HOST_SUFFIXES = tuple(f".{suffix}".encode() for suffix in settings.HOST_SUFFIXES)
 
 
@@ -33,8 +34,31 @@ def application(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         return _live(receive, send)
     path: str = scope["path"]
     if (path == "/" or path.startswith("/ui/")) and not _names_an_account(scope):
-        return cast("Awaitable[None]", django(scope, receive, send))
+        return _console(scope, receive, send)
     return service(scope, receive, send)
+
+
+class _TooLarge(Exception):
+    pass
+
+
+async def _console(scope: Scope, receive: Receive, send: Send) -> None:
+    received = 0
+
+    async def receive_some() -> MutableMapping[str, Any]:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > BODY_LIMIT:
+            raise _TooLarge
+        return message
+
+    try:
+        await django(scope, receive_some, send)
+    except _TooLarge:
+        headers = [(b"Content-Length", b"0"), (b"Connection", b"close")]
+        await send({"type": "http.response.start", "status": 413, "headers": headers})
+        await send({"type": "http.response.body"})
 
 
 def _names_an_account(scope: Scope) -> bool:
