@@ -50,6 +50,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _CLIENT_REQUEST_ID_LIMIT: Final = 1024
 _SLOW: Final = 1.0  # seconds after which a request has to prove again that it may be done
 _NOWHERE: Final = ("", 0)
+_ADDRESS_LIMIT: Final = 64  # characters
 _AGENT_LIMIT: Final = 256  # bytes of what is remembered of it
 
 _SERVER: Final = (b"Server", SERVER)
@@ -193,7 +194,8 @@ def _observe(request: _Request, sent: Sent, account: KnownAccount | None, scope:
         observed.account_id, observed.account = account.id, account.name
         request.cors, request.logging = account.properties.cors, account.properties.logging
     observed.secondary = sent.address.secondary
-    observed.address, observed.port = scope.get("client") or _NOWHERE
+    address, observed.port = scope.get("client") or _NOWHERE
+    observed.address = address[:_ADDRESS_LIMIT]  # a proxy may have passed on anything
     observed.agent = sent.headers.get(b"user-agent", b"")[:_AGENT_LIMIT]
 
 
