@@ -42,8 +42,8 @@ def entry(
     query = scope["query_string"].decode("latin-1")
     conditions = [f"{name.decode().title()}={sent(name)}" for name in _CONDITIONS if name in headers]
     return Entry(
-        url=_redacted(f"{scope['scheme']}://{sent(b'host')}{path}{'?' if query else ''}{query}")[:_URL_LIMIT],
-        key=_redacted(_key(observed.account, unquote_to_bytes(path).decode(errors="replace")))[:_URL_LIMIT],
+        url=_redacted(f"{scope['scheme']}://{sent(b'host')}{path}{'?' if query else ''}{query}", _URL_LIMIT),
+        key=_redacted(_key(observed.account, _decoded(path[:_URL_LIMIT])), _URL_LIMIT),
         request_id=request_id,
         version=version,
         request_header_size=len(scope["method"]) + len(path) + len(query) + 12 + _size(scope["headers"]),
@@ -52,14 +52,18 @@ def entry(
         content_md5=sent(b"content-md5"),
         etag=next((value.decode("latin-1") for name, value in answered if name == b"ETag"), ""),
         conditions=";".join(conditions),
-        referrer=_redacted(headers.get(b"referer", b"").decode("latin-1"))[:_LIMIT],
+        referrer=_redacted(headers.get(b"referer", b"").decode("latin-1"), _LIMIT),
         client_request_id=sent(b"x-ms-client-request-id"),
     )
 
 
-def _redacted(text: str) -> str:
-    """Without the value of any signature."""
-    return _SIGNATURE.sub(r"\1XXXXX", text)
+def _redacted(text: str, limit: int) -> str:
+    """As much of it, without the value of any signature: one that is cut short is known by what stands before it."""
+    return _SIGNATURE.sub(r"\1XXXXX", text[:limit])
+
+
+def _decoded(path: str) -> str:
+    return unquote_to_bytes(path).decode(errors="replace")
 
 
 def _key(account: str, path: str) -> str:
