@@ -1,5 +1,6 @@
 """The server's metrics, for a Prometheus that has the token."""
 
+import asyncio
 import hmac
 
 from django.conf import settings
@@ -8,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from storage.operations import prometheus
 
 
-def metrics(request: HttpRequest) -> HttpResponse:
+async def metrics(request: HttpRequest) -> HttpResponse:
     token: str = settings.OPTIONS.metrics_token
     if not token:
         raise Http404
@@ -20,4 +21,4 @@ def metrics(request: HttpRequest) -> HttpResponse:
             content_type="text/plain",
             headers={"WWW-Authenticate": "Bearer"},
         )
-    return HttpResponse(prometheus.write(), content_type=prometheus.CONTENT_TYPE)
+    return HttpResponse(await asyncio.to_thread(prometheus.write), content_type=prometheus.CONTENT_TYPE)
