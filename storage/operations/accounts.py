@@ -195,7 +195,8 @@ def _is_refused(account: Account) -> bool:
 
 
 def _locked_or_none(name: str) -> Account | None:
-    return Account.objects.select_for_update().filter(name=name).first()
+    # no_key: rows that refer to the account may be written meanwhile
+    return Account.objects.select_for_update(no_key=True).filter(name=name).first()
 
 
 def _locked(name: str) -> Account:
