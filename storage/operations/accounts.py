@@ -3,7 +3,7 @@
 import base64
 import binascii
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.db import IntegrityError
 
+from storage.domain.addresses import Network, read_network
 from storage.domain.names import is_account_name
 from storage.models import Account, Table
 from storage.operations.heeded import heeded
@@ -97,6 +98,23 @@ def set_shared_key_access(name: str, allowed: bool) -> None:
         account = _locked(name)
         account.shared_key_access = allowed
         account.save(update_fields=("shared_key_access",))
+
+
+def set_networks(name: str, texts: Sequence[str]) -> None:
+    """Answer only requests that come from these addresses and networks; none: from everywhere."""
+    for text in texts:
+        if read_network(text) is None:
+            raise AccountError(
+                f"{text!r} is no address and no network; write it as 192.0.2.1 or 192.0.2.0/24."
+            )
+    with heeded():
+        account = _locked(name)
+        account.networks = list(texts)
+        account.save(update_fields=("networks",))
+
+
+def networks_of(account: Account) -> tuple[Network, ...]:
+    return tuple(network for network in map(read_network, account.networks) if network is not None)
 
 
 def remove(name: str, *, with_tables: bool = False) -> None:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
+from storage.domain.addresses import Network
 from storage.domain.errors import TableNotFound
 from storage.domain.names import is_account_name
 from storage.domain.policies import AccessPolicy
@@ -32,6 +33,7 @@ class KnownAccount(NamedTuple):
     keys: tuple[bytes, ...]
     enabled: bool
     shared_key_access: bool
+    networks: tuple[Network, ...]
     properties: ServiceProperties
 
 
@@ -140,6 +142,7 @@ def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
         accounts.keys_of(account),
         account.enabled,
         account.shared_key_access,
+        accounts.networks_of(account),
         service_properties.of(account),
     )
     return known, ()

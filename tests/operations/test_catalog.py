@@ -63,7 +63,7 @@ async def test_knows_the_accounts():
 
     async with opened() as known:
         account = await known.account("known")
-        assert account == (added.pk, "known", (b"a" * 64, b"b" * 64), True, True, DEFAULT)
+        assert account == (added.pk, "known", (b"a" * 64, b"b" * 64), True, True, (), DEFAULT)
         assert await known.account("unknown") is None
 
 
@@ -220,7 +220,7 @@ async def test_a_process_that_does_not_let_go_makes_the_change_fail(account, dat
 
 @pytest.fixture
 def account():
-    return catalog.KnownAccount(accounts.add("owner").pk, "owner", (), True, True, DEFAULT)
+    return catalog.KnownAccount(accounts.add("owner").pk, "owner", (), True, True, (), DEFAULT)
 
 
 async def test_knows_the_tables(account):

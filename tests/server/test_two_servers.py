@@ -172,6 +172,7 @@ def test_an_account_and_its_keys_are_switched_off_at_once(env, first, second):
                 ("shared-key", "switched", "on"),
                 "KeyBasedAuthenticationNotPermitted",
             ),
+            (("allow", "switched", "10.0.0.0/8"), ("allow", "switched"), "AuthorizationFailure"),
         ):
             account(env, *off)
             for client in (table, by_token):
