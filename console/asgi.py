@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, cast
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
@@ -10,7 +10,7 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 django: Any = get_asgi_application()  # sets Django up, which the service's models need
 
-from console import static_files  # noqa: E402
+from console import probes, static_files  # noqa: E402
 from storage.protocol.app import TableService  # noqa: E402
 from storage.protocol.call import Rules  # noqa: E402
 
@@ -26,7 +26,9 @@ service = TableService(
         key_length_limit=settings.TABLERO_KEY_LENGTH_LIMIT,
     )
 )
+probing = probes.Probes()
 static = static_files.StaticFiles(development=settings.DEVELOPMENT)
+BODY_LIMIT: Final = 1024 * 1024  # bytes; Django writes a body to the disk before it looks who sends it
 HOST_SUFFIXES = tuple(f".{suffix}".encode() for suffix in settings.HOST_SUFFIXES)
 
 
@@ -34,11 +36,34 @@ def application(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
     if scope["type"] == "lifespan":
         return _live(receive, send)
     path: str = scope["path"]
-    if (path in {"/", "/ui"} or path.startswith("/ui/")) and not _names_an_account(scope):
+    if (path.startswith("/ui/") or path in {"/", "/ui"}) and not _names_an_account(scope):
         if path.startswith(static_files.PREFIX):
             return static(scope, receive, send)
-        return cast("Awaitable[None]", django(scope, receive, send))
+        return _console(probing if path in probes.PATHS else django, scope, receive, send)
     return service(scope, receive, send)
+
+
+class _TooLarge(Exception):
+    pass
+
+
+async def _console(django: Any, scope: Scope, receive: Receive, send: Send) -> None:
+    received = 0
+
+    async def receive_some() -> MutableMapping[str, Any]:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > BODY_LIMIT:
+            raise _TooLarge
+        return message
+
+    try:
+        await django(scope, receive_some, send)
+    except _TooLarge:
+        headers = [(b"Content-Length", b"0"), (b"Connection", b"close")]
+        await send({"type": "http.response.start", "status": 413, "headers": headers})
+        await send({"type": "http.response.body"})
 
 
 def _names_an_account(scope: Scope) -> bool:

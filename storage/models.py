@@ -12,6 +12,7 @@ class Account(models.Model):
     secondary_key_sealed = models.BinaryField()
     enabled = models.BooleanField(default=True)
     shared_key_access = models.BooleanField(default=True)  # else only bearer tokens are accepted
+    networks = models.JSONField(default=list)  # texts; where requests may come from, empty: from everywhere
     service_properties = models.JSONField(null=True, default=None)  # null: as a new account has them
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -27,6 +27,7 @@ _WRITES: Final = frozenset(
         Operation.SET_SERVICE_PROPERTIES,
     }
 )
+_AGENT_LIMIT: Final = 1024
 _NAMED_ERRORS_SINCE: Final = (
     "2017-04-17"  # versions from here on are told the code of an error, not its category
 )
@@ -99,7 +100,7 @@ def _line(observed: Observed, entry: Entry, started: datetime, part: Part, index
             _quoted(entry.etag),
             "",  # tables have no Last-Modified
             _plain(entry.conditions),
-            _quoted(observed.agent.decode("latin-1")),
+            _quoted(observed.agent[:_AGENT_LIMIT].decode("latin-1")),
             _quoted(entry.referrer),
             _quoted(entry.client_request_id),
         )

@@ -3,8 +3,9 @@
 import base64
 import binascii
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -13,6 +14,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.db import IntegrityError
 
+from storage.domain.addresses import Network, read_network
 from storage.domain.names import is_account_name
 from storage.models import Account, Table
 from storage.operations.heeded import heeded
@@ -98,6 +100,23 @@ def set_shared_key_access(name: str, allowed: bool) -> None:
         account.save(update_fields=("shared_key_access",))
 
 
+def set_networks(name: str, texts: Sequence[str]) -> None:
+    """Answer only requests that come from these addresses and networks; none: from everywhere."""
+    for text in texts:
+        if read_network(text) is None:
+            raise AccountError(
+                f"{text!r} is no address and no network; write it as 192.0.2.1 or 192.0.2.0/24."
+            )
+    with heeded():
+        account = _locked(name)
+        account.networks = list(texts)
+        account.save(update_fields=("networks",))
+
+
+def networks_of(account: Account) -> tuple[Network, ...]:
+    return tuple(network for network in map(read_network, account.networks) if network is not None)
+
+
 def remove(name: str, *, with_tables: bool = False) -> None:
     with heeded():
         _remove(name, with_tables=with_tables)
@@ -139,6 +158,11 @@ def connection_string(account: Account, endpoint: str) -> str:
     key = write_key(DEVELOPMENT_KEY) if is_public(account) else "(see: account list --keys)"
     scheme = endpoint.partition(":")[0]
     return f"DefaultEndpointsProtocol={scheme};AccountName={account.name};AccountKey={key};TableEndpoint={endpoint};"
+
+
+def names() -> set[str]:
+    """Of all accounts, also of those that may not be used here."""
+    return set(Account.objects.values_list("name", flat=True))
 
 
 def keys_of(account: Account) -> tuple[bytes, bytes]:
@@ -201,7 +225,8 @@ def _is_refused(account: Account) -> bool:
 
 
 def _locked_or_none(name: str) -> Account | None:
-    return Account.objects.select_for_update().filter(name=name).first()
+    # no_key: rows that refer to the account may be written meanwhile
+    return Account.objects.select_for_update(no_key=True).filter(name=name).first()
 
 
 def _locked(name: str) -> Account:
@@ -243,4 +268,9 @@ def _unseal(name: str, sealed: bytes) -> bytes:
 def _cipher() -> AESGCM:
     if settings.SERVER_SECRET is None:
         raise AccountError("There is no server secret; give TABLERO_SECRET, or start the server once.")
-    return AESGCM(HKDF(SHA256(), 32, salt=None, info=b"tablero account keys").derive(settings.SERVER_SECRET))
+    return _cipher_of(settings.SERVER_SECRET)
+
+
+@lru_cache(maxsize=1)
+def _cipher_of(secret: bytes) -> AESGCM:
+    return AESGCM(HKDF(SHA256(), 32, salt=None, info=b"tablero account keys").derive(secret))

@@ -1,16 +1,19 @@
 """What every request needs to know: the accounts with their keys, and which relation a table is, with its policies.
 
-A snapshot in each process, made on demand. Whoever changes an account or a policy waits until no process has one, so
-that what is known of these is true; of tables that come and go the news may take a moment: a statement on a relation
-that is gone fails, and the table is then looked up anew; a table that is not known is always looked up.
+A snapshot in each process, of what requests have asked for. Whoever changes an account or a policy waits until no
+process has one, so that what is known of these is true; of tables that come and go the news may take a moment: a
+statement on a relation that is gone fails, and the table is then looked up anew; a table that is not known is always
+looked up.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
+from storage.domain.addresses import Network
 from storage.domain.errors import TableNotFound
+from storage.domain.names import is_account_name
 from storage.domain.policies import AccessPolicy
 from storage.domain.service_properties import ServiceProperties
 from storage.models import StoredAccessPolicy
@@ -30,6 +33,7 @@ class KnownAccount(NamedTuple):
     keys: tuple[bytes, ...]
     enabled: bool
     shared_key_access: bool
+    networks: tuple[Network, ...]
     properties: ServiceProperties
 
 
@@ -44,7 +48,8 @@ class KnownTable(NamedTuple):
 class Catalog:
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
-        self._accounts: dict[str, KnownAccount] | None = None
+        self._accounts: dict[str, KnownAccount] = {}
+        self._names: Collection[str] | None = None  # of the accounts there may be
         self._tables: dict[tuple[int, str], KnownTable] = {}
         self._held = False  # the lock that lets this process keep what it reads
         self._generation = 0
@@ -55,7 +60,6 @@ class Catalog:
         self._listener = asyncio.create_task(self._listen(ready))
         async with asyncio.timeout(10):
             await ready.wait()
-        await self._load_accounts()
 
     async def close(self) -> None:
         if self._listener is not None:
@@ -63,10 +67,20 @@ class Catalog:
             await asyncio.gather(self._listener, return_exceptions=True)
 
     async def account(self, name: str) -> KnownAccount | None:
-        known = self._accounts
-        if known is None:
-            known = await self._load_accounts()
-        return known.get(name)
+        known = self._accounts.get(name)
+        if known is None and self._may_exist(name):
+            generation = self._generation
+            known, others = await in_thread(_account, name)
+            if self._held and generation == self._generation:
+                if known is not None:
+                    self._accounts[name] = known
+                else:
+                    self._names = others
+        return known
+
+    def _may_exist(self, name: str) -> bool:
+        """Who asks for what is not there must not have it looked up again and again."""
+        return is_account_name(name) and (self._names is None or name in self._names)
 
     async def table(self, account: KnownAccount, folded_name: str) -> KnownTable:
         """Raises TableNotFound."""
@@ -85,16 +99,10 @@ class Catalog:
     def forget_table(self, account: KnownAccount, folded_name: str) -> None:
         self._tables.pop((account.id, folded_name), None)
 
-    async def _load_accounts(self) -> dict[str, KnownAccount]:
-        generation = self._generation
-        known = await in_thread(_accounts)
-        if self._held and generation == self._generation:
-            self._accounts = known
-        return known
-
     def _forget(self) -> None:
         self._generation += 1
-        self._accounts = None
+        self._accounts.clear()
+        self._names = None
         self._tables.clear()
 
     async def _listen(self, ready: asyncio.Event) -> None:
@@ -105,8 +113,12 @@ class Catalog:
                     ready.set()
             except OSError as error:
                 logger.warning("No notifications from the database: %s", error)
-            self._held = False
-            self._forget()
+            except Exception:
+                logger.exception("No notifications from the database")
+            finally:
+                # the lock is gone with the connection
+                self._held = False
+                self._forget()
             await asyncio.sleep(_PAUSE)
 
     def _heed(self, news: News) -> None:
@@ -119,18 +131,21 @@ class Catalog:
             self._forget()
 
 
-def _accounts() -> dict[str, KnownAccount]:
-    return {
-        account.name: KnownAccount(
-            account.pk,
-            account.name,
-            accounts.keys_of(account),
-            account.enabled,
-            account.shared_key_access,
-            service_properties.of(account),
-        )
-        for account in accounts.usable()
-    }
+def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
+    """The account or, if there is none of this name that may be used, the names of the others."""
+    account = accounts.find(name)
+    if account is None:
+        return None, accounts.names() - {name}
+    known = KnownAccount(
+        account.pk,
+        account.name,
+        accounts.keys_of(account),
+        account.enabled,
+        account.shared_key_access,
+        accounts.networks_of(account),
+        service_properties.of(account),
+    )
+    return known, ()
 
 
 def _table(account_id: int, folded_name: str) -> KnownTable | None:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from storage.domain.errors import StorageError
 from storage.models import Job
 from storage.operations import analytics, metrics, request_log, tables, usage
-from storage.operations.threads import in_thread
+from storage.operations.threads import in_background
 from storage.sql.background import alone_at
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ async def _repeat(duty: _Duty) -> None:
 
 async def _do(duty: _Duty) -> None:
     try:
-        await in_thread(duty.do)
+        await in_background(duty.do)
     except StorageError:
         pass  # the database is away; it has been logged
     except Exception:

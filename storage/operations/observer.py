@@ -14,7 +14,7 @@ from django.db import InterfaceError, OperationalError
 
 from storage.domain.errors import StorageError
 from storage.domain.metrics import LATENCY_BOUNDS, Client, RequestKind, Tally, Use
-from storage.domain.observed import Observed
+from storage.domain.observed import Authentication, Observed
 from storage.domain.request_log import Entry
 from storage.operations import prometheus, request_log
 from storage.operations.metrics import Counts
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 _INTERVAL: Final = 2.0  # seconds between two writings: what a crash may lose
 _PATIENCE: Final = 5.0  # seconds for the last one
 _CLIENTS_LIMIT: Final = 10_000  # told apart between two writings
-_LINES_LIMIT: Final = 50_000  # of the logs, between two writings
+_LOGGED_LIMIT: Final = 64 * 1024 * 1024  # characters for the logs, between two writings
 _AGENT_LIMIT: Final = 256
 
 
@@ -49,6 +49,16 @@ class _Batch:
     uses: dict[tuple[Any, ...], _Use] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)  # of accounts
     lines: list[tuple[Observed, Entry]] = field(default_factory=list)
+    logged: int = 0  # about so many characters
+
+    def new_use(self, client: tuple[Any, ...], parameters: tuple[tuple[str, str], ...]) -> _Use:
+        """Of a client, or of the key or token alone when clients are too many to tell apart, or even of neither."""
+        if len(self.uses) >= _CLIENTS_LIMIT:
+            client = (*client[:3], "", b"")
+        is_key = client[1] is Authentication.KEY
+        if len(self.uses) >= 2 * _CLIENTS_LIMIT and not is_key and client not in self.uses:
+            client = (*client[:2], "", "", b"")
+        return self.uses.setdefault(client, _Use(parameters))
 
 
 class _Ledger(Protocol):
@@ -116,17 +126,16 @@ class Observer:
             client = (account_id, authentication, credential.name, observed.address, observed.agent)
             use = batch.uses.get(client)
             if use is None:
-                if len(batch.uses) >= _CLIENTS_LIMIT:
-                    return
-                use = batch.uses[client] = _Use(credential.parameters)
+                use = batch.new_use(client, credential.parameters)
             use.count += 1
             use.last = sent
 
     def log(self, observed: Observed, entry: Entry) -> None:
         """Besides, a request that its account wants to have logged."""
-        lines = self._batch.lines
-        if len(lines) < _LINES_LIMIT:
-            lines.append((observed, entry))
+        batch = self._batch
+        if batch.logged < _LOGGED_LIMIT:
+            batch.lines.append((observed, entry))
+            batch.logged += 1000 + len(entry.url) + len(entry.key) + 200 * len(observed.parts)
 
     async def flush(self) -> None:
         """Writes down what was recorded; what the database does not take now it is given the next time."""
@@ -179,7 +188,7 @@ class Observer:
             self._logs.add(observed, entry, datetime.fromtimestamp(observed.started - offset, UTC))
 
 
-def _client(account_id: int, authentication: Any, name: str, address: str, agent: bytes) -> Client:
+def _client(account_id: int, authentication: Authentication, name: str, address: str, agent: bytes) -> Client:
     text = agent[:_AGENT_LIMIT].decode("latin-1")
     return Client(
         account_id, authentication, _storable(name, 256), _storable(address, 64), _storable(text, 256)

@@ -33,6 +33,8 @@ class Service:
         self._catalog = Catalog(conninfo)
         self._lanes = Lanes(conninfo)
         self._jobs: asyncio.Task[None] | None = None
+        # of the changes that all processes heed one at a time is made; more would wait in threads that others need
+        self._turn = asyncio.Lock()
 
     async def open(self) -> None:
         await self._lanes.open()
@@ -81,13 +83,15 @@ class Service:
         self, account: KnownAccount, table: str, identifiers: Sequence[SignedIdentifier]
     ) -> None:
         """Set Table ACL: no token that a policy no longer covers is accepted from here on."""
-        await in_thread(policies.replace, account.id, table, identifiers)
+        async with self._turn:
+            await in_thread(policies.replace, account.id, table, identifiers)
 
     async def replace_properties(
         self, account: KnownAccount, update: Callable[[ServiceProperties], ServiceProperties]
     ) -> None:
         """Set Table Service Properties: what ``update`` makes of those there are."""
-        await in_thread(service_properties.replace, account.id, update)
+        async with self._turn:
+            await in_thread(service_properties.replace, account.id, update)
 
     # entities; ``table`` is a folded name
 

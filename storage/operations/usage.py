@@ -17,7 +17,7 @@ from storage.sql.background import commit_soon
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
 
-_CROWD: Final = 2000  # clients of an account that one process tells apart in an hour
+_CROWD: Final = 2000  # clients of an account that one process tells apart in an hour; and then, credentials
 _LATE: Final = timedelta(minutes=30)  # for what could not be written in time
 _MOMENT: Final = timedelta(minutes=2)  # by which a clock may be set back
 _USES_KEPT: Final = timedelta(days=8)  # whoever rotates a key wants to know its clients of seven
@@ -38,7 +38,7 @@ class Uses:
     def __init__(self, process: str) -> None:
         self._process = process
         self._uses: dict[tuple[datetime, Client], Use] = {}
-        self._crowds: Counter[tuple[datetime, int]] = Counter()
+        self._crowds: Counter[tuple[datetime, int, str]] = Counter()
         self._changed: set[tuple[datetime, Client]] = set()
         self._parameters: dict[Client, Parameters] = {}
 
@@ -53,14 +53,20 @@ class Uses:
         """Where a client is counted: for itself, or, when they are too many, with others."""
         if (hour, client) in self._uses:
             return hour, client
-        crowd = (hour, client.account_id)
-        if self._crowds[crowd] < _CROWD:
-            self._crowds[crowd] += 1
+        if self._has_room(hour, client, "clients"):
             return hour, client
-        # whoever makes a token for each request must not fill the database; keys stay what they are
+        # not even then can one who makes up user agents hide what is used
+        anywhere = Client(client.account_id, client.authentication, client.credential)
+        if (hour, anywhere) in self._uses or self._has_room(hour, client, "credentials"):
+            return hour, anywhere
+        # who makes a token for each request must not fill the database; keys stay what they are
         is_key = client.authentication is Authentication.KEY
-        credential = client.credential if is_key else ""
-        return hour, Client(client.account_id, client.authentication, credential)
+        return hour, anywhere if is_key else anywhere._replace(credential="")
+
+    def _has_room(self, hour: datetime, client: Client, kind: str) -> bool:
+        crowd = (hour, client.account_id, kind)
+        self._crowds[crowd] += 1
+        return self._crowds[crowd] <= _CROWD
 
     def write(self) -> None:
         # in this order in every process, so that none waits for another in a circle

@@ -1,9 +1,5 @@
 """The Table service as an ASGI application: read, authorize, operate, write."""
 
-import base64
-import binascii
-import hashlib
-import hmac
 import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +12,6 @@ from storage.domain.access import Operation
 from storage.domain.errors import (
     InsufficientAccountPermissions,
     InternalError,
-    InvalidMd5,
-    Md5Mismatch,
-    MissingContentLengthHeader,
-    RequestBodyTooLarge,
     ServerBusy,
     StorageError,
     UnsupportedHttpVerb,
@@ -31,7 +23,8 @@ from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
 from storage.protocol import batch, entities, tables
 from storage.protocol.accept import Format
-from storage.protocol.authorization import Sent, authentication, authorize, check_target
+from storage.protocol.authorization import Authorized, Sent, authentication, authorize, check_target
+from storage.protocol.body import Body, ClientGone, Receive
 from storage.protocol.call import CONTENT_TYPES, Answer, Call, Headers, Rules
 from storage.protocol.cors import preflight, response_headers
 from storage.protocol.errors import HEADERS, write_error
@@ -46,28 +39,22 @@ from storage.protocol.negotiation import (
 )
 from storage.protocol.query_options import check_options, read_options
 from storage.protocol.request_log import entry
-from storage.protocol.routes import Address, Kind, address, operation, target
+from storage.protocol.routes import Kind, Target, address, operation, target
 from storage.protocol.service import service_resource
 
 logger = logging.getLogger(__name__)
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes
-# bytes read of a body that is refused, so that its sender gets to read why
-DRAIN_LIMIT: Final = 64 * 1024 * 1024
 _CLIENT_REQUEST_ID_LIMIT: Final = 1024
+_SLOW: Final = 1.0  # seconds after which a request has to prove again that it may be done
+_NOWHERE: Final = ("", 0)
+_ADDRESS_LIMIT: Final = 64  # characters
 _AGENT_LIMIT: Final = 256  # bytes of what is remembered of it
 
 _SERVER: Final = (b"Server", SERVER)
 _COMMON: Final = [_SERVER, (b"Cache-Control", b"no-cache"), (b"X-Content-Type-Options", b"nosniff")]
-_WITH_BODY: Final = frozenset({"POST", "PUT", "MERGE", "PATCH"})
-
-
-class ClientGone(Exception):
-    """The connection was lost before the request was read."""
 
 
 @dataclass(slots=True)
@@ -78,6 +65,7 @@ class _Request:
     id: str
     observed: Observed
     version: str = ""
+    bad_version: StorageError | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     source: Source = Source.ODATA
     cors: Sequence[CorsRule] = ()
@@ -105,7 +93,7 @@ class TableService:
         request = _Request(
             _joined(scope["headers"]), f"{self._request_prefix}{next(self._request_numbers):012x}", observed
         )
-        body = _Body(request.headers, receive)
+        body = Body(request.headers, receive)
         try:
             answer = await self._answer(scope, request, body)
         except ClientGone:
@@ -139,83 +127,92 @@ class TableService:
             line = entry(scope, request.headers, observed, request.id, request.version, headers)
             self._service.observer.log(observed, line)
 
-    async def _answer(self, scope: Scope, request: _Request, body: "_Body") -> Answer:
-        headers, sent_method = request.headers, scope["method"]
-        path, query = scope["raw_path"], scope["query_string"]
-        request.version, bad_version = _lenient_version(headers, {})
-        where = address(path, headers.get(b"host"), scope["scheme"], self._rules.host_suffixes)
-        request.options = read_options(query)
-        if "sv" in request.options or b"x-ms-version" not in headers:
-            request.version, bad_version = _lenient_version(headers, request.options)
-        request.options = heeded_options(request.options, request.version)
-        known = await self._service.account(where.account)
-        if known is not None:
-            request.cors, request.logging = known.properties.cors, known.properties.logging
-        client = scope.get("client") or ("", 0)
-        _observe(request.observed, known, where, client, headers)
-        if sent_method == "OPTIONS":
+    async def _answer(self, scope: Scope, request: _Request, body: Body) -> Answer:
+        sent = self._read_head(scope, request)
+        known = await self._service.account(sent.address.account)
+        _observe(request, sent, known, scope)
+        if sent.method == "OPTIONS":
             request.observed.operation = Operation.PREFLIGHT
-            return Answer(200, preflight(request.cors, headers))
-        source = Source.XML if _is_xml_operation(request.options) else Source.ODATA
-        request.source = Source.FRONT_END
-        sent = Sent(where, sent_method, path, query, request.options, headers, scope["scheme"], client[0])
-        request.observed.authentication = authentication(sent)
-        account, grant, request.observed.credential = await authorize(self._service, known, sent)
-        request.source = source
-        if bad_version is not None:
-            raise bad_version
-        method = sent_method
-        if b"x-http-method" in headers:
-            tunnelled = [value for name, value in scope["headers"] if name == b"x-http-method"]
-            method = effective_method(method, tunnelled)
-        if where.secondary and sent_method not in ("GET", "HEAD"):
-            raise InsufficientAccountPermissions
-        aim = target(where.rest, method, account.name)
-        request.observed.table = aim.table
-        request.observed.operation = operation(
-            aim, method, request.options, conditional=b"if-match" in headers
-        )
-        check_target(grant, request.observed.operation, aim)
-        check_options(request.options)
+            return Answer(200, preflight(request.cors, sent.headers))
+        authorized = await self._authorize(request, sent, known)
+        if request.bad_version is not None:
+            raise request.bad_version
+        method, aim = _aim(scope, request, sent, authorized)
+        content = await body.read(sent.method)
+        if perf_counter() - request.observed.started > _SLOW:
+            # meanwhile a key, a policy or a token may have lost what it could when the request began
+            known = await self._service.account(sent.address.account)
+            authorized = await self._authorize(request, sent, known)
+            check_target(authorized.grant, request.observed.operation, aim)
         call = Call(
             self._service,
             self._rules,
-            account,
-            grant,
-            where,
+            authorized.account,
+            authorized.grant,
+            sent.address,
             method,
             aim,
             request.options,
-            headers,
+            sent.headers,
             request.version,
-            await body.read(sent_method),
+            content,
             request.observed,
         )
         return await _operate(call, request)
 
+    def _read_head(self, scope: Scope, request: _Request) -> Sent:
+        headers, path, query = request.headers, scope["raw_path"], scope["query_string"]
+        _read_version(request)
+        where = address(path, headers.get(b"host"), scope["scheme"], self._rules.host_suffixes)
+        request.options = read_options(query)
+        if "sv" in request.options or b"x-ms-version" not in headers:
+            _read_version(request)
+        request.options = heeded_options(request.options, request.version)
+        client = scope.get("client") or _NOWHERE
+        return Sent(where, scope["method"], path, query, request.options, headers, scope["scheme"], client[0])
 
-def _observe(
-    observed: Observed,
-    account: KnownAccount | None,
-    where: Address,
-    client: tuple[str, int],
-    headers: Mapping[bytes, bytes],
-) -> None:
+    async def _authorize(self, request: _Request, sent: Sent, known: KnownAccount | None) -> Authorized:
+        request.source = Source.FRONT_END
+        request.observed.authentication = authentication(sent)
+        authorized = await authorize(self._service, known, sent)
+        request.observed.credential = authorized.credential
+        request.source = Source.XML if _is_xml_operation(request.options) else Source.ODATA
+        return authorized
+
+
+def _read_version(request: _Request) -> None:
+    """What is wrong with it is said only to who may know."""
+    try:
+        request.version, request.bad_version = read_version(request.headers, request.options), None
+    except StorageError as error:
+        request.version, request.bad_version = "", error
+
+
+def _observe(request: _Request, sent: Sent, account: KnownAccount | None, scope: Scope) -> None:
+    observed = request.observed
     if account is not None:
         observed.account_id, observed.account = account.id, account.name
-    observed.secondary = where.secondary
-    observed.address, observed.port = client
-    observed.agent = headers.get(b"user-agent", b"")[:_AGENT_LIMIT]
+        request.cors, request.logging = account.properties.cors, account.properties.logging
+    observed.secondary = sent.address.secondary
+    address, observed.port = scope.get("client") or _NOWHERE
+    observed.address = address[:_ADDRESS_LIMIT]  # a proxy may have passed on anything
+    observed.agent = sent.headers.get(b"user-agent", b"")[:_AGENT_LIMIT]
 
 
-def _lenient_version(
-    headers: Mapping[bytes, bytes], options: Mapping[str, str]
-) -> tuple[str, StorageError | None]:
-    """The version, or what is wrong with it: that is said only to who may know."""
-    try:
-        return read_version(headers, options), None
-    except StorageError as error:
-        return "", error
+def _aim(scope: Scope, request: _Request, sent: Sent, authorized: Authorized) -> tuple[str, Target]:
+    """The method that is meant, and the resource; that the caller may do this to it."""
+    method = sent.method
+    if b"x-http-method" in sent.headers:
+        tunnelled = [value for name, value in scope["headers"] if name == b"x-http-method"]
+        method = effective_method(method, tunnelled)
+    if sent.address.secondary and sent.method not in ("GET", "HEAD"):
+        raise InsufficientAccountPermissions
+    aim = target(sent.address.rest, method, authorized.account.name)
+    meant = operation(aim, method, request.options, conditional=b"if-match" in sent.headers)
+    request.observed.table, request.observed.operation = aim.table, meant
+    check_target(authorized.grant, meant, aim)
+    check_options(request.options)
+    return method, aim
 
 
 async def _operate(call: Call, request: _Request) -> Answer:
@@ -287,57 +284,3 @@ def _headers(request: _Request, answer: Answer, method: str) -> Headers:
     if request.cors and method != "OPTIONS":
         headers += response_headers(request.cors, method, request.headers.get(b"origin"), headers)
     return headers
-
-
-class _Body:
-    """The body of a request: read once, whole, within the limits, or else thrown away."""
-
-    def __init__(self, headers: Mapping[bytes, bytes], receive: Receive) -> None:
-        self._headers = headers
-        self._receive = receive
-        self._more = b"content-length" in headers or b"transfer-encoding" in headers
-        self.received = 0
-
-    async def read(self, method: str) -> bytes:
-        """Raises MissingContentLengthHeader, RequestBodyTooLarge, InvalidMd5, Md5Mismatch."""
-        if not self._more:
-            if method in _WITH_BODY:
-                raise MissingContentLengthHeader
-            return b""
-        chunks = []
-        while self._more:
-            chunks.append(await self._chunk())
-            if self.received > BODY_LIMIT:
-                raise RequestBodyTooLarge
-        body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        if b"content-md5" in self._headers:
-            _check_md5(self._headers[b"content-md5"], body)
-        return body
-
-    async def drain(self) -> bool:
-        """Whether the body has been received to its end, so that the connection can serve the next request."""
-        while self._more:
-            if self.received > DRAIN_LIMIT:
-                return False
-            await self._chunk()
-        return True
-
-    async def _chunk(self) -> bytes:
-        message = await self._receive()  # a client that stalls is disconnected by the HTTP server
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        self._more = message.get("more_body", False)
-        chunk: bytes = message.get("body", b"")
-        self.received += len(chunk)
-        return chunk
-
-
-def _check_md5(value: bytes, body: bytes) -> None:
-    try:
-        expected = base64.b64decode(value, validate=True)
-    except binascii.Error:
-        raise InvalidMd5 from None
-    if len(expected) != 16:
-        raise InvalidMd5
-    if not hmac.compare_digest(expected, hashlib.md5(body, usedforsecurity=False).digest()):
-        raise Md5Mismatch

@@ -7,9 +7,11 @@ from typing import Final, NamedTuple
 
 from storage.domain import sas
 from storage.domain.access import OWNER, Grant, Kind, Operation
+from storage.domain.addresses import is_within
 from storage.domain.errors import (
     AccountIsDisabled,
     AuthenticationFailed,
+    AuthorizationFailure,
     KeyBasedAuthenticationNotPermitted,
     TableNotFound,
 )
@@ -61,6 +63,14 @@ def authentication(sent: Sent) -> Authentication:
 
 async def authorize(service: Service, account: KnownAccount | None, sent: Sent) -> Authorized:
     """``account`` is the addressed one; that there is none is told to nobody."""
+    authorized = await _authorize(service, account, sent)
+    networks = authorized.account.networks
+    if networks and not is_within(sent.client, networks):
+        raise AuthorizationFailure
+    return authorized
+
+
+async def _authorize(service: Service, account: KnownAccount | None, sent: Sent) -> Authorized:
     header = sent.headers.get(b"authorization")
     token = _read_token(sent.query) if "sig" in sent.options else None
     if header is None and token is None:

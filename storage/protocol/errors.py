@@ -14,6 +14,7 @@ from storage.domain.edm import TICKS_PER_SECOND, second_text
 from storage.domain.errors import StorageError
 from storage.protocol.accept import Format
 from storage.protocol.negotiation import ErrorFormat
+from storage.protocol.xml import write_text
 
 _STATUS: Final[dict[type[StorageError], int]] = {
     errors.InvalidInput: 400,
@@ -94,8 +95,6 @@ _CONTENT_TYPES: Final = {
 _DECLARATION: Final = '<?xml version="1.0" encoding="utf-8"?>'
 _NAMESPACE: Final = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata"
 _NO_XML_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# a carriage return that is not escaped would be read as a line feed
-_XML_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 
 
 class ErrorAnswer(NamedTuple):
@@ -162,7 +161,7 @@ def _told(error: StorageError) -> list[tuple[str, str]]:
 
 
 def _escape(text: str) -> str:
-    return _NO_XML_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", text).translate(_XML_ESCAPES)
+    return write_text(_NO_XML_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def _write_time(ticks: int) -> str:

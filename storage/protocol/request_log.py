@@ -10,9 +10,18 @@ from storage.domain.request_log import Entry
 from storage.protocol.call import Headers
 
 _CONDITIONS: Final = (b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since")
-# also where letters of the name are percent-encoded
+_URL_LIMIT: Final = 4096  # characters; what is longer is cut
+_LIMIT: Final = 1024
+
+# also where letters of the name, or what is around it, are percent-encoded, once or more often
 _SIGNATURE: Final = re.compile(
-    r"((?:^|[?&;])(?:s|%[57]3)(?:i|%[46]9)(?:g|%[46]7)(?:=|%3d))[^&#]*", re.IGNORECASE
+    r"""
+    ( (?: ^ | [?&;] | %(?:25)*(?:3f|26|3b) )
+      (?: s | %(?:25)*[57]3 ) (?: i | %(?:25)*[46]9 ) (?: g | %(?:25)*[46]7 )
+      (?: = | %(?:25)*3d ) )
+    .*? (?= [&\#] | %(?:25)*26 | $ )
+    """,
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 
 
@@ -27,14 +36,14 @@ def entry(
     """``headers`` those of the request by lower-case name, ``answered`` those of the answer."""
 
     def sent(name: bytes) -> str:
-        return headers.get(name, b"").decode("latin-1")
+        return headers.get(name, b"")[:_LIMIT].decode("latin-1")
 
     path = scope["raw_path"].decode("latin-1")
     query = scope["query_string"].decode("latin-1")
     conditions = [f"{name.decode().title()}={sent(name)}" for name in _CONDITIONS if name in headers]
     return Entry(
-        url=f"{scope['scheme']}://{sent(b'host')}{path}{f'?{_redacted(query)}' if query else ''}",
-        key=_key(observed.account, unquote_to_bytes(path).decode(errors="replace")),
+        url=_redacted(f"{scope['scheme']}://{sent(b'host')}{path}{'?' if query else ''}{query}", _URL_LIMIT),
+        key=_redacted(_key(observed.account, _decoded(path[:_URL_LIMIT])), _URL_LIMIT),
         request_id=request_id,
         version=version,
         request_header_size=len(scope["method"]) + len(path) + len(query) + 12 + _size(scope["headers"]),
@@ -43,14 +52,18 @@ def entry(
         content_md5=sent(b"content-md5"),
         etag=next((value.decode("latin-1") for name, value in answered if name == b"ETag"), ""),
         conditions=";".join(conditions),
-        referrer=_redacted(sent(b"referer")),
+        referrer=_redacted(headers.get(b"referer", b"").decode("latin-1"), _LIMIT),
         client_request_id=sent(b"x-ms-client-request-id"),
     )
 
 
-def _redacted(text: str) -> str:
-    """Without the value of any signature."""
-    return _SIGNATURE.sub(r"\1XXXXX", text)
+def _redacted(text: str, limit: int) -> str:
+    """As much of it, without the value of any signature: one that is cut short is known by what stands before it."""
+    return _SIGNATURE.sub(r"\1XXXXX", text[:limit])
+
+
+def _decoded(path: str) -> str:
+    return unquote_to_bytes(path).decode(errors="replace")
 
 
 def _key(account: str, path: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from email.utils import parsedate_tz
 from enum import Enum
 from functools import lru_cache
+from string import ascii_letters, digits
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
@@ -18,7 +19,8 @@ from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInf
 
 CLOCK_SKEW: Final = 15 * 60  # seconds, both ways
 
-_UNRESERVED: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+_DEPTH_LIMIT: Final = 16  # of a path that could be meant otherwise than it is sent; no resource lies as deep
+_UNRESERVED: Final = (ascii_letters + digits + "-._~").encode()
 _ESCAPE: Final = re.compile(rb"%[0-9A-Fa-f]{2}")
 
 
@@ -72,7 +74,7 @@ def verify(request: SignedRequest, authorization: Authorization, keys: Sequence[
     key = _signer(prefix + (request.path or b"/") + suffix, authorization.mac, keys)
     if key is not None:
         return key
-    for path in _other_spellings(request.path, request.account.encode()):
+    for path in {*_other_spellings(request.path, request.account.encode())} - {request.path}:
         key = _signer(prefix + path + suffix, authorization.mac, keys)
         if key is not None:
             return key
@@ -155,6 +157,8 @@ def _other_spellings(path: bytes, account: bytes) -> Iterator[bytes]:
 
     No spelling turns an escaped slash into a separator, so a signature is never good for another resource.
     """
+    if path.count(b"/") > _DEPTH_LIMIT:
+        return
     secondary = b"/%b-secondary" % account
     paths = [path]
     if path == secondary or path.startswith(secondary + b"/"):
@@ -167,8 +171,8 @@ def _other_spellings(path: bytes, account: bytes) -> Iterator[bytes]:
     for spelling in paths:
         yield spelling.replace(b"%27", b"'")
         yield b"/".join(_respell(segment) for segment in spelling.split(b"/"))
-        yield _unescape(spelling, _UNRESERVED)
-        yield _unescape(spelling, _UNRESERVED + b"!$&'()*,;=:@")  # yarl, and so aiohttp
+        yield _unescape(spelling, _BY_MOST)
+        yield _unescape(spelling, _BY_YARL)
 
 
 def _respell(segment: bytes) -> bytes:
@@ -176,12 +180,14 @@ def _respell(segment: bytes) -> bytes:
     return quote(unquote_to_bytes(segment), safe="!$&'()*+,;=:@[]").encode()
 
 
-def _unescape(path: bytes, characters: bytes) -> bytes:
-    def spell(escape: re.Match[bytes]) -> bytes:
-        character = bytes.fromhex(escape[0][1:].decode())
-        return character if character in characters else escape[0]
-
-    return _ESCAPE.sub(spell, path)
+def _unescape(path: bytes, characters: Mapping[bytes, bytes]) -> bytes:
+    return _ESCAPE.sub(lambda escape: characters.get(escape[0], escape[0]), path)
 
 
+def _by_escape(characters: bytes) -> Mapping[bytes, bytes]:
+    return {form % code: bytes((code,)) for code in characters for form in (b"%%%02X", b"%%%02x")}
+
+
+_BY_MOST: Final = _by_escape(_UNRESERVED)
+_BY_YARL: Final = _by_escape(_UNRESERVED + b"!$&'()*,;=:@")  # and so by aiohttp
 _SCHEMES: Final = {name: scheme for scheme in Scheme for name in (scheme.value, scheme.value.lower())}

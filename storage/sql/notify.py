@@ -6,6 +6,7 @@ granted nobody works with what it replaces, and until it commits nobody keeps an
 keeps the processes from taking up the first again before the change has had it.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
@@ -85,5 +86,6 @@ async def _hear(conn: psycopg.AsyncConnection) -> list[str]:
     """All that came together, after a while of silence nothing."""
     heard = [news.payload async for news in conn.notifies(timeout=_SILENCE, stop_after=1)]
     if not heard:
-        await conn.execute("SELECT 1")  # a connection that ended unnoticed would be silent as well
+        async with asyncio.timeout(_SILENCE):
+            await conn.execute("SELECT 1")  # a connection that ended unnoticed would be silent as well
     return heard

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from tests.bench import ceiling, raw, rounds
+from tests.bench import access, ceiling, raw, rounds
 from tests.bench.__main__ import main
 from tests.bench.entities import Dataset
 from tests.bench.load import Expected, Run, occurrences
@@ -31,6 +31,14 @@ def test_reports_every_workload_of_a_running_server(server, tmp_path, capsys):
     assert "Every answer of every run was the expected one." in report
     measured = {(run["workload"], run["connections"]) for run in json.loads(result.read_text())["runs"]}
     assert measured == {(workload.name, 4) for workload in WORKLOADS}
+
+
+def test_compares_ways_to_count_and_to_authorize(capsys):
+    assert access.main(["--rounds=1", "--seconds=0.05", "--size=1000"]) == 0
+
+    report = capsys.readouterr().out
+    ways = ("as it is, with a key", "with a shared access signature", "without counting")
+    assert [f"| {name}, {way} |" in report for name in access.COMPARED for way in ways] == [True] * 6
 
 
 def test_measures_raw_postgresql_in_the_database_of_the_server(server):

@@ -16,7 +16,7 @@ from storage.operations import accounts, catalog, policies, service_properties, 
 from storage.operations.catalog import Catalog
 from storage.operations.threads import in_thread
 from storage.sql import notify
-from storage.sql.notify import LISTENER
+from storage.sql.notify import LISTENER, News
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -63,7 +63,7 @@ async def test_knows_the_accounts():
 
     async with opened() as known:
         account = await known.account("known")
-        assert account == (added.pk, "known", (b"a" * 64, b"b" * 64), True, True, DEFAULT)
+        assert account == (added.pk, "known", (b"a" * 64, b"b" * 64), True, True, (), DEFAULT)
         assert await known.account("unknown") is None
 
 
@@ -75,6 +75,32 @@ async def test_knows_a_disabled_account_as_such():
 
         await in_thread(accounts.set_enabled, "asleep", True)
         assert (await known.account("asleep")).enabled
+
+
+async def test_looks_up_only_whom_somebody_asks_for(database):
+    for name in ("asked", "other"):
+        await in_thread(accounts.add, name)
+    # whoever unsealed the keys of this one would fail
+    database.execute("UPDATE storage_account SET primary_key_sealed = '' WHERE name = 'other'")
+
+    async with opened() as known:
+        assert (await known.account("asked")).name == "asked"
+        assert await known.account("nobody") is None
+
+
+async def test_strangers_do_not_have_accounts_looked_up_all_the_time(monkeypatch):
+    await in_thread(accounts.add, "known")
+    async with opened() as known:
+        assert await known.account("stranger0") is None
+        monkeypatch.setattr(catalog, "_account", None)
+
+        for name in ("stranger0", "stranger1", "known\0", "-", "", "\ud800", "KNOWN", "x" * 60_000):
+            assert await known.account(name) is None
+
+        monkeypatch.undo()
+        await in_thread(accounts.add, "stranger1")
+        assert await known.account("stranger1")
+        assert await known.account("known")
 
 
 # changes that count from the next request on, in every process: no waiting in any of these
@@ -194,7 +220,7 @@ async def test_a_process_that_does_not_let_go_makes_the_change_fail(account, dat
 
 @pytest.fixture
 def account():
-    return catalog.KnownAccount(accounts.add("owner").pk, "owner", (), True, True, DEFAULT)
+    return catalog.KnownAccount(accounts.add("owner").pk, "owner", (), True, True, (), DEFAULT)
 
 
 async def test_knows_the_tables(account):
@@ -310,6 +336,24 @@ async def test_listens_again_and_has_missed_nothing(account, database, monkeypat
             await in_thread(tables.delete, account.id, "People")
             await eventually(lambda: heard(known, "rotated"))
             await eventually(lambda: is_missing(known, account, "people"))
+
+
+async def test_keeps_nothing_when_listening_ends_in_whatever_way(monkeypatch, caplog):
+    async def listen(_):
+        yield News.HELD
+        await asyncio.sleep(0.2)
+        raise RuntimeError("unheard of")
+
+    monkeypatch.setattr(catalog, "listen", listen)
+    monkeypatch.setattr(catalog, "_PAUSE", 60)
+    await in_thread(accounts.add, "rotated", b"a" * 64)
+    async with opened() as known:
+        await known.account("rotated")
+        await asyncio.sleep(0.3)
+        await in_thread(accounts.rotate, "rotated", 1)
+
+        assert b"a" * 64 not in (await known.account("rotated")).keys
+    assert caplog.messages == ["No notifications from the database"]
 
 
 async def heard(known, name):

@@ -190,8 +190,13 @@ async def test_does_not_remember_more_clients_than_it_can_keep(account, watching
         watching.record(seen(account, agent=b"%d" % number))
     await watching.flush()
 
-    assert await in_thread(CredentialUse.objects.count) == 5
-    assert (await counted(account))[200].requests == 20
+    for number in range(20):
+        watching.record(seen(account, Credential(Authentication.SAS, f"{number}", (("sp", "r"),))))
+    await watching.flush()
+
+    assert await in_thread(CredentialUse.objects.count) == 5 + 1 + 5 + 5 + 1
+    assert (await used(account)).uses == 20
+    assert (await counted(account))[200].requests == 40
 
 
 async def test_writes_by_itself_and_at_the_end(account, tmp_path, monkeypatch):
@@ -209,6 +214,16 @@ async def test_writes_by_itself_and_at_the_end(account, tmp_path, monkeypatch):
     await running.close()
 
     assert (await counted(account))[200].requests == 2
+
+
+async def test_does_not_remember_more_log_lines_than_it_can_keep(account, watching, tmp_path, monkeypatch):
+    monkeypatch.setattr(observer, "_LOGGED_LIMIT", 5000)
+    for _ in range(20):
+        watching.log(seen(account), Entry(url="x" * 500, key="", request_id="id"))
+    await watching.flush()
+
+    (path,) = tmp_path.rglob("*.log")
+    assert len(path.read_text().splitlines()) == 4
 
 
 async def test_writes_the_log_of_who_wants_one(account, watching, tmp_path):

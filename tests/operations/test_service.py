@@ -15,6 +15,7 @@ from storage.domain.errors import (
     EntityAlreadyExists,
     OperationTimedOut,
     ResourceNotFound,
+    ServerBusy,
     StorageError,
     TableAlreadyExists,
     TableNotFound,
@@ -22,11 +23,12 @@ from storage.domain.errors import (
 )
 from storage.domain.etag import ANY, Precondition
 from storage.domain.filters import parse
+from storage.domain.policies import SignedIdentifier
 from storage.domain.query import EntityQuery, TableQuery
 from storage.operations import accounts, tables
 from storage.operations.service import Service
 from storage.operations.threads import in_thread
-from storage.sql import lanes
+from storage.sql import lanes, notify
 from storage.sql.statement import Lane
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -213,3 +215,22 @@ async def test_a_statement_that_takes_too_long_is_a_timeout(service, account, pe
         monkeypatch.setattr("storage.operations.entities._FIRST_WINDOW", 100)
         with pytest.raises(OperationTimedOut):
             await service.query(account, people, EntityQuery(filter=parse("Number gt 5")))
+
+
+async def test_policies_that_must_wait_keep_nobody_else_waiting(service, account, people, monkeypatch):
+    monkeypatch.setattr(notify, "_PATIENCE", "1s")
+    async with await psycopg.AsyncConnection.connect(settings.LANES_CONNINFO) as hanging:
+        await hanging.execute("SELECT pg_advisory_lock_shared(%s)", [notify._SNAPSHOT])
+        changes = [
+            asyncio.create_task(service.replace_policies(account, people, [SignedIdentifier(str(number))]))
+            for number in range(8)
+        ]
+        await asyncio.sleep(0.1)
+
+        async with asyncio.timeout(0.5):
+            assert await service.get_table(account, people) == "People"
+            assert await service.account("owner") == account
+
+        with pytest.raises(ServerBusy):
+            await changes[0]
+    assert [await change for change in changes[1:]] == [None] * 7

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from storage.models import Account
-from storage.operations.threads import in_thread
+from storage.operations.threads import in_background, in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,3 +40,14 @@ async def test_an_operation_that_fails_gives_its_connection_back():
             await in_thread(fail)
 
     assert await in_thread(Account.objects.count) == 0
+
+
+async def test_what_takes_long_in_the_background_keeps_nobody_waiting():
+    done = threading.Event()
+    jobs = [asyncio.create_task(in_background(lambda: done.wait(10))) for _ in range(10)]
+
+    async with asyncio.timeout(5):
+        assert await in_thread(Account.objects.count) == 0
+
+    done.set()
+    assert await asyncio.gather(*jobs) == [True] * 10

@@ -6,7 +6,7 @@ import pytest
 
 from storage.domain.metrics import Client, Use
 from storage.domain.observed import Authentication
-from storage.models import CredentialUse, SeenCredential
+from storage.models import CredentialUse
 from storage.operations import accounts, usage
 from storage.operations.usage import HOUR, ClientUsage, Uses
 
@@ -123,8 +123,21 @@ def test_does_not_tell_more_clients_apart_than_it_can_keep(account, monkeypatch)
 
     assert usage.credential(account, KEY, "key1", NOW).uses == 10
     assert len(usage.clients(account, KEY, "key1", NOON)) == 4
-    assert CredentialUse.objects.get(authentication=SAS).count == 10
-    assert not SeenCredential.objects.filter(authentication=SAS).exists()
+    # one place went to the key
+    assert [found.uses for found in usage.credentials(account, NOW, SAS)] == [1, 1]
+    assert CredentialUse.objects.get(authentication=SAS, name="").count == 8
+
+
+def test_no_crowd_of_clients_hides_a_token(account, monkeypatch):
+    monkeypatch.setattr(usage, "_CROWD", 3)
+    uses = Uses("one")
+    for number in range(10):
+        uses.add(NOON, Client(account, SAS, "ab", "192.0.2.1", f"agent {number}"), Use(1, NOON), PARAMETERS)
+    uses.add(NOON, Client(account, SAS, "cd", "192.0.2.6", "thief"), Use(1, NOON), PARAMETERS)
+    uses.write()
+
+    assert usage.credential(account, SAS, "cd", NOW).uses == 1
+    assert usage.credential(account, SAS, "ab", NOW).uses == 10
 
 
 def test_drops_uses_after_eight_days_and_credentials_after_ninety(account):

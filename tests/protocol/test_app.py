@@ -20,7 +20,9 @@ from storage.models import Account
 from storage.operations import accounts, tables
 from storage.operations.threads import in_thread
 from storage.protocol import app
-from storage.protocol.app import BODY_LIMIT, TableService
+from storage.protocol import body as request_body
+from storage.protocol.app import TableService
+from storage.protocol.body import BODY_LIMIT
 from storage.protocol.call import Rules
 from storage.protocol.signature import SignedRequest, sign
 from storage.sql import lanes
@@ -525,7 +527,7 @@ async def test_a_body_that_is_too_large_is_read_to_its_end_so_that_the_connectio
     assert reply.error == "RequestBodyTooLarge"
     assert "Connection" not in reply.headers
 
-    monkeypatch.setattr(app, "DRAIN_LIMIT", 6 * 1024 * 1024)
+    monkeypatch.setattr(request_body, "DRAIN_LIMIT", 6 * 1024 * 1024)
     reply = await send("POST", "/People", chunks=[piece] * 12)
     assert reply.error == "RequestBodyTooLarge"
     assert reply.headers["Connection"] == "close"

@@ -51,3 +51,32 @@ def test_tells_no_signature(query):
 
     assert "SECRET" not in found.url + found.referrer
     assert "XXXXX" in found.url
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        b"/people/Staff%3Fsv=1%26sig=SECRET",
+        b"/people/Staff%3Fsv%3D1%26sig%3DSECRET%26sp%3Dr",
+        b"/people/Staff%253Fsv%253D1%2526sig%253DSECRET",
+        b"/people/Staff?sig=SECRET",
+    ],
+)
+def test_tells_no_signature_that_got_into_the_path(path):
+    found = logged(path=path)
+
+    assert "SECRET" not in found.url + found.key
+    assert "XXXXX" in found.url and "XXXXX" in found.key
+
+
+def test_tells_only_the_beginning_of_what_is_long():
+    long = b"x" * 60_000
+    found = logged(
+        b"$filter=" + long,
+        b"/people/" + long,
+        [(name, long) for name in (b"referer", b"x-ms-client-request-id", b"content-md5", b"if-match")],
+    )
+
+    assert len(found.url) == len(found.key) == 4096
+    texts = (found.referrer, found.client_request_id, found.content_md5, found.conditions)
+    assert all(len(text) < 1100 for text in texts)

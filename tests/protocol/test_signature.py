@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import hmac
+import time
 
 import pytest
 
@@ -119,6 +120,17 @@ def test_accepts_another_spelling_of_the_path(sent, used_for_signing):
 def test_refuses_the_signature_of_another_path(sent, used_for_signing):
     with pytest.raises(AuthenticationFailed):
         verify(request(sent), signed(text(b"/acct" + used_for_signing)), [KEY], NOW)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [b"/acct-secondary/acct" + b"/%7E" * 15_000, b"/acct/" + b"%7E" * 20_000, b"/acct/" + b"'" * 60_000],
+)
+def test_refuses_long_paths_in_no_time(path):
+    began = time.perf_counter()
+    with pytest.raises(AuthenticationFailed):
+        verify(request(path), signed(text(b"/acct/people")), [KEY, OTHER_KEY], NOW)
+    assert time.perf_counter() - began < 0.1
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,21 @@ def test_leaves_an_account_to_bearer_tokens(run):
     assert Account.objects.get(name="ada").shared_key_access
 
 
+def test_narrows_an_account_to_networks(run):
+    assert run("allow", "ada", "10.0.0.0/8", "::1") == "ada answers requests from 10.0.0.0/8 and ::1.\n"
+    assert "  from 10.0.0.0/8, ::1 only\n" in run("list")
+
+    assert run("allow", "ada") == "ada answers requests from everywhere.\n"
+    assert " only" not in run("list")
+
+
+@pytest.mark.parametrize("network", ["10.0.0.0/33", "10.0.0.1/8", "somewhere", ""])
+def test_refuses_what_is_no_network(run, network):
+    with pytest.raises(CommandError, match="is no address and no network"):
+        run("allow", "ada", "10.0.0.0/8", network)
+    assert Account.objects.get(name="ada").networks == []
+
+
 def test_shows_keys_only_when_asked(run):
     assert "key1" not in run("list")
     assert f"key1={accounts.write_key(b'k' * 64)}" in run("list", "--keys")

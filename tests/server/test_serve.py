@@ -74,6 +74,24 @@ def test_health(server):
     assert get(f"{server.url}/ui/nothing")[0] == 404
 
 
+@pytest.mark.parametrize("path", ["/ui/healthz", "/ui/nothing", "/"])
+def test_nobody_fills_the_disk_through_the_console(server, path):
+    """Django writes bodies down before it looks at a request."""
+    megabyte = b"x" * 1024 * 1024
+    assert requests.post(server.url + path, data=megabyte, timeout=10).status_code in (200, 404)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(
+            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+        )
+        connection.sendall(b"100000\r\n" + megabyte + b"\r\n1\r\nx\r\n")
+
+        answer = connection.recv(4096)
+
+        assert answer.startswith(b"HTTP/1.1 413 ")
+        assert b"connection: close" in answer.lower()
+    assert not any("Traceback" in line for line in server.output)
+
+
 def test_everything_else_is_the_service(server):
     status, body = get(f"{server.url}/devstoreaccount1/Tables")
     assert status == 403

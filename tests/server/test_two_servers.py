@@ -1,8 +1,10 @@
 """Two servers, one of them with two workers, on one database: what changes at one counts at the other at once."""
 
 import re
+import socket
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -10,7 +12,7 @@ import psycopg
 import pytest
 import requests
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
-from azure.core.exceptions import HttpResponseError
+from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from azure.data.tables import (
     TableAccessPolicy,
     TableClient,
@@ -170,6 +172,7 @@ def test_an_account_and_its_keys_are_switched_off_at_once(env, first, second):
                 ("shared-key", "switched", "on"),
                 "KeyBasedAuthenticationNotPermitted",
             ),
+            (("allow", "switched", "10.0.0.0/8"), ("allow", "switched"), "AuthorizationFailure"),
         ):
             account(env, *off)
             for client in (table, by_token):
@@ -198,3 +201,26 @@ def preflights(live):
         with requests.options(f"{live.endpoint}/people", headers=headers, timeout=10) as response:
             statuses.add(response.status_code)
     return statuses
+
+
+def test_who_sends_slowly_is_asked_again(first, second, table):
+    """A request that began while its token was good, and ends after that."""
+    table.set_table_access_policy({"writers": policy("a")})
+    query = token(table, policy_id="writers")
+    body = b'{"PartitionKey":"p","RowKey":"late"}'
+    head = (
+        f"POST /{ACCOUNT}/{table.table_name}?{query} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", second.port), timeout=20) as slow:
+        slow.sendall(head.encode() + body[:5])
+        time.sleep(0.3)
+        table.set_table_access_policy({})
+        time.sleep(1.0)
+        slow.sendall(body[5:])
+        answer = slow.recv(65536)
+
+    assert answer.startswith(b"HTTP/1.1 403 ")
+    assert b"AuthenticationFailed" in answer
+    with pytest.raises(ResourceNotFoundError):
+        table.get_entity("p", "late")

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from storage.domain.access import ALL_ENTITIES, Grant, KeyRange, Kind, Permission, Resource
+from storage.domain.addresses import read_client, read_range
 from storage.domain.edm import TICKS_PER_SECOND
 from storage.domain.errors import (
     AuthenticationFailed,
@@ -15,7 +16,6 @@ from storage.domain.errors import (
 )
 from storage.domain.policies import AccessPolicy
 from storage.domain.query import Position
-from storage.domain.sas.addresses import read_client, read_range
 from storage.domain.sas.tokens import MISSING, RESTRICTED, AccountSas, TableSas, read_instant
 
 

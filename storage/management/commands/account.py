@@ -35,6 +35,11 @@ class Command(BaseCommand):
         )
         shared_key.add_argument("name")
         shared_key.add_argument("state", choices=("on", "off"))
+        allow = actions.add_parser(
+            "allow", help="answer only requests from these addresses and networks; none: from everywhere"
+        )
+        allow.add_argument("name")
+        allow.add_argument("networks", nargs="*", metavar="NETWORK", help="as 192.0.2.1 or 192.0.2.0/24")
         remove = actions.add_parser("remove", help="remove an account")
         remove.add_argument("name")
         remove.add_argument(
@@ -80,12 +85,17 @@ class Command(BaseCommand):
             f"{name} accepts its keys." if state == "on" else f"{name} accepts bearer tokens only."
         )
 
+    def _allow(self, name: str, networks: list[str], **_: Any) -> None:
+        accounts.set_networks(name, networks)
+        self.stdout.write(f"{name} answers requests from {' and '.join(networks) or 'everywhere'}.")
+
     def _remove(self, name: str, *, with_tables: bool, **_: Any) -> None:
         accounts.remove(name, with_tables=with_tables)
         self.stdout.write(f"{name} is removed.")
 
     def _show(self, account: Account, *, with_keys: bool) -> None:
         state = ("" if account.enabled else "  disabled") + ("" if account.shared_key_access else "  no keys")
+        state += f"  from {', '.join(account.networks)} only" if account.networks else ""
         self.stdout.write(f"{account.name}  since {account.created_at:%Y-%m-%d}{state}")
         if with_keys:
             for number, key in enumerate(accounts.keys_of(account), start=1):

@@ -213,7 +213,10 @@ check("never lets a token for a table beyond its entities", async () => {
 check("heeds the policy of a token, and its end", async () => {
   const table = await stored();
   const read = { permission: "r", start: hours(-1), expiry: hours(1) };
-  const reader = opened(table.tableName, generateTableSas(table.tableName, credential, { identifier: "reader" }));
+  const reader = opened(
+    table.tableName,
+    generateTableSas(table.tableName, credential, { identifier: "reader" }),
+  );
   const get = (client) => outcome(() => client.getEntity("se", "ada"));
 
   assert.equal(await get(reader), "AuthenticationFailed");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 import { check } from "./checks.mjs";
-import { account, endpoint, key, legacy, newName } from "./sdk.mjs";
+import { account, endpoint, key, legacy, newName, oldRefusal as refusal, promising } from "./sdk.mjs";
 
 const { AccountSasConstants } = legacy.Constants;
 const { TableBatch, TableQuery, TableUtilities } = legacy;
@@ -13,25 +13,9 @@ const SECONDARY = { locationMode: legacy.StorageUtilities.LocationMode.SECONDARY
 const IN_AN_HOUR = new Date(Date.now() + 3600_000);
 const { QUERY, ADD, UPDATE, DELETE } = TableUtilities.SharedAccessPermissions;
 
-/** A client whose methods give promises. */
-function promising(client) {
-  return new Proxy(client, {
-    get(target, name) {
-      const member = target[name];
-      if (typeof member !== "function") return member;
-      if (LOCAL.includes(name)) return member.bind(target);
-      return (...values) =>
-        new Promise((resolve, reject) =>
-          member.call(target, ...values, (error, result) => (error ? reject(error) : resolve(result))),
-        );
-    },
-  });
-}
-
 // of these the SDK tells no type
 const PLAIN = ["Edm.String", "Edm.Boolean", "Edm.Int32", "Edm.Double"];
-const LOCAL = ["generateSharedAccessSignature", "getUrl"];
-const service = promising(legacy.createTableService(account, key, HOSTS));
+const service = promising(legacy.createTableService(account, key, HOSTS), "generateSharedAccessSignature");
 const byToken = (token) => promising(legacy.createTableServiceWithSas(HOSTS, token));
 
 const person = (row, values = {}) => ({
@@ -44,16 +28,6 @@ async function newTable() {
   const name = newName();
   await service.createTable(name);
   return name;
-}
-
-/** Status and code of a refusal. */
-async function refusal(promise) {
-  try {
-    await promise;
-  } catch ({ statusCode, code }) {
-    return [statusCode, code];
-  }
-  throw new Error("was not refused");
 }
 
 async function stored(table, client = service) {
@@ -80,7 +54,9 @@ check("lists tables in pages to the SDK of before", async () => {
   for (const letter of "abc") await service.createTable(prefix + letter);
 
   const first = await service.listTablesSegmentedWithPrefix(prefix, null, { maxResults: 2 });
-  const rest = await service.listTablesSegmentedWithPrefix(prefix, first.continuationToken, { maxResults: 2 });
+  const rest = await service.listTablesSegmentedWithPrefix(prefix, first.continuationToken, {
+    maxResults: 2,
+  });
 
   assert.deepEqual([first.entries, rest.entries], [[prefix + "a", prefix + "b"], [prefix + "c"]]);
 });
@@ -148,7 +124,10 @@ check("finds entities for the SDK of before", async () => {
     batch.insertEntity(person(`${row}`, { age: entity.Int64(`${row}`), name: `o'${row}` }));
   await service.executeBatch(table, batch);
 
-  const query = new TableQuery().where("age ge ?int64? and name ne ?", "1", "o'4").select("RowKey", "age").top(2);
+  const query = new TableQuery()
+    .where("age ge ?int64? and name ne ?", "1", "o'4")
+    .select("RowKey", "age")
+    .top(2);
   const first = await service.queryEntities(table, query, null);
   const rest = await service.queryEntities(table, query, first.continuationToken);
 
@@ -174,7 +153,10 @@ check("writes all of a batch of the SDK of before, or nothing", async () => {
 
   const results = await service.executeBatch(table, batch);
 
-  assert.deepEqual(results.map(({ response }) => response.statusCode), [201, 204, 204, 204, 204, 204]);
+  assert.deepEqual(
+    results.map(({ response }) => response.statusCode),
+    [201, 204, 204, 204, 204, 204],
+  );
   assert.equal(results[0].entity.age._, 2);
   assert.deepEqual(await stored(table), { a: 2, b: 2, c: 2, e: 2, f: 2 });
 
@@ -201,7 +183,10 @@ check("takes tokens for a table by the SDK of before", async () => {
   await service.insertEntity(table, person("a"));
   await service.insertEntity(table, person("b"));
   const token = (AccessPolicy, Id) =>
-    service.generateSharedAccessSignature(table, { AccessPolicy: { Expiry: IN_AN_HOUR, ...AccessPolicy }, Id });
+    service.generateSharedAccessSignature(table, {
+      AccessPolicy: { Expiry: IN_AN_HOUR, ...AccessPolicy },
+      Id,
+    });
   const reader = byToken(token({ Permissions: QUERY }));
   const owner = byToken(token({ Permissions: QUERY + ADD + UPDATE + DELETE, Protocols: "https,http" }));
   const ranged = byToken(token({ Permissions: QUERY, StartPk: "se", StartRk: "b", EndPk: "se", EndRk: "b" }));
@@ -214,7 +199,10 @@ check("takes tokens for a table by the SDK of before", async () => {
   assert.deepEqual(Object.keys(await stored(table, ranged)), ["b"]);
   assert.deepEqual(await refusal(ranged.retrieveEntity(table, "se", "a")), [403, "AuthorizationFailure"]);
   assert.deepEqual(await refusal(late.retrieveEntity(table, "se", "a")), [403, "AuthenticationFailed"]);
-  assert.deepEqual(await refusal(away.retrieveEntity(table, "se", "a")), [403, "AuthorizationSourceIPMismatch"]);
+  assert.deepEqual(await refusal(away.retrieveEntity(table, "se", "a")), [
+    403,
+    "AuthorizationSourceIPMismatch",
+  ]);
 
   const batch = new TableBatch();
   batch.insertEntity(person("c"));

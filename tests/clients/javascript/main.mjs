@@ -9,5 +9,6 @@ import "./connections.mjs";
 import "./access.mjs";
 import "./policies.mjs";
 import "./legacy.mjs";
+import "./atom.mjs";
 
 await run();

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import dns from "node:dns";
 import { createRequire } from "node:module";
 
 const { SDK_FOLDER, TABLE_ENDPOINT, SECURE_ENDPOINT, HOST_ENDPOINT, TABLE_ACCOUNT, TABLE_KEY } = process.env;
@@ -21,8 +22,13 @@ export const {
   odata,
 } = require("@azure/data-tables");
 
-/** The SDK of before. */
+/** The SDK of before, and the one before that, which speaks Atom. */
 export const legacy = require("azure-storage");
+export const oldest = require("azure");
+
+// names below localhost are this machine's, but not every machine knows that
+const lookup = dns.lookup;
+dns.lookup = (host, ...rest) => lookup(host.endsWith(".localhost") ? "127.0.0.1" : host, ...rest);
 
 export const endpoint = TABLE_ENDPOINT;
 /** The same account over TLS, by its path and by the name of its host. */
@@ -69,6 +75,31 @@ export const refusal = async (promise) => (await refusals([promise]))[0];
 
 /** The service's code of an error, which XML errors have in a header only. */
 export const codeOf = (error) => error.response.headers.get("x-ms-error-code") ?? error.code;
+
+/** An old client whose methods give promises, but for those in `local`, which answer at once. */
+export function promising(client, ...local) {
+  return new Proxy(client, {
+    get(target, name) {
+      const member = target[name];
+      if (typeof member !== "function") return member;
+      if (local.includes(name)) return member.bind(target);
+      return (...values) =>
+        new Promise((resolve, reject) =>
+          member.call(target, ...values, (error, result) => (error ? reject(error) : resolve(result))),
+        );
+    },
+  });
+}
+
+/** Status and code of what an old client throws. */
+export async function oldRefusal(promise) {
+  try {
+    await promise;
+  } catch ({ statusCode, code }) {
+    return [statusCode, code];
+  }
+  throw new Error("was not refused");
+}
 
 /** The raw response to an operation whose last argument is its options. */
 export async function responseTo(operation) {

@@ -9,7 +9,12 @@ const KEYS = ["", "a", "p-ô &=+%27'€😀/?", "x".repeat(512)];
 const RANGES = [
   {},
   ...KEYS.map((bound) => ({ startPartitionKey: bound, endPartitionKey: bound })),
-  ...KEYS.map((bound) => ({ startPartitionKey: "a", startRowKey: bound, endPartitionKey: "é", endRowKey: bound })),
+  ...KEYS.map((bound) => ({
+    startPartitionKey: "a",
+    startRowKey: bound,
+    endPartitionKey: "é",
+    endRowKey: bound,
+  })),
 ];
 const LIMITS = [
   {},
@@ -32,18 +37,31 @@ for (const name of NAMES)
 for (const version of ["2015-04-05", "2019-02-02"])
   for (const limits of LIMITS)
     for (const services of [{ table: true }, { blob: true, table: true }])
-      for (const permissions of [{ query: true }, { query: true, write: true, delete: true, list: true, add: true }])
+      for (const permissions of [
+        { query: true },
+        { query: true, write: true, delete: true, list: true, add: true },
+      ])
         tokens.push(generateAccountSas(credential, { version, services, permissions, ...limits }));
 
 const old = legacy.createTableService(account, key, { primaryHost: "http://127.0.0.1" });
 for (const name of NAMES)
   for (const bound of KEYS) {
     const range = { StartPk: bound, StartRk: bound, EndPk: bound, EndRk: bound };
-    const policy = { Permissions: "raud", Start: START, Expiry: EXPIRY, Protocols: "https", IPAddressOrRange: "10.0.0.1" };
+    const policy = {
+      Permissions: "raud",
+      Start: START,
+      Expiry: EXPIRY,
+      Protocols: "https",
+      IPAddressOrRange: "10.0.0.1",
+    };
     tokens.push(old.generateSharedAccessSignature(name, { AccessPolicy: { ...policy, ...range } }));
     tokens.push(old.generateSharedAccessSignature(name, { Id: "readers", AccessPolicy: range }));
   }
-for (const limits of [{}, { Start: START, Protocols: "https,http" }, { IPAddressOrRange: "10.0.0.1-10.0.0.9" }]) {
+for (const limits of [
+  {},
+  { Start: START, Protocols: "https,http" },
+  { IPAddressOrRange: "10.0.0.1-10.0.0.9" },
+]) {
   const policy = { Services: "bt", ResourceTypes: "sco", Permissions: "rwdlacup", Expiry: EXPIRY, ...limits };
   tokens.push(legacy.generateAccountSharedAccessSignature(account, key, { AccessPolicy: policy }));
 }

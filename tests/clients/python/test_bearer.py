@@ -199,7 +199,7 @@ class TestRoles:
     def test_a_contributor_leaves_the_service_alone(self, opened, token):
         service = opened(token(CONTRIBUTOR))
         for operation in (service.set_service_properties, service.get_service_properties):
-            assert refused(operation) == (403, "AuthorizationResourceTypeMismatch")
+            assert refused(operation) == (403, "AuthorizationPermissionMismatch")
 
     def test_a_reader_reads(self, opened, token, people):
         service = opened(token(READER))

@@ -1,10 +1,12 @@
-"""The addresses that ``sip`` allows, and the one a request came from."""
+"""The address a request came from, and those that a token or an account allows."""
 
+from collections.abc import Iterable
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 
 Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
 
 
 class AddressRange(NamedTuple):
@@ -24,6 +26,19 @@ def read_range(text: str) -> AddressRange | None:
     if first is None or last is None or first.version != last.version:
         return None
     return AddressRange(first, last)
+
+
+def read_network(text: str) -> Network | None:
+    """``192.0.2.0/24`` or a single address; None for what is neither, or has bits beyond its prefix."""
+    try:
+        return ip_network(text)
+    except ValueError:
+        return None
+
+
+def is_within(client: str, networks: Iterable[Network]) -> bool:
+    address = read_client(client)
+    return address is not None and any(address in network for network in networks)
 
 
 @lru_cache(maxsize=256)
