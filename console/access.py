@@ -83,7 +83,6 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
                 raise Http404
             if not may(role, capability):
                 raise PermissionDenied(_needs(LEAST_ROLE[capability].label))
-            request.role = role  # type: ignore[attr-defined]
             return view(request, account, *args, **kwargs)
 
         return cast("View[P]", login_required(check))

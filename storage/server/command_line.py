@@ -11,8 +11,8 @@ from storage.server.refusal import Refusal
 
 # of Django's commands; those of ours prepare what they need
 WITH_DATABASE = {
-    "changepassword", "createcachetable", "dbshell", "dumpdata", "flush", "inspectdb", "loaddata", "makemigrations",
-    "migrate", "runserver", "shell", "showmigrations", "sqlflush", "sqlmigrate", "sqlsequencereset", "squashmigrations",
+    "createcachetable", "dbshell", "dumpdata", "flush", "inspectdb", "loaddata", "makemigrations", "migrate",
+    "runserver", "shell", "showmigrations", "sqlflush", "sqlmigrate", "sqlsequencereset", "squashmigrations",
 }  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def _take_data(arguments: list[str]) -> list[str]:
 @contextmanager
 def _surroundings(command: str) -> Iterator[None]:
     """What a command finds in place: a secret, and a running database unless it starts its own."""
-    if command not in {*WITH_DATABASE, "account", "serve"}:
+    if command not in {*WITH_DATABASE, "account", "serve", "user"}:
         yield
         return
     found = options.read(os.environ)

@@ -1,0 +1,86 @@
+"""Add, list and remove users of the console, give them roles, and new passwords."""
+
+import argparse
+import secrets
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.db import ProgrammingError
+
+from console.models import Membership, Role, User
+from storage.models import Account
+
+NONE = "none"
+
+
+class Command(BaseCommand):
+    help = "Add, list and remove users of the console, also while the server runs."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--data", metavar="DIR", help="folder of database and secret (TABLERO_DATA)")
+        actions = parser.add_subparsers(dest="action", required=True)
+        add = actions.add_parser("add", help="make a user, with a password to be changed")
+        add.add_argument("name")
+        add.add_argument("--admin", action="store_true", help="who may do everything on this server")
+        actions.add_parser("list", help="all users with their roles")
+        role = actions.add_parser("role", help="what a user may do in an account")
+        role.add_argument("name")
+        role.add_argument("account")
+        role.add_argument("role", choices=[*(role.name.lower() for role in Role), NONE])
+        actions.add_parser("password", help="give a user another password").add_argument("name")
+        actions.add_parser("remove", help="remove a user").add_argument("name")
+
+    def handle(self, *args: Any, action: str, **arguments: Any) -> None:
+        try:
+            getattr(self, f"_{action}")(**arguments)
+        except User.DoesNotExist:
+            raise CommandError(f"There is no user {arguments['name']}.") from None
+        except ProgrammingError as error:
+            raise CommandError(f"Start the server once before ({error}).") from None
+
+    def _add(self, name: str, *, admin: bool, **_: Any) -> None:
+        password = secrets.token_urlsafe(12)
+        user = User(username=User.normalize_username(name), is_admin=admin)
+        user.set_password(password)
+        try:
+            user.full_clean()
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        user.save()
+        self.stdout.write(f"{user}  password={password}")
+
+    def _list(self, **_: Any) -> None:
+        for user in User.objects.order_by("username").prefetch_related("memberships__account"):
+            roles = [f"{it.account}={Role(it.role).name.lower()}" for it in user.memberships.all()]
+            self.stdout.write("  ".join([str(user), *(["admin"] if user.is_admin else []), *sorted(roles)]))
+
+    def _role(self, name: str, account: str, role: str, **_: Any) -> None:
+        user = _user(name)
+        found = Account.objects.filter(name=account).first()
+        if found is None:
+            raise CommandError(f"There is no account {account}.")
+        if role == NONE:
+            Membership.objects.filter(user=user, account=found).delete()
+            self.stdout.write(f"{user} is no longer in {account}.")
+        else:
+            given = Role[role.upper()]
+            Membership.objects.update_or_create(user=user, account=found, defaults={"role": given})
+            self.stdout.write(f"{user} is {role} of {account}.")
+
+    def _password(self, name: str, **_: Any) -> None:
+        user = _user(name)
+        password = secrets.token_urlsafe(12)
+        user.set_password(password)
+        user.save(update_fields=("password",))
+        self.stdout.write(f"{user}  password={password}")
+
+    def _remove(self, name: str, **_: Any) -> None:
+        user = _user(name)
+        user.delete()
+        self.stdout.write(f"{user} is removed.")
+
+
+def _user(name: str) -> User:
+    return User.objects.get(username=User.normalize_username(name))
