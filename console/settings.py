@@ -143,6 +143,11 @@ CSRF_FAILURE_VIEW = "console.views.errors.untrusted"
 MFA_TOTP_ISSUER = "Tablero"
 # shared by all processes, for it counts attempts to sign in
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "console_cache"},
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "console_cache",
+        # so many that nobody can push out what is counted of them
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    },
 }
 ANNOUNCED = ["console.setup.announcement"]  # what else a server says when it is ready
