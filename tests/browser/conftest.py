@@ -34,8 +34,8 @@ def chromium():
 
 @pytest.fixture(scope="session")
 def console(scratch):
-    """A server of its own, with the development pages."""
-    with start_server(scratch / "console", env={"TABLERO_DEBUG": "1"}) as live:
+    """A server of its own, with nobody in it yet."""
+    with start_server(scratch / "console") as live:
         yield live
 
 

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.page import check_axe, check_focus, check_reflow, check_structure
+from tests.live_server import start_server
 
 KIT = "/ui/dev/kit/"
 APPEARANCES = {
@@ -37,6 +38,13 @@ def test_language(open_page, language):
     page = open_page(KIT, cookies={"tablero_language": language}, width=320)
     check_structure(page, language)
     check_reflow(page)
+
+
+@pytest.fixture(scope="module")
+def console(scratch):
+    """A server with the development pages."""
+    with start_server(scratch / "kit", env={"TABLERO_DEBUG": "1"}) as live:
+        yield live
 
 
 def test_without_javascript(open_page):
