@@ -53,9 +53,9 @@ def change_password(request: HttpRequest) -> HttpResponse:
 
 
 def _as_seen(request: HttpRequest, user: User) -> User:
-    """With what this browser shows where the user has not chosen."""
+    """With what this browser shows, which is what was chosen last."""
     seen = appearance.read(request)
-    user.language = user.language or get_language() or ""
+    user.language = get_language() or user.language
     user.theme, user.density = seen.theme, seen.density
     return user
 
