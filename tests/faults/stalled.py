@@ -48,8 +48,11 @@ class Stalled:
     def still_open(self) -> list[str]:
         """Names of the connections that the server has not closed in time; waits for that time to come."""
         left = dict(self._sockets)
-        while left and (patience := self._opened_at + BOUND - time.monotonic()) > 0:
+        while left:
+            patience = max(self._opened_at + BOUND - time.monotonic(), 0)
             readable, _, _ = select.select(list(left.values()), [], [], patience)
+            if not readable:
+                break
             left = {name: each for name, each in left.items() if each not in readable or not is_closed(each)}
         return sorted(left)
 
