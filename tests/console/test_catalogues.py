@@ -13,6 +13,7 @@ from django.conf import settings
 from tests.live_server import ROOT
 
 LOCALES = ["tr", "zh_Hans"]
+CATALOGUES = ROOT / "console" / "locale"
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]|\{(\w*)\}|%[sd]")
 
 
@@ -36,8 +37,9 @@ def extracted(require, tmp_path_factory):
     """The catalogues as makemessages would leave them."""
     require("xgettext", "the test of the catalogues")
     folder = tmp_path_factory.mktemp("messages")
-    for name in ("console", "templates", "locale"):
-        shutil.copytree(ROOT / name, folder / name)
+    shutil.copytree(ROOT / "console", folder / "console", ignore=shutil.ignore_patterns("locale"))
+    shutil.copytree(ROOT / "templates", folder / "templates")
+    shutil.copytree(CATALOGUES, folder / "locale")
     languages = [option for locale in LOCALES for option in ("-l", locale)]
     command = [sys.executable, "-m", "django", "makemessages", *languages, "--no-location", "--no-obsolete"]
     # without settings, which would be those of a project that is not there
@@ -57,13 +59,13 @@ def test_nothing_is_left_to_translate(extracted, locale):
 @pytest.mark.parametrize("locale", LOCALES)
 def test_compiled_is_what_is_written(require, tmp_path, locale):
     require("msgfmt", "the test of the catalogues")
-    folder = ROOT / "locale" / locale / "LC_MESSAGES"
+    folder = CATALOGUES / locale / "LC_MESSAGES"
     assert compiled(tmp_path, (folder / "django.po").read_text()) == read(folder / "django.mo")
 
 
 @pytest.mark.parametrize("locale", LOCALES)
 def test_placeholders_agree(locale):
-    for message, translation in read(ROOT / "locale" / locale / "LC_MESSAGES" / "django.mo").items():
+    for message, translation in read(CATALOGUES / locale / "LC_MESSAGES" / "django.mo").items():
         text = message[0] if isinstance(message, tuple) else message
         text = text.rpartition("\4")[2]
         wanted = {match[0] for match in PLACEHOLDER.finditer(text)}
@@ -73,4 +75,4 @@ def test_placeholders_agree(locale):
 def test_every_language_has_a_catalogue():
     codes = {code for code, _ in settings.LANGUAGES} - {"en"}
     assert codes == {locale.lower().replace("_", "-") for locale in LOCALES}
-    assert {path.name for path in (ROOT / "locale").iterdir()} == set(LOCALES)
+    assert {path.name for path in CATALOGUES.iterdir()} == set(LOCALES)
