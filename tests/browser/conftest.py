@@ -21,18 +21,19 @@ ARGUMENTS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium():
     program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
     if program is None:
         missing("Chromium is not installed, which the tests of the console need")
+    # only for this package: while Playwright lives, its event loop counts as running, and no other may run here
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--headless", *ARGUMENTS])
         yield browser
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def console(scratch):
     """A server of its own, with nobody in it yet."""
     with start_server(scratch / "console") as live:
@@ -69,7 +70,7 @@ def open_page(chromium, console):
     assert [fault for watch in watches for fault in watch.faults] == []
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def screenshots(scratch):
     """A folder for pictures of this run; kept where TEST_SCREENSHOTS says, if it does."""
     folder = Path(os.environ.get("TEST_SCREENSHOTS") or scratch / "screenshots")
@@ -77,7 +78,7 @@ def screenshots(scratch):
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def admin(chromium, console):
     """The cookies of the first admin, made as a user would: with the address the server printed."""
     address = next(word for line in console.output for word in line.split() if "/ui/setup/?token=" in word)
@@ -94,7 +95,7 @@ def admin(chromium, console):
     return state
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tables(console):
     """A full table with hostile values, an empty one, one of a very long name."""
     with TableServiceClient.from_connection_string(console.connection_string) as service:
