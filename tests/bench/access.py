@@ -74,19 +74,19 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     found: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     with scratch_folder() as folder, ExitStack() as stack:
-        counted = rounds.enter(stack.enter_context(servers.tablero(folder)), options.size, 1.0)
-        uncounted = rounds.enter(
-            stack.enter_context(servers.tablero(folder, counted=False)), options.size, 1.0
-        )
-        ways = [
-            Way(BASE, counted, lambda site: site.client),
-            Way("without counting", uncounted, lambda site: site.client),
-            Way("with a shared access signature", counted, token_client),
-        ]
+        # each in a server of its own, so that all have the same work behind them
+        ways = []
+        for title, counted, client in WAYS:
+            place = folder / str(len(ways))
+            place.mkdir(mode=0o711)
+            server = stack.enter_context(servers.tablero(place, counted=counted))
+            ways.append(Way(title, rounds.enter(server, options.size, 1.0), client))
         plan = Plan(options.seconds, settle=False)
         for workload in (workload for workload in WORKLOADS if workload.name in COMPARED):
             for number in range(options.rounds):
-                for way in ways if number % 2 else reversed(ways):
+                # in turns, so that none goes twice in a row and pays for what its own last run left to be done
+                turn = number % len(ways)
+                for way in ways[turn:] + ways[:turn]:
                     found[workload.name, way.title].append(measure(way, workload, plan))
             progress(workload.name)
     sys.stdout.write(write(found))
@@ -96,6 +96,13 @@ def main(arguments: list[str] | None = None) -> int:
 def token_client(site: Site) -> Client:
     client = site.client
     return TokenClient(client.endpoint, servers.DEVELOPMENT_KEY, site.table)
+
+
+WAYS = (
+    (BASE, True, lambda site: site.client),
+    ("without counting", False, lambda site: site.client),
+    ("with a shared access signature", True, token_client),
+)
 
 
 def measure(way: Way, workload: Workload, plan: Plan) -> tuple[float, float]:
