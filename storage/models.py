@@ -1,5 +1,7 @@
 """Everything but entities: accounts and tables."""
 
+from typing import Final, Self
+
 from django.db import models
 from django.db.models import Q
 
@@ -20,6 +22,12 @@ class Account(models.Model):
         return self.name
 
 
+class Tables(models.QuerySet["Table"]):
+    def own(self) -> Self:
+        """Those that are listed: not deleted, and not the metrics that the service itself writes."""
+        return self.filter(deleted_at=None).exclude(folded_name__startswith="$")
+
+
 class Table(models.Model):
     """A table; its entities are the rows of the relation ``entity_<id>``.
 
@@ -31,6 +39,8 @@ class Table(models.Model):
     folded_name = models.CharField(max_length=63)
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True, default=None)
+
+    objects = Tables.as_manager()
 
     class Meta:
         constraints = (
@@ -64,6 +74,20 @@ class StoredAccessPolicy(models.Model):
         return self.identifier
 
 
+# what tells one count from another, and so whether it is written anew or again
+REQUEST_COUNT_KEY: Final = (
+    "account",
+    "minutes",
+    "period",
+    "process",
+    "secondary",
+    "operation",
+    "authentication",
+    "status",
+    "error",
+)
+
+
 class RequestCount(models.Model):
     """Requests of one kind in a minute, or in an hour, as one process counted them.
 
@@ -88,22 +112,7 @@ class RequestCount(models.Model):
     latencies = models.JSONField()
 
     class Meta:
-        constraints = (
-            models.UniqueConstraint(
-                fields=(
-                    "account",
-                    "minutes",
-                    "period",
-                    "process",
-                    "secondary",
-                    "operation",
-                    "authentication",
-                    "status",
-                    "error",
-                ),
-                name="one_count_of_a_kind",
-            ),
-        )
+        constraints = (models.UniqueConstraint(fields=REQUEST_COUNT_KEY, name="one_count_of_a_kind"),)
         indexes = (models.Index(fields=("minutes", "period"), name="counts_by_period"),)
 
     def __str__(self) -> str:

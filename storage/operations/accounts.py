@@ -86,18 +86,12 @@ def rotate(name: str, which: int) -> Account:
 
 def set_enabled(name: str, enabled: bool) -> None:
     """Switch an account off, or on again; nothing of it is lost."""
-    with heeded():
-        account = _locked(name)
-        account.enabled = enabled
-        account.save(update_fields=("enabled",))
+    _set(name, enabled=enabled)
 
 
 def set_shared_key_access(name: str, allowed: bool) -> None:
     """Whether the keys of an account, and what they sign, are accepted; bearer tokens are in any case."""
-    with heeded():
-        account = _locked(name)
-        account.shared_key_access = allowed
-        account.save(update_fields=("shared_key_access",))
+    _set(name, shared_key_access=allowed)
 
 
 def set_networks(name: str, texts: Sequence[str]) -> None:
@@ -107,10 +101,15 @@ def set_networks(name: str, texts: Sequence[str]) -> None:
             raise AccountError(
                 f"{text!r} is no address and no network; write it as 192.0.2.1 or 192.0.2.0/24."
             )
+    _set(name, networks=list(texts))
+
+
+def _set(name: str, **values: object) -> None:
     with heeded():
         account = _locked(name)
-        account.networks = list(texts)
-        account.save(update_fields=("networks",))
+        for field, value in values.items():
+            setattr(account, field, value)
+        account.save(update_fields=values)
 
 
 def networks_of(account: Account) -> tuple[Network, ...]:
@@ -124,8 +123,7 @@ def remove(name: str, *, with_tables: bool = False) -> None:
 
 def _remove(name: str, *, with_tables: bool) -> None:
     account = _locked(name)
-    own = Table.objects.filter(account=account, deleted_at=None).exclude(folded_name__startswith="$")
-    names = list(own.values_list("name", flat=True))
+    names = list(Table.objects.own().filter(account=account).values_list("name", flat=True))
     if names and not with_tables:
         raise AccountError(
             f"The account {name} still has tables ({len(names)}); remove them as well with --with-tables."

@@ -13,7 +13,7 @@ from django.db.models.functions import TruncHour, TruncMinute
 from storage.domain.access import Operation
 from storage.domain.metrics import RequestKind, Tally
 from storage.domain.observed import Authentication
-from storage.models import RequestCount
+from storage.models import REQUEST_COUNT_KEY, RequestCount
 from storage.sql.background import commit_soon
 
 MINUTE: Final = timedelta(minutes=1)
@@ -23,17 +23,6 @@ _LATE: Final = timedelta(minutes=30)  # for what could not be written in time
 _MINUTES_KEPT: Final = timedelta(days=1)
 _HOURS_KEPT: Final = timedelta(days=31)
 
-_KEY: Final = (
-    "account",
-    "minutes",
-    "period",
-    "process",
-    "secondary",
-    "operation",
-    "authentication",
-    "status",
-    "error",
-)
 _KIND: Final = ("account_id", "secondary", "operation", "authentication", "status", "error")
 _SUMMED: Final = ("requests", "ingress", "egress", "server_time", "total_time")
 _VALUES: Final = (*_SUMMED, "latencies")
@@ -64,7 +53,11 @@ class Counts:
             with transaction.atomic():
                 commit_soon()
                 RequestCount.objects.bulk_create(
-                    rows, batch_size=1000, update_conflicts=True, unique_fields=_KEY, update_fields=_VALUES
+                    rows,
+                    batch_size=1000,
+                    update_conflicts=True,
+                    unique_fields=REQUEST_COUNT_KEY,
+                    update_fields=_VALUES,
                 )
         self.give_up()
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound
+from storage.domain.names import is_analytics_name
 from storage.domain.policies import AccessPolicy, SignedIdentifier, check
 from storage.models import StoredAccessPolicy, Table
 from storage.operations import tables
@@ -20,7 +21,7 @@ def stored(account_id: int, folded_name: str) -> list[SignedIdentifier]:
 def replace(account_id: int, folded_name: str, identifiers: Sequence[SignedIdentifier]) -> None:
     """Set Table ACL: these take the place of all stored ones; every request from here on goes by them."""
     check(identifiers)
-    if folded_name.startswith("$"):  # the service's own metrics
+    if is_analytics_name(folded_name):
         raise InsufficientAccountPermissions
     if stored(account_id, folded_name) == list(identifiers):
         return  # a set that is saved as it was need not keep anybody waiting

@@ -9,7 +9,6 @@ from storage.domain.changes import Change
 from storage.domain.entity import EntityKey, StoredEntity
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.identity import Trust
-from storage.domain.names import is_analytics_name
 from storage.domain.policies import SignedIdentifier
 from storage.domain.query import EntityQuery, Page, TableQuery
 from storage.domain.service_properties import ServiceProperties
@@ -101,14 +100,12 @@ class Service:
 
     async def change(self, account: KnownAccount, table: str, change: Change) -> int:
         """The new Timestamp, in ticks."""
-        if is_analytics_name(table):
-            analytics.check_change(table, change)
+        analytics.check_change(table, change)
         return await self._on(account, table, lambda t: self._lanes.run(sql.change(t.relation, change)))
 
     async def apply(self, account: KnownAccount, table: str, changes: Sequence[Change]) -> list[int]:
         """All changes or none; raises ChangeSetError."""
-        if is_analytics_name(table):
-            analytics.check_changes(table, changes)
+        analytics.check_changes(table, changes)
         return await self._on(account, table, lambda t: self._lanes.run(batch.apply(t.relation, changes)))
 
     async def get(

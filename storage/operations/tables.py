@@ -115,8 +115,8 @@ def _delete(pk: int) -> None:
 def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
     """Query Tables: names as created, and the folded name the next page starts with."""
     rows = (
-        Table.objects.filter(account_id=account_id, deleted_at=None, folded_name__gte=query.start)
-        .exclude(folded_name__startswith="$")  # those of analytics are known, not listed
+        Table.objects.own()
+        .filter(account_id=account_id, folded_name__gte=query.start)
         .order_by("folded_name")
         .values_list("name", "folded_name")
     )
@@ -154,9 +154,7 @@ class Listing:
 def overview(account_id: int, *, containing: str = "", start: str = "", top: int = 100) -> Listing:
     """The tables whose name contains a text in any letter case, by name."""
     # tables have ASCII names, so that lower() means the same in every language
-    matching = Table.objects.filter(
-        account_id=account_id, deleted_at=None, folded_name__contains=containing.lower()
-    ).exclude(folded_name__startswith="$")
+    matching = Table.objects.own().filter(account_id=account_id, folded_name__contains=containing.lower())
     rows = list(matching.filter(folded_name__gte=start).order_by("folded_name")[: top + 1])
     return Listing(
         _overviews(rows[:top]), matching.count(), rows[top].folded_name if len(rows) > top else None
@@ -192,9 +190,8 @@ def _overview(table: Table, size: background.Size, count: int | None) -> Overvie
 
 def counts(account_ids: Iterable[int]) -> dict[int, int]:
     """The number of tables by account; an account without any is not among them."""
-    own = Table.objects.filter(account_id__in=account_ids, deleted_at=None)
-    listed = own.exclude(folded_name__startswith="$").order_by()
-    return dict(listed.values_list("account_id").annotate(number=Count("pk")))
+    own = Table.objects.own().filter(account_id__in=account_ids).order_by()
+    return dict(own.values_list("account_id").annotate(number=Count("pk")))
 
 
 def reap() -> int:

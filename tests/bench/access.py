@@ -18,7 +18,7 @@ from azure.data.tables import generate_table_sas
 
 from tests.bench import processes, report, rounds, servers
 from tests.bench.__main__ import scratch_folder
-from tests.bench.requests import MINIMAL, Client
+from tests.bench.requests import Client
 from tests.bench.rounds import Contender, Plan, progress
 from tests.bench.workloads import WORKLOADS, Site, Workload
 
@@ -39,17 +39,8 @@ class TokenClient(Client):
             expiry=datetime.now(UTC) + timedelta(hours=6),
         )
 
-    def head(
-        self,
-        verb: str,
-        path: str,
-        *,
-        options: str = "",
-        accept: str = MINIMAL,
-        content: str = "",
-        extra: str = "",
-    ) -> str:
-        signed = super().head(verb, path, options=options, accept=accept, content=content, extra=extra)
+    def head(self, verb: str, path: str, **others: str) -> str:
+        signed = super().head(verb, path, **others)
         line, *headers = signed.split("\r\n")
         method, target, version = line.split(" ")
         target += ("&" if "?" in target else "?") + self._token
