@@ -1,6 +1,7 @@
 """Who may do what: one table of permissions, and the decorators by which views ask it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, cast
@@ -13,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.models import Membership, Role, User
+from storage.domain.actor import Actor, ActorKind
 from storage.models import Account
 from storage.operations import accounts
 
@@ -39,12 +41,36 @@ LEAST_ROLE: Final[Mapping[Capability, Role]] = {
     Capability.OWN: Role.OWNER,
 }
 
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The account that a page is in, and what its reader is there."""
+
+    account: Account
+    role: Role
+
+
 ADMIN: Final[Promise] = gettext_lazy("Admin")
 
 
 def user_of(request: HttpRequest) -> User:
     """The user of a request that has passed one of the decorators."""
     return cast("User", request.user)
+
+
+def place_of(request: HttpRequest) -> Place | None:
+    """The account of a request that has passed account_required."""
+    return getattr(request, "place", None)
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    """Who does what a request asks for."""
+    return Actor(
+        ActorKind.USER,
+        user_of(request).get_username(),
+        request.META.get("REMOTE_ADDR", ""),
+        request.headers.get("User-Agent", "")[:256],
+    )
 
 
 def role_in(user: User, account: Account) -> Role | None:
@@ -83,6 +109,7 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
                 raise Http404
             if not may(role, capability):
                 raise PermissionDenied(_needs(LEAST_ROLE[capability].label))
+            request.place = Place(account, role)  # type: ignore[attr-defined]
             return view(request, account, *args, **kwargs)
 
         return cast("View[P]", login_required(check))

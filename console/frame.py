@@ -1,12 +1,58 @@
-"""What the frame around every page needs: the appearance, and where its links lead."""
+"""What the frame around every page needs: the appearance, whose account this is, and where its links lead."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from console import appearance
+from console.access import Capability, Place, may, place_of, user_of, visible_accounts
+from storage.models import Account
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the rail: the name of its URL, which takes the account; who may not open it does not see it."""
+
+    url: str
+    label: str | Promise
+    icon: str
+    capability: Capability = Capability.READ
+    is_for_admins: bool = False  # of the server's own rail
+
+
+RAIL: Final = (Entry("account", _("Tables"), "table-2"),)
+SERVER_RAIL: Final = (Entry("home", _("Accounts"), "database"),)
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
-    return {"appearance": appearance.read(request), "languages": settings.LANGUAGES}
+    found: dict[str, Any] = {
+        "appearance": appearance.read(request),
+        "languages": settings.LANGUAGES,
+        "server_entries": [entry for entry in SERVER_RAIL if not entry.is_for_admins or _is_admin(request)],
+    }
+    place = place_of(request)
+    if place is not None:
+        found |= _of_account(request, place)
+    return found
+
+
+def _is_admin(request: HttpRequest) -> bool:
+    return getattr(request.user, "is_admin", False)
+
+
+def _of_account(request: HttpRequest, place: Place) -> dict[str, Any]:
+    return {
+        "account": place.account,
+        "role": place.role,
+        "may": {capability.name.lower(): may(place.role, capability) for capability in Capability},
+        "accounts": _others(request),
+        "rail_entries": [entry for entry in RAIL if may(place.role, entry.capability)],
+    }
+
+
+def _others(request: HttpRequest) -> list[Account]:
+    return [account for account, _role in visible_accounts(user_of(request))]

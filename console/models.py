@@ -9,7 +9,7 @@ from django.utils.translation import check_for_language
 from django.utils.translation import gettext_lazy as _
 
 from console.appearance import Density, Theme
-from storage.models import Account
+from storage.models import Account, Table
 
 
 class Role(models.IntegerChoices):
@@ -19,6 +19,13 @@ class Role(models.IntegerChoices):
     EDITOR = 2, _("Editor")
     MAINTAINER = 3, _("Maintainer")
     OWNER = 4, _("Owner")
+
+
+class EditMode(models.TextChoices):
+    """When a changed cell of a grid is saved."""
+
+    DIRECT = "direct", _("At once, with undo")
+    STAGED = "staged", _("When I save all of them")
 
 
 class UserManager(BaseUserManager["User"]):
@@ -56,6 +63,9 @@ class User(AbstractBaseUser):
     time_zone = models.CharField(max_length=64, default="UTC")
     theme = models.CharField(max_length=16, default=Theme.SYSTEM.value)
     density = models.CharField(max_length=16, default=Density.DEFAULT.value)
+
+    shortcuts = models.BooleanField(default=True)  # keys of one letter
+    edit_mode = models.CharField(max_length=8, default=EditMode.DIRECT.value)
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -105,3 +115,60 @@ class Setup(models.Model):
 
     def __str__(self) -> str:
         return "done" if self.done_at else "open"
+
+
+class Invitation(models.Model):
+    """A link by which somebody becomes a user; only the hash of its token is kept."""
+
+    token_hash = models.CharField(max_length=64, unique=True)
+    note = models.CharField(max_length=150, blank=True, default="")  # for whom
+    is_admin = models.BooleanField(default=False)
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")
+    role = models.PositiveSmallIntegerField(choices=Role, default=Role.EDITOR)
+    invited_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, default=None)
+    user = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, default=None, related_name="+")
+
+    def __str__(self) -> str:
+        return self.note
+
+
+class Bookmark(models.Model):
+    """A table that a user opened, and whether they starred it."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="bookmarks")
+    # a row of storage's: no constraint, so that deleting a table waits for nobody
+    table = models.ForeignKey(Table, on_delete=models.CASCADE, db_constraint=False, related_name="+")
+    is_starred = models.BooleanField(default=False)
+    opened_at = models.DateTimeField(null=True, default=None)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("user", "table"), name="one_bookmark_of_a_table"),)
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.table_id}"
+
+
+class ColumnLayout(models.Model):
+    """Which columns of a grid stand where and how wide; of one user, or of all when there is none."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="+")
+    name = models.CharField(max_length=64)
+    tables = models.CharField(max_length=64)  # a name of a table, or a pattern such as logs*
+    columns = models.JSONField(default=list)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("account", "user", "name", "tables"),
+                name="one_layout_of_a_name",
+                nulls_distinct=False,
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name

@@ -16,6 +16,11 @@ class Account(models.Model):
     shared_key_access = models.BooleanField(default=True)  # else only bearer tokens are accepted
     networks = models.JSONField(default=list)  # texts; where requests may come from, empty: from everywhere
     service_properties = models.JSONField(null=True, default=None)  # null: as a new account has them
+    label = models.CharField(max_length=64, blank=True, default="")
+    description = models.TextField(max_length=2000, blank=True, default="")
+    colour = models.CharField(max_length=7, blank=True, default="")  # "#rrggbb"
+    protected = models.BooleanField(default=False)  # it cannot be deleted, and dialogs say so
+    read_only = models.BooleanField(default=False)  # every write is refused, through every door
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -39,6 +44,9 @@ class Table(models.Model):
     folded_name = models.CharField(max_length=63)
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True, default=None)
+    kept_until = models.DateTimeField(null=True, default=None)  # of a deleted one that may be brought back
+    description = models.TextField(max_length=2000, blank=True, default="")
+    tags = models.JSONField(default=list)  # texts
 
     objects = Tables.as_manager()
 
@@ -165,6 +173,72 @@ class CredentialUse(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Activity(models.Model):
+    """Something that was done; a row is never changed, and goes only when its time is up."""
+
+    at = models.DateTimeField(auto_now_add=True)
+    verb = models.CharField(max_length=32)  # of domain.activity
+    # no constraints: what is gone was there once
+    account = models.ForeignKey(
+        Account, on_delete=models.DO_NOTHING, null=True, db_constraint=False, db_index=False, related_name="+"
+    )
+    account_name = models.CharField(max_length=24, blank=True, default="")
+    table = models.ForeignKey(
+        Table, on_delete=models.DO_NOTHING, null=True, db_constraint=False, db_index=False, related_name="+"
+    )
+    table_name = models.CharField(max_length=63, blank=True, default="")
+    # who, as domain.actor has it
+    actor_kind = models.CharField(max_length=8)
+    actor = models.CharField(max_length=256, blank=True, default="")
+    address = models.CharField(max_length=64, blank=True, default="")
+    agent = models.CharField(max_length=256, blank=True, default="")
+    request_id = models.CharField(max_length=64, blank=True, default="")
+    # what of a setting was before and is since; of entities see EntityChange
+    detail = models.JSONField(default=dict)
+    before = models.JSONField(null=True, default=None)
+    after = models.JSONField(null=True, default=None)
+    undoes = models.ForeignKey(
+        "self", on_delete=models.DO_NOTHING, null=True, db_constraint=False, related_name="undone_by"
+    )
+
+    class Meta:
+        indexes = (
+            models.Index(fields=("account", "-id"), name="activity_of_an_account"),
+            models.Index(fields=("at",), name="activity_by_time"),
+        )
+
+    def __str__(self) -> str:
+        return self.verb
+
+
+class EntityChange(models.Model):
+    """An entity before and after a change that was made in the console.
+
+    ``before`` and ``after`` are what stands between the braces of its JSON, as domain.entity.StoredEntity has it:
+    text, for PostgreSQL's JSON cannot hold every string that an entity can.
+    """
+
+    activity = models.ForeignKey(Activity, on_delete=models.CASCADE, related_name="changes")
+    place = models.PositiveIntegerField()  # from 0, in the order of the request
+    table = models.ForeignKey(
+        Table, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="+"
+    )
+    partition_key = models.TextField()
+    row_key = models.TextField()
+    key_digest = models.BinaryField(max_length=16)  # of both keys: they are too long for an index
+    before = models.TextField(null=True, default=None)  # noqa: DJ001  null: there was none
+    after = models.TextField(null=True, default=None)  # noqa: DJ001  null: there is none since
+    ticks_before = models.BigIntegerField(null=True, default=None)  # Timestamp
+    ticks_after = models.BigIntegerField(null=True, default=None)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("activity", "place"), name="one_change_at_a_place"),)
+        indexes = (models.Index(fields=("table", "key_digest"), name="changes_of_an_entity"),)
+
+    def __str__(self) -> str:
+        return f"{self.partition_key} {self.row_key}"
 
 
 class AnalyticsProgress(models.Model):

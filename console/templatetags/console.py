@@ -4,11 +4,14 @@ import re
 from dataclasses import dataclass
 
 from django import template
+from django.contrib.messages.storage.base import Message
 from django.templatetags.static import static
 from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
+
+from console import notices
 
 register = template.Library()
 SPRITE = "vendor/lucide/1.62.0/sprite.svg"
@@ -61,3 +64,10 @@ def type_glyph(name: str) -> Glyph:
 def grouped(number: int) -> str:
     """A count as people read it: with the separators of their language."""
     return number_format(number, force_grouping=True)
+
+
+@register.filter
+def undo_of(message: Message) -> str:
+    """The number of the activity that a message offers to undo."""
+    tag = str(message.extra_tags or "")
+    return tag.removeprefix(notices.UNDO) if tag.startswith(notices.UNDO) else ""

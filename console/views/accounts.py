@@ -62,8 +62,6 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     start = request.GET.get("after", "")
     listing = tables.overview(account.pk, containing=containing, start=start)
     context = {
-        "account": account,
-        "accounts": switcher(request),
         "listing": listing,
         "containing": containing,
         "is_first": not start,
@@ -77,10 +75,6 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
 def endpoint(request: HttpRequest, account: Account) -> str:
     """Where the browser found this server is where an SDK finds it."""
     return f"{request.scheme}://{request.get_host()}/{account.name}"
-
-
-def switcher(request: HttpRequest) -> list[Account]:
-    return [account for account, _ in visible_accounts(user_of(request))]
 
 
 def _address(account: Account, **parameters: str) -> str:

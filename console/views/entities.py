@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from console import cells, cursor
 from console.access import Capability, account_required
 from console.cursor import Cursor
-from console.views.accounts import endpoint, switcher
+from console.views.accounts import endpoint
 from storage.domain.errors import StorageError
 from storage.domain.filters import parse
 from storage.domain.query import EntityQuery, Page
@@ -57,8 +57,6 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     state = _read_state(request)
     page, error = _query(found, state)
     context = {
-        "account": account,
-        "accounts": switcher(request),
         "table": tables.describe(found),
         "state": state,
         "sizes": SIZES,
