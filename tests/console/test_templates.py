@@ -71,5 +71,7 @@ def test_weight():
     ours = sum(len(file.compressed) for name, file in files.items() if name.endswith(".js"))
     assert ours < 30_000  # htmx included
     assert len(files[static_files.STYLESHEET].compressed) < 12_000
-    fonts = sum(len(file.content) for name, file in files.items() if name.endswith("latin-wght-normal.woff2"))
-    assert fonts < 90_000
+    fonts = sum(
+        len(file.content) for name, file in files.items() if name.endswith(("-latin.woff2", "-turkish.woff2"))
+    )
+    assert fonts < 60_000

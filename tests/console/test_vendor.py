@@ -8,7 +8,7 @@ import pytest
 from tests.live_server import ROOT
 
 FOLDERS = [ROOT / "static" / "vendor", ROOT / "tests" / "browser" / "vendor"]
-OURS = {"static": ["vendor.toml", "icons.txt", "sprite.py"], "browser": ["vendor.toml"]}
+OURS = {"static": ["vendor.toml", "icons.txt", "sprite.py", "fonts.py"], "browser": ["vendor.toml"]}
 LICENSES = {"0BSD", "ISC AND MIT", "OFL-1.1", "MPL-2.0"}
 PACKAGES = [
     pytest.param(folder, package, id=package["name"])
