@@ -4,11 +4,11 @@ https://learn.microsoft.com/rest/api/storageservices/set-table-service-propertie
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue
+from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue, StorageError
 
 RETENTION_DAYS: Final = range(1, 366)
 CORS_RULE_LIMIT: Final = 5
@@ -84,40 +84,58 @@ class PropertiesUpdate:
         return replace(properties, **{name: value for name, value in wanted.items() if value is not None})
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """``where``: names of fields and places in lists, from the outermost; such as cors, 0, origins."""
+
+    where: tuple[str | int, ...]
+    error: StorageError
+
+
 def check(properties: ServiceProperties) -> None:
     """Raises InvalidXmlDocument for too many and for days out of range, InvalidXmlNodeValue for what may not be."""
-    for days in (
-        properties.logging.retention,
-        properties.hour_metrics.retention,
-        properties.minute_metrics.retention,
-    ):
+    for fault in faults(properties):
+        raise fault.error
+
+
+def faults(properties: ServiceProperties) -> Iterator[Fault]:
+    """All of them; the service tells its clients of the first."""
+    for name in ("logging", "hour_metrics", "minute_metrics"):
+        days = getattr(properties, name).retention
         if days is not None and days not in RETENTION_DAYS:
-            raise InvalidXmlDocument
+            yield Fault((name, "retention"), InvalidXmlDocument())
     if len(properties.cors) > CORS_RULE_LIMIT:
-        raise InvalidXmlDocument
-    for rule in properties.cors:
-        _check_rule(rule)
-    if sum(map(_size, properties.cors)) > CORS_SIZE_LIMIT:
-        raise InvalidXmlDocument
+        yield Fault(("cors",), InvalidXmlDocument())
+    for place, rule in enumerate(properties.cors):
+        for field in _bad_fields(rule):
+            yield Fault(("cors", place, field), InvalidXmlNodeValue())
+    if cors_size(properties.cors) > CORS_SIZE_LIMIT:
+        yield Fault(("cors",), InvalidXmlDocument())
 
 
-def _check_rule(rule: CorsRule) -> None:
+def _bad_fields(rule: CorsRule) -> Iterator[str]:
     if not 1 <= len(rule.origins) <= ORIGIN_LIMIT or not all(map(_ORIGIN.fullmatch, rule.origins)):
-        raise InvalidXmlNodeValue
+        yield "origins"
     if not rule.methods or not CORS_METHODS.issuperset(rule.methods):
-        raise InvalidXmlNodeValue
-    _check_headers(rule.allowed_headers)
-    _check_headers(rule.exposed_headers)
+        yield "methods"
+    if not _are_headers(rule.allowed_headers):
+        yield "allowed_headers"
+    if not _are_headers(rule.exposed_headers):
+        yield "exposed_headers"
     if rule.max_age not in MAX_AGE:
-        raise InvalidXmlNodeValue
+        yield "max_age"
 
 
-def _check_headers(names: Sequence[str]) -> None:
+def _are_headers(names: Sequence[str]) -> bool:
     prefixes = sum(name.endswith("*") for name in names)
     if prefixes > PREFIX_LIMIT or len(names) - prefixes > HEADER_LIMIT:
-        raise InvalidXmlNodeValue
-    if not all(map(_HEADER.fullmatch, names)):
-        raise InvalidXmlNodeValue
+        return False
+    return all(map(_HEADER.fullmatch, names))
+
+
+def cors_size(rules: Sequence[CorsRule]) -> int:
+    """What counts towards the limit, in bytes."""
+    return sum(map(_size, rules))
 
 
 def _size(rule: CorsRule) -> int:

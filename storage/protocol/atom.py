@@ -17,8 +17,8 @@ from storage.domain.edm import UNREADABLE, Edm, second_text, write_datetime
 from storage.domain.entity import SYSTEM_PROPERTIES, StoredEntity
 from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, InvalidXmlDocument
 from storage.domain.etag import write_etag
+from storage.domain.xml import read_xml, write_text
 from storage.protocol.payload import TYPE, Context, entity_link
-from storage.protocol.xml import read_xml, write_text
 
 _ATOM_NAMESPACE: Final = "http://www.w3.org/2005/Atom"
 _DATA_NAMESPACE: Final = "http://schemas.microsoft.com/ado/2007/08/dataservices"

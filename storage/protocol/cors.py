@@ -1,4 +1,4 @@
-"""Whether scripts of other origins may use the service, by the rules of the account.
+"""What browsers are told about scripts of other origins, by the rules of the account.
 
 https://learn.microsoft.com/rest/api/storageservices/cross-origin-resource-sharing--cors--support-for-the-azure-storage-services
 """
@@ -6,6 +6,7 @@ https://learn.microsoft.com/rest/api/storageservices/cross-origin-resource-shari
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from storage.domain.cors import covers, deciding, judge
 from storage.domain.errors import CorsPreflightFailure, InvalidHeaderValue
 from storage.domain.service_properties import CorsRule
 
@@ -22,10 +23,10 @@ def preflight(rules: Sequence[CorsRule], headers: Mapping[bytes, bytes]) -> Head
     if not origin or not method:
         raise InvalidHeaderValue("A required CORS header is not present.")
     wanted = headers.get(b"access-control-request-headers", b"")
-    # the first rule for origin and method decides, even if the headers would fit a later one
-    rule = _matching(rules, origin.decode("latin-1"), method.decode("latin-1"))
-    if rule is None or not _allows_headers(rule, wanted.decode("latin-1").lower()):
+    verdict = judge(rules, origin.decode("latin-1"), method.decode("latin-1"), wanted.decode("latin-1"))
+    if verdict.place is None or not verdict.is_allowed:
         raise CorsPreflightFailure
+    rule = rules[verdict.place]
     answer = [*_allowed_origin(rule, origin), (b"Access-Control-Allow-Methods", method)]
     if wanted:
         answer.append((b"Access-Control-Allow-Headers", wanted))
@@ -38,9 +39,10 @@ def response_headers(rules: Sequence[CorsRule], method: str, origin: bytes | Non
     if origin is None:
         public = any("*" in rule.origins and method in rule.methods for rule in rules)
         return [_VARY] if rules and not public and method in _READING else []
-    rule = _matching(rules, origin.decode("latin-1"), method)
-    if rule is None:
+    place = deciding(rules, origin.decode("latin-1"), method)
+    if place is None:
         return [_VARY] if rules and method in _READING else []
+    rule = rules[place]
     answer = _allowed_origin(rule, origin)
     exposed = b", ".join(_exposed(rule, sent))
     if exposed:
@@ -48,13 +50,6 @@ def response_headers(rules: Sequence[CorsRule], method: str, origin: bytes | Non
     if method in _READING and _is_named(rule, origin):
         answer.append(_VARY)
     return answer
-
-
-def _matching(rules: Sequence[CorsRule], origin: str, method: str) -> CorsRule | None:
-    for rule in rules:
-        if method in rule.methods and (origin in rule.origins or "*" in rule.origins):
-            return rule
-    return None
 
 
 def _is_named(rule: CorsRule, origin: bytes) -> bool:
@@ -67,23 +62,12 @@ def _allowed_origin(rule: CorsRule, origin: bytes) -> Headers:
     return [(b"Access-Control-Allow-Origin", origin), (b"Access-Control-Allow-Credentials", b"true")]
 
 
-def _allows_headers(rule: CorsRule, wanted: str) -> bool:
-    names = [name for name in map(str.strip, wanted.split(",")) if name]
-    return all(any(_covers(pattern, name) for pattern in rule.allowed_headers) for name in names)
-
-
-def _covers(pattern: str, name: str) -> bool:
-    """``name`` in lower case."""
-    pattern = pattern.lower()
-    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
-
-
 def _exposed(rule: CorsRule, sent: Headers) -> Iterator[bytes]:
     """The headers of the rule as written, and those of the answer that a prefix of the rule covers."""
     names = {pattern.lower(): pattern.encode() for pattern in rule.exposed_headers if pattern[-1] != "*"}
     for prefix in (pattern for pattern in rule.exposed_headers if pattern[-1] == "*"):
         for name, _ in sent:
             lower = name.decode().lower()
-            if _covers(prefix, lower):
+            if covers(prefix.lower(), lower):
                 names.setdefault(lower, name)
     return iter(names.values())

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 from storage.domain import errors
 from storage.domain.edm import TICKS_PER_SECOND, second_text
 from storage.domain.errors import StorageError
+from storage.domain.xml import write_text
 from storage.protocol.accept import Format
 from storage.protocol.negotiation import ErrorFormat
-from storage.protocol.xml import write_text
 
 _STATUS: Final[dict[type[StorageError], int]] = {
     errors.InvalidInput: 400,

@@ -15,8 +15,8 @@ from storage.domain.errors import (
 )
 from storage.domain.names import fold_table_name
 from storage.domain.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier, read_policy
+from storage.domain.xml import START, read_children, read_items, read_text, read_xml, write_text
 from storage.protocol.call import Answer, Call
-from storage.protocol.xml import START, read_children, read_items, read_text, read_xml, write_text
 
 _ROOT: Final = "SignedIdentifiers"
 _IDENTIFIER: Final = "SignedIdentifier"

@@ -18,8 +18,8 @@ from storage.domain.service_properties import (
     PropertiesUpdate,
     ServiceProperties,
 )
+from storage.domain.service_properties_xml import read_properties, write_properties
 from storage.protocol.service import write_stats
-from storage.protocol.service_properties import read_properties, write_properties
 
 NEW, OLD = "2019-02-02", "2012-02-12"
 START = b'\xef\xbb\xbf<?xml version="1.0" encoding="utf-8"?>'

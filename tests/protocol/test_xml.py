@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.errors import InvalidXmlDocument, StorageError
+from storage.domain.service_properties_xml import read_properties
+from storage.domain.xml import DEPTH_LIMIT, MARKUP_LIMIT, TAG_LIMIT, read_xml
 from storage.protocol.policies import read_identifiers
-from storage.protocol.service_properties import read_properties
-from storage.protocol.xml import DEPTH_LIMIT, MARKUP_LIMIT, TAG_LIMIT, read_xml
 
 MIB = 1024 * 1024
 ENTITIES = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))

@@ -38,8 +38,8 @@ def read_xml(body: bytes) -> Element:
     try:
         parser.feed(document)
         root: Element = parser.close()
-    except (ParseError, DefusedXmlException):
-        raise InvalidXmlDocument from None
+    except (ParseError, DefusedXmlException) as error:  # a ParseError knows where
+        raise InvalidXmlDocument from error
     _check_depth(root)
     return root
 

@@ -22,7 +22,7 @@ from storage.domain.service_properties import (
     PropertiesUpdate,
     ServiceProperties,
 )
-from storage.protocol.xml import START, read_children, read_items, read_text, read_xml, write_text
+from storage.domain.xml import START, read_children, read_items, read_text, read_xml, write_text
 
 FIRST_PARTIAL_VERSION: Final = "2013-08-15"  # before, there are no parts, no rules and one sort of metrics
 
