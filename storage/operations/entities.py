@@ -5,7 +5,15 @@ from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import Any, Final
 
-from storage.domain.errors import OperationTimedOut
+from storage.domain.entity import EntityKey, StoredEntity
+from storage.domain.errors import (
+    KeyValueTooLarge,
+    OperationTimedOut,
+    OutOfRangeInput,
+    ResourceNotFound,
+    TableNotFound,
+)
+from storage.domain.names import check_key
 from storage.domain.query import EntityQuery, Page, Position
 from storage.models import Table
 from storage.sql import django as sql
@@ -26,6 +34,18 @@ def page(table: Table, wanted: EntityQuery) -> Page:
     """A page of entities for whoever waits for it, on Django's own connection."""
     try:
         return sql.walk(query(relation_name(table.pk), wanted, time.monotonic), sql.run_in_lane)
+    except Canceled:
+        raise OperationTimedOut from None
+
+
+def get(table: Table, key: EntityKey) -> StoredEntity | None:
+    """Query Entity, whole; None also for a key that no entity can have."""
+    try:
+        check_key("PartitionKey", key.partition_key)
+        check_key("RowKey", key.row_key)
+        return sql.run_in_lane(pages.point(relation_name(table.pk), key, EntityQuery()))
+    except (KeyValueTooLarge, OutOfRangeInput, ResourceNotFound, TableNotFound):
+        return None
     except Canceled:
         raise OperationTimedOut from None
 

@@ -1,6 +1,7 @@
 """Queries: one entity, a page of them, and where a window of keys ends."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -36,6 +37,38 @@ def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[Stored
         return content.read(result, 1)[0]
 
     return Statement(text, tuple(binder.parameters), Lane.KEY, read)
+
+
+# in the order of their keys, so that those who lock the same rows wait for each other instead of deadlocking
+_SOME: Final = """
+SELECT e.pk, e.rk, ts, {keys}, {content}
+FROM {relation} AS e
+JOIN jsonb_to_recordset($1::jsonb) AS wanted (pk text, rk text) ON e.pk = wanted.pk AND e.rk = wanted.rk
+ORDER BY e.pk, e.rk
+{lock}
+"""
+
+
+def some(
+    relation: str, keys: Collection[EntityKey], *, lock: bool = False
+) -> Statement[dict[EntityKey, StoredEntity]]:
+    """The entities of these keys that exist, whole; ``lock``: nobody else changes them before the transaction ends."""
+    content = _content(EntityQuery(), _Binder())
+    text = _SOME.format(
+        keys=_KEYS.replace("(pk,", "(e.pk,").replace("(rk,", "(e.rk,"),
+        content=", ".join(content.fetched),
+        relation=relation,
+        lock="FOR UPDATE OF e" if lock else "",
+    )
+    wanted = json.dumps([{"pk": key.partition_key, "rk": key.row_key} for key in set(keys)])
+
+    def read(result: Result) -> dict[EntityKey, StoredEntity]:
+        return {
+            EntityKey(_text_at(result, row, 0), _text_at(result, row, 1)): found
+            for row, found in enumerate(content.read(result, result.ntuples))
+        }
+
+    return Statement(text, (wanted,), Lane.KEY, read)
 
 
 # the innermost query walks the keys in order, the middle one adds up what the rows before a row weigh, the outer one

@@ -1,0 +1,124 @@
+"""Changes of entities that people make, kept in mind with what was before and what is after: they can be undone.
+
+All of them or none, in several partitions too; the statements are those of the Table service.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from storage.domain.activity import Verb
+from storage.domain.actor import Actor
+from storage.domain.changes import Change, Delete, Insert
+from storage.domain.entity import Entity, EntityKey, StoredEntity, read_stored
+from storage.domain.errors import (
+    ChangeSetError,
+    EntityAlreadyExists,
+    InvalidDuplicateRow,
+    ResourceNotFound,
+)
+from storage.domain.etag import Precondition
+from storage.models import Activity, Table
+from storage.operations import activity, analytics
+from storage.operations.activity import Changed
+from storage.sql import batch, pages
+from storage.sql.django import run
+from storage.sql.relations import relation_name
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """``timestamps`` in the order of the changes, in ticks: the new one, or the last one of what was deleted."""
+
+    activity: Activity
+    timestamps: tuple[int, ...]
+
+
+@transaction.atomic
+def apply(
+    table: Table,
+    changes: Sequence[Change],
+    *,
+    by: Actor,
+    verb: Verb | None = None,
+    undoes: Activity | None = None,
+) -> Applied:
+    """Each entity at most once; raises ChangeSetError with the index of the first that cannot be."""
+    activity.check_writable(table.account_id)
+    analytics.check_changes(table.folded_name, changes)
+    _check_keys(changes)
+    keys = [change.key for change in changes]
+    before = _found(table, keys, lock=True)
+    timestamps = _apply(relation_name(table.pk), changes)
+    after = _found(table, [change.key for change in changes if not isinstance(change, Delete)])
+    kept = activity.record(verb or _verb(changes), by, account=table.account, table=table, undoes=undoes)
+    activity.record_changes(kept, table, [Changed(key, before.get(key), after.get(key)) for key in keys])
+    return Applied(kept, timestamps)
+
+
+@transaction.atomic
+def change_key(
+    table: Table, old: EntityKey, new: EntityKey, condition: Precondition, *, by: Actor
+) -> Applied:
+    """The entity under another key: one is inserted and the other deleted; raises StorageError.
+
+    The service has nothing of the kind. There it takes a change set, or two requests when the partitions differ.
+    """
+    if new == old:
+        raise EntityAlreadyExists
+    found = _found(table, [old], lock=True).get(old)
+    if found is None:
+        raise ResourceNotFound
+    copy = Insert(Entity(new, read_stored(found).properties))
+    try:
+        return apply(table, [copy, Delete(old, condition)], by=by, verb=Verb.ENTITY_REKEY)
+    except ChangeSetError as failure:
+        raise failure.error from None
+
+
+def apply_one(table: Table, change: Change, *, by: Actor) -> Applied:
+    """As apply; raises the StorageError itself."""
+    try:
+        return apply(table, [change], by=by)
+    except ChangeSetError as failure:
+        raise failure.error from None
+
+
+def _check_keys(changes: Sequence[Change]) -> None:
+    seen: set[EntityKey] = set()
+    for index, change in enumerate(changes):
+        if change.key in seen:
+            raise ChangeSetError(index, InvalidDuplicateRow())
+        seen.add(change.key)
+
+
+def _found(table: Table, keys: Sequence[EntityKey], *, lock: bool = False) -> dict[EntityKey, StoredEntity]:
+    return run(pages.some(relation_name(table.pk), keys, lock=lock)) if keys else {}
+
+
+def _apply(relation: str, changes: Sequence[Change]) -> tuple[int, ...]:
+    """One partition after the other, in the order of their keys, as they are locked."""
+    timestamps = [0] * len(changes)
+    for indices in _by_partition(changes):
+        try:
+            done = run(batch.apply(relation, [changes[index] for index in indices]))
+        except ChangeSetError as failure:
+            raise ChangeSetError(indices[failure.index], failure.error) from None
+        for index, timestamp in zip(indices, done, strict=True):
+            timestamps[index] = timestamp
+    return tuple(timestamps)
+
+
+def _by_partition(changes: Sequence[Change]) -> list[list[int]]:
+    partitions: dict[str, list[int]] = {}
+    for index, change in enumerate(changes):
+        partitions.setdefault(change.key.partition_key, []).append(index)
+    return [partitions[key] for key in sorted(partitions)]
+
+
+def _verb(changes: Sequence[Change]) -> Verb:
+    kinds = {type(change) for change in changes}
+    if kinds == {Insert}:
+        return Verb.ENTITY_INSERT
+    return Verb.ENTITY_DELETE if kinds == {Delete} else Verb.ENTITY_CHANGE
