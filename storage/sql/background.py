@@ -84,6 +84,39 @@ def count_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, int]
     return Statement(" UNION ALL ".join(counts), (), Lane.FILTER, read)
 
 
+def partitions_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, tuple[int, int]]]:
+    """How many rows these tables have, ``most`` at most, and in how many partitions those are."""
+    counts = [
+        f"SELECT {table_id}, count(*), count(DISTINCT pk)"
+        f" FROM (SELECT pk FROM {relation_name(table_id)} LIMIT {most}) AS few"
+        for table_id in table_ids
+    ]
+
+    def read(result: Result) -> dict[int, tuple[int, int]]:
+        return {
+            _integer(result, row, 0): (_integer(result, row, 1), _integer(result, row, 2))
+            for row in range(result.ntuples)
+        }
+
+    return Statement(" UNION ALL ".join(counts), (), Lane.FILTER, read)
+
+
+def partitions_of(table_ids: Sequence[int]) -> dict[int, int]:
+    """About how many partitions these tables have; one that was never analyzed is not among them."""
+    relations = {relation_name(table_id): table_id for table_id in table_ids}
+    with connection.cursor() as cursor:
+        cursor.execute(_PARTITIONS_OF, (list(relations),))
+        return {relations[name]: partitions for name, partitions in cursor.fetchall()}
+
+
+def parts_of(table_id: int) -> tuple[int, int, int]:
+    """Bytes on the disk: of the rows, of the index over the keys, of that over the properties."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PARTS_OF, {"name": relation_name(table_id)})
+        row = cursor.fetchone()
+    return row if row is not None else (0, 0, 0)
+
+
 def _integer(result: Result, row: int, column: int) -> int:
     value = result.get_value(row, column)
     assert value is not None
@@ -95,6 +128,24 @@ SELECT s.relname, pg_total_relation_size(s.relid), greatest(s.n_live_tup, c.relt
 FROM pg_stat_user_tables AS s
 JOIN pg_class AS c ON c.oid = s.relid
 WHERE s.relname = ANY (%s) AND s.schemaname = current_schema()
+"""
+
+# the statistics tell a number, or where it grows with the rows a share of them, as a negative one
+_PARTITIONS_OF: Final = """
+SELECT c.relname, CASE WHEN s.n_distinct < 0 THEN -s.n_distinct * c.reltuples ELSE s.n_distinct END::bigint
+FROM pg_class AS c
+JOIN pg_stats AS s ON s.schemaname = current_schema() AND s.tablename = c.relname AND s.attname = 'pk'
+WHERE c.relname = ANY (%s) AND c.relnamespace = current_schema()::regnamespace AND c.reltuples >= 0
+"""
+
+_PARTS_OF: Final = """
+SELECT pg_table_size(c.oid),
+    coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE i.indisprimary), 0)::bigint,
+    coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE NOT i.indisprimary), 0)::bigint
+FROM pg_class AS c
+LEFT JOIN pg_index AS i ON i.indrelid = c.oid
+WHERE c.relname = %(name)s AND c.relnamespace = current_schema()::regnamespace
+GROUP BY c.oid
 """
 
 _SIZES: Final = """
