@@ -46,10 +46,8 @@ LOSSES: Final[Mapping[Loss, Promise]] = {
 
 
 def sentence(refusal: InvalidText) -> str:
-    return str(FAULTS[refusal.fault]) % {
-        "position": refusal.position,
-        "size": number_format(refusal.size, force_grouping=True),
-    }
+    size = number_format(refusal.size, force_grouping=True)
+    return str(FAULTS[refusal.fault]) % {"position": refusal.position, "size": size}
 
 
 def type_name(type_: Edm) -> str:
