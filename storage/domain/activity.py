@@ -36,10 +36,12 @@ class Verb(StrEnum):
 
 UNDOABLE: frozenset[Verb] = frozenset(
     {
+        Verb.UNDO,
         Verb.ACCOUNT_CHANGE,
         Verb.TABLE_CREATE,
         Verb.TABLE_CHANGE,
         Verb.TABLE_DELETE,
+        Verb.TABLE_RESTORE,
         Verb.POLICIES_SET,
         Verb.PROPERTIES_SET,
         Verb.ENTITY_INSERT,

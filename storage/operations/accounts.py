@@ -3,20 +3,25 @@
 import base64
 import binascii
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final, TypedDict, Unpack
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 
+from storage.domain.activity import Verb
+from storage.domain.actor import SERVER, Actor
 from storage.domain.addresses import Network, read_network
+from storage.domain.errors import InsufficientAccountPermissions, ServerBusy
 from storage.domain.names import is_account_name
-from storage.models import Account, Table
+from storage.models import Account, Activity, Table
+from storage.operations import activity
 from storage.operations.heeded import heeded
 from storage.sql import django as sql
 from storage.sql import relations
@@ -34,6 +39,10 @@ class AccountError(Exception):
     """Why an account cannot be what was asked, as one sentence."""
 
 
+class AccountIsProtected(AccountError):
+    """It cannot be removed."""
+
+
 @dataclass(frozen=True, slots=True)
 class AccountKeys:
     """An account as somebody declares it; a key that is not given stays, or is generated."""
@@ -48,19 +57,30 @@ def read_declaration(text: str) -> list[AccountKeys]:
     return [_read_account(part.strip()) for part in text.split(";") if part.strip()]
 
 
-def add(name: str, primary: bytes | None = None, secondary: bytes | None = None) -> Account:
+def add(
+    name: str,
+    primary: bytes | None = None,
+    secondary: bytes | None = None,
+    *,
+    by: Actor = SERVER,
+    label: str = "",
+    description: str = "",
+    colour: str = "",
+) -> Account:
     _check_name(name)
     keys = AccountKeys(name, primary or generate_key(), secondary)
     _check_keys(keys)
+    described = {"label": label, "description": description, "colour": colour}
     try:
         with heeded():
-            account = _store(Account(name=name), keys)
+            account = _store(Account(name=name, **described), keys)
+            activity.record(Verb.ACCOUNT_CREATE, by, account=account, after=described)
     except IntegrityError:
         raise AccountError(f"There is an account {name} already.") from None
     return account
 
 
-def ensure(declared: Iterable[AccountKeys]) -> None:
+def ensure(declared: Iterable[AccountKeys], *, by: Actor = SERVER) -> None:
     """Make these accounts exist with these keys; others stay as they are."""
     for keys in declared:
         _check_name(keys.name)
@@ -68,10 +88,13 @@ def ensure(declared: Iterable[AccountKeys]) -> None:
         account = Account.objects.filter(name=keys.name).first()
         if account is None or not _has(account, keys):
             with heeded():
-                _store(_locked_or_none(keys.name) or Account(name=keys.name), keys)
+                former = _locked_or_none(keys.name)
+                account = _store(former or Account(name=keys.name), keys)
+                verb = Verb.ACCOUNT_CREATE if former is None else Verb.KEY_ROTATE
+                activity.record(verb, by, account=account, detail={"declared": True})
 
 
-def rotate(name: str, which: int) -> Account:
+def rotate(name: str, which: int, *, by: Actor = SERVER) -> Account:
     """Regenerate Key 1 or 2; requests and tokens signed with the old one are refused at once."""
     with heeded():
         account = _locked(name)
@@ -81,58 +104,139 @@ def rotate(name: str, which: int) -> Account:
         else:
             account.secondary_key_sealed = sealed
         account.save()
+        activity.record(Verb.KEY_ROTATE, by, account=account, detail={"key": f"key{which}"})
     return account
 
 
-def set_enabled(name: str, enabled: bool) -> None:
+class Settings(TypedDict, total=False):
+    """What of an account can be changed; ``networks`` are texts."""
+
+    label: str
+    description: str
+    colour: str
+    protected: bool
+    read_only: bool
+    enabled: bool
+    shared_key_access: bool
+    networks: list[str]
+
+
+SETTINGS: Final = tuple(Settings.__annotations__)
+# what requests go by
+_HEEDED: Final = frozenset({"read_only", "enabled", "shared_key_access", "networks"})
+
+
+def change(account: Account, *, by: Actor = SERVER, **fields: Unpack[Settings]) -> Activity | None:
+    """Set some of an account's settings; None when they were so already. The account given is brought up to date."""
+    return set_fields(account.name, fields, by=by, seen=account)
+
+
+def set_enabled(name: str, enabled: bool, *, by: Actor = SERVER) -> None:
     """Switch an account off, or on again; nothing of it is lost."""
-    _set(name, enabled=enabled)
+    set_fields(name, {"enabled": enabled}, by=by)
 
 
-def set_shared_key_access(name: str, allowed: bool) -> None:
+def set_shared_key_access(name: str, allowed: bool, *, by: Actor = SERVER) -> None:
     """Whether the keys of an account, and what they sign, are accepted; bearer tokens are in any case."""
-    _set(name, shared_key_access=allowed)
+    set_fields(name, {"shared_key_access": allowed}, by=by)
 
 
-def set_networks(name: str, texts: Sequence[str]) -> None:
+def set_networks(name: str, texts: Sequence[str], *, by: Actor = SERVER) -> None:
     """Answer only requests that come from these addresses and networks; none: from everywhere."""
-    for text in texts:
+    set_fields(name, {"networks": list(texts)}, by=by)
+
+
+def set_fields(
+    name: str,
+    fields: Mapping[str, object],
+    *,
+    by: Actor,
+    seen: Account | None = None,
+    undoes: Activity | None = None,
+) -> Activity | None:
+    """As change, by name; an undo only where nothing of what it undoes has been changed since."""
+    _check_settings(fields)
+    with heeded() if _HEEDED & fields.keys() else transaction.atomic():
+        account = _locked(name)
+        before = {field: getattr(account, field) for field in fields}
+        if undoes is not None and before != undoes.after:
+            raise activity.ChangedSince
+        for field, value in fields.items():
+            setattr(account, field, value)
+        changed = [field for field, value in before.items() if value != fields[field]]
+        if not changed:
+            return None
+        account.save(update_fields=changed)
+        done = activity.record(
+            Verb.ACCOUNT_CHANGE,
+            by,
+            account=account,
+            before={field: before[field] for field in changed},
+            after={field: fields[field] for field in changed},
+            undoes=undoes,
+        )
+    if seen is not None:
+        for field in changed:
+            setattr(seen, field, fields[field])
+    return done
+
+
+def _check_settings(fields: Mapping[str, object]) -> None:
+    unknown = fields.keys() - set(SETTINGS)
+    assert not unknown, unknown
+    networks = fields.get("networks", ())
+    assert isinstance(networks, Sequence)
+    for text in networks:
         if read_network(text) is None:
             raise AccountError(
                 f"{text!r} is no address and no network; write it as 192.0.2.1 or 192.0.2.0/24."
             )
-    _set(name, networks=list(texts))
-
-
-def _set(name: str, **values: object) -> None:
-    with heeded():
-        account = _locked(name)
-        for field, value in values.items():
-            setattr(account, field, value)
-        account.save(update_fields=values)
 
 
 def networks_of(account: Account) -> tuple[Network, ...]:
     return tuple(network for network in map(read_network, account.networks) if network is not None)
 
 
-def remove(name: str, *, with_tables: bool = False) -> None:
+def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER) -> None:
+    """An account that is protected stays; so do the tables of one that may only be read."""
     with heeded():
-        _remove(name, with_tables=with_tables)
+        _remove(name, with_tables=with_tables, by=by)
 
 
-def _remove(name: str, *, with_tables: bool) -> None:
+def _remove(name: str, *, with_tables: bool, by: Actor) -> None:
     account = _locked(name)
+    if account.protected:
+        raise AccountIsProtected(f"The account {name} is protected; remove the protection first.")
     names = list(Table.objects.own().filter(account=account).values_list("name", flat=True))
     if names and not with_tables:
         raise AccountError(
             f"The account {name} still has tables ({len(names)}); remove them as well with --with-tables."
         )
+    if names and account.read_only:
+        raise AccountError(f"The account {name} is read-only, and it still has tables ({len(names)}).")
+    # those that could be brought back as well
     for table in Table.objects.filter(account=account):
         if table.deleted_at is None:
             sql.execute(relations.bury(table.pk))
         sql.execute(relations.drop(table.pk))
+    before = {field: getattr(account, field) for field in SETTINGS}
+    activity.record(Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted(names)})
     account.delete()
+
+
+def check_writable(account_id: int) -> str:
+    """The name of an account; raises InsufficientAccountPermissions when it may only be read.
+
+    That is what the service answers where an account does not take writes at the moment: a documented code of 403
+    with a sentence that fits. It has no flag of this kind [inferred].
+    """
+    found = Account.objects.filter(pk=account_id).values_list("name", "read_only").first()
+    if found is None:
+        raise ServerBusy  # it is gone, or about to come back
+    name, is_read_only = found
+    if is_read_only:
+        raise InsufficientAccountPermissions
+    return name
 
 
 def usable() -> list[Account]:

@@ -1,12 +1,16 @@
 """The stored access policies of a table."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
+from storage.domain.activity import Verb
+from storage.domain.actor import SERVER, Actor
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound
 from storage.domain.names import is_analytics_name
 from storage.domain.policies import AccessPolicy, SignedIdentifier, check
-from storage.models import StoredAccessPolicy, Table
-from storage.operations import tables
+from storage.models import Account, Activity, StoredAccessPolicy, Table
+from storage.operations import accounts, activity, tables
 from storage.operations.heeded import heeded
 
 
@@ -18,14 +22,25 @@ def stored(account_id: int, folded_name: str) -> list[SignedIdentifier]:
     return [_identifier(policy) for policy in table.policies.order_by("place")]
 
 
-def replace(account_id: int, folded_name: str, identifiers: Sequence[SignedIdentifier]) -> None:
-    """Set Table ACL: these take the place of all stored ones; every request from here on goes by them."""
+def replace(
+    account_id: int,
+    folded_name: str,
+    identifiers: Sequence[SignedIdentifier],
+    *,
+    by: Actor = SERVER,
+    undoes: Activity | None = None,
+) -> Activity | None:
+    """Set Table ACL: these take the place of all stored ones; every request from here on goes by them.
+
+    None when they were so already. An undo only where they have not been changed since.
+    """
     check(identifiers)
     if is_analytics_name(folded_name):
         raise InsufficientAccountPermissions
-    if stored(account_id, folded_name) == list(identifiers):
-        return  # a set that is saved as it was need not keep anybody waiting
+    if undoes is None and stored(account_id, folded_name) == list(identifiers):
+        return None  # a set that is saved as it was need not keep anybody waiting
     with heeded():
+        account = Account(pk=account_id, name=accounts.check_writable(account_id))
         table = (
             Table.objects.select_for_update()
             .filter(account_id=account_id, folded_name=folded_name, deleted_at=None)
@@ -33,10 +48,35 @@ def replace(account_id: int, folded_name: str, identifiers: Sequence[SignedIdent
         )
         if table is None:
             raise ResourceNotFound
+        before = write([_identifier(policy) for policy in table.policies.order_by("place")])
+        if undoes is not None and before != undoes.after:
+            raise activity.ChangedSince
         table.policies.all().delete()
         StoredAccessPolicy.objects.bulk_create(
             _record(table, place, identifier) for place, identifier in enumerate(identifiers)
         )
+        return activity.record(
+            Verb.POLICIES_SET,
+            by,
+            account=account,
+            table=table,
+            before=before,
+            after=write(identifiers),
+            undoes=undoes,
+        )
+
+
+def write(identifiers: Sequence[SignedIdentifier]) -> list[dict[str, Any]]:
+    """A set of policies as the record of activity keeps it."""
+    return [asdict(identifier) for identifier in identifiers]
+
+
+def read(written: list[dict[str, Any]]) -> list[SignedIdentifier]:
+    """The inverse of write."""
+    return [
+        SignedIdentifier(one["identifier"], None if one["policy"] is None else AccessPolicy(**one["policy"]))
+        for one in written
+    ]
 
 
 def _record(table: Table, place: int, identifier: SignedIdentifier) -> StoredAccessPolicy:

@@ -1,10 +1,13 @@
 """The service properties of an account."""
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from storage.domain.errors import ServerBusy
+from storage.domain.activity import Verb
+from storage.domain.actor import SERVER, Actor
+from storage.domain.errors import InsufficientAccountPermissions, ServerBusy
 from storage.domain.service_properties import (
     DEFAULT,
     CorsRule,
@@ -13,13 +16,14 @@ from storage.domain.service_properties import (
     ServiceProperties,
     check,
 )
-from storage.models import Account
+from storage.models import Account, Activity
+from storage.operations import activity
 from storage.operations.heeded import heeded
 
 
 def of(account: Account) -> ServiceProperties:
     stored = account.service_properties
-    return DEFAULT if stored is None else _read(stored)
+    return DEFAULT if stored is None else read(stored)
 
 
 def get(account_id: int) -> ServiceProperties:
@@ -30,24 +34,54 @@ def get(account_id: int) -> ServiceProperties:
     return of(account)
 
 
-def replace(account_id: int, update: Callable[[ServiceProperties], ServiceProperties]) -> None:
-    """Set Table Service Properties: what ``update`` makes of those there are, for every request from here on."""
+def replace(
+    account_id: int,
+    update: Callable[[ServiceProperties], ServiceProperties],
+    *,
+    by: Actor = SERVER,
+    undoes: Activity | None = None,
+) -> Activity | None:
+    """Set Table Service Properties: what ``update`` makes of those there are, for every request from here on.
+
+    None when they were so already. An undo only where they have not been changed since.
+    """
     former = get(account_id)
     properties = update(former)
     check(properties)
-    if properties == former:
-        return  # what is saved as it was need not keep anybody waiting
+    if undoes is None and properties == former:
+        return None  # what is saved as it was need not keep anybody waiting
     with heeded():
         account = Account.objects.select_for_update().filter(pk=account_id).first()
         if account is None:
             raise ServerBusy
-        properties = update(of(account))
+        if account.read_only:
+            raise InsufficientAccountPermissions
+        former = of(account)
+        if undoes is not None and write(former) != undoes.after:
+            raise activity.ChangedSince
+        properties = update(former)
         check(properties)
-        account.service_properties = asdict(properties)
+        account.service_properties = write(properties)
         account.save(update_fields=("service_properties",))
+        return activity.record(
+            Verb.PROPERTIES_SET,
+            by,
+            account=account,
+            before=write(former),
+            after=write(properties),
+            undoes=undoes,
+        )
 
 
-def _read(stored: Any) -> ServiceProperties:
+def write(properties: ServiceProperties) -> dict[str, Any]:
+    """Properties as they are stored."""
+    written: dict[str, Any] = json.loads(
+        json.dumps(asdict(properties))
+    )  # with lists for tuples, as they come back
+    return written
+
+
+def read(stored: Any) -> ServiceProperties:
     return ServiceProperties(
         Logging(**stored["logging"]),
         Metrics(**stored["hour_metrics"]),

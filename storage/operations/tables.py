@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.utils import timezone
 
+from storage.domain.activity import Verb
+from storage.domain.actor import SERVER, Actor
 from storage.domain.analytics import metrics_table
 from storage.domain.errors import (
     InsufficientAccountPermissions,
@@ -21,8 +23,8 @@ from storage.domain.errors import (
 from storage.domain.filters import matches_table
 from storage.domain.names import fold_table_name, is_analytics_name
 from storage.domain.query import TableQuery
-from storage.models import StoredAccessPolicy, Table
-from storage.operations import service_properties
+from storage.models import Account, Activity, StoredAccessPolicy, Table, Tables
+from storage.operations import accounts, activity, service_properties
 from storage.operations.heeded import heeded
 from storage.sql import background, relations
 from storage.sql import django as sql
@@ -66,17 +68,29 @@ def get(account_id: int, name: str) -> Table:
     return table
 
 
-def create(account_id: int, name: str) -> Table:
-    """Create Table: the name and the relation, or neither."""
+def create(account_id: int, name: str, *, by: Actor = SERVER, account_name: str | None = None) -> Table:
+    """Create Table: the name and the relation, or neither.
+
+    ``account_name`` is given by who knows already that the account may be written.
+    """
     folded = fold_table_name(name)
     if is_analytics_name(folded):
         raise InvalidResourceName
+    account = _account(account_id, account_name)
     try:
-        return _create(account_id, name)
+        with transaction.atomic():
+            table = _create(account_id, name)
+            activity.record(Verb.TABLE_CREATE, by, account=account, table=table)
+            return table
     except IntegrityError:
         if find(account_id, folded) is None:  # it is the account that is gone
             raise ServerBusy from None
         raise TableAlreadyExists from None
+
+
+def _account(account_id: int, name: str | None) -> Account:
+    """What the record needs of it; raises InsufficientAccountPermissions when it may only be read."""
+    return Account(pk=account_id, name=accounts.check_writable(account_id) if name is None else name)
 
 
 @transaction.atomic
@@ -87,29 +101,111 @@ def _create(account_id: int, name: str) -> Table:
     return table
 
 
-def delete(account_id: int, name: str) -> None:
-    """Delete Table: at once for everybody; its space is given back by reap."""
+def delete(
+    account_id: int,
+    name: str,
+    *,
+    by: Actor = SERVER,
+    keep: timedelta | None = None,
+    account_name: str | None = None,
+    undoes: Activity | None = None,
+) -> Activity:
+    """Delete Table: at once for everybody; its space is given back by reap, after as long as it is to be kept."""
     folded = fold_table_name(name)
     table = find(account_id, folded)
     if table is None:
         raise ResourceNotFound
     if is_analytics_name(folded):
         raise InsufficientAccountPermissions  # [inferred]
+    account = _account(account_id, account_name)
     # a token of one of its policies must not open, for a moment, a new table of this name
     has_policies = StoredAccessPolicy.objects.filter(table=table).exists()
     with heeded() if has_policies else transaction.atomic():
-        _delete(table.pk)
+        _delete(table.pk, keep)
+        return activity.record(
+            Verb.TABLE_DELETE,
+            by,
+            account=account,
+            table=table,
+            detail={"kept_days": keep.days} if keep else {},
+            before={"description": table.description, "tags": table.tags},
+            undoes=undoes,
+        )
 
 
-def _delete(pk: int) -> None:
+def _delete(pk: int, keep: timedelta | None) -> None:
     table = Table.objects.select_for_update().filter(pk=pk, deleted_at=None).first()
     if table is None:
         raise ResourceNotFound
     table.deleted_at = timezone.now()
-    table.save(update_fields=("deleted_at",))
+    table.kept_until = table.deleted_at + keep if keep else None
+    table.save(update_fields=("deleted_at", "kept_until"))
     # a server that has not heard yet finds no relation of that name, rather than one that nobody will read
     sql.execute(relations.bury(table.pk))
     notify("tables")
+
+
+def deleted(account_id: int) -> list[Table]:
+    """Those that can be brought back, the one that was deleted last first."""
+    return list(_kept().filter(account_id=account_id).order_by("-deleted_at"))
+
+
+def _kept() -> Tables:
+    return Table.objects.filter(kept_until__gt=timezone.now())
+
+
+@transaction.atomic
+def restore(table_id: int, *, by: Actor = SERVER, undoes: Activity | None = None) -> Activity:
+    """Brings a deleted table back as it was: entities, policies, settings.
+
+    Raises ResourceNotFound when it is not kept any more, TableAlreadyExists when its name is taken.
+    """
+    table = _kept().select_for_update().filter(pk=table_id).first()
+    if table is None:
+        raise ResourceNotFound
+    account = _account(table.account_id, None)
+    table.deleted_at = table.kept_until = None
+    try:
+        with transaction.atomic():
+            table.save(update_fields=("deleted_at", "kept_until"))
+    except IntegrityError:
+        raise TableAlreadyExists from None
+    sql.execute(relations.exhume(table.pk))
+    notify("tables")
+    return activity.record(Verb.TABLE_RESTORE, by, account=account, table=table, undoes=undoes)
+
+
+@transaction.atomic
+def change(
+    table: Table,
+    *,
+    by: Actor = SERVER,
+    description: str | None = None,
+    tags: Sequence[str] | None = None,
+    undoes: Activity | None = None,
+) -> Activity | None:
+    """Set what people say about a table; None when they said so already. The table given is brought up to date.
+
+    What is None stays as it is. An undo only where nothing of what it undoes has been changed since.
+    """
+    account = _account(table.account_id, None)
+    stored = Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None).first()
+    if stored is None:
+        raise ResourceNotFound
+    given = {"description": description, "tags": None if tags is None else list(tags)}
+    after = {field: value for field, value in given.items() if value is not None}
+    before = {field: getattr(stored, field) for field in after}
+    if undoes is not None and before != undoes.after:
+        raise activity.ChangedSince
+    if before == after:
+        return None
+    for field, value in after.items():
+        setattr(stored, field, value)
+        setattr(table, field, value)
+    stored.save(update_fields=tuple(after))
+    return activity.record(
+        Verb.TABLE_CHANGE, by, account=account, table=stored, before=before, after=after, undoes=undoes
+    )
 
 
 def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
@@ -195,11 +291,15 @@ def counts(account_ids: Iterable[int]) -> dict[int, int]:
 
 
 def reap() -> int:
-    """Gives back the space of deleted tables, of those that no other server is at; the number of them."""
+    """Gives back the space of deleted tables that are not kept and that no other server is at; the number of them."""
     count = 0
-    for pk in Table.objects.exclude(deleted_at=None).values_list("pk", flat=True):
+    over = Table.objects.filter(Q(kept_until=None) | Q(kept_until__lte=timezone.now())).exclude(
+        deleted_at=None
+    )
+    for pk in over.values_list("pk", flat=True):
         with transaction.atomic():
-            if Table.objects.select_for_update(skip_locked=True).filter(pk=pk).first() is None:
+            # not one that was brought back a moment ago
+            if over.select_for_update(skip_locked=True).filter(pk=pk).first() is None:
                 continue
             sql.execute(relations.drop(pk))
             Table.objects.filter(pk=pk).delete()

@@ -69,6 +69,7 @@ VARIABLES = (
     Variable("SECRET"),
     Variable("ACCOUNTS"),
     Variable("KEY_LENGTH_LIMIT", "1024"),
+    Variable("ACTIVITY_DAYS", "90"),
     Variable("DEBUG", is_flag=True),
 )
 KEYS = {variable.key: variable for variable in VARIABLES}
@@ -96,6 +97,7 @@ class Options:
     accounts: str
     azurite_accounts: str
     key_length_limit: int
+    activity_days: int
     debug: bool
     database_url: str
 
@@ -142,6 +144,7 @@ def read(environ: Mapping[str, str]) -> Options:
         accounts=value["ACCOUNTS"],
         azurite_accounts=environ.get("AZURITE_ACCOUNTS", ""),
         key_length_limit=int(_read_choice("KEY_LENGTH_LIMIT", value["KEY_LENGTH_LIMIT"], ("512", "1024"))),
+        activity_days=_read_number("ACTIVITY_DAYS", value["ACTIVITY_DAYS"], 1, 3650),
         debug=_read_flag("DEBUG", value["DEBUG"]),
         database_url=environ.get("DATABASE_URL", ""),
     )

@@ -42,6 +42,12 @@ def bury(table_id: int) -> str:
     return f"ALTER TABLE {relation} RENAME TO {_grave_name(table_id)}; {batch.drop_function(relation)}"
 
 
+def exhume(table_id: int) -> str:
+    """SQL that undoes bury."""
+    relation = relation_name(table_id)
+    return f"ALTER TABLE {_grave_name(table_id)} RENAME TO {relation};" + batch.create_function(relation)
+
+
 def drop(table_id: int) -> str:
     """SQL that gives back the space of a buried relation."""
     return f"DROP TABLE IF EXISTS {_grave_name(table_id)}"

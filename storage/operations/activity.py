@@ -1,0 +1,262 @@
+"""The record of what people and clients do: written with what was done, in one transaction, and never changed.
+
+Nothing secret is ever part of it: no keys, signatures, tokens, passwords.
+"""
+
+import getpass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from storage.domain.activity import Verb
+from storage.domain.actor import Actor, ActorKind
+from storage.domain.entity import EntityKey, StoredEntity, write_keys
+from storage.models import Account, Activity, EntityChange, Table
+from storage.sql.tidying import tidying
+
+_BATCH: Final = 500  # rows
+_TIDY_BATCH: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """An entity as it was found and as it was left; None: there was none, or there is none since."""
+
+    key: EntityKey
+    before: StoredEntity | None
+    after: StoredEntity | None
+
+
+class ChangedSince(Exception):
+    """What is to be undone is not any more as it was left."""
+
+
+class UndoneAlready(Exception):
+    """By somebody else, perhaps at this moment."""
+
+
+def of_command() -> Actor:
+    """Who runs a command of manage.py."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):  # nobody whom this machine knows, as in containers
+        name = ""
+    return Actor(ActorKind.COMMAND, name)
+
+
+def record(
+    verb: Verb,
+    by: Actor,
+    *,
+    account: Account | None = None,
+    table: Table | None = None,
+    detail: Mapping[str, object] | None = None,
+    before: object = None,
+    after: object = None,
+    undoes: Activity | None = None,
+) -> Activity:
+    """In the caller's transaction. What ``undoes`` something is an UNDO, and the verb its detail.
+
+    Raises UndoneAlready.
+    """
+    details = dict(detail or {})
+    if undoes is not None:
+        _check_not_undone(undoes)
+        if verb is not Verb.UNDO:
+            verb, details = Verb.UNDO, {"verb": verb, **details}
+    return Activity.objects.create(
+        verb=verb,
+        account_id=None if account is None else account.pk,
+        account_name="" if account is None else account.name,
+        table_id=None if table is None else table.pk,
+        table_name="" if table is None else table.name,
+        actor_kind=by.kind,
+        actor=_storable(by.name, 256),
+        address=_storable(by.address, 64),
+        agent=_storable(by.agent, 256),
+        request_id=_storable(by.request_id, 64),
+        detail=details,
+        before=before,
+        after=after,
+        undoes=undoes,
+    )
+
+
+def _check_not_undone(done: Activity) -> None:
+    # locked, so that of two who undo it at once the second waits for the first
+    Activity.objects.select_for_update().get(pk=done.pk)
+    if Activity.objects.filter(undoes=done).exists():
+        raise UndoneAlready
+
+
+def _storable(text: str, limit: int) -> str:
+    # a client may call itself anything
+    return text[:limit].replace("\0", "").encode(errors="replace").decode()
+
+
+def record_changes(activity: Activity, table: Table, changes: Sequence[Changed]) -> None:
+    """What an activity made of entities, in the order of the request; by this it can be undone."""
+    EntityChange.objects.bulk_create(
+        (_change(activity, table, place, changed) for place, changed in enumerate(changes)), batch_size=_BATCH
+    )
+
+
+def _change(activity: Activity, table: Table, place: int, changed: Changed) -> EntityChange:
+    before, after = changed.before, changed.after
+    return EntityChange(
+        activity=activity,
+        place=place,
+        table=table,
+        partition_key=changed.key.partition_key,
+        row_key=changed.key.row_key,
+        key_digest=_digest(changed.key),
+        before=None if before is None else before.content.decode(),
+        after=None if after is None else after.content.decode(),
+        ticks_before=None if before is None else before.timestamp,
+        ticks_after=None if after is None else after.timestamp,
+    )
+
+
+def _digest(key: EntityKey) -> bytes:
+    # no key holds a NUL
+    return blake2b(f"{key.partition_key}\0{key.row_key}".encode(), digest_size=16).digest()
+
+
+def key_of(change: EntityChange) -> EntityKey:
+    return EntityKey(change.partition_key, change.row_key)
+
+
+def was(change: EntityChange) -> StoredEntity | None:
+    """The entity before a change."""
+    return _image(change, change.before, change.ticks_before)
+
+
+def became(change: EntityChange) -> StoredEntity | None:
+    """The entity after a change."""
+    return _image(change, change.after, change.ticks_after)
+
+
+def _image(change: EntityChange, content: str | None, ticks: int | None) -> StoredEntity | None:
+    if content is None or ticks is None:
+        return None
+    return StoredEntity(write_keys(key_of(change)), b"%d" % ticks, content.encode())
+
+
+def last_change(table: Table, key: EntityKey) -> EntityChange | None:
+    """The last one of an entity that was made in the console."""
+    changes = EntityChange.objects.filter(table=table, key_digest=_digest(key))
+    return changes.select_related("activity").order_by("-activity_id", "-place").first()
+
+
+def last(table: Table, verb: Verb) -> Activity | None:
+    """The last time this was done to a table."""
+    return Activity.objects.filter(table=table, verb=verb, account=table.account_id).order_by("-pk").first()
+
+
+# the record as it is read
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which activities somebody looks for; what is empty or None is no condition.
+
+    ``key`` is a part of a PartitionKey or RowKey, as it is written. ``until`` is not included.
+    """
+
+    account_ids: Collection[int] | None = None
+    actor: str = ""
+    verbs: Collection[Verb] = ()
+    table: str = ""
+    key: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The newest first; with what the pages beside it are asked for."""
+
+    activities: list[Activity]
+    older: int | None  # for ``before``
+    newer: int | None  # for ``after``
+
+
+def get(pk: int) -> Activity | None:
+    return _shown(Activity.objects.filter(pk=pk)).first()
+
+
+def page(wanted: Wanted, *, before: int | None = None, after: int | None = None, top: int = 50) -> Page:
+    """Those older than one, or newer than one, or the newest; each with ``changed``, the number of its entities."""
+    found = _shown(find(wanted))
+    if after is not None:
+        rows = list(found.filter(pk__gt=after).order_by("pk")[: top + 1])
+        shown = rows[:top][::-1]
+        newer = shown[0].pk if len(rows) > top else None
+        return Page(shown, shown[-1].pk if shown else None, newer)
+    rows = list((found if before is None else found.filter(pk__lt=before)).order_by("-pk")[: top + 1])
+    older = rows[top - 1].pk if len(rows) > top else None
+    return Page(rows[:top], older, rows[0].pk if before is not None and rows else None)
+
+
+def export(wanted: Wanted) -> Iterator[Activity]:
+    """All of them, the newest first, read a few at a time."""
+    found = find(wanted).annotate(changed=_CHANGED).order_by("-pk")
+    last: int | None = None
+    while rows := list((found if last is None else found.filter(pk__lt=last))[:_BATCH]):
+        yield from rows
+        last = rows[-1].pk
+
+
+def find(wanted: Wanted) -> QuerySet[Activity]:
+    conditions = Q()
+    if wanted.account_ids is not None:
+        conditions &= Q(account__in=wanted.account_ids)
+    if wanted.actor:
+        conditions &= Q(actor__icontains=wanted.actor)
+    if wanted.verbs:
+        # what was undone is found as what it was
+        conditions &= Q(verb__in=wanted.verbs) | Q(verb=Verb.UNDO, detail__verb__in=list(wanted.verbs))
+    if wanted.table:
+        conditions &= Q(table_name__iexact=wanted.table)
+    if wanted.since is not None:
+        conditions &= Q(at__gte=wanted.since)
+    if wanted.until is not None:
+        conditions &= Q(at__lt=wanted.until)
+    if wanted.key:
+        keys = Q(partition_key__contains=wanted.key) | Q(row_key__contains=wanted.key)
+        conditions &= Q(Exists(EntityChange.objects.filter(keys, activity=OuterRef("pk"))))
+    return Activity.objects.filter(conditions)
+
+
+def _shown(activities: QuerySet[Activity]) -> QuerySet[Activity]:
+    return activities.annotate(changed=_CHANGED).prefetch_related("undone_by")
+
+
+# of the rows that are shown, not of all that might be
+_OF_ACTIVITY = EntityChange.objects.filter(activity=OuterRef("pk")).order_by().values("activity")
+_CHANGED: Final = Coalesce(Subquery(_OF_ACTIVITY.annotate(number=Count("pk")).values("number")), 0)
+
+
+def tidy(now: datetime) -> None:
+    """Drops what is older than the record is kept."""
+    limit = now - timedelta(days=settings.ACTIVITY_DAYS)
+    while _drop_before(limit):
+        pass
+
+
+def _drop_before(limit: datetime) -> bool:
+    """Some of what is older; whether there may be more."""
+    with transaction.atomic(), tidying():
+        old = list(
+            Activity.objects.filter(at__lt=limit).order_by("pk").values_list("pk", flat=True)[:_TIDY_BATCH]
+        )
+        EntityChange.objects.filter(activity__in=old).delete()
+        Activity.objects.filter(pk__in=old).delete()
+    return len(old) == _TIDY_BATCH
