@@ -121,6 +121,7 @@ HOST_SUFFIXES = OPTIONS.host_suffixes
 DEVELOPMENT_ACCOUNT_ALLOWED = OPTIONS.development_account_allowed
 BEARER = OPTIONS.bearer
 TABLERO_KEY_LENGTH_LIMIT = OPTIONS.key_length_limit
+ACTIVITY_DAYS = OPTIONS.activity_days
 
 # people
 AUTH_USER_MODEL = "console.User"
@@ -142,7 +143,15 @@ ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
 ACCOUNT_SESSION_REMEMBER = True
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 CSRF_FAILURE_VIEW = "console.views.errors.untrusted"
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+MFA_ADAPTER = "console.mfa.MfaAdapter"
+MFA_KEY = secret.derive(SERVER_SECRET, "mfa") if SERVER_SECRET else secrets.token_hex(32)
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_USER_VERIFICATION = "required"
+MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_TOTP_ISSUER = "Tablero"
+MFA_TOTP_TOLERANCE = 1  # clocks differ
 # shared by all processes, for it counts attempts to sign in
 CACHES = {
     "default": {
