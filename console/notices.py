@@ -1,5 +1,7 @@
 """What a page says once, after something was done: a sentence, and the way back if there is one."""
 
+from collections.abc import Sequence
+
 from django.contrib import messages
 from django.http import HttpRequest
 
@@ -8,9 +10,11 @@ from storage.models import Activity
 UNDO = "undo-"
 
 
-def say(request: HttpRequest, text: str, *, undo: Activity | None = None) -> None:
-    """``undo``: the record of what was done, if it can be undone."""
-    messages.success(request, text, extra_tags=f"{UNDO}{undo.pk}" if undo is not None else "")
+def say(request: HttpRequest, text: str, *, undo: Activity | Sequence[Activity] | None = None) -> None:
+    """``undo``: the records of what was done, if it can be undone; several are undone together."""
+    done = [undo] if isinstance(undo, Activity) else undo or ()
+    numbers = ",".join(str(activity.pk) for activity in done)
+    messages.success(request, text, extra_tags=f"{UNDO}{numbers}" if numbers else "")
 
 
 def complain(request: HttpRequest, text: str) -> None:
