@@ -65,9 +65,14 @@ def place_of(request: HttpRequest) -> Place | None:
 
 def actor_of(request: HttpRequest) -> Actor:
     """Who does what a request asks for."""
+    return actor_named(request, user_of(request).get_username())
+
+
+def actor_named(request: HttpRequest, username: str) -> Actor:
+    """Somebody who is not signed in yet."""
     return Actor(
         ActorKind.USER,
-        user_of(request).get_username(),
+        username,
         request.META.get("REMOTE_ADDR", ""),
         request.headers.get("User-Agent", "")[:256],
     )

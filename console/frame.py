@@ -24,8 +24,14 @@ class Entry:
     is_for_admins: bool = False  # of the server's own rail
 
 
-RAIL: Final = (Entry("account", _("Tables"), "table-2"),)
-SERVER_RAIL: Final = (Entry("home", _("Accounts"), "database"),)
+RAIL: Final = (
+    Entry("account", _("Tables"), "table-2"),
+    Entry("members", _("Members"), "users"),
+)
+SERVER_RAIL: Final = (
+    Entry("home", _("Accounts"), "database"),
+    Entry("users", _("Users"), "users", is_for_admins=True),
+)
 
 
 def context(request: HttpRequest) -> dict[str, Any]:

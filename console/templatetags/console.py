@@ -1,6 +1,7 @@
 """Tags and filters of the console's templates."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django import template
@@ -71,3 +72,9 @@ def undo_of(message: Message) -> str:
     """The number of the activity that a message offers to undo."""
     tag = str(message.extra_tags or "")
     return tag.removeprefix(notices.UNDO) if tag.startswith(notices.UNDO) else ""
+
+
+@register.filter
+def of_key(found: Mapping[object, object], key: object) -> object:
+    """What a mapping has under a key that a template only knows as a value."""
+    return found.get(key, "")

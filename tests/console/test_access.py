@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import PermissionDenied
 from django.test import RequestFactory
-from django.urls import get_resolver, reverse
+from django.urls import URLResolver, get_resolver, reverse
 
 from console.access import LEAST_ROLE, Capability, account_required, admin_required, may
 from console.models import Role
@@ -14,6 +14,12 @@ MEMBERS = {"victor", "eve", "max", "alice", "ada"}
 SIGNED_IN = MEMBERS | {"sam"}
 TO_SIGN_IN = 302
 
+BELOW_OWNER = {"victor", "eve", "max"}
+OWNERS_POST_A_FORM = {
+    "POST": {422: {"alice", "ada"}, 403: BELOW_OWNER, 404: {"sam"}, "else": TO_SIGN_IN},
+    "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+}
+
 # address → method → what each gets; who is not named gets what stands under "else"
 PAGES = {
     "home": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
@@ -21,19 +27,59 @@ PAGES = {
     "entities": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}},
     "profile": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {422: SIGNED_IN, "else": TO_SIGN_IN}},
     "password": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {422: SIGNED_IN, "else": TO_SIGN_IN}},
+    "members": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}, "POST": {405: SIGNED_IN, "else": TO_SIGN_IN}},
+    "members_add": OWNERS_POST_A_FORM,
+    "members_invite": OWNERS_POST_A_FORM,
+    "member": {
+        "POST": {404: {"alice", "ada", "sam"}, 403: BELOW_OWNER, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "member_remove": {
+        "POST": {404: {"alice", "ada", "sam"}, 403: BELOW_OWNER, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "users": {"GET": {200: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN}, "POST": {405: SIGNED_IN, "else": TO_SIGN_IN}},
+    "users_invite": {
+        "POST": {422: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "user": {"GET": {404: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN}, "POST": {405: SIGNED_IN, "else": TO_SIGN_IN}},
+    "user_change": {
+        "POST": {404: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "join": {"GET": {"else": 404}, "POST": {"else": 404}},
+    "invitation_withdraw": {"POST": {404: SIGNED_IN, "else": TO_SIGN_IN}, "GET": {405: SIGNED_IN, "else": TO_SIGN_IN}},
+    "account_reauthenticate": {
+        "GET": {200: SIGNED_IN, "else": TO_SIGN_IN},
+        "POST": {422: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    # nobody of the cast has these two ways
+    **dict.fromkeys(("mfa_reauthenticate", "mfa_reauthenticate_webauthn"), {"GET": {"else": 302}, "POST": {"else": 302}}),
     "appearance": {"GET": {"else": 405}, "POST": {"else": 302}},
     "setup": {"GET": {"else": 404}, "POST": {"else": 404}},
     "account_login": {"GET": {302: SIGNED_IN, "else": 200}, "POST": {302: SIGNED_IN, "else": 200}},
     "account_logout": {"GET": {200: SIGNED_IN, "else": 302}, "POST": {"else": 302}},
 }
-ARGUMENTS = {"account": ["acme"], "entities": ["acme", "people"]}
+ARGUMENTS = {
+    **{name: ["acme"] for name in ("members", "members_add", "members_invite")},
+    **{name: ["acme", 0] for name in ("member", "member_remove")},
+    **{name: [0] for name in ("user", "user_change", "invitation_withdraw")},
+    "account": ["acme"],
+    "entities": ["acme", "people"],
+}
 UNNAMED = {"", "ui", "ui/healthz", "ui/readyz", "ui/metrics"}  # redirects, and what machines ask
 
 
 def test_every_address_is_in_the_table():
-    patterns = get_resolver().url_patterns
+    patterns = list(every(get_resolver().url_patterns))
     assert {str(pattern.pattern) for pattern in patterns if not pattern.name} <= UNNAMED
     assert {pattern.name for pattern in patterns if pattern.name} == set(PAGES)
+
+
+def every(patterns):
+    for pattern in patterns:
+        yield from every(pattern.url_patterns) if isinstance(pattern, URLResolver) else [pattern]
 
 
 @pytest.mark.parametrize("who", EVERYBODY)

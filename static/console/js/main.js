@@ -6,4 +6,5 @@ import "./filter.js";
 import "./grid.js";
 import "./rail.js";
 import "./shortcuts.js";
+import "./submit.js";
 import "./toast.js";

@@ -1,0 +1,104 @@
+"""Who is what in an account. Every account keeps its last owner, so that somebody can name the next."""
+
+from django.db import transaction
+
+from console.models import Membership, Role, User
+from storage.domain.activity import Verb
+from storage.domain.actor import Actor
+from storage.models import Account, Activity
+from storage.operations import activity
+
+
+class LastOwner(Exception):
+    """It is the only owner of the account that would go."""
+
+
+class CannotRestore(Exception):
+    """What is to be undone has been changed since."""
+
+
+def members(account: Account) -> list[Membership]:
+    """Owners first, then by name."""
+    found = Membership.objects.filter(account=account).select_related("user")
+    return list(found.order_by("-role", "user__username"))
+
+
+@transaction.atomic
+def set_role(
+    account: Account, user: User, role: Role, *, by: Actor, undoes: Activity | None = None
+) -> Activity | None:
+    """Make somebody a member, or another one than before; None when they are that already."""
+    _lock(account)
+    before = _role(account, user)
+    if before == role:
+        return None
+    if before == Role.OWNER:
+        _check_other_owner(account, user)
+    Membership.objects.update_or_create(user=user, account=account, defaults={"role": role})
+    return _record(Verb.MEMBER_SET, account, user, (before, role), by, undoes)
+
+
+@transaction.atomic
+def remove(account: Account, user: User, *, by: Actor, undoes: Activity | None = None) -> Activity | None:
+    """None when they were no member."""
+    _lock(account)
+    before = _role(account, user)
+    if before is None:
+        return None
+    if before == Role.OWNER:
+        _check_other_owner(account, user)
+    Membership.objects.filter(account=account, user=user).delete()
+    return _record(Verb.MEMBER_REMOVE, account, user, (before, None), by, undoes)
+
+
+@transaction.atomic
+def undo(done: Activity, *, by: Actor) -> Activity:
+    """Give back the role there was before; raises CannotRestore, LastOwner."""
+    account = Account.objects.filter(name=done.account_name).first()
+    user = User.objects.filter(username=done.detail.get("user")).first()
+    if account is None or user is None:
+        raise CannotRestore
+    _lock(account)
+    if _role(account, user) != done.after:
+        raise CannotRestore
+    undone = _restore(account, user, done, by)
+    if undone is None:
+        raise CannotRestore
+    return undone
+
+
+def _restore(account: Account, user: User, done: Activity, by: Actor) -> Activity | None:
+    if done.before is None:
+        return remove(account, user, by=by, undoes=done)
+    return set_role(account, user, Role(done.before), by=by, undoes=done)
+
+
+def _lock(account: Account) -> None:
+    # no_key: rows that refer to the account may be written meanwhile
+    Account.objects.select_for_update(no_key=True).get(pk=account.pk)
+
+
+def _role(account: Account, user: User) -> Role | None:
+    found = Membership.objects.filter(account=account, user=user).values_list("role", flat=True).first()
+    return None if found is None else Role(found)
+
+
+def _check_other_owner(account: Account, user: User) -> None:
+    others = Membership.objects.filter(account=account, role=Role.OWNER, user__is_active=True)
+    if not others.exclude(user=user).exists():
+        raise LastOwner
+
+
+def _record(
+    verb: Verb,
+    account: Account,
+    user: User,
+    roles: tuple[Role | None, Role | None],
+    by: Actor,
+    undoes: Activity | None,
+) -> Activity:
+    before, after = (None if role is None else int(role) for role in roles)
+    detail = {"user": user.username}
+    return activity.record(
+        verb, by, account=account, detail=detail, before=before, after=after, undoes=undoes
+    )
