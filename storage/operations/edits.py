@@ -20,7 +20,7 @@ from storage.domain.errors import (
 )
 from storage.domain.etag import Precondition
 from storage.models import Activity, Table
-from storage.operations import activity, analytics
+from storage.operations import accounts, activity, analytics
 from storage.operations.activity import Changed
 from storage.sql import batch, pages
 from storage.sql.django import run
@@ -45,7 +45,7 @@ def apply(
     undoes: Activity | None = None,
 ) -> Applied:
     """Each entity at most once; raises ChangeSetError with the index of the first that cannot be."""
-    activity.check_writable(table.account_id)
+    accounts.check_writable(table.account_id)
     analytics.check_changes(table.folded_name, changes)
     _check_keys(changes)
     keys = [change.key for change in changes]

@@ -1,0 +1,204 @@
+"""Changes of entities that people make: all or none, kept in mind to the byte."""
+
+import math
+
+import pytest
+
+from storage.domain.activity import Verb
+from storage.domain.actor import Actor, ActorKind
+from storage.domain.changes import Delete, Insert, Update, Upsert
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import Entity, EntityKey, read_stored
+from storage.domain.errors import (
+    ChangeSetError,
+    EntityAlreadyExists,
+    EntityTooLarge,
+    InsufficientAccountPermissions,
+    InvalidDuplicateRow,
+    ResourceNotFound,
+    TableNotFound,
+    TooManyProperties,
+    UpdateConditionNotSatisfied,
+)
+from storage.domain.etag import ANY, Precondition
+from storage.models import Account, Activity, EntityChange
+from storage.operations import accounts, activity, edits, entities, tables
+
+ADA = Actor(ActorKind.USER, "ada")
+KEY = EntityKey("se", "ada")
+HOSTILE = {
+    "Text": EdmValue(Edm.STRING, "\x00 \ud800 \r\n '\"\\%s 🦊"),
+    "Empty": EdmValue(Edm.STRING, ""),
+    "Big": EdmValue(Edm.INT64, 2**63 - 1),
+    "Zero": EdmValue(Edm.DOUBLE, -0.0),
+    "Nan": EdmValue(Edm.DOUBLE, math.nan),
+    "Since": EdmValue(Edm.DATETIME, 17_000_000_001_234_567),
+    "Id": EdmValue(Edm.GUID, "00000000-0000-0000-0000-00000000000a"),
+    "Photo": EdmValue(Edm.BINARY, b"\x00\xff"),
+    "Yes": EdmValue(Edm.BOOLEAN, True),
+    "Long": EdmValue(Edm.STRING, "x" * 32 * 1024),
+}
+
+
+@pytest.fixture
+def table(db):
+    return tables.create(accounts.add("acme").pk, "people")
+
+
+def entity(partition_key="se", row_key="ada", **properties):
+    return Entity(EntityKey(partition_key, row_key), properties)
+
+
+def number(value):
+    return EdmValue(Edm.INT32, value)
+
+
+def stored(table, *key):
+    found = entities.get(table, EntityKey(*key))
+    return None if found is None else dict(read_stored(found).properties)
+
+
+def changes(done):
+    return list(EntityChange.objects.filter(activity=done.activity).order_by("place"))
+
+
+def test_inserts_changes_and_deletes(table):
+    inserted = edits.apply(table, [Insert(Entity(KEY, HOSTILE))], by=ADA)
+    first = entities.get(table, KEY)
+    condition = Precondition(inserted.timestamps[0])
+    updated = edits.apply(table, [Update(entity(Age=number(1)), condition, merge=True)], by=ADA)
+    second = entities.get(table, KEY)
+    deleted = edits.apply(table, [Delete(KEY, Precondition(updated.timestamps[0]))], by=ADA)
+
+    assert [done.activity.verb for done in (inserted, updated, deleted)] == [
+        Verb.ENTITY_INSERT,
+        Verb.ENTITY_CHANGE,
+        Verb.ENTITY_DELETE,
+    ]
+    assert (inserted.activity.actor, inserted.activity.table_name) == ("ada", "people")
+    assert first.timestamp == inserted.timestamps[0]
+    assert second.timestamp == updated.timestamps[0] == deleted.timestamps[0]
+    assert entities.get(table, KEY) is None
+    images = [
+        (activity.was(change), activity.became(change))
+        for done in (inserted, updated, deleted)
+        for change in changes(done)
+    ]
+    assert images == [(None, first), (first, second), (second, None)]
+    assert read_stored(first).properties["Text"] == HOSTILE["Text"]
+
+
+def test_replaces_and_upserts(table):
+    edits.apply(table, [Insert(entity(A=number(1), B=number(1)))], by=ADA)
+    edits.apply(table, [Update(entity(C=number(1)), ANY, merge=False)], by=ADA)
+    assert stored(table, "se", "ada") == {"C": number(1)}
+    edits.apply(
+        table, [Upsert(entity(D=number(1)), merge=True), Upsert(entity(row_key="new"), merge=False)], by=ADA
+    )
+    assert stored(table, "se", "ada") == {"C": number(1), "D": number(1)}
+    assert stored(table, "se", "new") == {}
+
+
+def test_changes_several_partitions_at_once(table):
+    keys = [("z", "1"), ("a", "2"), ("z", "0"), ("", "")]
+    done = edits.apply(table, [Insert(entity(*key, N=number(n))) for n, key in enumerate(keys)], by=ADA)
+
+    assert [stored(table, *key)["N"].value for key in keys] == [0, 1, 2, 3]
+    assert [entities.get(table, EntityKey(*key)).timestamp for key in keys] == list(done.timestamps)
+    assert [(change.partition_key, change.row_key) for change in changes(done)] == keys
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (Insert(entity("z", "taken")), EntityAlreadyExists),
+        (Update(entity("z", "absent"), ANY, merge=True), ResourceNotFound),
+        (Update(entity("z", "taken"), Precondition(1), merge=True), UpdateConditionNotSatisfied),
+        (Delete(EntityKey("z", "taken"), Precondition(1)), UpdateConditionNotSatisfied),
+        (Delete(EntityKey("z", "absent"), ANY), ResourceNotFound),
+        (Insert(entity("a", "1")), InvalidDuplicateRow),
+        (Insert(entity("z", "9", **{f"P{n}": number(n) for n in range(253)})), TooManyProperties),
+        (
+            Insert(entity("z", "9", **{f"P{n}": EdmValue(Edm.BINARY, bytes(64 * 1024)) for n in range(17)})),
+            EntityTooLarge,
+        ),
+    ],
+)
+def test_does_all_or_nothing(table, change, error):
+    edits.apply(table, [Insert(entity("z", "taken", A=number(1)))], by=ADA)
+    count = Activity.objects.count()
+
+    with pytest.raises(ChangeSetError) as failure:
+        edits.apply(table, [Insert(entity("a", "1")), change, Insert(entity("b", "1"))], by=ADA)
+
+    assert (failure.value.index, type(failure.value.error)) == (1, error)
+    assert stored(table, "a", "1") is None
+    assert stored(table, "b", "1") is None
+    assert stored(table, "z", "taken") == {"A": number(1)}
+    assert Activity.objects.count() == count
+
+
+def test_one_change_fails_as_itself(table):
+    edits.apply_one(table, Insert(entity()), by=ADA)
+
+    with pytest.raises(EntityAlreadyExists):
+        edits.apply_one(table, Insert(entity()), by=ADA)
+
+
+def test_writes_nothing_to_an_account_that_is_read_only(table):
+    edits.apply(table, [Insert(entity())], by=ADA)
+    Account.objects.update(read_only=True)
+
+    with pytest.raises(InsufficientAccountPermissions):
+        edits.apply(table, [Delete(KEY, ANY)], by=ADA)
+    with pytest.raises(InsufficientAccountPermissions):
+        edits.change_key(table, KEY, EntityKey("se", "eva"), ANY, by=ADA)
+
+
+def test_a_table_that_was_deleted(table):
+    tables.delete(table.account_id, "people")
+
+    assert entities.get(table, KEY) is None
+    with pytest.raises(TableNotFound):
+        edits.apply(table, [Insert(entity())], by=ADA)
+
+
+@pytest.mark.parametrize("new", [EntityKey("se", "eva"), EntityKey("", ""), EntityKey("no", "ada")])
+def test_changes_a_key(table, new):
+    edits.apply(table, [Insert(Entity(KEY, HOSTILE))], by=ADA)
+    before = entities.get(table, KEY)
+
+    done = edits.change_key(table, KEY, new, Precondition(before.timestamp), by=ADA)
+
+    assert entities.get(table, KEY) is None
+    assert entities.get(table, new).content == before.content
+    assert done.activity.verb == Verb.ENTITY_REKEY
+    assert [(change.before is None, change.after is None) for change in changes(done)] == [
+        (True, False),
+        (False, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "ticks", "error"),
+    [
+        (KEY, KEY, None, EntityAlreadyExists),
+        (KEY, EntityKey("se", "taken"), None, EntityAlreadyExists),
+        (KEY, EntityKey("no", "eva"), 1, UpdateConditionNotSatisfied),
+        (EntityKey("se", "absent"), EntityKey("se", "eva"), None, ResourceNotFound),
+    ],
+)
+def test_changes_a_key_whole_or_not(table, old, new, ticks, error):
+    edits.apply(table, [Insert(entity()), Insert(entity(row_key="taken"))], by=ADA)
+    before = entities.get(table, KEY)
+
+    with pytest.raises(error):
+        edits.change_key(table, old, new, Precondition(ticks), by=ADA)
+
+    assert entities.get(table, KEY) == before
+    assert stored(table, "no", "eva") is None
+
+
+@pytest.mark.parametrize("key", [("a\0", "b"), ("\ud800", ""), ("x" * 1025, ""), ("a/b", "c")])
+def test_no_entity_has_such_a_key(table, key):
+    assert entities.get(table, EntityKey(*key)) is None
