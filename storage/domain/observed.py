@@ -60,6 +60,7 @@ class Observed:
     address: str = ""  # of the client
     port: int = 0
     agent: bytes = b""
+    request_id: str = ""
     status: int = 0
     error: str = ""  # the service's code
     ingress: int = 0

@@ -35,6 +35,7 @@ class KnownAccount(NamedTuple):
     shared_key_access: bool
     networks: tuple[Network, ...]
     properties: ServiceProperties
+    read_only: bool = False
 
 
 class KnownTable(NamedTuple):
@@ -144,6 +145,7 @@ def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
         account.shared_key_access,
         accounts.networks_of(account),
         service_properties.of(account),
+        account.read_only,
     )
     return known, ()
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from storage.domain.errors import StorageError
 from storage.models import Job
-from storage.operations import analytics, metrics, request_log, tables, usage
+from storage.operations import activity, analytics, metrics, request_log, tables, usage
 from storage.operations.threads import in_background
 from storage.sql.background import alone_at
 
@@ -34,10 +34,13 @@ async def run() -> None:
     duties = (
         _Duty(lambda: tables.reap(), _INTERVAL, "Deleted tables could not be dropped"),
         _Duty(lambda: alone("metrics", _INTERVAL, writer.write), _INTERVAL, "Metrics could not be written"),
-        _Duty(lambda: alone("tidy", _TIDY_INTERVAL, _tidy), _TIDY_INTERVAL, "Counts could not be tidied"),
+        _Duty(lambda: alone("tidy", _TIDY_INTERVAL, _tidy), _TIDY_INTERVAL, "Counts and the record of activity could not be tidied"),
         _Duty(_tidy_logs, _TIDY_INTERVAL, "Logs could not be tidied"),
     )
-    await asyncio.gather(*map(_repeat, duties))
+    # unlike gather(), which ends with the first that is cancelled, waits for all
+    async with asyncio.TaskGroup() as group:
+        for duty in duties:
+            group.create_task(_repeat(duty))
 
 
 async def _repeat(duty: _Duty) -> None:
@@ -79,6 +82,7 @@ def alone(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
 def _tidy(now: datetime) -> None:
     metrics.tidy(now)
     usage.tidy(now)
+    activity.tidy(now)
 
 
 def _tidy_logs() -> None:

@@ -5,9 +5,15 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
+from storage.domain.actor import SERVER, Actor
 from storage.domain.changes import Change
 from storage.domain.entity import EntityKey, StoredEntity
-from storage.domain.errors import OperationTimedOut, TableNotFound
+from storage.domain.errors import (
+    ChangeSetError,
+    InsufficientAccountPermissions,
+    OperationTimedOut,
+    TableNotFound,
+)
 from storage.domain.identity import Trust
 from storage.domain.policies import SignedIdentifier
 from storage.domain.query import EntityQuery, Page, TableQuery
@@ -58,11 +64,14 @@ class Service:
 
     # tables
 
-    async def create_table(self, account: KnownAccount, name: str) -> None:
-        await in_thread(tables.create, account.id, name)
+    async def create_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> None:
+        _check_writable(account)
+        await in_thread(tables.create, account.id, name, by=by, account_name=account.name)
 
-    async def delete_table(self, account: KnownAccount, name: str) -> None:
-        await in_thread(tables.delete, account.id, name)
+    async def delete_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> None:
+        """For good: who deletes through the service means it."""
+        _check_writable(account)
+        await in_thread(tables.delete, account.id, name, by=by, account_name=account.name)
         self._catalog.forget_table(account, name.lower())
 
     async def get_table(self, account: KnownAccount, name: str) -> str:
@@ -79,18 +88,29 @@ class Service:
         return await in_thread(policies.stored, account.id, table)
 
     async def replace_policies(
-        self, account: KnownAccount, table: str, identifiers: Sequence[SignedIdentifier]
+        self,
+        account: KnownAccount,
+        table: str,
+        identifiers: Sequence[SignedIdentifier],
+        *,
+        by: Actor = SERVER,
     ) -> None:
         """Set Table ACL: no token that a policy no longer covers is accepted from here on."""
+        _check_writable(account)
         async with self._turn:
-            await in_thread(policies.replace, account.id, table, identifiers)
+            await in_thread(policies.replace, account.id, table, identifiers, by=by)
 
     async def replace_properties(
-        self, account: KnownAccount, update: Callable[[ServiceProperties], ServiceProperties]
+        self,
+        account: KnownAccount,
+        update: Callable[[ServiceProperties], ServiceProperties],
+        *,
+        by: Actor = SERVER,
     ) -> None:
         """Set Table Service Properties: what ``update`` makes of those there are."""
+        _check_writable(account)
         async with self._turn:
-            await in_thread(service_properties.replace, account.id, update)
+            await in_thread(service_properties.replace, account.id, update, by=by)
 
     # entities; ``table`` is a folded name
 
@@ -100,11 +120,14 @@ class Service:
 
     async def change(self, account: KnownAccount, table: str, change: Change) -> int:
         """The new Timestamp, in ticks."""
+        _check_writable(account)
         analytics.check_change(table, change)
         return await self._on(account, table, lambda t: self._lanes.run(sql.change(t.relation, change)))
 
     async def apply(self, account: KnownAccount, table: str, changes: Sequence[Change]) -> list[int]:
         """All changes or none; raises ChangeSetError."""
+        if account.read_only:
+            raise ChangeSetError(0, InsufficientAccountPermissions())
         analytics.check_changes(table, changes)
         return await self._on(account, table, lambda t: self._lanes.run(batch.apply(t.relation, changes)))
 
@@ -113,8 +136,8 @@ class Service:
     ) -> StoredEntity:
         return await self._on(account, table, lambda t: self._lanes.run(pages.point(t.relation, key, query)))
 
-    async def query(self, account: KnownAccount, table: str, query: EntityQuery) -> Page:
-        def walk(known: KnownTable) -> Awaitable[Page]:
+    async def query(self, account: KnownAccount, table: str, query: EntityQuery) -> Page[StoredEntity]:
+        def walk(known: KnownTable) -> Awaitable[Page[StoredEntity]]:
             return self._lanes.walk(entities.query(known.relation, query, time.monotonic))
 
         return await self._on(account, table, walk)
@@ -132,3 +155,9 @@ class Service:
             return await run(anew)
         except Canceled:
             raise OperationTimedOut from None
+
+
+def _check_writable(account: KnownAccount) -> None:
+    """As accounts.check_writable, of what this process knows."""
+    if account.read_only:
+        raise InsufficientAccountPermissions

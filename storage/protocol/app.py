@@ -88,11 +88,10 @@ class TableService:
         await self._service.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        observed = Observed(perf_counter())
         # a GUID: the process at random, the request in order
-        request = _Request(
-            _joined(scope["headers"]), f"{self._request_prefix}{next(self._request_numbers):012x}", observed
-        )
+        request_id = f"{self._request_prefix}{next(self._request_numbers):012x}"
+        observed = Observed(perf_counter(), request_id=request_id)
+        request = _Request(_joined(scope["headers"]), request_id, observed)
         body = Body(request.headers, receive)
         try:
             answer = await self._answer(scope, request, body)

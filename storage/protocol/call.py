@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from storage.domain.access import Grant
+from storage.domain.actor import Actor, ActorKind
 from storage.domain.identity import Trust
 from storage.domain.names import KEY_LENGTH_LIMIT
-from storage.domain.observed import Observed
+from storage.domain.observed import Authentication, Observed
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
 from storage.protocol.accept import Format
@@ -51,6 +52,18 @@ class Call(NamedTuple):
     body: bytes
     observed: Observed
 
+    def actor(self) -> Actor:
+        """Who the request is from, as it is kept in mind."""
+        credential = self.observed.credential
+        assert credential is not None
+        return Actor(
+            _ACTORS[credential.authentication],
+            credential.name,
+            self.observed.address,
+            self.observed.agent.decode("latin-1"),
+            self.observed.request_id,
+        )
+
     def format(self) -> Format:
         """Of the answer, if that has a body."""
         return response_format(self.options.get("$format"), self.headers.get(b"accept"), self.version)
@@ -66,6 +79,11 @@ class Call(NamedTuple):
         )
 
 
+_ACTORS: Final = {
+    Authentication.KEY: ActorKind.KEY,
+    Authentication.SAS: ActorKind.SAS,
+    Authentication.BEARER: ActorKind.BEARER,
+}
 CONTENT_TYPES: Mapping[Format, tuple[bytes, bytes]] = {
     form: (b"Content-Type", form.content_type) for form in Format
 }

@@ -30,7 +30,8 @@ async def table_acl(call: Call) -> Answer:
             identifiers = await call.service.policies(call.account, table)
             return Answer(200, [(b"Content-Type", b"application/xml")], write_identifiers(identifiers))
         case "PUT":
-            await call.service.replace_policies(call.account, table, read_identifiers(call.body))
+            identifiers = read_identifiers(call.body)
+            await call.service.replace_policies(call.account, table, identifiers, by=call.actor())
             return Answer(204, [])
     raise UnsupportedHttpVerb(Allow="GET, PUT")
 

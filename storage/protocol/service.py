@@ -48,7 +48,7 @@ async def properties(call: Call) -> Answer:
             return Answer(200, [_XML], write_properties(call.account.properties, call.version))
         case "PUT":
             update = read_properties(call.body, call.version)
-            await call.service.replace_properties(call.account, update.apply)
+            await call.service.replace_properties(call.account, update.apply, by=call.actor())
             return Answer(202, [])
     raise UnsupportedHttpVerb(Allow="GET, PUT")
 

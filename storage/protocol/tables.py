@@ -23,7 +23,7 @@ async def table(call: Call) -> Answer:
             return await _get(call)
         case "DELETE":
             _check_conditions(call)
-            await call.service.delete_table(call.account, call.target.table)
+            await call.service.delete_table(call.account, call.target.table, by=call.actor())
             return Answer(204, [])
     raise MethodNotAllowed(Allow="GET, DELETE")
 
@@ -55,7 +55,7 @@ async def _get(call: Call) -> Answer:
 async def _create(call: Call) -> Answer:
     form = call.format()
     name = read_table_name(formats.read_object(call.headers.get(b"content-type"), call.body, call.version))
-    await call.service.create_table(call.account, name)
+    await call.service.create_table(call.account, name, by=call.actor())
     location = f"{call.address.base}/Tables('{name}')".encode()
     preference = read_preference(call.headers.get(b"prefer"), call.version)
     headers = [(b"Location", location)]

@@ -9,6 +9,7 @@ from django.db import OperationalError
 from storage.models import Account
 from storage.operations import accounts
 from storage.operations.accounts import AccountError
+from storage.operations.activity import of_command
 from storage.server import migration
 
 
@@ -40,6 +41,12 @@ class Command(BaseCommand):
         )
         allow.add_argument("name")
         allow.add_argument("networks", nargs="*", metavar="NETWORK", help="as 192.0.2.1 or 192.0.2.0/24")
+        read_only = actions.add_parser("read-only", help="whether all writes to an account are refused")
+        read_only.add_argument("name")
+        read_only.add_argument("state", choices=("on", "off"))
+        protected = actions.add_parser("protected", help="whether an account cannot be removed")
+        protected.add_argument("name")
+        protected.add_argument("state", choices=("on", "off"))
         remove = actions.add_parser("remove", help="remove an account")
         remove.add_argument("name")
         remove.add_argument(
@@ -61,40 +68,49 @@ class Command(BaseCommand):
 
     def _add(self, name: str, key1: str | None, key2: str | None, **_: Any) -> None:
         given = [accounts.read_key(key) if key else None for key in (key1, key2)]
-        self._show(accounts.add(name, *given), with_keys=True)
+        self._show(accounts.add(name, *given, by=of_command()), with_keys=True)
 
     def _list(self, *, keys: bool, **_: Any) -> None:
         for account in Account.objects.order_by("name"):
             self._show(account, with_keys=keys)
 
     def _rotate(self, name: str, key: int, **_: Any) -> None:
-        sealed = accounts.rotate(name, key)
+        sealed = accounts.rotate(name, key, by=of_command())
         self.stdout.write(f"{name}  key{key}={accounts.write_key(accounts.keys_of(sealed)[key - 1])}")
 
     def _disable(self, name: str, **_: Any) -> None:
-        accounts.set_enabled(name, enabled=False)
+        accounts.set_enabled(name, enabled=False, by=of_command())
         self.stdout.write(f"{name} is disabled.")
 
     def _enable(self, name: str, **_: Any) -> None:
-        accounts.set_enabled(name, enabled=True)
+        accounts.set_enabled(name, enabled=True, by=of_command())
         self.stdout.write(f"{name} is enabled.")
 
     def _shared_key(self, name: str, state: str, **_: Any) -> None:
-        accounts.set_shared_key_access(name, allowed=state == "on")
+        accounts.set_shared_key_access(name, allowed=state == "on", by=of_command())
         self.stdout.write(
             f"{name} accepts its keys." if state == "on" else f"{name} accepts bearer tokens only."
         )
 
     def _allow(self, name: str, networks: list[str], **_: Any) -> None:
-        accounts.set_networks(name, networks)
+        accounts.set_networks(name, networks, by=of_command())
         self.stdout.write(f"{name} answers requests from {' and '.join(networks) or 'everywhere'}.")
 
+    def _read_only(self, name: str, state: str, **_: Any) -> None:
+        accounts.set_fields(name, {"read_only": state == "on"}, by=of_command())
+        self.stdout.write(f"{name} is read-only." if state == "on" else f"{name} may be written.")
+
+    def _protected(self, name: str, state: str, **_: Any) -> None:
+        accounts.set_fields(name, {"protected": state == "on"}, by=of_command())
+        self.stdout.write(f"{name} is protected." if state == "on" else f"{name} is not protected any more.")
+
     def _remove(self, name: str, *, with_tables: bool, **_: Any) -> None:
-        accounts.remove(name, with_tables=with_tables)
+        accounts.remove(name, with_tables=with_tables, by=of_command())
         self.stdout.write(f"{name} is removed.")
 
     def _show(self, account: Account, *, with_keys: bool) -> None:
         state = ("" if account.enabled else "  disabled") + ("" if account.shared_key_access else "  no keys")
+        state += ("  read-only" if account.read_only else "") + ("  protected" if account.protected else "")
         state += f"  from {', '.join(account.networks)} only" if account.networks else ""
         self.stdout.write(f"{account.name}  since {account.created_at:%Y-%m-%d}{state}")
         if with_keys:
