@@ -1,8 +1,12 @@
 """How people sign in: allauth's ways, bounded to the console."""
 
+from typing import Any
+
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core import context
 from django.http import HttpRequest
 
+from console import limits, reauthentication
 from console.addresses import is_of_console
 
 
@@ -15,3 +19,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     def add_message(self, *args: object, **kwargs: object) -> None:
         """Nothing: whoever signs in or out sees that they did."""
+
+    def is_reauthentication_required(self, *, app: str, **kwargs: object) -> bool:
+        return not reauthentication.is_recent(context.request)
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        limits.refuse_if_limited(request, self._get_login_attempts_cache_key(request, **credentials))
+        super().pre_authenticate(request, **credentials)
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        # without the name of the host, as which a client may send what it likes
+        return str(credentials.get("username", "")).lower()
