@@ -1,0 +1,48 @@
+"""How long somebody waits who tried too often; allauth counts in the cache, which all processes share."""
+
+import math
+import time
+
+from allauth.core.internal import ratelimit
+from django.core.cache import cache
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils.translation import ngettext
+
+FAILED = "login_failed"
+ACTIONS = ("login", "reauthenticate", "change_password")
+
+
+def refuse_if_limited(request: HttpRequest, key: str) -> None:
+    """Raises what a form shows when there were too many failed attempts for this key, or from this address."""
+    seconds = wait(request, FAILED, key)
+    if seconds:
+        raise ValidationError(said(seconds), code="limited", params={"seconds": seconds})
+
+
+def said(seconds: int) -> str:
+    return ngettext(
+        "Too many attempts. Try again in %(seconds)d second.",
+        "Too many attempts. Try again in %(seconds)d seconds.",
+        seconds,
+    ) % {"seconds": seconds}
+
+
+def wait(request: HttpRequest, action: str, key: str = "", app: str = "allauth.account") -> int:
+    """Seconds until this may be tried again; 0 when it may be now."""
+    now = time.time()
+    longest = 0.0
+    for rate in ratelimit.get_rates(app=app, action=action):
+        if rate.per == "user" and not request.user.is_authenticated:
+            continue
+        name = ratelimit.get_cache_key(request, app=app, action=action, rate=rate, key=key)
+        counted = [at for at in cache.get(name, []) if at > now - rate.duration]  # the newest first
+        if len(counted) >= rate.amount:
+            longest = max(longest, counted[rate.amount - 1] + rate.duration - now)
+    return math.ceil(longest)
+
+
+def longest_wait(request: HttpRequest) -> int:
+    """Of whatever this client does too often that has no key."""
+    found = [wait(request, action) for action in ACTIONS]
+    return max(*found, wait(request, "webauthn_login", app="allauth.mfa"))

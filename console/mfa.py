@@ -1,0 +1,58 @@
+"""Second factors and passkeys: how their secrets are kept, and where a browser can use a passkey."""
+
+import base64
+import ipaddress
+import logging
+from functools import cache
+from typing import Any
+
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.totp.internal.auth import generate_totp_secret
+from cryptography.fernet import Fernet, InvalidToken
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+logger = logging.getLogger(__name__)
+
+NAME = "Tablero"
+
+
+class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    def encrypt(self, text: str) -> str:
+        return _cipher(settings.MFA_KEY).encrypt(text.encode()).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        try:
+            return _cipher(settings.MFA_KEY).decrypt(encrypted_text).decode()
+        except InvalidToken:
+            # sealed by another server's secret: nobody has a code of this one
+            logger.error("The secret of a second factor cannot be read; TABLERO_SECRET is not what it was.")
+            return generate_totp_secret()
+
+    def generate_authenticator_name(self, user: Any, type: Any) -> str:  # noqa: A002
+        return _("Passkey")
+
+    def get_public_key_credential_rp_entity(self) -> dict[str, str]:
+        return {**super().get_public_key_credential_rp_entity(), "name": NAME}
+
+
+def can_use_passkeys(request: HttpRequest) -> bool:
+    """Browsers bind them to a name, and offer them only where nobody on the way can read along."""
+    host = request.get_host().rpartition(":")[0] or request.get_host()
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    return request.is_secure() and not _is_address(host.strip("[]"))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def _cipher(key: str) -> Fernet:
+    return Fernet(base64.urlsafe_b64encode(bytes.fromhex(key)))

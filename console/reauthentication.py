@@ -1,0 +1,54 @@
+"""Secrets want more than a session: who asks for them has proven lately who they are."""
+
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, cast
+from urllib.parse import urlencode, urlsplit
+
+from allauth.account.authentication import get_authentication_records
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django_htmx.http import HttpResponseClientRedirect
+
+from console.addresses import is_of_console
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+RECENT: Final = 600  # seconds
+
+
+def recently_authenticated(view: View[P]) -> View[P]:
+    """Whoever neither signed in nor proved lately who they are does that first, and comes back.
+
+    A form that was sent is not carried along: they come back to the page it was on.
+    """
+
+    @wraps(view)
+    def check(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        return view(request, *args, **kwargs) if is_recent(request) else ask(request)
+
+    return cast("View[P]", login_required(check))
+
+
+def is_recent(request: HttpRequest) -> bool:
+    records = get_authentication_records(request, request.user)
+    return any(0 <= time.time() - record["at"] < RECENT for record in records)
+
+
+def ask(request: HttpRequest) -> HttpResponse:
+    address = f"{reverse('account_reauthenticate')}?{urlencode({'next': _page_of(request)})}"
+    if request.headers.get("HX-Request") == "true":
+        return HttpResponseClientRedirect(address)
+    return redirect(address)
+
+
+def _page_of(request: HttpRequest) -> str:
+    """The address somebody was at, who follows a link or sends a form."""
+    if request.method == "GET" and request.headers.get("HX-Request") != "true":
+        return request.get_full_path()
+    page = urlsplit(request.headers.get("HX-Current-URL") or request.headers.get("Referer", ""))
+    address = f"{page.path}?{page.query}" if page.query else page.path
+    return address if page.netloc == request.get_host() and is_of_console(address) else request.path
