@@ -1,10 +1,11 @@
 """What a query asks for, what it gets, and how it will reach the rows."""
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
-from storage.domain.entity import StoredEntity
 from storage.domain.filters import Filter
+
+Row_co = TypeVar("Row_co", covariant=True)
 
 PAGE_LIMIT: Final = 1000  # entities
 PAGE_BYTES: Final = 4 * 1024 * 1024  # of ready text; the entity that passes it is the last of its page
@@ -41,8 +42,8 @@ class TableQuery:
     start: str = ""
 
 
-class Page(NamedTuple):
+class Page(NamedTuple, Generic[Row_co]):
     """A page may be empty and still have a next position."""
 
-    entities: list[StoredEntity]
+    entities: list[Row_co]
     next: Position | None

@@ -1,9 +1,10 @@
 """Query Entities, for whoever asks: how a filter that no index serves is answered within its time."""
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from datetime import timedelta
+from typing import Any, Final, TypeVar
 
 from storage.domain.entity import EntityKey, StoredEntity
 from storage.domain.errors import (
@@ -13,27 +14,74 @@ from storage.domain.errors import (
     ResourceNotFound,
     TableNotFound,
 )
+from storage.domain.glances import Glance
 from storage.domain.names import check_key
 from storage.domain.query import EntityQuery, Page, Position
 from storage.models import Table
+from storage.sql import counts, glances, pages
 from storage.sql import django as sql
-from storage.sql import pages
 from storage.sql.failures import Canceled
 from storage.sql.relations import relation_name
 from storage.sql.statement import Lane, Statement
 
-Steps = Generator[Statement[Any], Any, Page]
+T = TypeVar("T")
+Steps = Generator[Statement[Any], Any, T]
+# what a page of a relation is made of: whole entities, or what a grid shows of them
+Read = Callable[[str, EntityQuery], Statement[Page[T]]]
 
+COUNT_LIMIT: Final = timedelta(seconds=10)
 BUDGET: Final = 2.5  # seconds of walking; with the first attempt and the last window still under five
 _FIRST_WINDOW: Final = 20_000  # rows
 _WINDOW_SECONDS: Final = 0.4
 _SMALLEST_WINDOW: Final = 100
 
 
-def page(table: Table, wanted: EntityQuery) -> Page:
+def page(table: Table, wanted: EntityQuery) -> Page[StoredEntity]:
     """A page of entities for whoever waits for it, on Django's own connection."""
+    return _page(table, wanted, pages.page)
+
+
+def glance(table: Table, wanted: EntityQuery) -> Page[Glance]:
+    """A page as a grid shows it: what is long is cut, and so a page is as long as was asked for."""
+    return _page(table, wanted, glances.page)
+
+
+def _page(table: Table, wanted: EntityQuery, read: Read[T]) -> Page[T]:
     try:
-        return sql.walk(query(relation_name(table.pk), wanted, time.monotonic), sql.run_in_lane)
+        return sql.walk(query(relation_name(table.pk), wanted, time.monotonic, read), sql.run_in_lane)
+    except Canceled:
+        raise OperationTimedOut from None
+
+
+def every(table: Table, wanted: EntityQuery) -> Iterator[list[StoredEntity]]:
+    """All that a query finds, in pages, however long it takes; each entity as it is when its page is read."""
+    while True:
+        found = page(table, wanted)
+        yield found.entities
+        if found.next is None:
+            return
+        wanted = replace(wanted, start=found.next)
+
+
+def some(table: Table, keys: Collection[EntityKey]) -> list[StoredEntity]:
+    """The entities of these keys that exist, by key."""
+    found = sql.run_in_lane(pages.some(relation_name(table.pk), keys))
+    return [found[key] for key in sorted(found)]
+
+
+def estimate(table: Table, wanted: EntityQuery) -> int | None:
+    """About how many entities a query finds; None when the planner takes long to say."""
+    try:
+        return sql.run_in_lane(counts.estimate(relation_name(table.pk), wanted))
+    except Canceled:
+        return None
+
+
+def count(table: Table, wanted: EntityQuery) -> int:
+    """How many entities a query finds, counted one by one; raises OperationTimedOut after ten seconds."""
+    try:
+        statement = counts.count(relation_name(table.pk), wanted)
+        return sql.run_in_lane(statement, limit=COUNT_LIMIT)
     except Canceled:
         raise OperationTimedOut from None
 
@@ -50,7 +98,12 @@ def get(table: Table, key: EntityKey) -> StoredEntity | None:
         raise OperationTimedOut from None
 
 
-def query(relation: str, wanted: EntityQuery, clock: Callable[[], float]) -> Steps:
+def query(
+    relation: str,
+    wanted: EntityQuery,
+    clock: Callable[[], float],
+    read: Read[T] = pages.page,  # type: ignore[assignment]
+) -> Steps[Page[T]]:
     """A page of entities.
 
     The planner's own way is tried first. If it runs into the lane's time limit, the keys are walked in windows; what
@@ -59,20 +112,20 @@ def query(relation: str, wanted: EntityQuery, clock: Callable[[], float]) -> Ste
     """
     if wanted.top == 0:
         return Page([], None)
-    statement = pages.page(relation, wanted)
+    statement = read(relation, wanted)
     if wanted.start is not None and statement.lane is Lane.FILTER and not pages.is_indexed(wanted):
-        return (yield from _walk(relation, wanted, clock))
+        return (yield from _walk(relation, wanted, clock, read))
     try:
-        page: Page = yield statement
+        page: Page[T] = yield statement
     except Canceled:
         if statement.lane is Lane.KEY:
             raise
-        return (yield from _walk(relation, wanted, clock))
+        return (yield from _walk(relation, wanted, clock, read))
     return page
 
 
-def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float]) -> Steps:
-    found = Page([], wanted.start)
+def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float], read: Read[T]) -> Steps[Page[T]]:
+    found: Page[T] = Page([], wanted.start)
     deadline = clock() + BUDGET
     window = _FIRST_WINDOW
     start = wanted.start
@@ -82,7 +135,7 @@ def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float]) -> Ste
             end: Position | None = yield pages.window_end(relation, replace(wanted, start=start), window)
             top = wanted.top - len(found.entities)
             rest = replace(wanted, start=start, end=end or wanted.end, top=top)
-            page: Page = yield pages.page(relation, rest)
+            page: Page[T] = yield read(relation, rest)
         except Canceled:
             if window <= _SMALLEST_WINDOW:
                 raise

@@ -1,6 +1,7 @@
 """The synchronous executor: the same statements on Django's own connection, inside its transaction if there is one."""
 
 from collections.abc import Callable, Generator
+from datetime import timedelta
 from typing import Any, TypeVar, cast
 
 import psycopg
@@ -25,10 +26,12 @@ def run(statement: Statement[T]) -> T:
         return statement.read(cursor.pgresult)
 
 
-def run_in_lane(statement: Statement[T]) -> T:
-    """As run, but planned, and limited in time, as the lane of the statement does it."""
+def run_in_lane(statement: Statement[T], *, limit: timedelta | None = None) -> T:
+    """As run, but planned, and unless there is another ``limit`` limited in time, as the statement's lane does it."""
     with transaction.atomic():
         execute(SETTINGS[statement.lane].replace("SET ", "SET LOCAL "))
+        if limit is not None:
+            execute(f"SET LOCAL statement_timeout = {limit // timedelta(milliseconds=1)}")
         return run(statement)
 
 

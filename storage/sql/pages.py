@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from storage.domain.encoding import escape, write_column
@@ -13,10 +13,12 @@ from storage.domain.entity import (
     quoted,
 )
 from storage.domain.errors import ResourceNotFound
-from storage.domain.filters import Bound, KeyBounds, KeyInterval, Operator, key_range
+from storage.domain.filters import key_range
 from storage.domain.query import PAGE_BYTES, EntityQuery, Page, Position
-from storage.sql.filters import compile, is_indexable
+from storage.sql import walks
+from storage.sql.filters import is_indexable
 from storage.sql.statement import Lane, Result, Statement
+from storage.sql.walks import Binder
 
 # keys hold no backslash and no control character, so that a quotation mark is all there is to escape
 _KEYS: Final = (
@@ -26,7 +28,7 @@ _KEYS: Final = (
 
 def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[StoredEntity]:
     """Query Entity by its key; only ``select`` and ``annotations`` of the query count."""
-    binder = _Binder()
+    binder = Binder()
     condition = f"pk = {binder.bind(key.partition_key)} AND rk = {binder.bind(key.row_key)}"
     content = _content(query, binder)
     text = f"SELECT pk, rk, ts, {_KEYS}, {', '.join(content.fetched)} FROM {relation} WHERE {condition}"
@@ -53,7 +55,7 @@ def some(
     relation: str, keys: Collection[EntityKey], *, lock: bool = False
 ) -> Statement[dict[EntityKey, StoredEntity]]:
     """The entities of these keys that exist, whole; ``lock``: nobody else changes them before the transaction ends."""
-    content = _content(EntityQuery(), _Binder())
+    content = _content(EntityQuery(), Binder())
     text = _SOME.format(
         keys=_KEYS.replace("(pk,", "(e.pk,").replace("(rk,", "(e.rk,"),
         content=", ".join(content.fetched),
@@ -64,7 +66,7 @@ def some(
 
     def read(result: Result) -> dict[EntityKey, StoredEntity]:
         return {
-            EntityKey(_text_at(result, row, 0), _text_at(result, row, 1)): found
+            EntityKey(text_at(result, row, 0), text_at(result, row, 1)): found
             for row, found in enumerate(content.read(result, result.ntuples))
         }
 
@@ -89,15 +91,10 @@ ORDER BY {order}
 """
 
 
-def page(relation: str, query: EntityQuery) -> Statement[Page]:
+def page(relation: str, query: EntityQuery) -> Statement[Page[StoredEntity]]:
     """Query Entities: up to ``top`` entities from ``start`` and before ``end``."""
-    binder = _Binder()
-    bounds = key_range(query.filter)
-    conditions = _key_conditions(bounds, query.start, query.end, binder)
-    if bounds.residual is not None:
-        compiled = compile(bounds.residual, len(binder.parameters) + 1)
-        binder.parameters += compiled.parameters
-        conditions.append(compiled.text)
+    binder = Binder()
+    walk = walks.walk(query, binder)
     content = _content(query, binder)
     text = _PAGE.format(
         bytes=PAGE_BYTES,
@@ -106,26 +103,21 @@ def page(relation: str, query: EntityQuery) -> Statement[Page]:
         weight=content.weight,
         columns=content.columns,
         relation=relation,
-        condition=" AND ".join(conditions) or "true",
-        # inside one partition the planner would sort by both, not knowing beyond LIMIT that the first is constant
-        order="pk, rk" if bounds.partition.single is None else "rk",
+        condition=walk.condition,
+        order=walk.order,
         limit=f"{binder.bind(str(query.top + 1))}::bigint",
     )
-    lane = Lane.KEY if bounds.residual is None else Lane.FILTER
     return Statement(
-        text, tuple(binder.parameters), lane, lambda result: _read_page(result, content, query.top)
+        text, tuple(binder.parameters), walk.lane, lambda result: _read_page(result, content, query.top)
     )
 
 
-def _read_page(result: Result, content: "_Content", top: int) -> Page:
+def _read_page(result: Result, content: "_Content", top: int) -> Page[StoredEntity]:
     """Rows beyond the page have a key, one of them for ``top``, the others without a Timestamp."""
     count = min(result.ntuples, top)
     if count and result.get_value(count - 1, 2) is None:
         count = next(row for row in range(count) if result.get_value(row, 2) is None)
-    following = (
-        Position(_text_at(result, count, 0), _text_at(result, count, 1)) if count < result.ntuples else None
-    )
-    return Page(content.read(result, count), following)
+    return Page(content.read(result, count), position_at(result, count))
 
 
 def is_indexed(query: EntityQuery) -> bool:
@@ -136,87 +128,12 @@ def is_indexed(query: EntityQuery) -> bool:
 
 def window_end(relation: str, query: EntityQuery, rows: int) -> Statement[Position | None]:
     """The key ``rows`` rows after the start of the query, None when there are not so many."""
-    binder = _Binder()
-    conditions = _key_conditions(key_range(query.filter), query.start, query.end, binder)
+    binder = Binder()
     text = (
-        f"SELECT pk, rk FROM {relation} WHERE {' AND '.join(conditions) or 'true'} "
+        f"SELECT pk, rk FROM {relation} WHERE {walks.keys(query, binder)} "
         f"ORDER BY pk, rk OFFSET {binder.bind(str(rows))}::bigint LIMIT 1"
     )
-
-    def read(result: Result) -> Position | None:
-        return Position(_text_at(result, 0, 0), _text_at(result, 0, 1)) if result.ntuples else None
-
-    return Statement(text, tuple(binder.parameters), Lane.FILTER, read)
-
-
-class _Binder:
-    """Parameters and their placeholders, in the order of binding."""
-
-    def __init__(self) -> None:
-        self.parameters: list[str | None] = []
-
-    def bind(self, value: str) -> str:
-        self.parameters.append(value)
-        return f"${len(self.parameters)}"
-
-
-def _key_conditions(
-    bounds: KeyBounds, start: Position | None, end: Position | None, binder: _Binder
-) -> list[str]:
-    """Conditions that the primary key serves as a range.
-
-    Of two lower bounds only the higher is said: with both, the walk might begin at the lower one.
-    """
-    partition = bounds.partition
-    if bounds.is_empty or (start is not None and end is not None and start >= end):
-        return ["false"]
-    if partition.single is not None:
-        return _in_partition(partition.single, bounds.row, start, end, binder)
-    conditions = []
-    if start is not None and not _is_below(start, partition.lower):
-        conditions.append(f"(pk, rk) >= ({binder.bind(start.partition_key)}, {binder.bind(start.row_key)})")
-        conditions += _interval("pk", replace(partition, lower=None), binder)
-    else:
-        conditions += _interval("pk", partition, binder)
-    if end is not None:
-        conditions.append(f"(pk, rk) < ({binder.bind(end.partition_key)}, {binder.bind(end.row_key)})")
-    return conditions
-
-
-def _in_partition(
-    only: str, row: KeyInterval, start: Position | None, end: Position | None, binder: _Binder
-) -> list[str]:
-    if start is not None and start.partition_key >= only:
-        if start.partition_key > only:
-            return ["false"]
-        row = row.narrowed(Operator.GE, start.row_key)
-    if end is not None and end.partition_key <= only:
-        if end.partition_key < only:
-            return ["false"]
-        row = row.narrowed(Operator.LT, end.row_key)
-    if row.is_empty:
-        return ["false"]
-    return [f"pk = {binder.bind(only)}", *_interval("rk", row, binder)]
-
-
-def _is_below(start: Position, lower: Bound | None) -> bool:
-    """Whether the walk begins at the bound of the partition keys rather than at the position."""
-    if lower is None:
-        return False
-    return start.partition_key < lower.key or (start.partition_key == lower.key and not lower.inclusive)
-
-
-def _interval(column: str, interval: KeyInterval, binder: _Binder) -> list[str]:
-    conditions = []
-    if interval.lower is not None:
-        conditions.append(
-            f"{column} {'>=' if interval.lower.inclusive else '>'} {binder.bind(interval.lower.key)}"
-        )
-    if interval.upper is not None:
-        conditions.append(
-            f"{column} {'<=' if interval.upper.inclusive else '<'} {binder.bind(interval.upper.key)}"
-        )
-    return conditions
+    return Statement(text, tuple(binder.parameters), Lane.FILTER, lambda result: position_at(result, 0))
 
 
 # what of an entity goes into an answer
@@ -236,7 +153,7 @@ class _Content:
     read: Callable[[Result, int], list[StoredEntity]]
 
 
-def _content(query: EntityQuery, binder: _Binder) -> _Content:
+def _content(query: EntityQuery, binder: Binder) -> _Content:
     if query.select is None and query.annotations:
         whole = ("anns || vals",)
         return _Content("anns, vals", "octet_length(anns) + octet_length(vals)", whole, whole, _read_whole)
@@ -283,7 +200,12 @@ def _read_selected(members: list[bytes], *, annotations: bool) -> Callable[[Resu
     return read
 
 
-def _text_at(result: Result, row: int, column: int) -> str:
+def position_at(result: Result, row: int) -> Position | None:
+    """The key in the first two columns of a row; None where there is no such row."""
+    return Position(text_at(result, row, 0), text_at(result, row, 1)) if row < result.ntuples else None
+
+
+def text_at(result: Result, row: int, column: int) -> str:
     value = result.get_value(row, column)
     assert value is not None
     return value.decode()

@@ -1,0 +1,106 @@
+"""Which properties the entities of a table have, of which types: by a sample, for there is no schema."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from storage.domain.edm import Edm
+from storage.domain.errors import OperationTimedOut, StorageError
+from storage.domain.query import EntityQuery
+from storage.models import Table
+from storage.sql import background, counts, pages
+from storage.sql import django as sql
+from storage.sql.counts import Occurrence, Sample
+from storage.sql.failures import Canceled
+from storage.sql.relations import relation_name
+
+# entities; the next smaller number where so many take longer than a statement may, because they are large
+_SAMPLES: Final = (20_000, 1_000, 50)
+_WINDOW: Final = 10_000  # entities
+_KEPT: Final = 30.0  # seconds
+_MOST_KEPT: Final = 200  # tables
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """``share`` of the sampled entities that have it, and the types it has there, the most frequent first."""
+
+    name: str
+    types: tuple[Edm, ...]
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The properties by name, as ``entities`` of the table have them: all of it, or a sample."""
+
+    properties: tuple[Property, ...]
+    entities: int
+    is_whole: bool
+
+
+EMPTY: Final = Catalogue((), 0, is_whole=False)
+_kept: dict[int, tuple[float, Catalogue]] = {}
+
+
+def catalogue(table: Table) -> Catalogue:
+    """At most half a minute old."""
+    now = time.monotonic()
+    kept = _kept.get(table.pk)
+    if kept is not None and kept[0] > now - _KEPT:
+        return kept[1]
+    found = _look(table)
+    if len(_kept) >= _MOST_KEPT:
+        _kept.clear()
+    _kept[table.pk] = (now, found)
+    return found
+
+
+def names(table: Table, wanted: EntityQuery) -> list[str]:
+    """The properties of all entities that a query finds, by name; however long it takes."""
+    relation = relation_name(table.pk)
+    found: set[str] = set()
+    rows = _WINDOW
+    start = wanted.start
+    while True:
+        window = replace(wanted, start=start)
+        try:
+            end = sql.run_in_lane(pages.window_end(relation, window, rows))
+            found.update(sql.run_in_lane(counts.names(relation, replace(window, end=end or wanted.end))))
+        except Canceled:
+            if rows == 1:
+                raise OperationTimedOut from None
+            rows = max(1, rows // 8)
+            continue
+        if end is None:
+            return sorted(found)
+        start = end
+
+
+def _look(table: Table) -> Catalogue:
+    rows = max(1, background.sizes_of([table.pk]).get(table.pk, background.Size(0, 0)).rows)
+    for limit in _SAMPLES:
+        # twice of what is wanted: pages are not all equally full, and statistics are late
+        share = 100.0 if rows <= limit else 200.0 * limit / rows
+        try:
+            sample = sql.run_in_lane(counts.sample(relation_name(table.pk), share=share, limit=limit))
+        except Canceled:
+            continue
+        except StorageError:
+            return EMPTY
+        return _catalogue(sample, is_whole=share >= 100 and sample.entities < limit)
+    return EMPTY
+
+
+def _catalogue(sample: Sample, *, is_whole: bool) -> Catalogue:
+    by_name: dict[str, list[Occurrence]] = {}
+    for occurrence in sorted(sample.occurrences, key=lambda found: -found.entities):
+        by_name.setdefault(occurrence.name, []).append(occurrence)
+    properties = (_property(name, by_name[name], sample.entities) for name in sorted(by_name))
+    return Catalogue(tuple(properties), sample.entities, is_whole)
+
+
+def _property(name: str, found: Sequence[Occurrence], entities: int) -> Property:
+    count = sum(occurrence.entities for occurrence in found)
+    return Property(name, tuple(occurrence.type for occurrence in found), count / entities)

@@ -1,0 +1,95 @@
+"""How many entities a query finds, and which properties they have."""
+
+import json
+from typing import Final, NamedTuple
+
+from storage.domain.edm import Edm
+from storage.domain.encoding import unescape
+from storage.domain.query import EntityQuery
+from storage.sql import walks
+from storage.sql.pages import text_at
+from storage.sql.statement import Lane, Result, Statement
+from storage.sql.walks import Binder
+
+
+def count(relation: str, query: EntityQuery) -> Statement[int]:
+    binder = Binder()
+    walk = walks.walk(query, binder)
+    text = f"SELECT count(*) FROM {relation} WHERE {walk.condition}"
+    return Statement(text, tuple(binder.parameters), Lane.FILTER, lambda result: int(text_at(result, 0, 0)))
+
+
+def estimate(relation: str, query: EntityQuery) -> Statement[int]:
+    """What the planner expects."""
+    binder = Binder()
+    walk = walks.walk(query, binder)
+    text = f"EXPLAIN (FORMAT json) SELECT FROM {relation} WHERE {walk.condition}"
+
+    def read(result: Result) -> int:
+        return int(json.loads(text_at(result, 0, 0))[0]["Plan"]["Plan Rows"])
+
+    return Statement(text, tuple(binder.parameters), Lane.FILTER, read)
+
+
+def names(relation: str, query: EntityQuery) -> Statement[list[str]]:
+    """Which properties the entities have that a query finds."""
+    binder = Binder()
+    walk = walks.walk(query, binder)
+    text = f"SELECT DISTINCT name FROM {relation}, jsonb_object_keys(props) AS name WHERE {walk.condition}"
+    return Statement(
+        text,
+        tuple(binder.parameters),
+        Lane.FILTER,
+        lambda result: [unescape(text_at(result, row, 0)) for row in range(result.ntuples)],
+    )
+
+
+class Occurrence(NamedTuple):
+    """In how many of the sampled entities a property is of a type."""
+
+    name: str
+    type: Edm
+    entities: int
+
+
+class Sample(NamedTuple):
+    occurrences: list[Occurrence]
+    entities: int
+
+
+# as domain.encoding.project tells types: a letter leads strings, the scale tells numbers apart
+_SAMPLE: Final = """
+WITH sample AS MATERIALIZED (SELECT props FROM {relation} {sampling} LIMIT {limit}), typed AS (
+    SELECT key AS name, CASE jsonb_typeof(value)
+        WHEN 'boolean' THEN 'Edm.Boolean'
+        WHEN 'string' THEN CASE left(value #>> '{{}}', 1)
+            WHEN 's' THEN 'Edm.String' WHEN 't' THEN 'Edm.DateTime' WHEN 'g' THEN 'Edm.Guid'
+            WHEN 'b' THEN 'Edm.Binary' ELSE 'Edm.Double' END
+        ELSE CASE
+            WHEN right(value::text, 3) = '.00' THEN 'Edm.Int64'
+            WHEN value::text LIKE '%.%' OR length(value::text) > 11 THEN 'Edm.Double'
+            ELSE 'Edm.Int32' END
+    END AS type
+    FROM sample, jsonb_each(props)
+)
+SELECT name, type, count(*) FROM typed GROUP BY name, type
+UNION ALL
+SELECT '', 'Edm.String', count(*) FROM sample
+"""
+
+
+def sample(relation: str, *, share: float, limit: int) -> Statement[Sample]:
+    """``share`` of the pages of the relation are read, in percent, and at most so many rows of them."""
+    sampling = f"TABLESAMPLE SYSTEM ({share:.6f})" if share < 100 else ""
+    text = _SAMPLE.format(relation=relation, sampling=sampling, limit=limit)
+
+    def read(result: Result) -> Sample:
+        rows = [_occurrence(result, row) for row in range(result.ntuples)]
+        return Sample([row for row in rows if row.name], next(row.entities for row in rows if not row.name))
+
+    return Statement(text, (), Lane.FILTER, read)
+
+
+def _occurrence(result: Result, row: int) -> Occurrence:
+    name, type_, entities = (text_at(result, row, column) for column in range(3))
+    return Occurrence(unescape(name), Edm(type_), int(entities))

@@ -1,0 +1,90 @@
+"""Pages for a grid: of a large row, the beginning of each value and its size."""
+
+import json
+from typing import Final
+
+from storage.domain.encoding import escape, unproject
+from storage.domain.entity import EntityKey, StoredEntity, read_stored
+from storage.domain.glances import LONGEST, Glance
+from storage.domain.query import EntityQuery, Page
+from storage.sql import walks
+from storage.sql.pages import position_at, text_at
+from storage.sql.statement import Result, Statement
+from storage.sql.walks import Binder
+
+_LARGE: Final = 16 * 1024  # bytes of a row's values; a smaller one comes whole, for cutting takes time too
+_WHOLE: Final = 4 * LONGEST  # bytes of a value; half of it, and the letter, is what a longer one is cut to
+
+# A small row in the first column after the Timestamp. Of a large one, the second has its values, each as it is
+# projected or, if it is long, as a pair of its beginning and its size; the third their names in order.
+_PAGE: Final = f"""
+SELECT pk, rk, ts,
+    CASE WHEN octet_length(vals) <= {_LARGE} THEN anns || vals END,
+    CASE WHEN octet_length(vals) > {_LARGE} THEN (
+        SELECT json_object_agg(key, CASE
+            WHEN octet_length(value) <= {_WHOLE} THEN to_json(value)
+            ELSE json_build_array(left(value, {_WHOLE // 2 + 1}), octet_length(value)) END)
+        FROM jsonb_each_text(props)
+        WHERE {{asked}}) END,
+    CASE WHEN octet_length(vals) > {_LARGE} THEN (
+        SELECT string_agg('"' || split_part(line, '"', 2) || '"', ',')
+        FROM string_to_table(substr(vals, 2), E'\\n') AS line) END
+FROM {{relation}}
+WHERE {{condition}}
+ORDER BY {{order}}
+LIMIT {{limit}}
+"""
+
+
+def page(relation: str, query: EntityQuery) -> Statement[Page[Glance]]:
+    """As pages.page. ``select`` spares what is not asked for in large rows only, ``annotations`` do not count."""
+    binder = Binder()
+    walk = walks.walk(query, binder)
+    asked = "true"
+    if query.select is not None:
+        names = json.dumps([escape(name) for name in query.select], ensure_ascii=False)
+        asked = f"{binder.bind(names)}::jsonb ? key"
+    text = _PAGE.format(
+        asked=asked,
+        relation=relation,
+        condition=walk.condition,
+        order=walk.order,
+        limit=f"{binder.bind(str(query.top + 1))}::bigint",
+    )
+    return Statement(text, tuple(binder.parameters), walk.lane, lambda result: _read_page(result, query.top))
+
+
+def _read_page(result: Result, top: int) -> Page[Glance]:
+    count = min(result.ntuples, top)
+    return Page([_read(result, row) for row in range(count)], position_at(result, count))
+
+
+def _read(result: Result, row: int) -> Glance:
+    key = EntityKey(text_at(result, row, 0), text_at(result, row, 1))
+    timestamp = int(text_at(result, row, 2))
+    content = result.get_value(row, 3)
+    if content is not None:
+        entity = read_stored(StoredEntity(b'"PartitionKey":"","RowKey":""', b"", content))
+        return Glance(key, timestamp, entity.properties, {})
+    values = json.loads(result.get_value(row, 4) or b"{}")
+    names = json.loads(f"[{text_at(result, row, 5)}]")
+    return _cut(key, timestamp, {name: values[escape(name)] for name in names if escape(name) in values})
+
+
+def _cut(key: EntityKey, timestamp: int, values: dict[str, str | list[str | int]]) -> Glance:
+    properties, sizes = {}, {}
+    for name, value in values.items():
+        if isinstance(value, str):
+            properties[name] = unproject(value)
+        else:
+            beginning, size = str(value[0]), int(value[1]) - 1  # without the letter of its type
+            properties[name] = unproject(_unbroken(beginning))
+            is_hexadecimal = beginning.startswith("b")
+            sizes[name] = size // 2 if is_hexadecimal else size
+    return Glance(key, timestamp, properties, sizes)
+
+
+def _unbroken(beginning: str) -> str:
+    """Without the first half of a pair that encoding.escape made of one character."""
+    ones = len(beginning) - len(beginning.rstrip("\x01"))
+    return beginning[:-1] if ones % 2 or beginning.endswith("\ue000") else beginning

@@ -1,0 +1,105 @@
+"""Which rows a query finds: the range of keys it walks, in which order, and what it looks at on the way."""
+
+from dataclasses import dataclass, replace
+
+from storage.domain.filters import Bound, KeyBounds, KeyInterval, Operator, key_range
+from storage.domain.query import EntityQuery, Position
+from storage.sql.filters import compile
+from storage.sql.statement import Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    condition: str
+    order: str
+    lane: Lane
+
+
+class Binder:
+    """Parameters and their placeholders, in the order of binding."""
+
+    def __init__(self) -> None:
+        self.parameters: list[str | None] = []
+
+    def bind(self, value: str) -> str:
+        self.parameters.append(value)
+        return f"${len(self.parameters)}"
+
+
+def walk(query: EntityQuery, binder: Binder) -> Walk:
+    bounds = key_range(query.filter)
+    conditions = _key_conditions(bounds, query.start, query.end, binder)
+    if bounds.residual is not None:
+        compiled = compile(bounds.residual, len(binder.parameters) + 1)
+        binder.parameters += compiled.parameters
+        conditions.append(compiled.text)
+    return Walk(
+        condition=" AND ".join(conditions) or "true",
+        # inside one partition the planner would sort by both, not knowing beyond LIMIT that the first is constant
+        order="pk, rk" if bounds.partition.single is None else "rk",
+        lane=Lane.KEY if bounds.residual is None else Lane.FILTER,
+    )
+
+
+def keys(query: EntityQuery, binder: Binder) -> str:
+    """The condition on keys alone."""
+    return " AND ".join(_key_conditions(key_range(query.filter), query.start, query.end, binder)) or "true"
+
+
+def _key_conditions(
+    bounds: KeyBounds, start: Position | None, end: Position | None, binder: Binder
+) -> list[str]:
+    """Conditions that the primary key serves as a range.
+
+    Of two lower bounds only the higher is said: with both, the walk might begin at the lower one.
+    """
+    partition = bounds.partition
+    if bounds.is_empty or (start is not None and end is not None and start >= end):
+        return ["false"]
+    if partition.single is not None:
+        return _in_partition(partition.single, bounds.row, start, end, binder)
+    conditions = []
+    if start is not None and not _is_below(start, partition.lower):
+        conditions.append(f"(pk, rk) >= ({binder.bind(start.partition_key)}, {binder.bind(start.row_key)})")
+        conditions += _interval("pk", replace(partition, lower=None), binder)
+    else:
+        conditions += _interval("pk", partition, binder)
+    if end is not None:
+        conditions.append(f"(pk, rk) < ({binder.bind(end.partition_key)}, {binder.bind(end.row_key)})")
+    return conditions
+
+
+def _in_partition(
+    only: str, row: KeyInterval, start: Position | None, end: Position | None, binder: Binder
+) -> list[str]:
+    if start is not None and start.partition_key >= only:
+        if start.partition_key > only:
+            return ["false"]
+        row = row.narrowed(Operator.GE, start.row_key)
+    if end is not None and end.partition_key <= only:
+        if end.partition_key < only:
+            return ["false"]
+        row = row.narrowed(Operator.LT, end.row_key)
+    if row.is_empty:
+        return ["false"]
+    return [f"pk = {binder.bind(only)}", *_interval("rk", row, binder)]
+
+
+def _is_below(start: Position, lower: Bound | None) -> bool:
+    """Whether the walk begins at the bound of the partition keys rather than at the position."""
+    if lower is None:
+        return False
+    return start.partition_key < lower.key or (start.partition_key == lower.key and not lower.inclusive)
+
+
+def _interval(column: str, interval: KeyInterval, binder: Binder) -> list[str]:
+    conditions = []
+    if interval.lower is not None:
+        conditions.append(
+            f"{column} {'>=' if interval.lower.inclusive else '>'} {binder.bind(interval.lower.key)}"
+        )
+    if interval.upper is not None:
+        conditions.append(
+            f"{column} {'<=' if interval.upper.inclusive else '<'} {binder.bind(interval.upper.key)}"
+        )
+    return conditions

@@ -1,0 +1,112 @@
+"""Pages for a grid: short whatever they hold, and true in what they show."""
+
+import math
+
+import pytest
+
+from storage.domain.changes import Insert
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import Entity, EntityKey
+from storage.domain.filters import parse
+from storage.domain.query import EntityQuery, Position
+from storage.sql import entities, glances, relations
+from storage.sql.django import execute, run
+
+EVERY = {
+    "Zeta": EdmValue(Edm.STRING, "z"),
+    "Empty": EdmValue(Edm.STRING, ""),
+    "Small": EdmValue(Edm.INT32, -5),
+    "Large": EdmValue(Edm.INT64, 2**63 - 1),
+    "Minus": EdmValue(Edm.DOUBLE, -0.0),
+    "Least": EdmValue(Edm.DOUBLE, -math.inf),
+    "True": EdmValue(Edm.BOOLEAN, True),
+    "Since": EdmValue(Edm.DATETIME, 1),
+    "Id": EdmValue(Edm.GUID, "c9da6455-213d-42c9-9a79-3e9149a57833"),
+    "Alpha": EdmValue(Edm.BINARY, b"\x00\xff"),
+}
+
+
+@pytest.fixture
+def relation(db):
+    execute(relations.create(1_000_002))
+    return relations.relation_name(1_000_002)
+
+
+@pytest.fixture
+def insert(relation):
+    def insert(row_key, **properties):
+        run(entities.change(relation, Insert(Entity(EntityKey("p", row_key), properties))))
+
+    return insert
+
+
+def text(value):
+    return EdmValue(Edm.STRING, value)
+
+
+def page(relation, **wanted):
+    return run(glances.page(relation, EntityQuery(**wanted)))
+
+
+def test_small_rows_come_whole(relation, insert):
+    insert("r", **EVERY)
+    (found,) = page(relation).entities
+    assert found.key == EntityKey("p", "r")
+    assert found.timestamp > 0
+    assert list(found.properties.items()) == list(EVERY.items())
+    assert found.sizes == {}
+
+
+def test_large_rows_are_cut(relation, insert):
+    long = {"Text": text("x" * 32_000), "Data": EdmValue(Edm.BINARY, b"\xde\xad" * 20_000)}
+    insert("r", **EVERY, **long)
+    (found,) = page(relation).entities
+    assert list(found.properties) == [*EVERY, *long]
+    assert {name: found.properties[name] for name in EVERY} == EVERY
+    assert found.sizes == {"Text": 32_000, "Data": 40_000}
+    for name, value in long.items():
+        shown = found.properties[name]
+        assert shown.type is value.type
+        assert 160 <= len(shown.value) < 700
+        assert value.value.startswith(shown.value)
+
+
+@pytest.mark.parametrize("part", ["\0", "\x01", "a\0", "\ud800", "x\ue000", "🦊", "é\0\ud83d", "\x01\0\0"])
+def test_cuts_between_characters(relation, insert, part):
+    whole = part * (30_000 // len(part))
+    insert("r", Text=text(whole))
+    (found,) = page(relation).entities
+    shown = found.properties["Text"].value
+    assert len(shown) >= 160
+    assert whole.startswith(shown)
+
+
+def test_only_what_is_asked_for(relation, insert):
+    insert("r", Text=text("x" * 32_000), Other=text("y" * 32_000), Age=EdmValue(Edm.INT32, 5))
+    (found,) = page(relation, select=("Text", "Age")).entities
+    assert list(found.properties) == ["Text", "Age"]
+
+
+def test_pages_are_as_long_as_was_asked_for(relation, insert):
+    for number in range(7):
+        insert(f"{number}", Text=text("x" * 32_000), Also=text("é" * 32_000))
+    first = page(relation, top=4)
+    assert ([found.key.row_key for found in first.entities], first.next) == (
+        ["0", "1", "2", "3"],
+        Position("p", "4"),
+    )
+    rest = page(relation, top=4, start=first.next)
+    assert ([found.key.row_key for found in rest.entities], rest.next) == (["4", "5", "6"], None)
+
+
+def test_a_filter(relation, insert):
+    for number in range(5):
+        insert(f"{number}", Age=EdmValue(Edm.INT32, number))
+    assert [found.key.row_key for found in page(relation, filter=parse("Age ge 3")).entities] == ["3", "4"]
+
+
+def test_hostile_values(relation, insert):
+    insert("%s", été=text("' $1 % {} \\" * 2_000), _=text('"\n,"x":1'))
+    (found,) = page(relation).entities
+    assert found.properties["_"] == text('"\n,"x":1')
+    assert found.properties["été"].value.startswith("' $1 % {} \\")
