@@ -29,9 +29,13 @@ RAIL: Final = (
     Entry("members", _("Members"), "users"),
 )
 SERVER_RAIL: Final = (
-    Entry("home", _("Accounts"), "database"),
+    Entry("home", _("Home"), "house"),
     Entry("users", _("Users"), "users", is_for_admins=True),
 )
+
+# found by search, without a line of their own
+ACTIONS: Final[tuple[Entry, ...]] = ()
+SERVER_ACTIONS: Final = (Entry("profile", _("Profile"), "user"),)
 
 
 def context(request: HttpRequest) -> dict[str, Any]:

@@ -71,6 +71,19 @@ def sizes_of(table_ids: Sequence[int]) -> dict[int, Size]:
         return {relations[name]: Size(capacity, rows) for name, capacity, rows in cursor.fetchall()}
 
 
+class Totals(NamedTuple):
+    tables: int
+    rows: int
+    capacity: int
+
+
+def totals(account_ids: Sequence[int]) -> dict[int, Totals]:
+    """What the tables of these accounts come to; from catalog and statistics, without reading any."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TOTALS, {"accounts": list(account_ids), "many": _MANY})
+        return {account_id: Totals(*numbers) for account_id, *numbers in cursor.fetchall()}
+
+
 def count_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, int]]:
     """How many rows these tables have, ``most`` at most."""
     counts = [
@@ -154,4 +167,26 @@ FROM storage_table AS t
 JOIN pg_stat_user_tables AS s ON s.relname = 'entity_' || t.id AND s.schemaname = current_schema()
 JOIN pg_class AS c ON c.oid = s.relid
 WHERE t.account_id = %s AND t.deleted_at IS NULL
+"""
+
+_MANY: Final = 2000  # tables; to ask the disk for the size of each would take too long
+
+_TOTALS: Final = """
+WITH found AS (
+    SELECT
+        t.account_id, c.oid, c.reltuples, c.relpages,
+        count(*) OVER (PARTITION BY t.account_id) > %(many)s AS are_many
+    FROM storage_table AS t
+    JOIN pg_class AS c ON c.relname = 'entity_' || t.id AND c.relnamespace = current_schema()::regnamespace
+    WHERE t.account_id = ANY (%(accounts)s) AND t.deleted_at IS NULL AND NOT starts_with(t.folded_name, '$')
+)
+SELECT
+    account_id,
+    count(*),
+    sum(greatest(pg_stat_get_live_tuples(oid), reltuples, 0))::bigint,
+    sum(
+        CASE WHEN are_many THEN relpages * current_setting('block_size')::bigint ELSE pg_total_relation_size(oid) END
+    )::bigint
+FROM found
+GROUP BY account_id
 """

@@ -25,6 +25,8 @@ PAGES = {
     "home": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
     "account": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}},
     "entities": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}},
+    "search": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
+    "palette": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
     "profile": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {422: SIGNED_IN, "else": TO_SIGN_IN}},
     "password": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {422: SIGNED_IN, "else": TO_SIGN_IN}},
     "members": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}, "POST": {405: SIGNED_IN, "else": TO_SIGN_IN}},

@@ -5,6 +5,8 @@ import "./dialog.js";
 import "./filter.js";
 import "./grid.js";
 import "./rail.js";
+import "./search.js";
+import "./selection.js";
 import "./shortcuts.js";
 import "./submit.js";
 import "./toast.js";

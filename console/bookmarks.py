@@ -1,0 +1,47 @@
+"""The tables that a user starred, and those they opened last."""
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Final
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from console.models import Bookmark, User
+from storage.models import Table
+
+_MOMENT: Final = timedelta(minutes=1)  # in which a table that is opened again costs no write
+
+
+def opened(user: User, table: Table) -> bool:
+    """Keep in mind that a table was opened; whether it is starred."""
+    now = timezone.now()
+    found = Bookmark.objects.filter(user=user, table=table).first()
+    if found is None or found.opened_at is None or found.opened_at < now - _MOMENT:
+        _write(Bookmark(user=user, table=table, opened_at=now), "opened_at")
+    return found is not None and found.is_starred
+
+
+def star(user: User, table: Table, *, on: bool) -> None:
+    _write(Bookmark(user=user, table=table, is_starred=on), "is_starred")
+
+
+def _write(bookmark: Bookmark, field: str) -> None:
+    Bookmark.objects.bulk_create(
+        [bookmark], update_conflicts=True, unique_fields=("user", "table"), update_fields=(field,)
+    )
+
+
+def starred(user: User, account_ids: Collection[int], *, top: int = 12) -> list[Table]:
+    found = _tables(user, account_ids).filter(is_starred=True)
+    return [bookmark.table for bookmark in found.order_by("table__folded_name", "pk")[:top]]
+
+
+def recent(user: User, account_ids: Collection[int], *, top: int = 8) -> list[Table]:
+    found = _tables(user, account_ids).exclude(opened_at=None)
+    return [bookmark.table for bookmark in found.order_by("-opened_at")[:top]]
+
+
+def _tables(user: User, account_ids: Collection[int]) -> QuerySet[Bookmark]:
+    of_user = Bookmark.objects.filter(user=user, table__deleted_at=None, table__account_id__in=account_ids)
+    return of_user.select_related("table__account")

@@ -1,0 +1,27 @@
+// Ctrl+K, or the field in the top bar, opens the palette, whose code comes with its first use.
+const fields = document.querySelectorAll("[data-palette]");
+
+async function open(opener, text = "") {
+  const { show } = await import("./palette.js");
+  show(opener, text);
+}
+
+if (document.getElementById("palette")) {
+  document.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    open(document.activeElement);
+  });
+  for (const field of fields) {
+    field.addEventListener("click", (event) => {
+      event.preventDefault();
+      open(field);
+    });
+    // who comes by Tab may type, and is not taken elsewhere before
+    field.addEventListener("input", () => {
+      const text = field.value;
+      field.value = "";
+      open(field, text);
+    });
+  }
+}

@@ -1,0 +1,60 @@
+"""What accounts hold and how much is asked of them: one statement each, for all of them."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Max, QuerySet, Sum
+from django.db.models.functions import TruncHour
+
+from storage.models import RequestCount
+from storage.operations.metrics import HOUR, hour_of
+from storage.sql import background
+
+HOURS: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """``entities`` is an estimate; ``size`` are bytes on the disk, of many tables an estimate too."""
+
+    tables: int = 0
+    entities: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Requests in each of the last 24 hours, this one the last; ``last`` is the minute of the last one known."""
+
+    hours: Sequence[int] = (0,) * HOURS
+    last: datetime | None = None
+
+
+def contents(account_ids: Collection[int]) -> dict[int, Contents]:
+    found = background.totals(list(account_ids))
+    return {account_id: Contents(*totals) for account_id, totals in found.items()}
+
+
+def traffic(account_ids: Collection[int], now: datetime) -> dict[int, Traffic]:
+    """Accounts of which nothing was asked for a month are not among them."""
+    start = hour_of(now) - (HOURS - 1) * HOUR
+    hours: dict[int, list[int]] = {}
+    last: dict[int, datetime] = dict(_of(account_ids, 60).values_list("account_id").annotate(Max("period")))
+    minutes = _of(account_ids, 1).filter(period__gte=start).annotate(hour=TruncHour("period"))
+    for account_id, hour, number, latest in minutes.values_list("account_id", "hour").annotate(
+        Sum("requests"), Max("period")
+    ):
+        place = (hour - start) // HOUR
+        if place < HOURS:
+            hours.setdefault(account_id, [0] * HOURS)[place] = number
+        last[account_id] = max(last.get(account_id, latest), latest)
+    return {
+        account_id: Traffic(tuple(hours.get(account_id, Traffic().hours)), moment)
+        for account_id, moment in last.items()
+    }
+
+
+def _of(account_ids: Collection[int], minutes: int) -> QuerySet[RequestCount]:
+    return RequestCount.objects.filter(account_id__in=account_ids, minutes=minutes).order_by()
