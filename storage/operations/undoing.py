@@ -1,0 +1,230 @@
+"""The way back: what the record of activity says was done is undone, if it still is as it was left."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final
+
+from django.db import transaction
+
+from storage.domain.activity import UNDOABLE, Verb
+from storage.domain.actor import Actor
+from storage.domain.changes import Change, Delete, Insert, Update
+from storage.domain.entity import EntityKey, read_stored
+from storage.domain.errors import (
+    ChangeSetError,
+    EntityAlreadyExists,
+    InsufficientAccountPermissions,
+    ResourceNotFound,
+    TableAlreadyExists,
+    UpdateConditionNotSatisfied,
+)
+from storage.domain.etag import Precondition
+from storage.models import Account, Activity, EntityChange, Table
+from storage.operations import accounts, activity, edits, policies, service_properties, tables
+from storage.operations.accounts import AccountError
+from storage.operations.heeded import heeded
+from storage.sql.background import has_rows
+
+KEPT: Final = timedelta(days=7)  # how long a deleted table can be brought back
+
+
+class Reason(StrEnum):
+    """Why something cannot be undone."""
+
+    NEVER = "never"  # there is no way back
+    ALREADY_UNDONE = "already undone"
+    CHANGED_SINCE = "changed since"
+    GONE = "gone"  # what it was done to
+    NAME_TAKEN = "name taken"
+    TOO_OLD = "too old"
+    READ_ONLY = "read-only"
+    NOT_YOURS = "not yours"
+
+
+class CannotUndo(Exception):
+    """``key`` is the entity that is not as it was left, of the table that the activity names."""
+
+    def __init__(self, reason: Reason, done: Activity, key: EntityKey | None = None) -> None:
+        self.reason = reason
+        self.done = done
+        self.key = key
+        super().__init__(reason)
+
+
+def effect(done: Activity) -> Verb:
+    """What was done in effect: an UNDO does what it is the way back by."""
+    return Verb(done.detail.get("verb", done.verb)) if done.verb == Verb.UNDO else Verb(done.verb)
+
+
+def is_undoable(done: Activity) -> bool:
+    """Whether there is a way back at all; not whether it is still open."""
+    return effect(done) in UNDOABLE - {Verb.UNDO}
+
+
+def undo(done: Activity, by: Actor) -> Activity:
+    """All of it or nothing; what it returns can be undone as well. Raises CannotUndo."""
+    return undo_all([done], by)[0]
+
+
+def undo_all(several: Sequence[Activity], by: Actor) -> list[Activity]:
+    """The last one first, in one transaction; raises CannotUndo of the first that cannot be."""
+    with ExitStack() as stack:
+        if len(several) > 1:
+            # only those that every process heeds cannot begin inside another transaction
+            needs_all = any(effect(done) in _HEEDED for done in several)
+            stack.enter_context(heeded() if needs_all else transaction.atomic())
+        return [_undo(done, by) for done in sorted(several, key=lambda done: done.pk, reverse=True)]
+
+
+def _undo(done: Activity, by: Actor) -> Activity:
+    if not is_undoable(done):
+        raise CannotUndo(Reason.NEVER, done)
+    try:
+        undone = _WAYS[effect(done)](done, by)
+    except activity.UndoneAlready:
+        raise CannotUndo(Reason.ALREADY_UNDONE, done) from None
+    except activity.ChangedSince:
+        raise CannotUndo(Reason.CHANGED_SINCE, done) from None
+    except (ResourceNotFound, AccountError):
+        raise CannotUndo(Reason.GONE, done) from None
+    except InsufficientAccountPermissions:
+        raise CannotUndo(Reason.READ_ONLY, done) from None
+    if undone is None:  # it was so already, by some other way
+        raise CannotUndo(Reason.CHANGED_SINCE, done)
+    return undone
+
+
+# entities
+
+
+def _undo_entities(done: Activity, by: Actor) -> Activity:
+    changes = list(done.changes.order_by("place"))
+    table = _table(done)
+    if table is None:
+        raise CannotUndo(Reason.GONE, done)
+    _check_first(done)
+    try:
+        return edits.apply(table, [_inverse(change) for change in changes], by=by, undoes=done).activity
+    except ChangeSetError as failure:
+        raise _entity_refused(done, changes[failure.index], failure) from None
+
+
+def _table(done: Activity) -> Table | None:
+    return Table.objects.filter(pk=done.table_id or 0, deleted_at=None).select_related("account").first()
+
+
+def _check_first(done: Activity) -> None:
+    """What was undone is not as it was left either; but this says it better."""
+    if Activity.objects.filter(undoes=done).exists():
+        raise activity.UndoneAlready
+
+
+def _inverse(change: EntityChange) -> Change:
+    before, key = activity.was(change), activity.key_of(change)
+    condition = Precondition(change.ticks_after)
+    if before is None:
+        return Delete(key, condition)
+    if change.after is None:
+        return Insert(read_stored(before))
+    return Update(read_stored(before), condition, merge=False)
+
+
+def _entity_refused(done: Activity, change: EntityChange, failure: ChangeSetError) -> Exception:
+    key = activity.key_of(change)
+    match failure.error:
+        case EntityAlreadyExists() | UpdateConditionNotSatisfied():
+            return CannotUndo(Reason.CHANGED_SINCE, done, key)
+        case ResourceNotFound():
+            return CannotUndo(Reason.GONE, done, key)
+    return failure.error
+
+
+# tables and settings
+
+
+def _undo_creation(done: Activity, by: Actor) -> Activity:
+    table = _table(done)
+    _check_first(done)
+    if table is None:
+        raise CannotUndo(Reason.GONE, done)
+    # one that was brought back had its entities before, and keeps them for the next time
+    if effect(done) is Verb.TABLE_CREATE and has_rows(table.pk):
+        raise CannotUndo(Reason.CHANGED_SINCE, done)
+    return tables.delete(table.account_id, table.name, by=by, keep=KEPT, undoes=done)
+
+
+def _undo_deletion(done: Activity, by: Actor) -> Activity:
+    assert done.table_id is not None
+    _check_first(done)
+    try:
+        return tables.restore(done.table_id, by=by, undoes=done)
+    except TableAlreadyExists:
+        raise CannotUndo(Reason.NAME_TAKEN, done) from None
+    except ResourceNotFound:
+        # brought back and deleted again, it is there once more
+        present = Table.objects.filter(pk=done.table_id, deleted_at=None).exists()
+        raise CannotUndo(Reason.CHANGED_SINCE if present else Reason.TOO_OLD, done) from None
+
+
+def _undo_table_change(done: Activity, by: Actor) -> Activity | None:
+    table = _table(done)
+    if table is None:
+        raise CannotUndo(Reason.GONE, done)
+    _check_first(done)
+    return tables.change(table, by=by, **(done.before or {}), undoes=done)
+
+
+def _undo_policies(done: Activity, by: Actor) -> Activity | None:
+    table = _table(done)
+    if table is None:
+        raise CannotUndo(Reason.GONE, done)
+    _check_first(done)
+    return policies.replace(
+        table.account_id, table.folded_name, policies.read(done.before or []), by=by, undoes=done
+    )
+
+
+def _undo_properties(done: Activity, by: Actor) -> Activity | None:
+    account = _account(done)
+    _check_first(done)
+    before = service_properties.read(done.before)
+    return service_properties.replace(account.pk, lambda _: before, by=by, undoes=done)
+
+
+def _undo_account_change(done: Activity, by: Actor) -> Activity | None:
+    account = _account(done)
+    _check_first(done)
+    return accounts.set_fields(account.name, done.before or {}, by=by, undoes=done)
+
+
+def _account(done: Activity) -> Account:
+    account = Account.objects.filter(pk=done.account_id or 0).first()
+    if account is None:
+        raise CannotUndo(Reason.GONE, done)
+    return account
+
+
+_WAYS: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]] = {
+    Verb.ENTITY_INSERT: _undo_entities,
+    Verb.ENTITY_CHANGE: _undo_entities,
+    Verb.ENTITY_DELETE: _undo_entities,
+    Verb.ENTITY_REKEY: _undo_entities,
+    Verb.TABLE_CREATE: _undo_creation,
+    Verb.TABLE_RESTORE: _undo_creation,
+    Verb.TABLE_DELETE: _undo_deletion,
+    Verb.TABLE_CHANGE: _undo_table_change,
+    Verb.POLICIES_SET: _undo_policies,
+    Verb.PROPERTIES_SET: _undo_properties,
+    Verb.ACCOUNT_CHANGE: _undo_account_change,
+}
+_HEEDED: Final = frozenset(
+    {
+        Verb.TABLE_CREATE,
+        Verb.TABLE_RESTORE,
+        Verb.POLICIES_SET,
+        Verb.PROPERTIES_SET,
+        Verb.ACCOUNT_CHANGE,
+    }
+)

@@ -1,0 +1,254 @@
+"""The record of what was done: with every operation, found again, and never changed."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import DatabaseError, transaction
+
+from storage.domain.activity import Verb
+from storage.domain.actor import COMMAND, SERVER, Actor, ActorKind
+from storage.domain.entity import EntityKey, StoredEntity, write_keys
+from storage.domain.policies import AccessPolicy, SignedIdentifier
+from storage.domain.service_properties import DEFAULT, Metrics
+from storage.models import Activity, EntityChange
+from storage.operations import accounts, activity, policies, service_properties, tables
+from storage.operations.activity import Changed, Wanted
+from storage.sql.tidying import tidying
+
+pytestmark = pytest.mark.django_db
+
+ADA = Actor(ActorKind.USER, "ada", "192.0.2.1", "Firefox", "request-1")
+KEY = EntityKey("p", "r")
+
+
+@pytest.fixture
+def account():
+    return accounts.add("acme", by=ADA, label="Acme")
+
+
+@pytest.fixture
+def people(account):
+    return tables.create(account.pk, "People", by=ADA)
+
+
+def verbs(**conditions):
+    return [Verb(found.verb) for found in activity.page(Wanted(**conditions)).activities]
+
+
+def image(ticks, content=b'\n,"A":1', key=KEY):
+    return StoredEntity(write_keys(key), b"%d" % ticks, content)
+
+
+def changed(people, *changes, by=ADA, verb=Verb.ENTITY_CHANGE, account=None):
+    kept = activity.record(verb, by, account=people.account, table=people)
+    activity.record_changes(kept, people, changes)
+    return kept
+
+
+def test_says_who_did_what_and_from_where(account):
+    (kept,) = Activity.objects.all()
+    assert (kept.verb, kept.account_name, kept.table_name) == ("account.create", "acme", "")
+    assert (kept.actor_kind, kept.actor, kept.address, kept.agent, kept.request_id) == (
+        "user", "ada", "192.0.2.1", "Firefox", "request-1",
+    )  # fmt: skip
+    assert kept.after["label"] == "Acme"
+
+
+def test_a_client_may_call_itself_anything():
+    actor = Actor(ActorKind.BEARER, "\0" + "n" * 300, "a" * 99, "\ud800" + "x" * 300, "i" * 99)
+    kept = activity.record(Verb.TABLE_CREATE, actor)
+    kept.refresh_from_db()
+    assert kept.actor == "n" * 255
+    assert kept.agent.startswith("?x")
+    assert [len(text) for text in (kept.address, kept.agent, kept.request_id)] == [64, 256, 64]
+
+
+def test_every_control_operation_leaves_one_record(account, people):
+    accounts.change(account, by=ADA, label="New", protected=True)
+    tables.change(people, by=ADA, description="Of people", tags=["a"])
+    tables.delete(account.pk, "people", by=ADA, keep=timedelta(days=7))
+    tables.restore(people.pk, by=ADA)
+    tables.delete(account.pk, "people", by=COMMAND)
+    assert verbs(account_ids=[account.pk]) == [
+        Verb.TABLE_DELETE, Verb.TABLE_RESTORE, Verb.TABLE_DELETE, Verb.TABLE_CHANGE, Verb.ACCOUNT_CHANGE,
+        Verb.TABLE_CREATE, Verb.ACCOUNT_CREATE,
+    ]  # fmt: skip
+
+
+def test_keeps_what_was_before_and_is_since(account, people):
+    kept = accounts.change(account, by=ADA, label="New", colour="")
+    assert (kept.before, kept.after) == ({"label": "Acme"}, {"label": "New"})
+    kept = tables.change(people, by=ADA, tags=["a", "b"])
+    assert (kept.before, kept.after) == ({"tags": []}, {"tags": ["a", "b"]})
+
+
+def test_what_changes_nothing_is_not_worth_a_record(account, people):
+    assert accounts.change(account, by=ADA, label="Acme") is None
+    assert tables.change(people, by=ADA, description="", tags=[]) is None
+    assert verbs() == [Verb.TABLE_CREATE, Verb.ACCOUNT_CREATE]
+
+
+def test_what_fails_leaves_none(account, people):
+    with pytest.raises(Exception, match="already exists"), transaction.atomic():
+        tables.create(account.pk, "people", by=ADA)
+    assert verbs() == [Verb.TABLE_CREATE, Verb.ACCOUNT_CREATE]
+
+
+def test_no_key_is_ever_in_it(account):
+    accounts.rotate("acme", 2, by=ADA)
+    keys = [accounts.write_key(key) for key in accounts.keys_of(accounts.find("acme"))]
+    kept = Activity.objects.order_by("pk").last()
+    assert (kept.verb, kept.detail) == (Verb.KEY_ROTATE, {"key": "key2"})
+    for row in Activity.objects.values():
+        assert not [key for key in keys if key in str(row)]
+
+
+def test_outlives_what_it_tells_of(account, people):
+    accounts.remove("acme", with_tables=True, by=ADA)
+    found = activity.page(Wanted()).activities
+    assert [(it.verb, it.account_name, it.table_name) for it in found] == [
+        ("account.delete", "acme", ""),
+        ("table.create", "acme", "People"),
+        ("account.create", "acme", ""),
+    ]
+    assert found[0].detail == {"tables": ["People"]}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_policies_and_service_properties(account, people):
+    one = [SignedIdentifier("readers", AccessPolicy(None, "", "r")), SignedIdentifier("bare")]
+    kept = policies.replace(account.pk, "people", one, by=ADA)
+    assert kept.before == []
+    assert policies.read(Activity.objects.get(pk=kept.pk).after) == one
+    assert policies.replace(account.pk, "people", one, by=ADA) is None
+
+    wanted = DEFAULT.__class__(DEFAULT.logging, DEFAULT.hour_metrics, Metrics(enabled=True), DEFAULT.cors)
+    kept = service_properties.replace(account.pk, lambda _: wanted, by=ADA)
+    kept = Activity.objects.get(pk=kept.pk)
+    assert service_properties.read(kept.before) == DEFAULT
+    assert service_properties.read(kept.after) == wanted
+
+
+# nobody changes it
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: Activity.objects.update(actor="somebody else"),
+        lambda: Activity.objects.all().delete(),
+        lambda: EntityChange.objects.update(before=None),
+        lambda: EntityChange.objects.all()._raw_delete("default"),
+    ],
+)
+def test_refuses_to_be_changed(people, change):
+    changed(people, Changed(KEY, None, image(1)))
+    with pytest.raises(DatabaseError, match="only added to"), transaction.atomic():
+        change()
+
+
+def test_not_even_who_tidies_changes_it(account):
+    with pytest.raises(DatabaseError, match="only added to"), transaction.atomic(), tidying():
+        Activity.objects.update(actor="somebody else")
+
+
+def test_tidying_ends_with_its_block(account):
+    with transaction.atomic():
+        with tidying():
+            pass
+        with pytest.raises(DatabaseError, match="only added to"), transaction.atomic():
+            Activity.objects.all().delete()
+
+
+def test_drops_what_is_too_old(people, settings, monkeypatch):
+    changed(people, Changed(KEY, None, image(1)))
+    settings.ACTIVITY_DAYS = 90
+    now = datetime.now(UTC)
+    activity.tidy(now + timedelta(days=89))
+    assert Activity.objects.count() == 3
+
+    monkeypatch.setattr(activity, "_TIDY_BATCH", 2)
+    activity.tidy(now + timedelta(days=91))
+    assert Activity.objects.count() == EntityChange.objects.count() == 0
+
+
+# entities
+
+
+def test_keeps_entities_as_they_were_and_are(people):
+    content = b'\n,"Id@odata.type":"Edm.Int64"\n,"Id":"9223372036854775807"\n,"T":"\\u0000\\ud800"'
+    changed(people, Changed(KEY, image(5, content), image(6)))
+    found = activity.last_change(people, KEY)
+    assert activity.was(found) == image(5, content)
+    assert activity.became(found) == image(6)
+    assert found.activity.actor == "ada"
+
+
+def test_there_was_none_or_is_none(people):
+    changed(people, Changed(KEY, None, image(1)))
+    assert activity.was(activity.last_change(people, KEY)) is None
+    changed(people, Changed(KEY, image(1), None))
+    assert activity.became(activity.last_change(people, KEY)) is None
+    assert activity.was(activity.last_change(people, KEY)) == image(1)
+
+
+def test_the_last_change_of_an_entity(people, account):
+    other = tables.create(account.pk, "others")
+    keys = [EntityKey("a", ""), EntityKey("", "a"), EntityKey("a", "a")]
+    for ticks, key in enumerate(keys, start=1):
+        changed(people, Changed(key, None, image(ticks, key=key)))
+    changed(other, Changed(keys[0], None, image(9, key=keys[0])))
+    assert [activity.last_change(people, key).ticks_after for key in keys] == [1, 2, 3]
+    assert activity.last_change(people, KEY) is None
+
+
+# found again
+
+
+def test_finds_by_everything(account, people):
+    other = accounts.add("other", by=SERVER)
+    changed(people, Changed(EntityKey("se", "ada%_"), None, image(1)), by=Actor(ActorKind.USER, "Eve"))
+    assert verbs(account_ids=[other.pk]) == [Verb.ACCOUNT_CREATE]
+    assert verbs(account_ids=[]) == []
+    assert verbs(actor="ev") == [Verb.ENTITY_CHANGE]
+    assert verbs(verbs=[Verb.TABLE_CREATE, Verb.ENTITY_CHANGE]) == [Verb.ENTITY_CHANGE, Verb.TABLE_CREATE]
+    assert verbs(table="PEOPLE") == [Verb.ENTITY_CHANGE, Verb.TABLE_CREATE]
+    assert verbs(key="a%_") == verbs(key="se") == [Verb.ENTITY_CHANGE]
+    assert verbs(key="a%b") == []
+    now = datetime.now(UTC)
+    assert verbs(since=now) == verbs(until=now - timedelta(minutes=1)) == []
+    assert len(verbs(since=now - timedelta(minutes=1), until=now)) == 4
+
+
+def test_counts_the_entities_of_each(people):
+    changed(people, *(Changed(EntityKey("p", str(n)), None, image(n)) for n in range(3)))
+    assert [found.changed for found in activity.page(Wanted()).activities] == [3, 0, 0]
+
+
+def test_pages_in_both_directions(account):
+    for number in range(9):
+        accounts.change(account, label=str(number))
+    wanted = Wanted(account_ids=[account.pk], verbs=[Verb.ACCOUNT_CHANGE])
+    labels = lambda page: [found.after["label"] for found in page.activities]  # noqa: E731
+
+    first = activity.page(wanted, top=4)
+    assert (labels(first), first.newer) == (["8", "7", "6", "5"], None)
+    second = activity.page(wanted, before=first.older, top=4)
+    assert labels(second) == ["4", "3", "2", "1"]
+    last = activity.page(wanted, before=second.older, top=4)
+    assert (labels(last), last.older) == (["0"], None)
+
+    back = activity.page(wanted, after=last.newer, top=4)
+    assert labels(back) == labels(second)
+    newest = activity.page(wanted, after=back.newer, top=4)
+    assert (labels(newest), newest.newer) == (labels(first), None)
+    assert activity.page(wanted, after=first.activities[0].pk).activities == []
+
+
+def test_exports_all(account, monkeypatch):
+    monkeypatch.setattr(activity, "_BATCH", 2)
+    for number in range(5):
+        accounts.change(account, label=str(number))
+    exported = list(activity.export(Wanted()))
+    assert [found.pk for found in exported] == sorted((found.pk for found in exported), reverse=True)
+    assert len(exported) == 6
