@@ -1,0 +1,308 @@
+"""The way back from what was done, and from the way back."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from storage.domain.activity import Verb
+from storage.domain.actor import Actor, ActorKind
+from storage.domain.changes import Delete, Insert, Update
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import Entity, EntityKey, read_stored
+from storage.domain.etag import ANY
+from storage.domain.policies import AccessPolicy, SignedIdentifier
+from storage.domain.query import EntityQuery
+from storage.domain.service_properties import DEFAULT, Metrics
+from storage.models import Activity, Table
+from storage.operations import accounts, activity, edits, entities, policies, service_properties, tables
+from storage.operations.threads import in_thread
+from storage.operations.undoing import KEPT, CannotUndo, Reason, effect, undo, undo_all
+
+# as a server does it: some of it in transactions that cannot be part of another
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADA = Actor(ActorKind.USER, "ada")
+READERS = [SignedIdentifier("readers", AccessPolicy(None, None, "r"))]
+
+
+@pytest.fixture
+def account():
+    return accounts.add("acme")
+
+
+@pytest.fixture
+def people(account):
+    return tables.create(account.pk, "People")
+
+
+def entity(key="a", /, partition="p", **properties):
+    return Entity(EntityKey(partition, key), {n: EdmValue(Edm.INT64, v) for n, v in properties.items()})
+
+
+def apply(table, *changes):
+    return edits.apply(table, changes, by=ADA).activity
+
+
+def content(table):
+    page = entities.page(table, EntityQuery())
+    return {
+        stored.key.row_key: {n: v.value for n, v in read_stored(stored).properties.items()}
+        for stored in page.entities
+    }
+
+
+def reason(done):
+    with pytest.raises(CannotUndo) as caught:
+        undo(done, ADA)
+    assert caught.value.done == done
+    return caught.value.reason
+
+
+# entities
+
+
+def test_back_and_forth(people):
+    apply(people, Insert(entity("a", A=1)), Insert(entity("b", B=2**63 - 1)))
+    before = content(people)
+    done = apply(
+        people, Delete(EntityKey("p", "a"), ANY), Update(entity("b", C=3), ANY, merge=True), Insert(entity("c"))
+    )
+    after = content(people)
+    assert after == {"b": {"B": 2**63 - 1, "C": 3}, "c": {}}
+
+    for _ in range(2):
+        done = undo(done, ADA)
+        assert (done.verb, effect(done)) == (Verb.UNDO, Verb.ENTITY_CHANGE)
+        assert content(people) == before
+        done = undo(done, ADA)
+        assert content(people) == after
+
+
+def test_several_partitions(people):
+    done = apply(people, *(Insert(entity("a", partition=partition)) for partition in "cab"))
+    undone = undo(done, ADA)
+    assert (content(people), effect(undone), undone.undoes) == ({}, Verb.ENTITY_DELETE, done)
+
+
+def test_another_key(people):
+    apply(people, Insert(entity("a", A=1)))
+    done = edits.change_key(people, EntityKey("p", "a"), EntityKey("q", "b"), ANY, by=ADA).activity
+    undo(done, ADA)
+    assert content(people) == {"a": {"A": 1}}
+
+
+@pytest.mark.parametrize(
+    ("do", "since", "expected"),
+    [
+        (Insert(entity("b")), Update(entity("b", X=1), ANY, merge=False), Reason.CHANGED_SINCE),
+        (Insert(entity("b")), Delete(EntityKey("p", "b"), ANY), Reason.GONE),
+        (Update(entity("a", X=1), ANY, merge=True), Update(entity("a", X=2), ANY, merge=True), Reason.CHANGED_SINCE),
+        (Update(entity("a", X=1), ANY, merge=True), Delete(EntityKey("p", "a"), ANY), Reason.GONE),
+        (Delete(EntityKey("p", "a"), ANY), Insert(entity("a", X=9)), Reason.CHANGED_SINCE),
+    ],
+)  # fmt: skip
+def test_what_was_changed_since_stays(people, do, since, expected):
+    apply(people, Insert(entity("a", A=1)))
+    done = apply(people, do, Insert(entity("z")))
+    apply(people, since)
+    left = content(people)
+
+    with pytest.raises(CannotUndo) as caught:
+        undo(done, ADA)
+    assert (caught.value.reason, caught.value.key) == (expected, do.key)
+    assert content(people) == left
+
+
+def test_only_once(people):
+    done = apply(people, Insert(entity("a")))
+    undo(done, ADA)
+    assert reason(done) == Reason.ALREADY_UNDONE
+
+
+async def test_only_once_by_two_at_the_same_time():
+    account = await in_thread(accounts.add, "acme")
+    table = await in_thread(tables.create, account.pk, "People")
+    done = [
+        await in_thread(lambda: apply(table, Insert(entity("a")))),
+        await in_thread(lambda: tables.change(table, by=ADA, description="New")),
+    ]
+    for it in done:
+        results = await asyncio.gather(
+            *(in_thread(undo, it, ADA) for _ in range(4)), return_exceptions=True
+        )
+        refused = [result.reason for result in results if isinstance(result, CannotUndo)]
+        assert len(refused) == 3
+        assert set(refused) <= {Reason.ALREADY_UNDONE, Reason.GONE, Reason.CHANGED_SINCE}
+        assert await in_thread(Activity.objects.filter(undoes=it).count) == 1
+
+
+def test_of_a_table_that_is_gone(account, people):
+    done = apply(people, Insert(entity("a")))
+    tables.delete(account.pk, "people", keep=KEPT)
+    assert reason(done) == Reason.GONE
+    tables.restore(people.pk)
+    undo(done, ADA)
+    assert content(people) == {}
+
+
+def test_nothing_in_a_read_only_account(account, people):
+    done = [
+        apply(people, Insert(entity("a"))),
+        tables.change(people, description="New"),
+        policies.replace(account.pk, "people", READERS),
+        service_properties.replace(account.pk, lambda _: DEFAULT.__class__(minute_metrics=Metrics(enabled=True))),
+        tables.delete(account.pk, "people", keep=KEPT),
+    ]  # fmt: skip
+    accounts.change(account, read_only=True)
+    assert reason(done[-1]) == reason(done[-2]) == Reason.READ_ONLY
+    accounts.change(account, read_only=False)
+    undo(done[-1], ADA)
+    accounts.change(account, read_only=True)
+    assert {reason(it) for it in done[:3]} == {Reason.READ_ONLY}
+
+
+def test_what_has_no_way_back(account):
+    accounts.rotate("acme", 1)
+    assert reason(Activity.objects.order_by("pk").last()) == Reason.NEVER
+
+
+# tables
+
+
+def test_a_deleted_table_comes_back_with_all_it_had(account, people):
+    apply(people, Insert(entity("a", A=1)))
+    tables.change(people, description="Of people", tags=["one"])
+    policies.replace(account.pk, "people", READERS)
+    done = tables.delete(account.pk, "people", by=ADA, keep=KEPT)
+
+    undone = undo(done, ADA)
+    assert effect(undone) is Verb.TABLE_RESTORE
+    back = tables.get(account.pk, "PEOPLE")
+    assert (back.pk, back.name, back.description, back.tags) == (people.pk, "People", "Of people", ["one"])
+    assert policies.stored(account.pk, "people") == READERS
+    assert content(back) == {"a": {"A": 1}}
+    apply(back, Insert(entity("b")))
+
+    gone = undo(undone, ADA)
+    assert tables.find(account.pk, "people") is None
+    undo(gone, ADA)
+    assert set(content(people)) == {"a", "b"}
+
+
+def test_not_when_the_name_is_taken(account, people):
+    done = tables.delete(account.pk, "people", keep=KEPT)
+    other = tables.create(account.pk, "pEOPLE")
+    assert reason(done) == Reason.NAME_TAKEN
+    tables.delete(account.pk, "people")
+    tables.reap()
+    assert undo(done, ADA).table_id != other.pk
+
+
+def test_not_when_it_is_not_kept(account, people):
+    assert reason(tables.delete(account.pk, "people")) == Reason.TOO_OLD
+    tables.create(account.pk, "people")
+    done = tables.delete(account.pk, "people", keep=KEPT)
+    Table.objects.filter(pk=done.table_id).update(kept_until=timezone.now())
+    assert reason(done) == Reason.TOO_OLD
+
+
+def test_a_new_table_goes_while_it_is_empty(account, people):
+    done = activity.last(people, Verb.TABLE_CREATE)
+    apply(people, Insert(entity("a")))
+    assert reason(done) == Reason.CHANGED_SINCE
+    apply(people, Delete(EntityKey("p", "a"), ANY))
+    undo(undo(done, ADA), ADA)
+    assert tables.find(account.pk, "people") == people
+
+
+def test_several_at_once_or_none(account, people):
+    other = tables.create(account.pk, "others")
+    for table in (people, other):
+        policies.replace(account.pk, table.folded_name, READERS)
+    done = [tables.delete(account.pk, name, keep=KEPT) for name in ("people", "others")]
+
+    back = undo_all(done, ADA)
+    assert [it.table_name for it in back] == ["others", "People"]
+    gone = undo_all(back, ADA)
+    assert tables.find(account.pk, "people") is None
+
+    tables.create(account.pk, "people")
+    with pytest.raises(CannotUndo) as caught:
+        undo_all(gone, ADA)
+    assert caught.value.reason == Reason.NAME_TAKEN
+    assert tables.find(account.pk, "others") is None
+
+
+# settings
+
+
+def test_settings_of_a_table(account, people):
+    tables.change(people, description="First", tags=["a"])
+    done = tables.change(people, description="Second", by=ADA)
+    tables.change(people, tags=["b"])
+    redo = undo(done, ADA)
+    people.refresh_from_db()
+    assert (people.description, people.tags) == ("First", ["b"])
+    undo(redo, ADA)
+    people.refresh_from_db()
+    assert people.description == "Second"
+
+
+def test_settings_of_an_account(account):
+    done = accounts.change(account, by=ADA, read_only=True, label="New", networks=["10.0.0.0/8"])
+    redo = undo(done, ADA)
+    account.refresh_from_db()
+    assert (account.read_only, account.label, account.networks) == (False, "", [])
+    undo(redo, ADA)
+    account.refresh_from_db()
+    assert (account.read_only, account.label, account.networks) == (True, "New", ["10.0.0.0/8"])
+
+
+def test_policies_and_service_properties(account, people):
+    set_ = policies.replace(account.pk, "people", READERS)
+    undone = undo(Activity.objects.get(pk=set_.pk), ADA)
+    assert policies.stored(account.pk, "people") == []
+    undo(Activity.objects.get(pk=undone.pk), ADA)
+    assert policies.stored(account.pk, "people") == READERS
+
+    wanted = DEFAULT.__class__(minute_metrics=Metrics(enabled=True))
+    put = service_properties.replace(account.pk, lambda _: wanted)
+    undone = undo(put, ADA)
+    assert service_properties.get(account.pk) == DEFAULT
+    undo(undone, ADA)
+    assert service_properties.get(account.pk) == wanted
+
+
+def test_settings_that_were_changed_since_stay(account, people):
+    done = [
+        accounts.change(account, label="a"),
+        tables.change(people, description="a"),
+        policies.replace(account.pk, "people", READERS),
+        service_properties.replace(account.pk, lambda _: DEFAULT.__class__(minute_metrics=Metrics(enabled=True))),
+    ]  # fmt: skip
+    accounts.change(account, label="b")
+    tables.change(people, description="b")
+    policies.replace(account.pk, "people", [])
+    service_properties.replace(account.pk, lambda _: DEFAULT)
+    assert {reason(it) for it in done} == {Reason.CHANGED_SINCE}
+
+
+def test_of_an_account_that_is_gone(account, people):
+    done = [
+        accounts.change(account, label="a"),
+        tables.change(people, description="a"),
+        policies.replace(account.pk, "people", READERS),
+    ]
+    accounts.remove("acme", with_tables=True)
+    assert {reason(it) for it in done} == {Reason.GONE}
+
+
+def test_a_kept_table_is_not_reaped(account, people):
+    tables.delete(account.pk, "people", keep=timedelta(days=7))
+    assert tables.deleted(account.pk) == [people]
+    assert tables.reap() == 0
+    Table.objects.update(kept_until=timezone.now())
+    assert tables.deleted(account.pk) == []
+    assert tables.reap() == 1
