@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from zlib import crc32
 
 from django import template
 from django.contrib.messages.storage.base import Message
@@ -78,3 +79,12 @@ def undo_of(message: Message) -> str:
 def of_key(found: Mapping[object, object], key: object) -> object:
     """What a mapping has under a key that a template only knows as a value."""
     return found.get(key, "")
+
+
+HUES = 6
+
+
+@register.filter
+def hue(text: str) -> int:
+    """One of the colours of tags, the same each time."""
+    return crc32(text.casefold().encode()) % HUES

@@ -1,4 +1,5 @@
-// data-open="ID": a button opens that dialog; a click on its backdrop closes it. Esc and focus are the browser's own.
+// data-open="ID": a button opens that dialog, also one that would submit a form; data-close or a click on its backdrop
+// closes it. Esc and focus are the browser's own.
 export function open(id) {
   for (const menu of document.querySelectorAll("[popover]:popover-open")) menu.hidePopover();
   const dialog = document.getElementById(id);
@@ -7,7 +8,11 @@ export function open(id) {
 
 document.addEventListener("click", (event) => {
   const opener = event.target.closest("[data-open]:not(.rail)");
-  if (opener) open(opener.dataset.open);
+  if (opener) {
+    event.preventDefault();
+    open(opener.dataset.open);
+  }
+  event.target.closest("[data-close]:not(#toasts)")?.closest("dialog")?.close();
   if (event.target.matches("dialog") && !within(event.target.getBoundingClientRect(), event)) event.target.close();
 });
 
