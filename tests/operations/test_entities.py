@@ -325,7 +325,7 @@ def test_a_page_on_the_connection_of_django():
 def test_a_page_that_takes_too_long(db, monkeypatch):
     table = tables.create(accounts.add("pages").pk, "people")
 
-    def cancel(relation, wanted, clock):
+    def cancel(relation, wanted, clock, read):
         yield pages.page(relation, wanted)
         raise Canceled
 
