@@ -22,6 +22,7 @@ CASE_KEYS = {
     "error",
     "message",
     "peer",
+    "read_only",
 }
 
 REPEATED = re.compile(r"\{([^{}*]+)\*(\d+)\}")
@@ -35,6 +36,7 @@ class Case:
     steps: list[dict[str, Any]]
     variables: dict[str, str]
     peer: str | None
+    read_only: bool
 
     def mentions(self, placeholder: str) -> bool:
         return f"{{{placeholder}}}" in json.dumps([self.given, self.steps, self.variables])
@@ -59,6 +61,7 @@ def _load_file(path: Path) -> Iterator[Case]:
                 steps=_steps(entry),
                 variables={**names, **variables},
                 peer=variables.get("peer", entry.get("peer")),
+                read_only=entry.get("read_only", False),
             )
 
 

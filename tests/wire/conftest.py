@@ -1,12 +1,17 @@
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 import pytest
 
-from .client import Connection, Endpoint
+from tests.live_server import ROOT, LiveServer, clean_environment
+
+from .client import Connection, Endpoint, write
 
 DEVELOPMENT_ACCOUNT = "devstoreaccount1"
 DEVELOPMENT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -20,6 +25,29 @@ def endpoint(request: pytest.FixtureRequest) -> Endpoint:
         return Endpoint(url, account, key, foreign="Tablero" not in _server_header(url))
     server = request.getfixturevalue("server")
     return Endpoint(server.endpoint, server.account, server.key, foreign=False)
+
+
+@pytest.fixture(scope="session")
+def read_only_endpoint(endpoint: Endpoint, request: pytest.FixtureRequest) -> Endpoint:
+    """An account that may only be read; its table People holds one entity."""
+    if os.environ.get("TABLE_ENDPOINT"):
+        pytest.skip("only who starts the server can make an account read-only")
+    server = request.getfixturevalue("server")
+    _account(server, "add", "readonly", "--key1", endpoint.key)
+    made = replace(endpoint, url=f"{server.url}/readonly", account="readonly")
+    entity = {"PartitionKey": "p", "RowKey": "r", "x": 1}
+    with closing(Connection(made)) as connection:
+        for path, content in (("/Tables", {"TableName": "People"}), ("/People", entity)):
+            reply = connection.send(write({"line": f"POST {path}", "json": content}, made))
+            assert reply is not None
+            assert reply.status == 201
+    _account(server, "read-only", "readonly", "on")
+    return made
+
+
+def _account(server: LiveServer, *arguments: str) -> None:
+    command = [sys.executable, str(ROOT / "manage.py"), "account", "--data", str(server.data), *arguments]
+    subprocess.run(command, check=True, env=clean_environment(), stdout=subprocess.DEVNULL)
 
 
 def _server_header(url: str) -> str:

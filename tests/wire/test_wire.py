@@ -14,6 +14,7 @@ from .cases import Case, fill
 from .client import Connection, Endpoint, Outgoing, Reply, write
 
 NEW_TABLES = ("new", "new2", "new3")
+READ_ONLY_TABLE = "People"
 CHANGE_SET = 100  # operations
 OFF = "<RetentionPolicy><Enabled>false</Enabled></RetentionPolicy>"
 USUAL_PROPERTIES = (
@@ -29,9 +30,11 @@ MOMENTS = {"second_ago": -1, "hour_ago": -3600, "in_a_minute": 60, "in_an_hour":
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in cases.load()])
-def test_wire(case: Case, endpoint: Endpoint, connection: Connection) -> None:
+def test_wire(case: Case, endpoint: Endpoint, connection: Connection, request: pytest.FixtureRequest) -> None:
     if case.peer and endpoint.foreign:
         pytest.skip(case.peer)
+    if case.read_only:
+        endpoint = request.getfixturevalue("read_only_endpoint")
     runner = Runner(case, endpoint, connection)
     with runner.world():
         for step in case.steps:
@@ -58,7 +61,7 @@ class Runner:
             "now_rfc850": strftime("%A, %d-%b-%y %H:%M:%S GMT", gmtime()),
             "now_asctime": strftime("%a %b %e %H:%M:%S %Y", gmtime()),
             **{name: strftime(INSTANT, gmtime(time() + away)) for name, away in MOMENTS.items()},
-            "table": name,
+            "table": READ_ONLY_TABLE if case.read_only else name,
             "upper": name.upper(),
             "lower": name.lower(),
             **{new: f"{name}{new}" for new in NEW_TABLES},
@@ -67,6 +70,9 @@ class Runner:
 
     @contextmanager
     def world(self) -> Iterator[None]:
+        if self._case.read_only:
+            yield
+            return
         made = bool(self._case.given) or any(map(self._case.mentions, ("table", "upper", "lower")))
         if made:
             self._set_up({"line": "POST /Tables", "json": {"TableName": "{table}"}})
