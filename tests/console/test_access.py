@@ -20,16 +20,41 @@ OWNERS_POST_A_FORM = {
     "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
 }
 
+MANAGERS = {"max", "alice", "ada"}
+BELOW_MANAGER = {"victor", "eve"}
+MEMBERS_READ = {
+    "GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+    "POST": {405: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+}
+MANAGERS_POST = {
+    "POST": {302: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
+    "GET": {405: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
+}
+
 # address → method → what each gets; who is not named gets what stands under "else"
 PAGES = {
     "home": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
     "account": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}},
+    "table_sizes": MEMBERS_READ,
+    "table_new": {
+        "GET": {200: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
+        "POST": {422: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
+    },
+    "tables_sample": MANAGERS_POST,
+    "tables_delete": MANAGERS_POST,
+    "tables_tag": MANAGERS_POST,
+    "table_restore": MANAGERS_POST,
+    "table_settings": MEMBERS_READ,
+    "table_notes": MANAGERS_POST,
     "entities": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}},
     "search": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
     "palette": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
     "profile": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {422: SIGNED_IN, "else": TO_SIGN_IN}},
     "password": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {422: SIGNED_IN, "else": TO_SIGN_IN}},
-    "members": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}, "POST": {405: SIGNED_IN, "else": TO_SIGN_IN}},
+    "members": {
+        "GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+        "POST": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
     "members_add": OWNERS_POST_A_FORM,
     "members_invite": OWNERS_POST_A_FORM,
     "member": {
@@ -40,24 +65,35 @@ PAGES = {
         "POST": {404: {"alice", "ada", "sam"}, 403: BELOW_OWNER, "else": TO_SIGN_IN},
         "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
     },
-    "users": {"GET": {200: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN}, "POST": {405: SIGNED_IN, "else": TO_SIGN_IN}},
+    "users": {
+        "GET": {200: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN},
+        "POST": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
     "users_invite": {
         "POST": {422: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN},
         "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
     },
-    "user": {"GET": {404: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN}, "POST": {405: SIGNED_IN, "else": TO_SIGN_IN}},
+    "user": {
+        "GET": {404: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN},
+        "POST": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
     "user_change": {
         "POST": {404: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN},
         "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
     },
     "join": {"GET": {"else": 404}, "POST": {"else": 404}},
-    "invitation_withdraw": {"POST": {404: SIGNED_IN, "else": TO_SIGN_IN}, "GET": {405: SIGNED_IN, "else": TO_SIGN_IN}},
+    "invitation_withdraw": {
+        "POST": {404: SIGNED_IN, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
     "account_reauthenticate": {
         "GET": {200: SIGNED_IN, "else": TO_SIGN_IN},
         "POST": {422: SIGNED_IN, "else": TO_SIGN_IN},
     },
     # nobody of the cast has these two ways
-    **dict.fromkeys(("mfa_reauthenticate", "mfa_reauthenticate_webauthn"), {"GET": {"else": 302}, "POST": {"else": 302}}),
+    **dict.fromkeys(
+        ("mfa_reauthenticate", "mfa_reauthenticate_webauthn"), {"GET": {"else": 302}, "POST": {"else": 302}}
+    ),
     "appearance": {"GET": {"else": 405}, "POST": {"else": 302}},
     "setup": {"GET": {"else": 404}, "POST": {"else": 404}},
     "account_login": {"GET": {302: SIGNED_IN, "else": 200}, "POST": {302: SIGNED_IN, "else": 200}},
@@ -67,6 +103,18 @@ ARGUMENTS = {
     **{name: ["acme"] for name in ("members", "members_add", "members_invite")},
     **{name: ["acme", 0] for name in ("member", "member_remove")},
     **{name: [0] for name in ("user", "user_change", "invitation_withdraw")},
+    **{
+        name: ["acme"]
+        for name in (
+            "table_sizes",
+            "table_new",
+            "tables_sample",
+            "tables_delete",
+            "tables_tag",
+            "table_restore",
+        )
+    },
+    **{name: ["acme", "people"] for name in ("table_settings", "table_notes")},
     "account": ["acme"],
     "entities": ["acme", "people"],
 }
