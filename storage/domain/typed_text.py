@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import Final, assert_never, cast
@@ -235,6 +235,11 @@ def ticks(moment: datetime) -> int:
     """An instant as DateTime keeps it."""
     naive = moment.replace(tzinfo=None) - datetime(1970, 1, 1)  # noqa: DTZ001
     return (naive - (moment.utcoffset() or timedelta())) // timedelta(microseconds=1) * 10
+
+
+def moment(ticks: int) -> datetime:
+    """A DateTime as Python has it, which keeps six of its digits."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks // 10)
 
 
 def _read_iso(text: str, now: datetime) -> int:

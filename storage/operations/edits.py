@@ -18,7 +18,7 @@ from storage.domain.errors import (
     InvalidDuplicateRow,
     ResourceNotFound,
 )
-from storage.domain.etag import Precondition
+from storage.domain.etag import ANY, Precondition
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, analytics
 from storage.operations.activity import Changed
@@ -55,6 +55,14 @@ def apply(
     kept = activity.record(verb or _verb(changes), by, account=table.account, table=table, undoes=undoes)
     activity.record_changes(kept, table, [Changed(key, before.get(key), after.get(key)) for key in keys])
     return Applied(kept, timestamps)
+
+
+@transaction.atomic
+def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | None:
+    """Those of them that are there, whatever was made of them meanwhile; None when there is none."""
+    accounts.check_writable(table.account_id)
+    found = _found(table, keys, lock=True)
+    return apply(table, [Delete(key, ANY) for key in found], by=by) if found else None
 
 
 @transaction.atomic

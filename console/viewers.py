@@ -1,0 +1,309 @@
+"""Ways to look at a stored value: as what it may be, decoded; none of them changes it."""
+
+import base64
+import binascii
+import json
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, cast
+from urllib.parse import unquote_to_bytes
+
+from storage.domain import typed_text
+from storage.domain.edm import BINARY_LIMIT, Edm, EdmValue
+
+LIMIT: Final = 1024 * 1024  # bytes, of what is decompressed
+DEEPEST: Final = 20  # levels of JSON that are drawn
+MOST: Final = 2_000  # values of JSON that are drawn
+HEX_LIMIT: Final = 16 * 1024  # bytes in a dump
+_LINE: Final = 16
+
+
+class Viewer(StrEnum):
+    PLAIN = "plain"
+    JSON = "json"
+    JWT = "jwt"
+    IMAGE = "image"
+    GZIP = "gzip"
+    BASE64 = "base64"
+    URL = "url"
+    TIME = "time"
+    HEX = "hex"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of JSON: a container with its members, or a scalar with its JSON text."""
+
+    name: str
+    path: str  # as JSONPath
+    text: str
+    kind: str  # object, array, string, number, word
+    members: tuple["Node", ...] = ()
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    offset: str
+    digits: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a viewer shows; one of the parts, or a text."""
+
+    text: str = ""
+    nodes: tuple[Node, ...] = ()
+    lines: tuple[Line, ...] = ()
+    image: str = ""  # a data: address
+    moment: datetime | None = None
+    is_cut: bool = False
+
+
+def views(value: EdmValue) -> dict[Viewer, View]:
+    """Those that can show this value, the most telling first."""
+    found = {viewer: view for viewer, show in _VIEWERS.items() if (view := show(value)) is not None}
+    return found or {Viewer.PLAIN: View(typed_text.write(value))}
+
+
+def _text(value: EdmValue) -> str | None:
+    """The text of a String, and of a Binary that is one in UTF-8."""
+    match value:
+        case (Edm.STRING, str(text)):
+            return text
+        case (Edm.BINARY, bytes(data)):
+            try:
+                return data.decode()
+            except UnicodeDecodeError:
+                return None
+    return None
+
+
+def _plain(value: EdmValue) -> View | None:
+    if value.type is Edm.BINARY:
+        text = _text(value)
+        return None if text is None else View(text)
+    return View(typed_text.write(value))
+
+
+# JSON, and the tokens made of it
+
+
+def _json(value: EdmValue) -> View | None:
+    text = _text(value)
+    return None if text is None else _json_view(text)
+
+
+def _json_view(text: str) -> View | None:
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    found = _load(text)
+    if found is None:
+        return None
+    budget = [MOST]
+    return View(text, nodes=(_node("$", "$", found, budget, 0),))
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number of JSON as it is written: none of its digits is lost."""
+
+    text: str
+
+
+def _load(text: str) -> object:
+    try:
+        return cast(
+            "object",
+            json.loads(text, parse_int=_Number, parse_float=_Number, object_pairs_hook=tuple),
+        )
+    except (ValueError, RecursionError):
+        return None
+
+
+def _node(name: str, path: str, value: object, budget: list[int], depth: int) -> Node:
+    budget[0] -= 1
+    match value:
+        case tuple():
+            pairs = [(key, f"{path}{_step(key)}", member) for key, member in value]
+            return _container(name, path, "object", pairs, budget, depth)
+        case list():
+            pairs = [(str(index), f"{path}[{index}]", member) for index, member in enumerate(value)]
+            return _container(name, path, "array", pairs, budget, depth)
+        case _Number(text):
+            return Node(name, path, text, "number")
+        case str():
+            return Node(name, path, json.dumps(value, ensure_ascii=False), "string")
+    return Node(name, path, json.dumps(value), "word")
+
+
+def _container(
+    name: str, path: str, kind: str, pairs: list[tuple[str, str, object]], budget: list[int], depth: int
+) -> Node:
+    members = []
+    for key, step, member in pairs:
+        if budget[0] <= 0 or depth >= DEEPEST:
+            break
+        members.append(_node(key, step, member, budget, depth + 1))
+    return Node(name, path, str(len(pairs)), kind, tuple(members), is_cut=len(members) < len(pairs))
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _step(key: str) -> str:
+    return f".{key}" if _NAME.fullmatch(key) else f"[{json.dumps(key, ensure_ascii=False)}]"
+
+
+_JWT = re.compile(r"(eyJ[A-Za-z0-9_-]{2,})\.(eyJ[A-Za-z0-9_-]{2,})\.[A-Za-z0-9_-]*")
+
+
+def _jwt(value: EdmValue) -> View | None:
+    """Header and claims; nobody has checked the signature."""
+    found = _JWT.fullmatch((_text(value) or "").strip().removeprefix("Bearer "))
+    if found is None:
+        return None
+    parts = [_load(_utf8(_decoded(part)) or "") for part in found.groups()]
+    if not all(isinstance(part, tuple) for part in parts):
+        return None
+    budget = [MOST]
+    header, claims = (
+        _node(name, "$", part, budget, 0) for name, part in zip(("header", "claims"), parts, strict=True)
+    )
+    return View(nodes=(header, claims))
+
+
+# what is packed
+
+
+def _decoded(text: str) -> bytes | None:
+    joined = "".join(text.split()).replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        return base64.b64decode(joined + "=" * (-len(joined) % 4), validate=True)
+    except (ValueError, binascii.Error):
+        return None
+
+
+def _utf8(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+
+
+def _base64(value: EdmValue) -> View | None:
+    text = (_text(value) or "").strip()
+    if not _BASE64.fullmatch(text) or (decoded := _decoded(text)) is None:
+        return None
+    inner = _utf8(decoded)
+    if inner is not None and inner.isprintable() | ("\n" in inner):
+        return _json_view(inner) or View(inner)
+    # sixteen letters may be a word as well; bytes that mean nothing are no help unless they are marked as packed
+    return _unpacked(decoded) or (_dump(decoded) if text.endswith("=") else None)
+
+
+def _url(value: EdmValue) -> View | None:
+    text = _text(value) or ""
+    if not re.search(r"%[0-9A-Fa-f]{2}", text):
+        return None
+    decoded = _utf8(unquote_to_bytes(text))
+    return View(decoded) if decoded is not None else None
+
+
+def _gzip(value: EdmValue) -> View | None:
+    return _unpacked(cast("bytes", value.value)) if value.type is Edm.BINARY else None
+
+
+def _unpacked(data: bytes) -> View | None:
+    if data[:2] == b"\x1f\x8b":
+        unpacked = _inflated(data, 16 + zlib.MAX_WBITS)
+    elif data[:1] == b"\x78" and len(data) > 2 and int.from_bytes(data[:2]) % 31 == 0:
+        unpacked = _inflated(data, zlib.MAX_WBITS)
+    else:
+        return None
+    if unpacked is None:
+        return None
+    text = _utf8(unpacked)
+    is_cut = len(unpacked) >= LIMIT
+    if text is None:
+        dump = _dump(unpacked)
+        return View(lines=dump.lines, is_cut=is_cut or dump.is_cut)
+    found = _json_view(text)
+    return found or View(text, is_cut=is_cut)
+
+
+def _inflated(data: bytes, bits: int) -> bytes | None:
+    """At most LIMIT bytes: a thousand may stand for millions."""
+    try:
+        return zlib.decompressobj(bits).decompress(data, LIMIT)
+    except zlib.error:
+        return None
+
+
+# bytes
+
+_MAGIC: Final[Mapping[bytes, str]] = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
+
+
+def image_type(data: bytes) -> str | None:
+    """By the first bytes, never by what somebody calls it."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((type_ for magic, type_ in _MAGIC.items() if data.startswith(magic)), None)
+
+
+def _image(value: EdmValue) -> View | None:
+    data = value.value if isinstance(value.value, bytes) else _decoded(_text(value) or "")
+    if not data or len(data) > BINARY_LIMIT or (type_ := image_type(data)) is None:
+        return None
+    return View(image=f"data:{type_};base64,{base64.b64encode(data).decode()}")
+
+
+def _hex(value: EdmValue) -> View | None:
+    return _dump(cast("bytes", value.value)) if value.type is Edm.BINARY else None
+
+
+def _dump(data: bytes) -> View:
+    shown = data[:HEX_LIMIT]
+    lines = tuple(_line(shown, start) for start in range(0, len(shown), _LINE))
+    return View(lines=lines, is_cut=len(shown) < len(data))
+
+
+def _line(data: bytes, start: int) -> Line:
+    part = data[start : start + _LINE]
+    text = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)
+    return Line(f"{start:06x}", part.hex(" "), text)
+
+
+def _time(value: EdmValue) -> View | None:
+    if value.type is not Edm.DATETIME:
+        return None
+    moment = typed_text.moment(cast("int", value.value))
+    # at the ends of time another zone is beyond what Python counts
+    return View(typed_text.write(value), moment=moment) if 1602 <= moment.year <= 9998 else None
+
+
+_VIEWERS: Final[Mapping[Viewer, Callable[[EdmValue], View | None]]] = {
+    Viewer.IMAGE: _image,
+    Viewer.JWT: _jwt,
+    Viewer.GZIP: _gzip,
+    Viewer.JSON: _json,
+    Viewer.BASE64: _base64,
+    Viewer.URL: _url,
+    Viewer.TIME: _time,
+    Viewer.PLAIN: _plain,
+    Viewer.HEX: _hex,
+}

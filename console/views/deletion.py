@@ -1,0 +1,78 @@
+"""Deleting the rows that are selected in the grid: at once, and back with Undo."""
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from console import keys, notices, selection
+from console.access import Capability, account_required, actor_of
+from console.addresses import is_of_console
+from console.selection import Scope, Selection
+from console.views.cell import table_of
+from storage.domain.errors import ChangeSetError, StorageError
+from storage.models import Account, Table
+from storage.operations import edits
+
+
+@require_POST
+@account_required(Capability.WRITE)
+def delete(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """All of them or none; a protected account asks first."""
+    found = table_of(account, table)
+    wanted = _selection(request)
+    if wanted is None or wanted.scope is not Scope.ROWS:
+        notices.complain(
+            request, _("Only rows that are ticked can be deleted here, not all that a query finds.")
+        )
+    elif not wanted.keys:
+        notices.complain(request, _("No row is ticked."))
+    elif account.protected and "confirmed" not in request.POST:
+        return _ask(request, found, wanted)
+    else:
+        _delete(request, found, wanted)
+    return HttpResponseRedirect(_back(request, found))
+
+
+def _selection(request: HttpRequest) -> Selection | None:
+    try:
+        return selection.read(request.POST)
+    except StorageError:
+        return None
+
+
+def _delete(request: HttpRequest, table: Table, wanted: Selection) -> None:
+    try:
+        applied = edits.delete(table, wanted.keys, by=actor_of(request))
+    except ChangeSetError as failure:
+        notices.complain(request, failure.error.text)
+    except StorageError as error:
+        notices.complain(request, error.text)
+    else:
+        if applied is None:
+            notices.say(request, _("These entities were deleted already."))
+        else:
+            notices.say(request, _sentence(len(applied.timestamps)), undo=applied.activity)
+
+
+def _sentence(count: int) -> str:
+    shown = number_format(count, force_grouping=True)
+    return ngettext("Deleted %(shown)s entity", "Deleted %(shown)s entities", count) % {"shown": shown}
+
+
+def _ask(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:
+    context = {
+        "table": table,
+        "keys": wanted.keys,
+        "tokens": [keys.write_key(key) for key in wanted.keys],
+        "next": _back(request, table),
+    }
+    return render(request, "console/deletion/confirm.html", context)
+
+
+def _back(request: HttpRequest, table: Table) -> str:
+    wanted = request.POST.get("next", "")
+    return wanted if is_of_console(wanted) else reverse("entities", args=(table.account.name, table.name))
