@@ -28,7 +28,7 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         except InvalidToken:
             # sealed by another server's secret: nobody has a code of this one
             logger.error("The secret of a second factor cannot be read; TABLERO_SECRET is not what it was.")
-            return generate_totp_secret()
+            return str(generate_totp_secret())
 
     def generate_authenticator_name(self, user: Any, type: Any) -> str:  # noqa: A002
         return _("Passkey")

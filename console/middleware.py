@@ -7,6 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 
+from console import sessions
+
 Next = Callable[[HttpRequest], HttpResponse]
 
 # none of the browser's devices
@@ -29,6 +31,17 @@ def response_headers(get_response: Next) -> Next:
         if response.headers.get("Content-Type", "").startswith("text/html"):
             patch_vary_headers(response, ["Cookie", "HX-Request", "HX-Request-Type"])
         return response
+
+    return answer
+
+
+def last_seen(get_response: Next) -> Next:
+    """So that people find their sessions in the list of them."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        if request.user.is_authenticated and request.session.session_key:
+            sessions.see(request)
+        return get_response(request)
 
     return answer
 

@@ -6,8 +6,9 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context
 from django.http import HttpRequest
 
-from console import limits, reauthentication
+from console import limits, reauthentication, sign_ins
 from console.addresses import is_of_console
+from console.models import User
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -26,6 +27,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         limits.refuse_if_limited(request, self._get_login_attempts_cache_key(request, **credentials))
         super().pre_authenticate(request, **credentials)
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        sign_ins.failed(request, str(credentials.get("username", "")), "password")
+
+    def logout(self, request: HttpRequest) -> None:
+        if isinstance(request.user, User):
+            sign_ins.signed_out(request, request.user)
+        super().logout(request)
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
         # without the name of the host, as which a client may send what it likes

@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.usersessions",
     "storage",
     "console",
 ]
@@ -44,6 +45,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "console.middleware.last_seen",
     "console.middleware.time_zone",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -148,6 +150,7 @@ MFA_ADAPTER = "console.mfa.MfaAdapter"
 MFA_KEY = secret.derive(SERVER_SECRET, "mfa") if SERVER_SECRET else secrets.token_hex(32)
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_RATE_LIMITS = {"webauthn_login": "30/m/ip"}
 MFA_WEBAUTHN_USER_VERIFICATION = "required"
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_TOTP_ISSUER = "Tablero"
@@ -161,4 +164,5 @@ CACHES = {
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     },
 }
+DAILY = ["console.sessions.tidy"]  # what else is tidied once a day
 ANNOUNCED = ["console.setup.announcement"]  # what else a server says when it is ready

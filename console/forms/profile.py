@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.appearance import Density, Theme
 from console.forms.setup import check_new_password, new_password
-from console.models import User
+from console.models import EditMode, User
 
 THEMES = [
     (Theme.SYSTEM.value, _("As the system")),
@@ -38,10 +38,23 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     theme = forms.ChoiceField(label=_("Theme"), choices=THEMES, widget=forms.RadioSelect)
     density = forms.ChoiceField(label=_("Density of tables"), choices=DENSITIES, widget=forms.RadioSelect)
+    edit_mode = forms.ChoiceField(
+        label=_("A changed cell is saved"),
+        help_text=_("In a protected account changes are always collected first."),
+        choices=EditMode,
+        widget=forms.RadioSelect,
+    )
+    shortcuts = forms.BooleanField(
+        label=_("Keys of one letter"),
+        help_text=_(
+            "Such as / for the filter and ? for the list of keys; speech input types them by accident."
+        ),
+        required=False,
+    )
 
     class Meta:
         model = User
-        fields = ("language", "time_zone", "theme", "density")
+        fields = ("language", "time_zone", "theme", "density", "edit_mode", "shortcuts")
 
 
 class PasswordForm(forms.Form):
@@ -57,6 +70,8 @@ class PasswordForm(forms.Form):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user = user
+        if not user.has_usable_password():
+            del self.fields["current"]
         self.fields["password"].help_text = lazystr(" ".join(password_validators_help_texts()))
 
     def clean_current(self) -> str:

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from django.conf import settings
+from django.utils.module_loading import import_string
+
 from storage.domain.errors import StorageError
 from storage.models import Job
 from storage.operations import activity, analytics, metrics, request_log, tables, usage
@@ -17,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 _INTERVAL: Final = 10.0  # seconds
 _TIDY_INTERVAL: Final = 600.0
+_DAY: Final = 86_400.0
 _PATIENCE: Final = 5.0  # with what is being done when the server ends
 
 
@@ -35,6 +39,7 @@ async def run() -> None:
         _Duty(lambda: tables.reap(), _INTERVAL, "Deleted tables could not be dropped"),
         _Duty(lambda: alone("metrics", _INTERVAL, writer.write), _INTERVAL, "Metrics could not be written"),
         _Duty(lambda: alone("tidy", _TIDY_INTERVAL, _tidy), _TIDY_INTERVAL, "Counts and the record of activity could not be tidied"),
+        _Duty(lambda: alone("daily", _DAY, _tidy_daily), _TIDY_INTERVAL, "Sessions could not be tidied"),
         _Duty(_tidy_logs, _TIDY_INTERVAL, "Logs could not be tidied"),
     )
     # unlike gather(), which ends with the first that is cancelled, waits for all
@@ -83,6 +88,11 @@ def _tidy(now: datetime) -> None:
     metrics.tidy(now)
     usage.tidy(now)
     activity.tidy(now)
+
+
+def _tidy_daily(now: datetime) -> None:
+    for name in settings.DAILY:
+        import_string(name)(now)
 
 
 def _tidy_logs() -> None:

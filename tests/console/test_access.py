@@ -90,13 +90,27 @@ PAGES = {
         "GET": {200: SIGNED_IN, "else": TO_SIGN_IN},
         "POST": {422: SIGNED_IN, "else": TO_SIGN_IN},
     },
+    **dict.fromkeys(("security", "sessions"), {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}}),
+    "sessions_end": {"GET": {405: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {"else": 302}},
+    "session_end": {"GET": {405: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {"else": 302}},
+    # whoever did not sign in lately is asked to prove who they are
+    **dict.fromkeys(
+        (
+            "mfa_add_webauthn", "mfa_edit_webauthn", "mfa_remove_webauthn", "mfa_activate_totp",
+            "mfa_deactivate_totp", "mfa_view_recovery_codes", "mfa_generate_recovery_codes",
+        ),
+        {"GET": {"else": 302}, "POST": {"else": 302}},
+    ),
     # nobody of the cast has these two ways
     **dict.fromkeys(
         ("mfa_reauthenticate", "mfa_reauthenticate_webauthn"), {"GET": {"else": 302}, "POST": {"else": 302}}
     ),
     "appearance": {"GET": {"else": 405}, "POST": {"else": 302}},
     "setup": {"GET": {"else": 404}, "POST": {"else": 404}},
-    "account_login": {"GET": {302: SIGNED_IN, "else": 200}, "POST": {302: SIGNED_IN, "else": 200}},
+    "account_login": {"GET": {302: SIGNED_IN, "else": 200}, "POST": {302: SIGNED_IN, "else": 422}},
+    "mfa_authenticate": {"GET": {"else": 302}, "POST": {"else": 302}},
+    "mfa_login_webauthn": {"GET": {"else": 302}, "POST": {"else": 302}},
+    "account_inactive": {"GET": {"else": 403}},
     "account_logout": {"GET": {200: SIGNED_IN, "else": 302}, "POST": {"else": 302}},
 }
 ARGUMENTS = {
@@ -115,6 +129,7 @@ ARGUMENTS = {
         )
     },
     **{name: ["acme", "people"] for name in ("table_settings", "table_notes")},
+    **dict.fromkeys(("mfa_edit_webauthn", "mfa_remove_webauthn", "session_end"), [0]),
     "account": ["acme"],
     "entities": ["acme", "people"],
 }

@@ -5,7 +5,13 @@ from django.core.cache import cache
 
 from tests.console.conftest import PASSWORD
 
-CHOICES = {"language": "zh-hans", "time_zone": "Europe/Istanbul", "theme": "dark", "density": "compact"}
+CHOICES = {
+    "language": "zh-hans",
+    "time_zone": "Europe/Istanbul",
+    "theme": "dark",
+    "density": "compact",
+    "edit_mode": "staged",
+}
 NEW = {"current": PASSWORD, "password": "battery staple", "repeated": "battery staple"}
 
 
@@ -24,6 +30,14 @@ def test_saves_preferences(visit, cast):
     assert b'data-theme="dark" data-density="compact"' in page.content
 
 
+def test_keys_of_one_letter_can_be_switched_off(visit):
+    client = visit("alice")
+    client.post("/ui/me/", {**CHOICES, "shortcuts": "on"})
+    assert b"data-shortcuts" not in client.get("/ui/").content
+    client.post("/ui/me/", CHOICES)
+    assert b'data-shortcuts="off"' in client.get("/ui/").content
+
+
 @pytest.mark.parametrize("name", CHOICES)
 def test_refuses_an_unknown_choice(visit, name):
     answer = visit("alice").post("/ui/me/", {**CHOICES, name: "nothing"})
@@ -38,11 +52,11 @@ def test_the_menu_is_remembered_too(visit, cast):
     assert (cast["alice"].theme, cast["alice"].density) == ("light", "default")
 
 
-def test_times_are_in_the_zone_of_the_reader(visit, people):
+def test_times_are_in_the_zone_of_the_reader(visit):
     client = visit("alice")
-    assert b" UTC</time>" in client.get("/ui/a/acme/").content
+    assert b" UTC</time>" in client.get("/ui/me/sessions/").content
     client.post("/ui/me/", {**CHOICES, "language": "en"})
-    assert b" +03</time>" in client.get("/ui/a/acme/").content
+    assert b" +03</time>" in client.get("/ui/me/sessions/").content
 
 
 def test_a_zone_that_this_machine_does_not_know(visit, cast):
@@ -53,7 +67,7 @@ def test_a_zone_that_this_machine_does_not_know(visit, cast):
 
 def test_changes_the_password_and_signs_others_out(visit, cast):
     here, elsewhere = visit("alice"), visit("alice")
-    assert here.post("/ui/me/password/", NEW)["Location"] == "/ui/me/"
+    assert here.post("/ui/me/password/", NEW)["Location"] == "/ui/me/security/"
     cast["alice"].refresh_from_db()
     assert cast["alice"].check_password("battery staple")
     assert here.get("/ui/").status_code == 200
@@ -71,7 +85,7 @@ def test_changes_the_password_and_signs_others_out(visit, cast):
 def test_keeps_the_password(visit, cast, change, field):
     answer = visit("alice").post("/ui/me/password/", {**NEW, **change})
     assert answer.status_code == 422
-    assert list(answer.context["password"].errors) == [field]
+    assert list(answer.context["form"].errors) == [field]
     cast["alice"].refresh_from_db()
     assert cast["alice"].check_password(PASSWORD)
 

@@ -42,7 +42,7 @@ def test_brings_the_appearance_of_the_user(visit, cast):
 
 def test_says_the_same_whatever_is_wrong(visit):
     answers = [sign_in(visit(None), password="wrong horse"), sign_in(visit(None), login="nobody")]
-    assert [answer.status_code for answer in answers] == [200, 200]
+    assert [answer.status_code for answer in answers] == [422, 422]
     errors = [answer.context["form"].non_field_errors() for answer in answers]
     assert errors[0] == errors[1]
     assert errors[0]
@@ -53,8 +53,8 @@ def test_the_sixth_attempt_waits(visit):
     for _ in range(5):
         sign_in(client, password="wrong horse")
     answer = sign_in(client)
-    assert answer.status_code == 200
-    assert "Too many" in str(answer.context["form"].non_field_errors())
+    assert (answer.status_code, answer["Retry-After"]) == (429, "300")
+    assert "Try again in 300 seconds." in str(answer.context["form"].non_field_errors())
     assert client.get("/ui/").status_code == 302
     assert sign_in(visit(None), login="max").status_code == 302
 

@@ -1,0 +1,10 @@
+"""Django's entry point into the console."""
+
+from django.apps import AppConfig
+
+
+class ConsoleConfig(AppConfig):
+    name = "console"
+
+    def ready(self) -> None:
+        from console import sign_ins  # noqa: F401 (listens; models are ready only here)

@@ -1,0 +1,77 @@
+"""What follows when somebody signs in or out, fails to, or changes what they sign in with."""
+
+from typing import Any, Final
+
+from allauth.account.authentication import get_authentication_records
+from allauth.account.signals import user_logged_in
+from allauth.mfa import signals
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.contrib.auth import login
+from django.dispatch import receiver
+from django.http import HttpRequest, HttpResponse
+
+from console import appearance
+from console.access import actor_named
+from console.models import User
+from storage.domain.activity import Verb
+from storage.operations import activity
+
+_NAMES: Final = {
+    Authenticator.Type.WEBAUTHN: "passkey",
+    Authenticator.Type.TOTP: "authenticator app",
+    Authenticator.Type.RECOVERY_CODES: "recovery codes",
+}
+
+
+def sign_in(request: HttpRequest, user: User) -> None:
+    """Somebody who has just become a user."""
+    login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+    _record(Verb.SIGN_IN, request, user.username)
+
+
+@receiver(user_logged_in)
+def _signed_in(request: HttpRequest, response: HttpResponse, user: User, **_: Any) -> None:
+    appearance.remember(response, language=user.language, theme=user.theme, density=user.density)
+    request.session.set_expiry(settings.SESSION_COOKIE_AGE)
+    _record(Verb.SIGN_IN, request, user.username, by=_ways(request, user))
+
+
+def _ways(request: HttpRequest, user: User) -> list[str]:
+    records = get_authentication_records(request, user)
+    return [_NAMES.get(record.get("type"), record["method"]) for record in records]
+
+
+def signed_out(request: HttpRequest, user: User) -> None:
+    _record(Verb.SIGN_OUT, request, user.username)
+
+
+def failed(request: HttpRequest, username: str, by: str) -> None:
+    """How often is bounded by the limit of attempts; what is no user's name may be a password and is not kept."""
+    known = User.objects.filter(username=User.normalize_username(username)).first()
+    _record(Verb.SIGN_IN_FAILED, request, known.username if known is not None else "", by=[by])
+
+
+@receiver(signals.authentication_failed)
+def _code_failed(request: HttpRequest, user: User, authenticator: Authenticator, **_: Any) -> None:
+    failed(request, user.username, _NAMES[Authenticator.Type(authenticator.type)])
+
+
+@receiver(signals.authenticator_added)
+@receiver(signals.authenticator_reset)
+def _added(request: HttpRequest, user: User, authenticator: Authenticator, **_: Any) -> None:
+    changed(request, user, added=_NAMES[Authenticator.Type(authenticator.type)])
+
+
+@receiver(signals.authenticator_removed)
+def _removed(request: HttpRequest, user: User, authenticator: Authenticator, **_: Any) -> None:
+    changed(request, user, removed=_NAMES[Authenticator.Type(authenticator.type)])
+
+
+def changed(request: HttpRequest, user: User, **what: str) -> None:
+    """What somebody signs in with, by themselves."""
+    _record(Verb.USER_CHANGE, request, user.username, user=user.username, **what)
+
+
+def _record(verb: Verb, request: HttpRequest, username: str, **detail: object) -> None:
+    activity.record(verb, actor_named(request, username), detail=detail)
