@@ -36,6 +36,7 @@ urlpatterns = [
     path("ui/a/<account>/t/<table>/settings/", tables.settings, name="table_settings"),
     path("ui/a/<account>/t/<table>/settings/notes/", tables.note, name="table_notes"),
     path("ui/a/<account>/t/<table>/", entities.show, name="entities"),
+    path("ui/a/<account>/t/<table>/", include("console.entity_urls")),
     path("ui/a/<account>/members/", members.index, name="members"),
     path("ui/a/<account>/members/add/", members.add, name="members_add"),
     path("ui/a/<account>/members/invite/", members.invite, name="members_invite"),

@@ -31,6 +31,9 @@ MANAGERS_POST = {
     "GET": {405: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
 }
 
+EDITORS = {"eve", "max", "alice", "ada"}
+EDITORS_FIND_NO_CELL = {404: EDITORS | {"sam"}, 403: {"victor"}, "else": TO_SIGN_IN}
+
 # address → method → what each gets; who is not named gets what stands under "else"
 PAGES = {
     "home": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
@@ -96,8 +99,13 @@ PAGES = {
     # whoever did not sign in lately is asked to prove who they are
     **dict.fromkeys(
         (
-            "mfa_add_webauthn", "mfa_edit_webauthn", "mfa_remove_webauthn", "mfa_activate_totp",
-            "mfa_deactivate_totp", "mfa_view_recovery_codes", "mfa_generate_recovery_codes",
+            "mfa_add_webauthn",
+            "mfa_edit_webauthn",
+            "mfa_remove_webauthn",
+            "mfa_activate_totp",
+            "mfa_deactivate_totp",
+            "mfa_view_recovery_codes",
+            "mfa_generate_recovery_codes",
         ),
         {"GET": {"else": 302}, "POST": {"else": 302}},
     ),
@@ -105,6 +113,13 @@ PAGES = {
     **dict.fromkeys(
         ("mfa_reauthenticate", "mfa_reauthenticate_webauthn"), {"GET": {"else": 302}, "POST": {"else": 302}}
     ),
+    "entities_cell": dict.fromkeys(("GET", "POST"), EDITORS_FIND_NO_CELL),
+    "entities_check": {"POST": EDITORS_FIND_NO_CELL, "GET": {405: SIGNED_IN, "else": TO_SIGN_IN}},
+    "entities_delete": {
+        "POST": {302: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "entities_value": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}},
     "appearance": {"GET": {"else": 405}, "POST": {"else": 302}},
     "setup": {"GET": {"else": 404}, "POST": {"else": 404}},
     "account_login": {"GET": {302: SIGNED_IN, "else": 200}, "POST": {302: SIGNED_IN, "else": 422}},
@@ -114,6 +129,8 @@ PAGES = {
     "account_logout": {"GET": {200: SIGNED_IN, "else": 302}, "POST": {"else": 302}},
 }
 ARGUMENTS = {
+    **{name: ["acme", "people"] for name in ("entities_cell", "entities_check")},
+    **{name: ["acme", "people"] for name in ("entities_delete", "entities_value")},
     **{name: ["acme"] for name in ("members", "members_add", "members_invite")},
     **{name: ["acme", 0] for name in ("member", "member_remove")},
     **{name: [0] for name in ("user", "user_change", "invitation_withdraw")},
