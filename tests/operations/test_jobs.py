@@ -35,7 +35,7 @@ async def running(monkeypatch):
 
 
 async def until_reaped():
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while await in_thread(Table.objects.exclude(deleted_at=None).exists):  # noqa: ASYNC110 - the event is PostgreSQL's
             await asyncio.sleep(0.01)
 
@@ -60,6 +60,27 @@ async def test_goes_on_after_a_failure(deleted, running, monkeypatch, caplog):
         await until_reaped()
 
     assert "this once" in caplog.text
+
+
+async def test_ends_no_sooner_than_what_is_being_done(monkeypatch):
+    begun, end = threading.Event(), threading.Event()
+
+    def take_long():
+        begun.set()
+        end.wait(60)
+
+    monkeypatch.setattr(jobs, "_INTERVAL", 0.02)
+    monkeypatch.setattr(tables, "reap", take_long)
+    running = asyncio.create_task(jobs.run())
+    await asyncio.to_thread(begun.wait, 60)
+
+    running.cancel()
+    done, _ = await asyncio.wait([running], timeout=0.3)
+    assert not done
+
+    end.set()
+    await asyncio.wait([running], timeout=60)
+    assert running.cancelled()
 
 
 def test_leaves_alone_what_another_server_is_dropping(deleted):
@@ -107,10 +128,10 @@ async def test_leaves_to_another_process_what_that_is_at(work):
 
     def take_long(now):
         begun.set()
-        end.wait(5)
+        end.wait(60)
 
     other = asyncio.create_task(in_thread(jobs.alone, "work", 0, take_long))
-    await asyncio.to_thread(begun.wait, 5)
+    await asyncio.to_thread(begun.wait, 60)
     assert not await in_thread(jobs.alone, "work", 0, work)
     assert await in_thread(jobs.alone, "other work", 0, work)
     end.set()
@@ -130,6 +151,6 @@ def test_what_failed_is_not_done(work):
 
 
 async def test_writes_the_metrics_of_every_account(deleted, running):
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not await in_thread(Table.objects.filter(name="$MetricsCapacityTable").exists):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
