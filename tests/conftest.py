@@ -15,8 +15,8 @@ from storage.server import embedded, options
 from storage.server.data_folder import DataFolder
 from tests.live_server import LiveServer, start_server
 
-# the same examples in every run: a failure is then the change's own
-hypothesis.settings.register_profile("suite", derandomize=True)
+# the same examples in every run, however slow: a failure is then the change's own
+hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("suite")
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}

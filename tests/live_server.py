@@ -14,8 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-START_TIMEOUT = 60
-STOP_TIMEOUT = 30
+START_TIMEOUT = 180
+STOP_TIMEOUT = 60
 
 
 @dataclass
@@ -26,6 +26,11 @@ class LiveServer:
     account: str = ACCOUNT
     key: str = KEY
     url: str = ""
+    reader: threading.Thread = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
 
     @property
     def pid(self) -> int:
@@ -94,8 +99,6 @@ def start_server(data, *arguments, env=None, wait=True):
         env={**clean_environment(), **(env or {})},
     )
     live = LiveServer(process, Path(data))
-    reader = threading.Thread(target=live.read, daemon=True)
-    reader.start()
     try:
         if wait:
             live.wait_until_ready()
@@ -106,7 +109,7 @@ def start_server(data, *arguments, env=None, wait=True):
                 live.stop()
             except subprocess.TimeoutExpired:
                 live.kill()
-        reader.join(STOP_TIMEOUT)
+        live.reader.join(STOP_TIMEOUT)
         process.stdout.close()
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import time
 
 import pytest
 from hypothesis import given
@@ -24,6 +23,7 @@ from storage.domain.filters import (
     write,
 )
 from storage.domain.filters.parser import DEPTH_LIMIT
+from tests.cost import costs_less_than
 
 
 def eq(name, type_, value):
@@ -290,11 +290,8 @@ def test_what_was_read_can_be_written_and_read_at_any_depth():
     ids=lambda text: f"{text[:12]}…{text[-3:]}".encode("ascii", "replace").decode(),
 )
 def test_time_is_linear_in_length(text):
-    started = time.process_time()
-    with contextlib.suppress(InvalidInput, NotImplemented):
+    with costs_less_than(3), contextlib.suppress(InvalidInput, NotImplemented):
         parse(text)
-
-    assert time.process_time() - started < 0.5
 
 
 @given(st.text(alphabet="ab \t'()=,:/.-+eELd015$\u0301\ud800\x00") | st.text())

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-TIMEOUT = 15.0  # seconds without a byte: the server hangs
+TIMEOUT = 45.0  # seconds without a byte: the server hangs
 JSON = {"Accept": "application/json;odata=nometadata", "Content-Type": "application/json"}
 
 

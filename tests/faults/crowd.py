@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from tests.faults.connection import Connection
 
 T = TypeVar("T")
-PATIENCE = 60.0  # seconds after which clients count as hung
+PATIENCE = 180.0  # seconds after which clients count as hung
 
 
 class Crowd:

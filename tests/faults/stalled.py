@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.faults.connection import Connection, Request
 
-BOUND = 40.0  # seconds after which the server must have given up
+BOUND = 90.0  # seconds after which the server must have given up
 HEAD = b"GET /devstoreaccount1/Tables HTTP/1.1\r\nHost: x\r\n"
 
 

@@ -12,7 +12,7 @@ from tests.faults.write_load import WriteLoad
 
 BEFORE = 150  # acknowledged writes before the kill, and after the recovery
 OUTAGE = 0.7  # seconds after which the end of a process has been noticed
-RECOVERY = 8.0  # seconds without an acknowledged write
+RECOVERY = 25.0  # seconds without an acknowledged write
 
 
 def kill_the_server(live):
@@ -26,7 +26,7 @@ def kill_everything(live):
         process.suspend()  # so that nobody has the time to do anything about it
     for process in family:
         process.kill()
-    live.process.wait(10)
+    live.process.wait(30)
 
 
 def kill_the_postmaster(live):

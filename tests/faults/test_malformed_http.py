@@ -10,7 +10,7 @@ import pytest
 from tests.faults.answers import check_answer
 from tests.faults.connection import Answer, Change, Closed, Connection, Request, write_batch
 
-SOON = 5.0  # seconds until a malformed request is answered or its connection closed
+SOON = 20.0  # seconds until a malformed request is answered or its connection closed
 HEAD_LIMIT = 64 * 1024
 JSON_TYPE = (b"Content-Type", b"application/json")
 ENTITY = json.dumps({"PartitionKey": "p", "RowKey": "written", "text": "x" * 2000}).encode()

@@ -12,7 +12,7 @@ from tests.faults.answers import UNAVAILABLE
 from tests.faults.connection import Change, Connection
 
 CHANGES = 10
-PATIENCE = 30.0
+PATIENCE = 90.0
 
 
 class WriteLoad:

@@ -153,12 +153,11 @@ async def test_keeps_what_a_database_that_is_away_does_not_take(account, watchin
         other.execute("ALTER TABLE storage_credentialuse RENAME TO moved_too")
         watching.record(seen(account))
         flushing = asyncio.create_task(watching.flush())
-        await asyncio.sleep(0.2)
-        # it waits for the lock of the renaming; its connection is lost
+        # when it waits for the lock of the renaming its connection is lost
         with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as killer:
-            killer.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-            )
+            query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            while not killer.execute(query).fetchall():  # noqa: ASYNC110 - the event is PostgreSQL's
+                await asyncio.sleep(0.02)
         await flushing
         other.rollback()
 
@@ -204,7 +203,7 @@ async def test_writes_by_itself_and_at_the_end(account, tmp_path, monkeypatch):
     running = Observer(tmp_path)
     await running.open()
     running.record(seen(account))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not await counted(account):  # noqa: ASYNC110 - the event is PostgreSQL's
             await asyncio.sleep(0.01)
 

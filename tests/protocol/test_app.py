@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import re
-import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from email.utils import formatdate
@@ -27,6 +26,7 @@ from storage.protocol.call import Rules
 from storage.protocol.signature import SignedRequest, sign
 from storage.sql import lanes
 from storage.sql.statement import Lane
+from tests.cost import costs_less_than
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -285,7 +285,7 @@ async def test_a_key_that_was_rotated(send):
     account = await in_thread(accounts.rotate, ACCOUNT, 1)
     new, _ = accounts.keys_of(account)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while (await send("GET", "/Tables")).status != 403:  # noqa: ASYNC110 - PostgreSQL has the event
             await asyncio.sleep(0.01)
     assert (await send("GET", "/Tables", key=new)).status == 200
@@ -630,10 +630,9 @@ async def test_who_finds_no_lane_is_asked_to_come_back(send, people, monkeypatch
 
 def test_headers_that_come_twice_are_joined_in_no_time():
     fields = [(b"h%d" % number, b"") for number in range(20_000)] + [(b"accept", b"a"), (b"accept", b"b")]
-    began = time.perf_counter()
 
-    headers = app._joined(fields)
+    with costs_less_than(1):
+        headers = app._joined(fields)
 
     assert headers[b"accept"] == b"a, b"
     assert len(headers) == 20_001
-    assert time.perf_counter() - began < 1

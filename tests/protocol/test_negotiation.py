@@ -1,7 +1,5 @@
 """Formats, versions, preferences and tunnelled methods."""
 
-import time
-
 import pytest
 
 from storage.domain.errors import (
@@ -29,6 +27,7 @@ from storage.protocol.negotiation import (
     request_format,
     response_format,
 )
+from tests.cost import costs_less_than
 
 VERSION = "2019-02-02"
 JSON, NONE, ANY, ATOM = (
@@ -161,9 +160,8 @@ def test_refuses_what_an_old_version_does_not_write(format_option, accept, versi
 
 @pytest.mark.parametrize("accept", [b"a," * 30_000, b"a" + b";q=1" * 15_000, b"," * 60_000])
 def test_a_long_accept_takes_no_time(accept):
-    start = time.perf_counter()
-    error_format(Source.FRONT_END, None, accept)
-    assert time.perf_counter() - start < 0.1
+    with costs_less_than(0.5):
+        error_format(Source.FRONT_END, None, accept)
 
 
 def test_only_json_without_metadata_leaves_out_the_types():

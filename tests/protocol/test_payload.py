@@ -1,7 +1,6 @@
 """Entities and tables in OData JSON, read and written."""
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -34,6 +33,7 @@ from storage.protocol.payload import (
     write_table,
     write_tables,
 )
+from tests.cost import costs_less_than
 from tests.strategies import keys, properties
 
 KEY = EntityKey("p", "r")
@@ -137,12 +137,9 @@ def test_refuses_what_is_no_object(body):
 
 
 def test_many_digits_take_no_time():
-    began = time.monotonic()
     for digits in (b"9" * 3_000_000, b"0." + b"9" * 3_000_000, b"1e" + b"9" * 3_000_000):
-        with pytest.raises(InvalidInput):
+        with costs_less_than(2), pytest.raises(InvalidInput):
             read_entity(read_object(b'{"A":' + digits + b',"B":[]}'), KEY, KEY_LENGTH_LIMIT)
-
-    assert time.monotonic() - began < 2
 
 
 json_values = st.recursive(

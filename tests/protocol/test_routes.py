@@ -1,7 +1,5 @@
 """Every form of a path: hosts, accounts, tables, keys."""
 
-import time
-
 import pytest
 from hypothesis import given
 
@@ -17,6 +15,7 @@ from storage.domain.errors import (
 )
 from storage.protocol.payload import entity_link
 from storage.protocol.routes import Address, Kind, Target, address, inner_path, operation, target
+from tests.cost import costs_less_than
 from tests.strategies import keys
 
 KEYED = "/people(PartitionKey='p',RowKey='r')"
@@ -261,17 +260,14 @@ def test_there_is_no_document_of_the_metadata():
 
 
 def test_hostile_predicates_take_no_time():
-    began = time.monotonic()
     for predicate in (
         "'" * 60_001,
         "PartitionKey='" + "''" * 30_000,
         "PartitionKey=''," * 4_000,
         " " * 60_000 + "x",
     ):
-        with pytest.raises(InvalidInput):
+        with costs_less_than(1), pytest.raises(InvalidInput):
             aim(f"/people({predicate})")
-
-    assert time.monotonic() - began < 1
 
 
 # what lies below a table

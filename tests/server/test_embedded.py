@@ -27,7 +27,7 @@ def data(scratch):
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def wait_until(condition, timeout=20):
+def wait_until(condition, timeout=60):
     deadline = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
@@ -36,7 +36,7 @@ def wait_until(condition, timeout=20):
 
 def is_ready(live):
     try:
-        return urllib.request.urlopen(live.url + "/ui/readyz", timeout=10).status == 200
+        return urllib.request.urlopen(live.url + "/ui/readyz", timeout=30).status == 200
     except (urllib.error.URLError, OSError):
         return False
 
@@ -57,7 +57,7 @@ def is_alive(process):
 
 def account_list(data):
     command = [sys.executable, ROOT / "manage.py", "account", "list", "--data", data]
-    done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=180)
     return done.stdout + done.stderr
 
 
@@ -111,7 +111,7 @@ def test_end_in_order_needs_no_recovery(data):
 
 def test_second_server_on_the_same_data_is_refused(data):
     with start_server(data) as live, start_server(data, wait=False) as second:
-        assert second.process.wait(30) == 1
+        assert second.process.wait(60) == 1
         wait_until(lambda: second.output)
         assert f"is in use by another Tablero (process {live.pid})" in second.output[-1]
         assert len(second.output) == 1
@@ -132,7 +132,7 @@ def test_account_before_the_first_start(data):
 
 def test_unknown_command_makes_nothing(data):
     command = [sys.executable, ROOT / "manage.py", "srve", "--data", data]
-    done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=180)
     assert done.returncode == 1
     assert "Unknown command: 'srve'. Did you mean serve?" in done.stderr
     assert not data.exists()
@@ -161,7 +161,7 @@ def test_refuses_another_major_version(data):
         pass
     (data / "database" / "PG_VERSION").write_text("16\n")
     with start_server(data, wait=False) as other:
-        assert other.process.wait(30) == 1
+        assert other.process.wait(60) == 1
         wait_until(lambda: other.output)
         assert "written by PostgreSQL 16, and this Tablero brings 18" in other.output[-1]
 
@@ -171,11 +171,11 @@ def test_refuses_to_lose_the_secret(data):
         pass
     (data / "secret").unlink()
     with start_server(data, wait=False) as without:
-        assert without.process.wait(30) == 1
+        assert without.process.wait(60) == 1
         wait_until(lambda: without.output)
         assert "The secret of" in without.output[-1]
     with start_server(data, env={"TABLERO_SECRET": "another secret, long enough"}, wait=False) as other:
-        assert other.process.wait(30) == 1
+        assert other.process.wait(60) == 1
         wait_until(lambda: other.output)
         assert "sealed with another secret" in other.output[-1]
         assert not any("Traceback" in line for line in other.output)
@@ -210,7 +210,7 @@ def test_says_why_postgresql_does_not_start(data):
         pass
     (data / "config" / "custom.conf").write_text("shared_buffers = 'a lot'\n")
     with start_server(data, wait=False) as broken:
-        assert broken.process.wait(30) == 1
+        assert broken.process.wait(60) == 1
         wait_until(lambda: broken.output)
         assert "PostgreSQL did not start" in broken.output[-1]
 

@@ -122,7 +122,7 @@ def test_a_policy_of_a_table_that_was_deleted_opens_no_table_of_its_name(first, 
 def account(env, *arguments):
     command = [sys.executable, str(ROOT / "manage.py"), "account", *arguments]
     result = subprocess.run(
-        command, env={**clean_environment(), **env}, capture_output=True, text=True, timeout=60
+        command, env={**clean_environment(), **env}, capture_output=True, text=True, timeout=180
     )
     assert result.returncode == 0, result.stderr
     return result.stdout
@@ -198,7 +198,7 @@ def preflights(live):
     headers = {"Origin": "https://example.com", "Access-Control-Request-Method": "GET"}
     statuses = set()
     for _ in range(CONNECTIONS):
-        with requests.options(f"{live.endpoint}/people", headers=headers, timeout=10) as response:
+        with requests.options(f"{live.endpoint}/people", headers=headers, timeout=30) as response:
             statuses.add(response.status_code)
     return statuses
 
@@ -212,7 +212,7 @@ def test_who_sends_slowly_is_asked_again(first, second, table):
         f"POST /{ACCOUNT}/{table.table_name}?{query} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", second.port), timeout=20) as slow:
+    with socket.create_connection(("127.0.0.1", second.port), timeout=60) as slow:
         slow.sendall(head.encode() + body[:5])
         time.sleep(0.3)
         table.set_table_access_policy({})

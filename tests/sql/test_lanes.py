@@ -77,7 +77,7 @@ async def terminate(admin, condition="true"):
 async def until(admin, condition, count=1):
     """Waits for so many connections of the lanes to be in a state."""
     query = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{NAME}' AND {condition}"
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while (await (await admin.execute(query)).fetchone())[0] != count:  # noqa: ASYNC110 - PostgreSQL's event
             await asyncio.sleep(0.01)
 
@@ -270,7 +270,7 @@ async def test_the_victim_of_a_deadlock_is_sent_again(open_lanes):
 
     both = [lanes.run(statement(LOCKS, "1", "2")), lanes.run(statement(LOCKS, "2", "1"))]
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         assert list(await asyncio.gather(*both)) == ["done", "done"]
 
 
@@ -358,7 +358,7 @@ async def test_a_connection_that_breaks_while_it_is_written_to(single, admin):
 
     with pytest.raises(ServerBusy):
         await waiting
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await until(admin, "true", 2)
     assert await single.run(statement(ECHO, "again")) == "again"
 
@@ -420,13 +420,13 @@ async def test_a_lane_is_not_lost_with_who_leaves_as_it_comes(single):
         await first
         await asyncio.wait([gone])
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         assert await single.run(statement(ECHO, "last")) == "last"
 
 
 async def test_nobody_waits_in_line_for_ever(single, monkeypatch):
     monkeypatch.setattr(module, "_PATIENCE", 0.1)
-    first = asyncio.ensure_future(single.run(statement("SELECT 'first' FROM pg_sleep(0.4)")))
+    first = asyncio.ensure_future(single.run(statement("SELECT 'first' FROM pg_sleep(1)")))
     await asyncio.sleep(0)
 
     with pytest.raises(ServerBusy):

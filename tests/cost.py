@@ -1,0 +1,14 @@
+"""What something costs: time of the processor, which other programs that run meanwhile do not lengthen."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def costs_less_than(seconds: float) -> Iterator[None]:
+    """In this thread. Ten times what it takes leaves room for slow machines: what is quadratic takes minutes."""
+    began = time.thread_time()
+    yield
+    spent = time.thread_time() - began
+    assert spent < seconds, f"it took {spent:.2f} s of the processor"
