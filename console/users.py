@@ -42,6 +42,7 @@ def set_active(user: User, *, is_active: bool, by: Actor) -> Activity | None:
     """Somebody who is switched off is signed out at once, and keeps what they are where."""
     if not is_active:
         _check_other_admin(user)
+        sessions.end_all(user)  # they must not come back to life with the user
     return _set(user, by, is_active=is_active)
 
 
@@ -69,7 +70,10 @@ def _set(user: User, by: Actor, undoes: Activity | None = None, **values: bool) 
         setattr(fresh, name, value)
         setattr(user, name, value)
     fresh.save(update_fields=tuple(values))
-    return activity.record(Verb.USER_CHANGE, by, detail={"user": user.username}, before=before, after=values)
+    detail = {"user": user.username}
+    return activity.record(
+        Verb.USER_CHANGE, by, detail=detail, before=before, after=values, undoes=undoes
+    )
 
 
 def _check_other_admin(user: User) -> None:

@@ -1,6 +1,5 @@
 """Following an invitation."""
 
-from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -13,6 +12,7 @@ from console.access import actor_named, actor_of, user_of
 from console.forms.people import JoinForm
 from console.invitations import NoLongerOpen
 from console.models import Invitation
+from console.sign_ins import sign_in
 
 
 @login_not_required
@@ -47,7 +47,7 @@ def _accept(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     data = form.cleaned_data
     by = actor_named(request, data["username"])
     user = invitations.accept(invitation, data["username"], data["password"], data["language"], by=by)
-    login(request, user)
+    sign_in(request, user)
     translation.activate(user.language)
     return appearance.remember(_welcome(invitation), language=user.language)
 

@@ -57,7 +57,7 @@ def test_a_new_user_joins(client, offered):
     assert (user.is_admin, user.language, role_of("nina@example.com")) == (False, "tr", Role.MAINTAINER)
     assert client.get("/ui/a/acme/").status_code == 200
     assert Client().get(address).status_code == 404
-    verbs = [Verb.USER_INVITE, Verb.USER_CREATE, Verb.MEMBER_SET]
+    verbs = [Verb.ACCOUNT_CREATE, Verb.USER_INVITE, Verb.USER_CREATE, Verb.MEMBER_SET, Verb.SIGN_IN]
     assert list(Activity.objects.order_by("pk").values_list("verb", flat=True)) == verbs
 
 

@@ -36,8 +36,8 @@ def test_gives_another_role(visit, cast):
     assert answer.redirect_chain == [(MEMBERS, 302)]
     assert "eve is now Maintainer of acme." in answer.content.decode()
     assert role_of("eve") == Role.MAINTAINER
-    done = Activity.objects.get()
-    assert (done.verb, done.actor, done.before, done.after) == (Verb.MEMBER_SET, "alice", 2, 3)
+    done = Activity.objects.get(verb=Verb.MEMBER_SET)
+    assert (done.actor, done.before, done.after) == ("alice", 2, 3)
     assert done.detail == {"user": "eve"}
 
 
@@ -73,7 +73,7 @@ def test_u2_the_last_owner_stays(visit, cast):
             page = visit(who).post(address, data, follow=True).content.decode()
             assert "alice is the last owner." in page
             assert role_of("alice") == Role.OWNER
-    assert not Activity.objects.exists()
+    assert not Activity.objects.filter(verb__startswith="member").exists()
 
 
 def test_an_owner_who_is_switched_off_is_none(account, cast):
