@@ -26,6 +26,7 @@ class Entry:
 
 RAIL: Final = (
     Entry("account", _("Tables"), "table-2"),
+    Entry("service", _("Service"), "sliders-horizontal"),
     Entry("members", _("Members"), "users"),
 )
 SERVER_RAIL: Final = (

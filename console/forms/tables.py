@@ -62,7 +62,13 @@ class TagsField(forms.CharField):
     """Texts between commas; the widget shows them as chips."""
 
     def __init__(self, **kwargs: Any) -> None:
-        attributes = {"data-chips": "", "autocomplete": "off", "spellcheck": "false", "list": "tags-in-use"}
+        attributes = {
+            "autocomplete": "off",
+            "spellcheck": "false",
+            "list": "tags-in-use",
+            "data-chips": "",
+            "data-remove": gettext_lazy("Remove {}"),
+        }
         super().__init__(
             label=gettext_lazy("Tags"),
             help_text=gettext_lazy("Words to find tables by, with commas between them."),

@@ -14,15 +14,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
+from console import connections
 from console.access import Capability, account_required, actor_of, may, place_of
 from console.forms.tables import NewTableForm, NotesForm, TagsField
 from console.notices import complain, say
 from console.rendering import render_part
-from console.views.accounts import endpoint
 from storage.domain.activity import Verb
 from storage.domain.errors import StorageError, TableAlreadyExists
 from storage.models import Account, Activity, Table
-from storage.operations import accounts, activity, samples, table_list, tables
+from storage.operations import activity, samples, table_list, tables
 from storage.operations.table_list import Listing
 
 KEPT: Final = timedelta(days=7)  # a deleted table that can be restored
@@ -98,7 +98,7 @@ def _of_whole_account(request: HttpRequest, account: Account, listing: Listing) 
     may_restore = place is not None and may(place.role, Capability.MANAGE_TABLES)
     found: dict[str, Any] = {"deleted": _deleted(account) if may_restore else []}
     if not listing.total:
-        found["snippet"] = SNIPPET % accounts.connection_string(account, endpoint(request, account))
+        found["snippet"] = SNIPPET % connections.shown(account, connections.endpoint(request, account))
     return found
 
 
@@ -179,7 +179,7 @@ def sample(request: HttpRequest, account: Account) -> HttpResponse:
 @require_POST
 def delete(request: HttpRequest, account: Account) -> HttpResponse:
     """At once, for it can be undone; of a protected account only by who types its name."""
-    names = _chosen(account, request.POST)
+    names = _chosen(request.POST)
     if account.protected and request.POST.get("confirm") != account.name:
         context = {"names": names, "state": _read_state(request.POST), "is_wrong": "confirm" in request.POST}
         return render(request, "console/tables/delete.html", context, status=422)
@@ -201,18 +201,20 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
 def tag(request: HttpRequest, account: Account) -> HttpResponse:
     """Adds tags to several tables."""
     back = redirect(_read_state(request.POST).address(account))
+    actor = actor_of(request)
     try:
         wanted = TagsField().clean(request.POST.get("add", ""))
-        found = [tables.get(account.pk, name) for name in _chosen(account, request.POST)]
+        found = [tables.get(account.pk, name) for name in _chosen(request.POST)]
         lists = [_joined(table.tags, wanted) for table in found]
+        results = [
+            tables.change(table, by=actor, tags=tags) for table, tags in zip(found, lists, strict=True)
+        ]
     except forms.ValidationError as error:
         complain(request, " ".join(error.messages))
         return back
     except StorageError as error:
         complain(request, error.text)
         return back
-    actor = actor_of(request)
-    results = [tables.change(table, by=actor, tags=tags) for table, tags in zip(found, lists, strict=True)]
     done = [result for result in results if result is not None]
     if done:
         text = ngettext("Tagged %(name)s.", "Tagged %(number)s tables.", len(done))
@@ -225,7 +227,7 @@ def _joined(tags: Sequence[str], added: Sequence[str]) -> list[str]:
     return found
 
 
-def _chosen(account: Account, data: QueryDict) -> list[str]:
+def _chosen(data: QueryDict) -> list[str]:
     """The names of the tables that were ticked."""
     return list(dict.fromkeys(data.getlist("table")))
 

@@ -5,8 +5,11 @@ https://learn.microsoft.com/rest/api/storageservices/cross-origin-resource-shari
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from storage.domain.service_properties import CorsRule
+
+NOT_ASKED: Final = "A required CORS header is not present."  # of a request without origin or method
 
 
 @dataclass(frozen=True, slots=True)

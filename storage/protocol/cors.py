@@ -6,7 +6,7 @@ https://learn.microsoft.com/rest/api/storageservices/cross-origin-resource-shari
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from storage.domain.cors import covers, deciding, judge
+from storage.domain.cors import NOT_ASKED, covers, deciding, judge
 from storage.domain.errors import CorsPreflightFailure, InvalidHeaderValue
 from storage.domain.service_properties import CorsRule
 
@@ -21,7 +21,7 @@ def preflight(rules: Sequence[CorsRule], headers: Mapping[bytes, bytes]) -> Head
     origin = headers.get(b"origin")
     method = headers.get(b"access-control-request-method")
     if not origin or not method:
-        raise InvalidHeaderValue("A required CORS header is not present.")
+        raise InvalidHeaderValue(NOT_ASKED)
     wanted = headers.get(b"access-control-request-headers", b"")
     verdict = judge(rules, origin.decode("latin-1"), method.decode("latin-1"), wanted.decode("latin-1"))
     if verdict.place is None or not verdict.is_allowed:

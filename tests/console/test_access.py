@@ -49,6 +49,11 @@ PAGES = {
     "table_restore": MANAGERS_POST,
     "table_settings": MEMBERS_READ,
     "table_notes": MANAGERS_POST,
+    "service": MEMBERS_READ,
+    "service_save": {
+        **MANAGERS_POST,
+        "POST": {409: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
+    },
     "entities": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}},
     "search": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
     "palette": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
@@ -142,6 +147,8 @@ ARGUMENTS = {
             "tables_sample",
             "tables_delete",
             "tables_tag",
+            "service",
+            "service_save",
             "table_restore",
         )
     },

@@ -59,7 +59,7 @@ def test_the_list_opens_no_table(visit, add, monkeypatch, django_assert_max_num_
     client = visit("alice")
     for name in ("sizes_of", "partitions_up_to", "partitions_of"):
         monkeypatch.setattr(background, name, lambda *_: pytest.fail("a table was measured"))
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(25):
         page = text(client.get(LIST, {"q": "t"}))
     assert 'hx-get="/ui/a/acme/tables/sizes/?q=t"' in page
 
