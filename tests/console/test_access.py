@@ -34,6 +34,11 @@ MANAGERS_POST = {
 EDITORS = {"eve", "max", "alice", "ada"}
 EDITORS_FIND_NO_CELL = {404: EDITORS | {"sam"}, 403: {"victor"}, "else": TO_SIGN_IN}
 
+MANAGERS_PROVE = {
+    "POST": {403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
+    "GET": {405: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
+}
+
 # address → method → what each gets; who is not named gets what stands under "else"
 PAGES = {
     "home": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
@@ -54,6 +59,27 @@ PAGES = {
         **MANAGERS_POST,
         "POST": {409: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
     },
+    # after a proof of who they are; rotating and what only owners do likewise
+    **dict.fromkeys(("key_reveal", "key_copy", "connection", "connection_copy"), MANAGERS_PROVE),
+    "keys": {"GET": {200: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN}},
+    "key_rotate": dict.fromkeys(("GET", "POST"), {403: BELOW_OWNER, 404: {"sam"}, "else": TO_SIGN_IN}),
+    **dict.fromkeys(
+        ("account_settings", "account_delete"),
+        {
+            "GET": {200: {"alice", "ada"}, 403: BELOW_OWNER, 404: {"sam"}, "else": TO_SIGN_IN},
+            "POST": {422: {"alice", "ada"}, 403: BELOW_OWNER, 404: {"sam"}, "else": TO_SIGN_IN},
+        },
+    ),
+    "account_created": {"GET": {403: BELOW_OWNER, 404: {"sam"}, "else": 302}},
+    "account_new": {
+        "GET": {200: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN},
+        "POST": {422: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN},
+    },
+    "star": {
+        "POST": {302: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+    },
+    **dict.fromkeys(("about", "shortcuts", "limits"), {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}}),
     "entities": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}},
     "search": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
     "palette": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
@@ -124,6 +150,17 @@ PAGES = {
         "POST": {302: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
         "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
     },
+    "entities_paste": {
+        "GET": {200: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
+        "POST": {422: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
+    },
+    "entity": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}, "POST": EDITORS_FIND_NO_CELL},
+    "entity_key": dict.fromkeys(("GET", "POST"), EDITORS_FIND_NO_CELL),
+    "entity_row": {"POST": EDITORS_FIND_NO_CELL},
+    "entity_new": {
+        "GET": {200: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
+        "POST": {303: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
+    },
     "entities_value": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}},
     "appearance": {"GET": {"else": 405}, "POST": {"else": 302}},
     "setup": {"GET": {"else": 404}, "POST": {"else": 404}},
@@ -134,8 +171,13 @@ PAGES = {
     "account_logout": {"GET": {200: SIGNED_IN, "else": 302}, "POST": {"else": 302}},
 }
 ARGUMENTS = {
+    **{name: ["acme", "people"] for name in ("entity", "entity_new", "entity_key", "entity_row")},
+    **dict.fromkeys(("keys", "connection", "connection_copy", "account_settings"), ["acme"]),
+    **dict.fromkeys(("account_delete", "account_created"), ["acme"]),
+    **dict.fromkeys(("key_reveal", "key_copy", "key_rotate"), ["acme", 1]),
+    "star": ["acme", "people"],
     **{name: ["acme", "people"] for name in ("entities_cell", "entities_check")},
-    **{name: ["acme", "people"] for name in ("entities_delete", "entities_value")},
+    **{name: ["acme", "people"] for name in ("entities_delete", "entities_paste", "entities_value")},
     **{name: ["acme"] for name in ("members", "members_add", "members_invite")},
     **{name: ["acme", 0] for name in ("member", "member_remove")},
     **{name: [0] for name in ("user", "user_change", "invitation_withdraw")},
