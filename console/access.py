@@ -8,7 +8,8 @@ from typing import Concatenate, Final, ParamSpec, cast
 
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -19,8 +20,8 @@ from storage.models import Account
 from storage.operations import accounts
 
 P = ParamSpec("P")
-AccountView = Callable[Concatenate[HttpRequest, Account, P], HttpResponse]
-View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+AccountView = Callable[Concatenate[HttpRequest, Account, P], HttpResponseBase]
+View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
 class Capability(Enum):
@@ -107,7 +108,7 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
 
     def decorate(view: AccountView[P]) -> View[P]:
         @wraps(view)
-        def check(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        def check(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
             account = accounts.find(cast("str", kwargs.pop("account")))
             role = None if account is None else role_in(user_of(request), account)
             if account is None or role is None:
@@ -124,7 +125,7 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
 
 def admin_required(view: View[P]) -> View[P]:
     @wraps(view)
-    def check(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def check(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if not user_of(request).is_admin:
             raise PermissionDenied(_needs(ADMIN))
         return view(request, *args, **kwargs)

@@ -26,17 +26,27 @@ class Entry:
 
 RAIL: Final = (
     Entry("account", _("Tables"), "table-2"),
+    Entry("activity", _("Activity"), "history"),
     Entry("service", _("Service"), "sliders-horizontal"),
+    Entry("keys", _("Keys"), "key-round", Capability.MANAGE_ACCESS),
     Entry("members", _("Members"), "users"),
+    Entry("account_settings", _("Settings"), "settings", Capability.OWN),
 )
 SERVER_RAIL: Final = (
     Entry("home", _("Home"), "house"),
     Entry("users", _("Users"), "users", is_for_admins=True),
+    Entry("server_activity", _("Activity"), "history", is_for_admins=True),
+    Entry("about", _("About"), "info"),
 )
 
 # found by search, without a line of their own
-ACTIONS: Final[tuple[Entry, ...]] = ()
-SERVER_ACTIONS: Final = (Entry("profile", _("Profile"), "user"),)
+ACTIONS: Final = (Entry("table_new", _("New table"), "plus", Capability.MANAGE_TABLES),)
+SERVER_ACTIONS: Final = (
+    Entry("account_new", _("New account"), "plus", is_for_admins=True),
+    Entry("profile", _("Profile"), "user"),
+    Entry("shortcuts", _("Keyboard shortcuts"), "keyboard"),
+    Entry("limits", _("Limits of the service"), "book-open"),
+)
 
 
 def context(request: HttpRequest) -> dict[str, Any]:

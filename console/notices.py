@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from storage.models import Activity
 
 UNDO = "undo-"
+LINK = "link-"
 
 
 def say(request: HttpRequest, text: str, *, undo: Activity | Sequence[Activity] | None = None) -> None:
@@ -17,5 +18,6 @@ def say(request: HttpRequest, text: str, *, undo: Activity | Sequence[Activity] 
     messages.success(request, text, extra_tags=f"{UNDO}{numbers}" if numbers else "")
 
 
-def complain(request: HttpRequest, text: str) -> None:
-    messages.error(request, text)
+def complain(request: HttpRequest, text: str, *, link: str = "") -> None:
+    """``link``: where to look at what is in the way."""
+    messages.error(request, text, extra_tags=f"{LINK}{link}" if link else "")

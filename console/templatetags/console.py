@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from zlib import crc32
 
 from django import template
@@ -11,9 +10,11 @@ from django.templatetags.static import static
 from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy
 
-from console import notices
+from console import notices, sentences
+from storage.domain.entity import EntityKey
+from storage.models import Activity
+from console.glyphs import GLYPHS, Glyph
 
 register = template.Library()
 SPRITE = "vendor/lucide/1.62.0/sprite.svg"
@@ -37,26 +38,6 @@ def initials(name: str) -> str:
     return "".join(word[0] for word in words[:2] if word)
 
 
-@dataclass(frozen=True, slots=True)
-class Glyph:
-    text: str
-    ink: str
-    name: object  # a string, or one to be translated
-
-
-GLYPHS = {
-    "Edm.String": Glyph("Ab", "", "String"),
-    "Edm.Int32": Glyph("32", "num", "Int32"),
-    "Edm.Int64": Glyph("64", "num", "Int64"),
-    "Edm.Double": Glyph(".0", "num", "Double"),
-    "Edm.Boolean": Glyph("TF", "bool", "Boolean"),
-    "Edm.DateTime": Glyph("Dt", "date", "DateTime"),
-    "Edm.Guid": Glyph("Gd", "guid", "Guid"),
-    "Edm.Binary": Glyph("Bn", "bin", "Binary"),
-    "mix": Glyph("mix", "mix", gettext_lazy("several types")),
-}
-
-
 @register.filter
 def type_glyph(name: str) -> Glyph:
     return GLYPHS[name]
@@ -73,6 +54,30 @@ def undo_of(message: Message) -> str:
     """The number of the activity that a message offers to undo."""
     tag = str(message.extra_tags or "")
     return tag.removeprefix(notices.UNDO) if tag.startswith(notices.UNDO) else ""
+
+
+@register.filter
+def link_of(message: Message) -> str:
+    """The address that a message leads to."""
+    tag = str(message.extra_tags or "")
+    return tag.removeprefix(notices.LINK) if tag.startswith(notices.LINK) else ""
+
+
+@register.simple_tag
+def activity_sentence(done: Activity) -> SafeString:
+    """Who did what to what."""
+    return sentences.sentence(done)
+
+
+@register.simple_tag
+def activity_entity(done: Activity, key: EntityKey) -> str:
+    """Where an entity may be that was changed."""
+    return sentences.entity_address(done, *key)
+
+
+@register.filter
+def activity_icon(done: Activity) -> str:
+    return sentences.icon_of(done)
 
 
 @register.filter

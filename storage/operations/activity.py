@@ -13,7 +13,7 @@ from typing import Final
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, JSONObject
 
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor, ActorKind
@@ -193,7 +193,10 @@ def get(pk: int) -> Activity | None:
 
 
 def page(wanted: Wanted, *, before: int | None = None, after: int | None = None, top: int = 50) -> Page:
-    """Those older than one, or newer than one, or the newest; each with ``changed``, the number of its entities."""
+    """Those older than one, or newer than one, or the newest.
+
+    Each with ``changed``, the number of its entities, ``first_key``, the keys of the first, and ``has_table``.
+    """
     found = _shown(find(wanted))
     if after is not None:
         rows = list(found.filter(pk__gt=after).order_by("pk")[: top + 1])
@@ -236,11 +239,19 @@ def find(wanted: Wanted) -> QuerySet[Activity]:
 
 
 def _shown(activities: QuerySet[Activity]) -> QuerySet[Activity]:
-    return activities.annotate(changed=_CHANGED).prefetch_related("undone_by")
+    return activities.annotate(changed=_CHANGED, first_key=_FIRST_KEY, has_table=_HAS_TABLE).prefetch_related(
+        "undone_by"
+    )
 
 
 # of the rows that are shown, not of all that might be
 _OF_ACTIVITY = EntityChange.objects.filter(activity=OuterRef("pk")).order_by().values("activity")
+_FIRST_KEY: Final = Subquery(
+    EntityChange.objects.filter(activity=OuterRef("pk"), place=0).values(
+        both=JSONObject(partition_key="partition_key", row_key="row_key")
+    )
+)
+_HAS_TABLE: Final = Exists(Table.objects.filter(pk=OuterRef("table_id"), deleted_at=None))
 _CHANGED: Final = Coalesce(Subquery(_OF_ACTIVITY.annotate(number=Count("pk")).values("number")), 0)
 
 

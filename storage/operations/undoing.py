@@ -41,6 +41,7 @@ class Reason(StrEnum):
     TOO_OLD = "too old"
     READ_ONLY = "read-only"
     NOT_YOURS = "not yours"
+    LAST = "last"  # nobody would be left who could do the like
 
 
 class CannotUndo(Exception):
