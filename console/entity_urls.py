@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.views import cell, deletion, entity, entity_new, paste, value
+from console.views import cell, deletion, entity, entity_new, paste, staged, value
 
 urlpatterns = [
     path("entity/", entity.entity, name="entity"),
@@ -13,5 +13,6 @@ urlpatterns = [
     path("cell/check/", cell.check, name="entities_check"),
     path("delete/", deletion.delete, name="entities_delete"),
     path("paste/", paste.index, name="entities_paste"),
+    path("staged/", staged.review, name="entities_staged"),
     path("value/", value.show, name="entities_value"),
 ]

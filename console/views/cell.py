@@ -1,6 +1,6 @@
 """One property of one entity: its editor, and saving it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
@@ -18,6 +18,7 @@ from console.models import EditMode
 from console.rendering import render_part, wants_part
 from console.typed_text import now_of, type_name
 from console.views.rows import saved_row
+from storage.domain import typed_text
 from storage.domain.changes import Update
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity, read_stored
@@ -148,6 +149,8 @@ def _saved(request: HttpRequest, place: Place) -> HttpResponse:
 
 def _staged(request: HttpRequest, place: Place, value: EdmValue | None, draft: Draft) -> HttpResponse:
     """What the page is to keep until everything is saved: nothing is stored."""
+    if value is not None:  # "now" is the moment at which it was typed
+        draft = replace(draft, text=typed_text.write(value, draft.form))
     context = {
         "markup": (cells.absent() if value is None else cells.draw(value)).markup,
         "key": keys.write_key(place.key),

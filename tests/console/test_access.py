@@ -159,7 +159,11 @@ PAGES = {
     "entity_row": {"POST": EDITORS_FIND_NO_CELL},
     "entity_new": {
         "GET": {200: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
-        "POST": {303: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
+        "POST": EDITORS_FIND_NO_CELL,
+    },
+    "entities_staged": {
+        "POST": {400: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
     },
     "entities_value": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}},
     "appearance": {"GET": {"else": 405}, "POST": {"else": 302}},
@@ -167,6 +171,9 @@ PAGES = {
     "account_login": {"GET": {302: SIGNED_IN, "else": 200}, "POST": {302: SIGNED_IN, "else": 422}},
     "mfa_authenticate": {"GET": {"else": 302}, "POST": {"else": 302}},
     "mfa_login_webauthn": {"GET": {"else": 302}, "POST": {"else": 302}},
+    "openid_connect_login": {"GET": {"else": 405}, "POST": {"else": 404}},
+    "openid_connect_callback": {"GET": {"else": 404}},
+    **dict.fromkeys(("connect", "disconnect"), {"GET": {"else": 405}, "POST": {"else": 302}}),
     "account_inactive": {"GET": {"else": 403}},
     "account_logout": {"GET": {200: SIGNED_IN, "else": 302}, "POST": {"else": 302}},
 }
@@ -177,7 +184,7 @@ ARGUMENTS = {
     **dict.fromkeys(("key_reveal", "key_copy", "key_rotate"), ["acme", 1]),
     "star": ["acme", "people"],
     **{name: ["acme", "people"] for name in ("entities_cell", "entities_check")},
-    **{name: ["acme", "people"] for name in ("entities_delete", "entities_paste", "entities_value")},
+    **{name: ["acme", "people"] for name in ("entities_delete", "entities_paste", "entities_staged", "entities_value")},
     **{name: ["acme"] for name in ("members", "members_add", "members_invite")},
     **{name: ["acme", 0] for name in ("member", "member_remove")},
     **{name: [0] for name in ("user", "user_change", "invitation_withdraw")},
@@ -195,7 +202,8 @@ ARGUMENTS = {
         )
     },
     **{name: ["acme", "people"] for name in ("table_settings", "table_notes")},
-    **dict.fromkeys(("mfa_edit_webauthn", "mfa_remove_webauthn", "session_end"), [0]),
+    **dict.fromkeys(("mfa_edit_webauthn", "mfa_remove_webauthn", "session_end", "disconnect"), [0]),
+    **dict.fromkeys(("openid_connect_login", "openid_connect_callback", "connect"), ["nowhere"]),
     "account": ["acme"],
     "entities": ["acme", "people"],
 }

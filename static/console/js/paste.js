@@ -1,0 +1,91 @@
+// Rows pasted on the grid, or [data-paste-open]: the page for pasting, as a dialog.
+import { get, post } from "./answer.js";
+
+function grid() {
+  return document.querySelector("[data-grid][data-paste]");
+}
+
+function show(form) {
+  let dialog = document.getElementById("paste-dialog");
+  if (!dialog) {
+    dialog = Object.assign(document.createElement("dialog"), { id: "paste-dialog", className: "dialog wide" });
+    document.body.append(dialog);
+  }
+  const { title } = form.dataset;
+  dialog.setAttribute("aria-label", title);
+  const head = document.createElement("div");
+  head.className = "head";
+  head.append(Object.assign(document.createElement("h2"), { textContent: title }));
+  const body = document.createElement("div");
+  body.className = "body";
+  for (const name of form.getAttributeNames()) if (name.startsWith("hx-")) form.removeAttribute(name);
+  body.append(form);
+  dialog.replaceChildren(head, body);
+  if (!dialog.open) dialog.showModal();
+  (form.querySelector("[data-focus]") ?? form.elements.text).focus();
+}
+
+async function send(form, submitter) {
+  form.setAttribute("aria-busy", "true");
+  const answer = await fetch(form.action, { method: "POST", body: new FormData(form, submitter), headers: { "HX-Request": "true" } });
+  const address = answer.headers.get("HX-Redirect");
+  if (address) return location.assign(location.pathname === address ? location.href : address);
+  const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const next = found.getElementById("paste");
+  if (next) show(document.adoptNode(next));
+}
+
+async function open(text) {
+  const { found } = await get(grid().dataset.paste);
+  const form = found.getElementById("paste");
+  if (!form) return;
+  document.adoptNode(form);
+  // what the columns are, for lines without a header, and of what type they are here
+  for (const head of grid().querySelectorAll("th[data-property], th[data-system]")) {
+    const name = head.dataset.property ?? head.dataset.system;
+    if (!name) continue;
+    add(form, "column", name);
+    if (head.dataset.property && head.dataset.type?.startsWith("Edm.")) add(form, `known:${name}`, head.dataset.type);
+  }
+  if (text) form.elements.text.value = text;
+  show(form);
+  if (text) send(form);
+}
+
+function add(form, name, value) {
+  form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
+}
+
+document.addEventListener("paste", (event) => {
+  const target = event.target instanceof Element ? event.target : document.activeElement;
+  if (!grid() || target?.closest("input, textarea, select, [contenteditable], dialog")) return;
+  const text = event.clipboardData?.getData("text/plain") ?? "";
+  if (!/[\t\n]|^\s*[[{]/.test(text.trim())) return;
+  event.preventDefault();
+  open(text);
+});
+
+document.addEventListener("click", (event) => {
+  const opener = event.target.closest?.("[data-paste-open]");
+  if (opener && grid() && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    open("");
+  }
+  const close = event.target.closest?.("#paste-dialog [data-close]");
+  if (close) {
+    event.preventDefault();
+    close.closest("dialog").close();
+  }
+});
+
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("#paste-dialog #paste");
+  if (!form) return;
+  event.preventDefault();
+  send(form, event.submitter);
+});
+
+document.addEventListener("change", (event) => {
+  const form = event.target.closest("#paste-dialog #paste");
+  if (form && event.target.matches("[data-retype], [name=mode]") && form.querySelector("[data-focus]")) send(form);
+});
