@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from storage.domain.access import Operation
+
+SIGNED_BY: Final = "key"  # no parameter of the service has this name
 
 
 class Authentication(StrEnum):
@@ -24,7 +26,8 @@ class Credential(NamedTuple):
     """What a request was authorized with.
 
     ``name``: "key1" or "key2"; of a shared access signature the SHA-256 of its signature in hexadecimal; of a bearer
-    token its subject. ``parameters`` are the fields of a shared access signature but for the signature itself.
+    token its subject. ``parameters`` are the fields of a shared access signature but for the signature itself, and
+    under SIGNED_BY the key that made it.
     """
 
     authentication: Authentication

@@ -8,7 +8,7 @@ from typing import Final
 from django.db.models import Max, QuerySet, Sum
 from django.db.models.functions import TruncHour
 
-from storage.models import RequestCount
+from storage.models import RequestCount, StoredAccessPolicy
 from storage.operations.metrics import HOUR, hour_of
 from storage.sql import background
 
@@ -35,6 +35,11 @@ class Traffic:
 def contents(account_ids: Collection[int]) -> dict[int, Contents]:
     found = background.totals(list(account_ids))
     return {account_id: Contents(*totals) for account_id, totals in found.items()}
+
+
+def policies(account_id: int) -> int:
+    """Stored access policies of all its tables."""
+    return StoredAccessPolicy.objects.filter(table__account_id=account_id, table__deleted_at=None).count()
 
 
 def traffic(account_ids: Collection[int], now: datetime) -> dict[int, Traffic]:

@@ -15,7 +15,7 @@ from storage.domain.errors import (
     KeyBasedAuthenticationNotPermitted,
     TableNotFound,
 )
-from storage.domain.observed import Authentication, Credential
+from storage.domain.observed import SIGNED_BY, Authentication, Credential
 from storage.domain.policies import AccessPolicy
 from storage.domain.sas import AccountSas, TableSas
 from storage.operations.catalog import KnownAccount
@@ -123,7 +123,13 @@ async def _by_token(
     _check_keys_accepted(account)
     policy = await _policy(service, account, token) if isinstance(token, TableSas) else None
     grant = sas.grant(token, policy, now=time(), scheme=sent.scheme, address=sent.client)
-    return Authorized(account, grant, credential)
+    return Authorized(account, grant, _signed(credential, key))
+
+
+@lru_cache(maxsize=512)
+def _signed(credential: Credential, key: int) -> Credential:
+    """With the key that signed it, for whoever is about to rotate one."""
+    return credential._replace(parameters=(*credential.parameters, (SIGNED_BY, f"key{key + 1}")))
 
 
 class _Presented(NamedTuple):

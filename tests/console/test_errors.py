@@ -4,7 +4,7 @@ import pytest
 from django.core.exceptions import PermissionDenied
 from django.test import Client
 
-from console.views import accounts
+from console.views import home
 
 
 def test_not_found_does_not_ask_to_sign_in(client, db):
@@ -25,7 +25,7 @@ def test_what_a_view_raises(visit, monkeypatch, error, status, text):
     def fail(*arguments, **_):
         raise error
 
-    monkeypatch.setattr(accounts, "visible_accounts", fail)
+    monkeypatch.setattr(home, "visible_accounts", fail)
     client = visit("alice")
     client.raise_request_exception = False
     answer = client.get("/ui/")

@@ -1,7 +1,7 @@
 // data-copy: a button puts that text on the clipboard, shows a tick, and says so.
 import { say } from "./toast.js";
 
-async function put(text) {
+export async function put(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   // a page that came over plain HTTP from another machine has no clipboard
   const field = document.createElement("textarea");

@@ -1,0 +1,147 @@
+"""How applications reach an account: endpoints, connection strings, and what to paste where."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode, urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from console import samples
+from storage.models import Account
+from storage.operations import accounts
+
+MASK: Final = "•" * 12
+
+
+def endpoint(request: HttpRequest, account: Account) -> str:
+    """Where the browser found this server is where an SDK finds it."""
+    return f"{request.scheme}://{request.get_host()}/{account.name}"
+
+
+def shown(account: Account, endpoint: str) -> str:
+    """A connection string that may stand on a screen: with the key only if it is no secret."""
+    is_public = accounts.is_public(account)
+    return write(account, endpoint, accounts.write_key(accounts.DEVELOPMENT_KEY) if is_public else MASK)
+
+
+def write(account: Account, endpoint: str, key: str) -> str:
+    scheme = urlsplit(endpoint).scheme
+    return f"DefaultEndpointsProtocol={scheme};AccountName={account.name};AccountKey={key};TableEndpoint={endpoint};"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A name under which an application finds this server; ``is_named``: somebody types it."""
+
+    slug: str
+    label: str | Promise
+    is_named: bool = False
+
+
+HERE: Final = Host("here", _("This address"))
+LOCAL: Final = Host("localhost", _("The same machine"))
+CONTAINER: Final = Host("container", _("Another container"), is_named=True)
+PUBLIC: Final = Host("public", _("Another name"), is_named=True)
+HOSTS: Final = (HERE, LOCAL, CONTAINER, PUBLIC)
+
+
+def endpoint_at(request: HttpRequest, account: Account, host: Host, name: str) -> str:
+    """``name``: what was typed, `tables`, `tables:10002` or `https://tables.example.org`."""
+    here = urlsplit(f"{request.scheme}://{request.get_host()}")
+    match host:
+        case Host("localhost"):
+            return f"{here.scheme}://127.0.0.1:{settings.OPTIONS.port}/{account.name}"
+        case Host("container"):
+            return f"{here.scheme}://{_with_port(name or 'tablero')}/{account.name}"
+        case Host("public"):
+            base = name if "://" in name else f"https://{name or here.netloc}"
+            return f"{base.rstrip('/')}/{account.name}"
+        case _:
+            return endpoint(request, account)
+
+
+def _with_port(name: str) -> str:
+    return name if ":" in name else f"{name}:{settings.OPTIONS.port}"
+
+
+def read_name(text: str) -> str:
+    """The name of a host, with a port or a scheme; empty for what is none."""
+    text = text.strip()
+    try:
+        parts = urlsplit(text if "://" in text else f"//{text}")
+        is_good = parts.hostname is not None and (parts.port or True)
+    except ValueError:
+        return ""
+    is_plain = text.isascii() and not set(text) & set(" ;'\"\\<>{}$`\n\r\t?#@%")
+    return text if is_good and is_plain and parts.scheme in {"", "http", "https"} else ""
+
+
+Writer = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What to paste where; ``write`` makes it of a connection string."""
+
+    slug: str
+    label: str | Promise
+    write: Writer
+    is_code: bool = False
+
+
+def _json(document: object) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+FORMATS: Final = (
+    Format("string", _("Connection string"), lambda text: text),
+    Format("env", _(".env file"), lambda text: f'TABLES_CONNECTION_STRING="{text}"'),
+    Format("compose", "docker-compose.yml", lambda text: samples.COMPOSE % text),
+    Format("appsettings", "appsettings.json", lambda text: _json({"ConnectionStrings": {"Tables": text}})),
+    Format(
+        "functions",
+        "local.settings.json",
+        lambda text: _json({"IsEncrypted": False, "Values": {"AzureWebJobsStorage": text, "Tables": text}}),
+    ),
+    Format("python", "Python", lambda text: samples.PYTHON % text, is_code=True),
+    Format("javascript", "JavaScript", lambda text: samples.JAVASCRIPT % text, is_code=True),
+    Format("csharp", "C#", lambda text: samples.CSHARP % text, is_code=True),
+    Format("go", "Go", lambda text: samples.GO % text, is_code=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What of an account's connections is looked at; all of it stands in the address."""
+
+    host: Host
+    name: str
+    format: Format
+    key: int  # 1 or 2
+
+    @property
+    def query(self) -> str:
+        chosen = {"format": self.format.slug, "host": self.host.slug, "name": self.name, "key": str(self.key)}
+        return urlencode(chosen)
+
+    def write(self, request: HttpRequest, account: Account, key: str) -> str:
+        """``key`` in base64, or something in its place."""
+        where = endpoint_at(request, account, self.host, self.name)
+        return self.format.write(write(account, where, key))
+
+
+def read_choice(data: Mapping[str, str]) -> Choice:
+    """What is unknown counts as the first."""
+    hosts = {host.slug: host for host in HOSTS}
+    formats = {found.slug: found for found in FORMATS}
+    return Choice(
+        hosts.get(data.get("host", ""), HERE),
+        read_name(data.get("name", "")[:253]),
+        formats.get(data.get("format", ""), FORMATS[0]),
+        2 if data.get("key") == "2" else 1,
+    )

@@ -1,0 +1,177 @@
+"""The keys of an account: who uses them, how applications connect with them, and how to replace one.
+
+A key leaves the server only for somebody who has proven lately who they are, and every time that is recorded.
+"""
+
+from typing import Any, Final
+
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from console.access import Capability, account_required, actor_of
+from console.connections import FORMATS, HOSTS, MASK, Choice, read_choice
+from console.forms.accounts import NameForm
+from console.notices import say
+from console.reauthentication import recently_authenticated
+from console.rendering import render_part, wants_part
+from storage.domain.activity import Verb
+from storage.models import Account
+from storage.operations import accounts, activity, keys
+
+SHOWN: Final = 60  # seconds, then a key is hidden again
+
+
+@account_required(Capability.MANAGE_ACCESS)
+@never_cache
+@require_GET
+def index(request: HttpRequest, account: Account) -> HttpResponse:
+    context = _context(request, account)
+    part = "console/keys/_connection.html"
+    if request.GET.get("hide") in {"1", "2"}:
+        part = "console/keys/_key.html"
+        context["state"] = context["keys"][int(request.GET["hide"]) - 1]
+    return render_part(request, page="console/keys/index.html", part=part, context=context)
+
+
+def _context(request: HttpRequest, account: Account) -> dict[str, Any]:
+    choice = read_choice(request.POST if request.method == "POST" else request.GET)
+    return {
+        "keys": keys.states(account, timezone.now()),
+        "is_public": accounts.is_public(account),
+        "choice": choice,
+        "hosts": HOSTS,
+        "formats": FORMATS,
+        "text": choice.write(request, account, _as_shown(account, choice.key)),
+        "mask": MASK,
+        "shown": SHOWN,
+        "rotated": request.GET.get("rotated", ""),
+    }
+
+
+@account_required(Capability.MANAGE_ACCESS)
+@never_cache
+@require_POST
+@recently_authenticated
+def reveal(request: HttpRequest, account: Account, which: int) -> HttpResponse:
+    """A key in the clear; in a page that hides it again."""
+    context = _context(request, account) | {"revealed": which, "key": _key(account, which)}
+    _record(Verb.KEY_REVEAL, request, account, which)
+    context["state"] = context["keys"][which - 1]
+    response = render_part(
+        request, page="console/keys/index.html", part="console/keys/_key.html", context=context
+    )
+    return _hidden_later(response, request, account)
+
+
+@account_required(Capability.MANAGE_ACCESS)
+@never_cache
+@require_POST
+@recently_authenticated
+def copy(request: HttpRequest, account: Account, which: int) -> HttpResponse:
+    """A key for the clipboard alone."""
+    key = _key(account, which)
+    _record(Verb.KEY_COPY, request, account, which)
+    return HttpResponse(key, content_type="text/plain; charset=utf-8")
+
+
+@account_required(Capability.MANAGE_ACCESS)
+@never_cache
+@require_POST
+@recently_authenticated
+def reveal_connection(request: HttpRequest, account: Account) -> HttpResponse:
+    """A connection string, or a file or program with it, that holds the key."""
+    context = _context(request, account)
+    choice: Choice = context["choice"]
+    context |= {"text": choice.write(request, account, _key(account, choice.key)), "is_revealed": True}
+    _record(Verb.KEY_REVEAL, request, account, choice.key)
+    response = render_part(
+        request, page="console/keys/index.html", part="console/keys/_connection.html", context=context
+    )
+    return _hidden_later(response, request, account)
+
+
+@account_required(Capability.MANAGE_ACCESS)
+@never_cache
+@require_POST
+@recently_authenticated
+def copy_connection(request: HttpRequest, account: Account) -> HttpResponse:
+    choice = read_choice(request.POST)
+    text = choice.write(request, account, _key(account, choice.key))
+    _record(Verb.KEY_COPY, request, account, choice.key)
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")
+
+
+@account_required(Capability.OWN)
+@never_cache
+def rotate(request: HttpRequest, account: Account, which: int) -> HttpResponse:
+    """Replace a key, after a look at who still uses it."""
+    _check(which)
+    form = NameForm(request.POST if request.method == "POST" else None, account=account)
+    if wants_part(request):  # how it is used now
+        return _rotation(request, account, which, form)
+    return _rotate(request, account, which, form)
+
+
+@recently_authenticated
+def _rotate(request: HttpRequest, account: Account, which: int, form: NameForm) -> HttpResponse:
+    if not form.is_valid():
+        return _rotation(request, account, which, form)
+    accounts.rotate(account.name, which, by=actor_of(request))
+    say(request, _("key%(number)d of %(account)s is new.") % {"number": which, "account": account.name})
+    response = redirect("keys", account.name)
+    response["Location"] += f"?rotated={which}&key={which}"
+    return response
+
+
+def _rotation(request: HttpRequest, account: Account, which: int, form: NameForm) -> HttpResponse:
+    now = timezone.now()
+    state, other = keys.state(account, which, now), keys.state(account, 3 - which, now)
+    context = {
+        "state": state,
+        "other": other,
+        "clients": keys.clients(account, state, now),
+        "other_clients": keys.clients(account, other, now),
+        "now": now,
+        "form": form,
+    }
+    return render_part(
+        request,
+        page="console/keys/rotate.html",
+        part="console/keys/_use.html",
+        context=context,
+        status=422 if form.is_bound else 200,
+    )
+
+
+def _key(account: Account, which: int) -> str:
+    _check(which)
+    return accounts.write_key(accounts.keys_of(account)[which - 1])
+
+
+def _as_shown(account: Account, which: int) -> str:
+    """What stands for a key on a screen: itself, if everybody knows it."""
+    key = accounts.keys_of(account)[which - 1]
+    return accounts.write_key(key) if key == accounts.DEVELOPMENT_KEY else MASK
+
+
+def _check(which: int) -> None:
+    if which not in (1, 2):
+        raise Http404
+
+
+@transaction.atomic
+def _record(verb: Verb, request: HttpRequest, account: Account, which: int) -> None:
+    activity.record(verb, actor_of(request), account=account, detail={"key": f"key{which}"})
+
+
+def _hidden_later(response: HttpResponse, request: HttpRequest, account: Account) -> HttpResponse:
+    # a browser without scripts cannot hide it, but can leave
+    if not wants_part(request):
+        response["Refresh"] = f"{SHOWN}; url={reverse('keys', args=(account.name,))}"
+    return response
