@@ -1,6 +1,7 @@
 """Where requests part: the console and health belong to Django, everything else to the Table service."""
 
 import os
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
@@ -28,7 +29,11 @@ service = TableService(
 )
 probing = probes.Probes()
 static = static_files.StaticFiles(development=settings.DEVELOPMENT)
-BODY_LIMIT: Final = 1024 * 1024  # bytes; Django writes a body to the disk before it looks who sends it
+# bytes; Django writes a body to the disk before it looks who sends it
+BODY_LIMIT: Final = 1024 * 1024
+# an entity of 1 MiB in UTF-8, and compressed as it was opened and, in a conflict, as it was to be
+ENTITY_LIMIT: Final = 8 * 1024 * 1024
+ENTITY_PATH = re.compile(r"/ui/a/[^/]+/t/[^/]+/entity/")
 HOST_SUFFIXES = tuple(f".{suffix}".encode() for suffix in settings.HOST_SUFFIXES)
 
 
@@ -49,12 +54,13 @@ class _TooLarge(Exception):
 
 async def _console(django: Any, scope: Scope, receive: Receive, send: Send) -> None:
     received = 0
+    limit = ENTITY_LIMIT if ENTITY_PATH.match(scope["path"]) else BODY_LIMIT
 
     async def receive_some() -> MutableMapping[str, Any]:
         nonlocal received
         message = await receive()
         received += len(message.get("body", b""))
-        if received > BODY_LIMIT:
+        if received > limit:
             raise _TooLarge
         return message
 

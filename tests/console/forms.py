@@ -1,0 +1,62 @@
+"""A form as a browser sends it: what its fields hold, and the button that was pressed."""
+
+from html.parser import HTMLParser
+
+
+class _Fields(HTMLParser):
+    def __init__(self, form_id):
+        super().__init__()
+        self.fields = []
+        self._wanted = form_id
+        self._inside = False
+        self._textarea = None
+        self._select = None
+        self._hidden = 0  # of templates
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        if tag == "form":
+            self._inside = found.get("id") == self._wanted
+        if tag == "template":
+            self._hidden += 1
+        if not self._inside or self._hidden:
+            return
+        name, kind = found.get("name"), found.get("type")
+        if tag == "textarea":
+            self._textarea = [name, ""]
+        elif tag == "select":
+            self._select = name
+        elif tag == "option" and self._select and "selected" in found:
+            self.fields.append((self._select, found["value"]))
+        elif (
+            tag == "input"
+            and name
+            and kind != "file"
+            and ("checked" in found or kind not in ("checkbox", "radio"))
+        ):
+            self.fields.append((name, found.get("value", "")))
+
+    def handle_endtag(self, tag):
+        if tag == "form":
+            self._inside = False
+        elif tag == "template":
+            self._hidden -= 1
+        elif tag == "select":
+            self._select = None
+        elif tag == "textarea" and self._textarea is not None:
+            name, text = self._textarea
+            # the first line end after the tag is none, and a browser sends every other as two characters
+            self.fields.append((name, text.removeprefix("\n").replace("\n", "\r\n")))
+            self._textarea = None
+
+    def handle_data(self, data):
+        if self._textarea is not None:
+            self._textarea[1] += data
+
+
+def fields_of(answer, form_id="entity-form", **changes):
+    """``changes`` are put in the place of what stands there; None takes a field away."""
+    parser = _Fields(form_id)
+    parser.feed(answer.content.decode())
+    found = dict(parser.fields) | changes
+    return {name: value for name, value in found.items() if value is not None}
