@@ -194,17 +194,22 @@ def _number(done: Activity) -> int:
 
 def _entity(done: Activity, key: Mapping[str, str]) -> SafeString:
     """Its keys, which lead to it where it may be."""
+    keys = key["partition_key"], key["row_key"]
     shown = format_html_join(
         mark_safe('<span class="faint"> / </span>'),
         "<bdi>{}</bdi>",
-        ((text if len(text) <= _LONGEST_KEY else f"{text[:_LONGEST_KEY]}…",) for text in key.values()),
+        ((_short(text),) for text in keys),
     )
     if not getattr(done, "has_table", False):
         return format_html('<strong class="mono">{}</strong>', shown)
-    return format_html('<a class="mono" href="{}">{}</a>', entity_address(done, *key.values()), shown)
+    return format_html('<a class="mono" href="{}">{}</a>', entity_address(done, *keys), shown)
 
 
 _LONGEST_KEY: Final = 60
+
+
+def _short(key: str) -> str:
+    return f"{key[:_LONGEST_KEY]}…" if len(key) > _LONGEST_KEY else key or '""'
 
 
 def entity_address(done: Activity, partition_key: str, row_key: str) -> str:

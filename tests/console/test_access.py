@@ -80,6 +80,22 @@ PAGES = {
         "GET": {405: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
     },
     **dict.fromkeys(("about", "shortcuts", "limits"), {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}}),
+    "server_activity": {
+        "GET": {200: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN},
+        "POST": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    **dict.fromkeys(
+        ("server_activity_entry", "server_activity_export"),
+        {"GET": {404: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN}},
+    ),
+    "activity": {
+        "GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+        "POST": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    # nothing of that number, and no format named
+    "activity_entry": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}},
+    "activity_export": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}},
+    "undo": {"POST": {404: SIGNED_IN, "else": TO_SIGN_IN}, "GET": {405: SIGNED_IN, "else": TO_SIGN_IN}},
     "entities": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}},
     "search": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
     "palette": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
@@ -120,10 +136,10 @@ PAGES = {
         "POST": {404: SIGNED_IN, "else": TO_SIGN_IN},
         "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
     },
-    "account_reauthenticate": {
-        "GET": {200: SIGNED_IN, "else": TO_SIGN_IN},
-        "POST": {422: SIGNED_IN, "else": TO_SIGN_IN},
-    },
+    **dict.fromkeys(
+        ("account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"),
+        {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {422: SIGNED_IN, "else": TO_SIGN_IN}},
+    ),
     **dict.fromkeys(("security", "sessions"), {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}}),
     "sessions_end": {"GET": {405: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {"else": 302}},
     "session_end": {"GET": {405: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {"else": 302}},
@@ -140,32 +156,6 @@ PAGES = {
         ),
         {"GET": {"else": 302}, "POST": {"else": 302}},
     ),
-    # nobody of the cast has these two ways
-    **dict.fromkeys(
-        ("mfa_reauthenticate", "mfa_reauthenticate_webauthn"), {"GET": {"else": 302}, "POST": {"else": 302}}
-    ),
-    "entities_cell": dict.fromkeys(("GET", "POST"), EDITORS_FIND_NO_CELL),
-    "entities_check": {"POST": EDITORS_FIND_NO_CELL, "GET": {405: SIGNED_IN, "else": TO_SIGN_IN}},
-    "entities_delete": {
-        "POST": {302: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
-        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
-    },
-    "entities_paste": {
-        "GET": {200: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
-        "POST": {422: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
-    },
-    "entity": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}, "POST": EDITORS_FIND_NO_CELL},
-    "entity_key": dict.fromkeys(("GET", "POST"), EDITORS_FIND_NO_CELL),
-    "entity_row": {"POST": EDITORS_FIND_NO_CELL},
-    "entity_new": {
-        "GET": {200: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
-        "POST": EDITORS_FIND_NO_CELL,
-    },
-    "entities_staged": {
-        "POST": {400: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
-        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
-    },
-    "entities_value": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}},
     "appearance": {"GET": {"else": 405}, "POST": {"else": 302}},
     "setup": {"GET": {"else": 404}, "POST": {"else": 404}},
     "account_login": {"GET": {302: SIGNED_IN, "else": 200}, "POST": {302: SIGNED_IN, "else": 422}},
@@ -173,11 +163,14 @@ PAGES = {
     "mfa_login_webauthn": {"GET": {"else": 302}, "POST": {"else": 302}},
     "openid_connect_login": {"GET": {"else": 405}, "POST": {"else": 404}},
     "openid_connect_callback": {"GET": {"else": 404}},
-    **dict.fromkeys(("connect", "disconnect"), {"GET": {"else": 405}, "POST": {"else": 302}}),
+    **dict.fromkeys(("connect", "disconnect"), {"GET": {405: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {"else": 302}}),
     "account_inactive": {"GET": {"else": 403}},
     "account_logout": {"GET": {200: SIGNED_IN, "else": 302}, "POST": {"else": 302}},
 }
 ARGUMENTS = {
+    **dict.fromkeys(("activity", "activity_export"), ["acme"]),
+    "activity_entry": ["acme", 0],
+    **dict.fromkeys(("server_activity_entry", "undo"), [0]),
     **{name: ["acme", "people"] for name in ("entity", "entity_new", "entity_key", "entity_row")},
     **dict.fromkeys(("keys", "connection", "connection_copy", "account_settings"), ["acme"]),
     **dict.fromkeys(("account_delete", "account_created"), ["acme"]),
