@@ -5,10 +5,12 @@ from typing import Any
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from console import limits, reauthentication, sign_ins
 from console.addresses import is_of_console
 from console.models import User
+from console.notices import complain
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -18,8 +20,17 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def is_safe_url(self, url: str) -> bool:
         return bool(url) and is_of_console(url)
 
-    def add_message(self, *args: object, **kwargs: object) -> None:
-        """Nothing: whoever signs in or out sees that they did."""
+    def add_message(
+        self,
+        request: HttpRequest,
+        level: int,
+        message_template: str | None = None,
+        *args: object,
+        **kwargs: object,
+    ) -> None:
+        """Nothing, mostly: whoever signs in or out sees that they did."""
+        if message_template == "socialaccount/messages/account_connected_other.txt":
+            complain(request, _("That sign-in belongs to another user."))
 
     def is_reauthentication_required(self, *, app: str, **kwargs: object) -> bool:
         return not reauthentication.is_recent(context.request)

@@ -31,6 +31,8 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.usersessions",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "storage",
     "console",
 ]
@@ -105,7 +107,7 @@ CONTENT_SECURITY_POLICY = {
         "img-src": [SELF, "data:"],
         "font-src": [SELF],
         "connect-src": [SELF],
-        "form-action": [SELF],
+        "form-action": [SELF, *([OPTIONS.sign_in.origin] if OPTIONS.sign_in else [])],
         "frame-ancestors": [NONE],
         "base-uri": [NONE],
         "object-src": [NONE],
@@ -158,6 +160,23 @@ MFA_WEBAUTHN_USER_VERIFICATION = "required"
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_TOTP_ISSUER = "Tablero"
 MFA_TOTP_TOLERANCE = 1  # clocks differ
+SIGN_IN_PROVIDER = OPTIONS.sign_in
+SOCIALACCOUNT_ADAPTER = "console.providers.SocialAdapter"
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "APPS": [
+            {
+                "provider_id": provider.id,
+                "name": provider.name,
+                "client_id": provider.client_id,
+                "secret": provider.client_secret,
+                "settings": {"server_url": provider.issuer, "oauth_pkce_enabled": True},
+            }
+            for provider in [OPTIONS.sign_in]
+            if provider is not None
+        ]
+    }
+}
 # shared by all processes, for it counts attempts to sign in
 CACHES = {
     "default": {

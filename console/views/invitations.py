@@ -7,7 +7,7 @@ from django.utils import translation
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from console import appearance, invitations
+from console import appearance, invitations, providers
 from console.access import actor_named, actor_of, user_of
 from console.forms.people import JoinForm
 from console.invitations import NoLongerOpen
@@ -42,7 +42,7 @@ def _accept(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     form = JoinForm(request.POST if request.method == "POST" else None)
     if not form.is_valid():
         status = 422 if form.is_bound else 200
-        context = {"invitation": invitation, "form": form}
+        context = {"invitation": invitation, "form": form, "providers": providers.offered()}
         return render(request, "console/invitations/join.html", context, status=status)
     data = form.cleaned_data
     by = actor_named(request, data["username"])

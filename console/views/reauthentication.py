@@ -9,15 +9,18 @@ from allauth.mfa.base.views import ReauthenticateView as ByCode
 from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn.internal import auth
 from allauth.mfa.webauthn.views import ReauthenticateWebAuthnView as ByPasskey
+from allauth.socialaccount.models import SocialAccount
 from django.forms import Form
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
+from console import providers
 from console.forms.sessions import CodeAgainForm
 from console.mfa import can_use_passkeys
+from console.models import User
 
 
 class _Again:
@@ -59,7 +62,15 @@ class _Again:
                 field.help_text = ""
         if Authenticator.Type.WEBAUTHN in types and can_use_passkeys(self.request):
             forms["passkey"] = json.dumps(auth.begin_authentication(user))
+        forms["providers"] = [one for one in providers.offered() if one["id"] in _connected(user)]
         return forms
+
+    def _check_reauthentication_method_available(self, request: HttpRequest) -> None:
+        """There always is one: who has only a provider signs in there again."""
+
+
+def _connected(user: User) -> set[str]:
+    return set(SocialAccount.objects.filter(user=user).values_list("provider", flat=True))
 
 
 class AgainByPassword(_Again, ByPassword):  # type: ignore[misc]

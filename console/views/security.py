@@ -16,7 +16,7 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-from console import mfa
+from console import mfa, providers
 from console.access import user_of
 from console.forms.security import AppForm, PasskeyForm, RenameForm
 from console.notices import say
@@ -36,6 +36,8 @@ def index(request: HttpRequest) -> HttpResponse:
         "app": next((one for one in found if one.type == Authenticator.Type.TOTP), None),
         "codes_left": _codes_left(list(found)),
         "can_use_passkeys": mfa.can_use_passkeys(request),
+        "connected": providers.connections(user),
+        "providers": providers.unconnected(user),
     }
     return render(request, "console/security/index.html", context)
 

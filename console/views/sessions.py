@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-from console import mfa, setup
+from console import mfa, providers, setup
 from console.forms.sessions import CodeForm
 from console.notices import complain
 
@@ -29,6 +29,7 @@ class SignIn(views.LoginView):  # type: ignore[misc]
             **super().get_context_data(**kwargs),
             "is_new": setup.is_open(),  # whoever comes before the first admin is told what to do
             "can_use_passkeys": mfa.can_use_passkeys(self.request),
+            "providers": providers.offered(),
         }
 
 

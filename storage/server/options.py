@@ -13,7 +13,7 @@ from typing import NoReturn
 import platformdirs
 
 from storage.domain.identity import Trust, is_loopback
-from storage.server import bearer
+from storage.server import bearer, sign_in
 from storage.server.refusal import Refusal
 
 PREFIX = "TABLERO_"
@@ -66,6 +66,11 @@ VARIABLES = (
     Variable("OIDC_JWKS"),
     Variable("OIDC_ROLES_CLAIM"),
     Variable("OIDC_AUTHORIZATION_URI"),
+    Variable("LOGIN_OIDC_ISSUER"),
+    Variable("LOGIN_OIDC_CLIENT_ID"),
+    Variable("LOGIN_OIDC_CLIENT_SECRET"),
+    Variable("LOGIN_OIDC_NAME"),
+    Variable("LOGIN_OIDC_ADMITS", "invited", choices=("invited", "everyone")),
     Variable("SECRET"),
     Variable("ACCOUNTS"),
     Variable("KEY_LENGTH_LIMIT", "1024"),
@@ -90,6 +95,7 @@ class Options:
     allow_development_account: bool
     trusted_proxies: tuple[str, ...]
     bearer: Trust | None
+    sign_in: sign_in.Provider | None
     metrics_listen: tuple[str, int] | None
     metrics_token: str
     pg_user: str
@@ -137,6 +143,7 @@ def read(environ: Mapping[str, str]) -> Options:
         allow_development_account=_read_flag("ALLOW_DEVELOPMENT_ACCOUNT", value["ALLOW_DEVELOPMENT_ACCOUNT"]),
         trusted_proxies=bearer.read_proxies(value["TRUSTED_PROXIES"], is_v6=":" in host),
         bearer=bearer.read_trust(value, is_loopback=is_loopback(host)),
+        sign_in=_read_sign_in(value),
         metrics_listen=read_address(value["METRICS_LISTEN"]) if value["METRICS_LISTEN"] else None,
         metrics_token=_read_token("METRICS_TOKEN", value["METRICS_TOKEN"]),
         pg_user=value["PG_USER"],
@@ -228,6 +235,11 @@ def _read_flag(name: str, text: str) -> bool:
     if text.lower() not in {"", "0", "1", "false", "true", "no", "yes", "off", "on"}:
         raise Refusal(f"{PREFIX}{name} is {text!r}; it must be 1 or 0.")
     return text.lower() in {"1", "true", "yes", "on"}
+
+
+def _read_sign_in(value: Mapping[str, str]) -> sign_in.Provider | None:
+    _read_choice("LOGIN_OIDC_ADMITS", value["LOGIN_OIDC_ADMITS"])
+    return sign_in.read(value)
 
 
 def _read_token(name: str, text: str) -> str:

@@ -156,6 +156,28 @@ PAGES = {
         ),
         {"GET": {"else": 302}, "POST": {"else": 302}},
     ),
+    "entities_cell": dict.fromkeys(("GET", "POST"), EDITORS_FIND_NO_CELL),
+    "entities_check": {"POST": EDITORS_FIND_NO_CELL, "GET": {405: SIGNED_IN, "else": TO_SIGN_IN}},
+    "entities_delete": {
+        "POST": {302: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "entities_paste": {
+        "GET": {200: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
+        "POST": {422: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
+    },
+    "entity": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}, "POST": EDITORS_FIND_NO_CELL},
+    "entity_key": dict.fromkeys(("GET", "POST"), EDITORS_FIND_NO_CELL),
+    "entity_row": {"POST": EDITORS_FIND_NO_CELL},
+    "entity_new": {
+        "GET": {200: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
+        "POST": EDITORS_FIND_NO_CELL,
+    },
+    "entities_staged": {
+        "POST": {400: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "entities_value": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}},
     "appearance": {"GET": {"else": 405}, "POST": {"else": 302}},
     "setup": {"GET": {"else": 404}, "POST": {"else": 404}},
     "account_login": {"GET": {302: SIGNED_IN, "else": 200}, "POST": {302: SIGNED_IN, "else": 422}},

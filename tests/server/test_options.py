@@ -196,3 +196,32 @@ def test_options_become_variables():
 def test_refuses_options(arguments, sentence):
     with pytest.raises(Refusal, match=sentence):
         options.export(arguments, {})
+
+
+SIGN_IN = {
+    "TABLERO_LOGIN_OIDC_ISSUER": "https://Login.example.org/realms/main/",
+    "TABLERO_LOGIN_OIDC_CLIENT_ID": "tablero",
+    "TABLERO_LOGIN_OIDC_CLIENT_SECRET": "secret",
+}
+
+
+def test_a_provider_of_sign_ins():
+    assert options.read({}).sign_in is None
+    found = options.read(SIGN_IN).sign_in
+    assert (found.name, found.admits_everyone) == ("Login.example.org", False)
+    assert (found.id, found.origin) == ("login.example.org-realms-main", "https://Login.example.org")
+    assert options.read({**SIGN_IN, "TABLERO_LOGIN_OIDC_ADMITS": "everyone"}).sign_in.admits_everyone
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"TABLERO_LOGIN_OIDC_CLIENT_ID": ""},
+        {"TABLERO_LOGIN_OIDC_CLIENT_SECRET": ""},
+        {"TABLERO_LOGIN_OIDC_ISSUER": "http://login.example.org"},
+        {"TABLERO_LOGIN_OIDC_ADMITS": "somebody"},
+    ],
+)
+def test_refuses_half_a_provider(change):
+    with pytest.raises(Refusal, match=r"TABLERO_LOGIN_OIDC|ADMITS"):
+        options.read({**SIGN_IN, **change})
