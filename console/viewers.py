@@ -229,7 +229,7 @@ def _unpacked(data: bytes) -> View | None:
         unpacked = _inflated(data, zlib.MAX_WBITS)
     else:
         return None
-    if unpacked is None:
+    if not unpacked:
         return None
     text = _utf8(unpacked)
     is_cut = len(unpacked) >= LIMIT
