@@ -41,6 +41,7 @@ class Told:
 
     error: StorageError
     rule: str
+    where: str  # for people
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,9 @@ class Draft:
 
     def told(self) -> dict[str, Told]:
         """What is wrong, by the field: ``cors``, ``<id of a rule>-<field>``, ``<part>-retention``."""
-        return {self._name(fault): Told(fault.error, self._rule(fault)) for fault in self.faults()}
+        return {
+            self._name(fault): Told(fault.error, self._rule(fault), _where(fault)) for fault in self.faults()
+        }
 
     def _name(self, fault: Fault) -> str:
         match fault.where:
@@ -119,6 +122,20 @@ class Draft:
     @property
     def size(self) -> int:
         return cors_size(self.read().cors)
+
+
+def _where(fault: Fault) -> str:
+    match fault.where:
+        case ("cors", int(place), _field):
+            return _("Rule %(number)s") % {"number": place + 1}
+        case ("logging", _field):
+            return _("Request logs")
+        case ("hour_metrics", _field):
+            return _("Hour metrics")
+        case ("minute_metrics", _field):
+            return _("Minute metrics")
+        case _:
+            return _("CORS rules")
 
 
 PARTS: Final = ("logging", "hour_metrics", "minute_metrics")

@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "4.14.1" / "axe.min.js"
+REFUSALS = (409, 412, 422)
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 RUN_AXE = """
 tags => axe.run(document, {runOnly: {type: "tag", values: tags}, rules: {"target-size": {enabled: true}}})
@@ -49,6 +50,9 @@ class Watch:
         # Chromium reports every page that answers 4xx, also one that should
         if self._expected >= 400 and "Failed to load resource" in message.text:
             return
+        # and every form that htmx sent and that was refused, with the part to show
+        if any(f"status of {status} " in message.text for status in REFUSALS):
+            return
         self.faults.append(f"{message.type}: {message.text}")
 
     def _look(self, response):
@@ -57,7 +61,8 @@ class Watch:
             policy = response.headers.get("content-security-policy", "")
             if response.status < 300 and ("default-src 'none'" not in policy or "unsafe" in policy):
                 self.faults.append(f"{response.url}: CSP {policy!r}")
-        if response.status >= 400 and not (is_page and response.status == self._expected):
+        is_refusal = "hx-request" in response.request.headers and response.status in REFUSALS
+        if response.status >= 400 and not is_refusal and not (is_page and response.status == self._expected):
             self.faults.append(f"{response.url}: {response.status}")
 
 
