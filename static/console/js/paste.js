@@ -41,11 +41,10 @@ async function open(text) {
   if (!form) return;
   document.adoptNode(form);
   // what the columns are, for lines without a header, and of what type they are here
-  for (const head of grid().querySelectorAll("th[data-property], th[data-system]")) {
-    const name = head.dataset.property ?? head.dataset.system;
-    if (!name) continue;
-    add(form, "column", name);
-    if (head.dataset.property && head.dataset.type?.startsWith("Edm.")) add(form, `known:${name}`, head.dataset.type);
+  for (const head of grid().querySelectorAll("th[data-property]")) {
+    const { property, type } = head.dataset;
+    add(form, "column", property);
+    if (type?.startsWith("Edm.")) add(form, `known:${property}`, type);
   }
   if (text) form.elements.text.value = text;
   show(form);

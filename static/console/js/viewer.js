@@ -22,17 +22,23 @@ async function show(address, cell) {
   else dialog.querySelector("[aria-current]")?.focus();
 }
 
+/** The column of a cell: keys and Timestamp name theirs in the header alone. */
+function propertyOf(cell) {
+  const column = cell.getAttribute("aria-colindex");
+  return cell.dataset.property ?? cell.closest("table").querySelector(`th[aria-colindex="${column}"]`)?.dataset.property;
+}
+
 /** Show the whole value of a cell of a grid. */
 export function view(cell) {
   const grid = cell.closest("[data-grid]");
-  const query = new URLSearchParams({ key: cell.parentElement.dataset.key, property: cell.dataset.property ?? cell.dataset.system });
+  const query = new URLSearchParams({ key: cell.parentElement.dataset.key, property: propertyOf(cell) });
   show(`${grid.dataset.value}?${query}`, cell);
 }
 
 document.addEventListener("keydown", (event) => {
   if (event.key.toLowerCase() !== "v" || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (document.documentElement.dataset.shortcuts === "off" || !event.target.matches?.("[data-grid] td")) return;
-  if (!event.target.closest("[data-grid]").dataset.value || !(event.target.dataset.property ?? event.target.dataset.system)) return;
+  if (!event.target.closest("[data-grid]").dataset.value || !propertyOf(event.target)) return;
   event.preventDefault();
   view(event.target);
 });
