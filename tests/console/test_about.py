@@ -1,0 +1,27 @@
+"""About, and help."""
+
+import tomllib
+
+from tests.live_server import ROOT
+
+MANIFEST = tomllib.loads((ROOT / "static" / "vendor" / "vendor.toml").read_text())
+
+
+def test_lists_all_that_others_made(visit):
+    page = visit("victor").get("/ui/about/").content.decode()
+    for package in MANIFEST["package"]:
+        text = (ROOT / "static" / "vendor" / package["name"] / package["version"] / "LICENSE").read_text()
+        for part in (package["name"], package["version"], package["license"], package["source"]):
+            assert part in page
+        assert text.splitlines()[0].split("<")[0].split("&")[0] in page
+
+
+def test_says_what_the_server_is(visit):
+    answer = visit("victor").get("/ui/about/")
+    assert answer.context["database"].partition(".")[0].isdecimal()
+    assert b"PostgreSQL" in answer.content
+
+
+def test_help(visit):
+    assert b"<kbd>?</kbd>" in visit("victor").get("/ui/help/shortcuts/").content
+    assert b"252" in visit("victor").get("/ui/help/limits/").content
