@@ -51,6 +51,7 @@ class Place:
     role: Role
 
 
+_SHOWN: Final = 10  # people, of those who may
 ADMIN: Final[Promise] = gettext_lazy("Admin")
 
 
@@ -114,7 +115,7 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
             if account is None or role is None:
                 raise Http404
             if not may(role, capability):
-                raise PermissionDenied(_needs(LEAST_ROLE[capability].label))
+                raise RoleNeeded(LEAST_ROLE[capability], account)
             request.place = Place(account, role)  # type: ignore[attr-defined]
             return view(request, account, *args, **kwargs)
 
@@ -127,11 +128,26 @@ def admin_required(view: View[P]) -> View[P]:
     @wraps(view)
     def check(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if not user_of(request).is_admin:
-            raise PermissionDenied(_needs(ADMIN))
+            raise RoleNeeded(None)
         return view(request, *args, **kwargs)
 
     return cast("View[P]", login_required(check))
 
 
-def _needs(role: str | Promise) -> str:
-    return _("This needs the role %(role)s.") % {"role": role}
+class RoleNeeded(PermissionDenied):
+    """``role``: the least that would do in the account; None: that of an admin of the server."""
+
+    def __init__(self, role: Role | None, account: Account | None = None) -> None:
+        label = ADMIN if role is None else role.label
+        super().__init__(_("This needs the role %(role)s.") % {"role": label})
+        self.role = role
+        self.account = account
+
+
+def who_may(needed: RoleNeeded) -> list[User]:
+    """Whom to ask: those in the account who have the role, else the admins."""
+    active = User.objects.filter(is_active=True).order_by("username")
+    members = active.filter(memberships__account=needed.account, memberships__role__gte=needed.role or 0)
+    return list((members if needed.account else active.none())[:_SHOWN]) or list(
+        active.filter(is_admin=True)[:_SHOWN]
+    )

@@ -1,5 +1,6 @@
 """What every answer of the console says about itself."""
 
+import uuid
 import zoneinfo
 from collections.abc import Callable
 
@@ -24,7 +25,9 @@ PERMISSIONS = ", ".join(
 
 def response_headers(get_response: Next) -> Next:
     def answer(request: HttpRequest) -> HttpResponse:
+        request.number = uuid.uuid4().hex  # type: ignore[attr-defined]
         response = get_response(request)
+        response.headers["X-Request-Id"] = request.number  # type: ignore[attr-defined]
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
         # a page shows what one person may see; views with secrets say no-store themselves
         response.headers.setdefault("Cache-Control", "private, no-cache")

@@ -76,6 +76,7 @@ urlpatterns = [
 if settings.DEVELOPMENT:
     urlpatterns.append(path("ui/dev/kit/", kit.show))
 
+handler400 = "console.views.errors.bad_request"
 handler403 = "console.views.errors.forbidden"
 handler404 = "console.views.errors.not_found"
 handler429 = "console.views.errors.too_many"

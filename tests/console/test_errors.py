@@ -1,10 +1,13 @@
 """The pages of what went wrong."""
 
 import pytest
-from django.core.exceptions import PermissionDenied
+from django.core.cache import cache
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.db import OperationalError
 from django.test import Client
 
 from console.views import home
+from storage.domain.errors import ServerBusy
 
 
 def test_not_found_does_not_ask_to_sign_in(client, db):
@@ -19,6 +22,10 @@ def test_not_found_does_not_ask_to_sign_in(client, db):
         (PermissionDenied("This needs the role Owner."), 403, "This needs the role Owner."),
         (PermissionDenied(), 403, "Your role does not allow it."),
         (ZeroDivisionError("secret"), 500, "Something went wrong here"),
+        (OperationalError("secret"), 503, "The database is away"),
+        (ServerBusy(), 503, "The database is away"),
+        (SuspiciousOperation("secret"), 400, "This request makes no sense"),
+        (RequestDataTooBig("secret"), 413, "A form may hold 8.0"),
     ],
 )
 def test_what_a_view_raises(visit, monkeypatch, error, status, text):
@@ -33,6 +40,37 @@ def test_what_a_view_raises(visit, monkeypatch, error, status, text):
     assert text in answer.content.decode()
     assert "secret" not in answer.content.decode()
     assert "default-src 'none'" in answer["Content-Security-Policy"]
+
+
+def test_a_fault_has_a_number(visit, monkeypatch, caplog):
+    monkeypatch.setattr(home, "visible_accounts", lambda *_: 1 / 0)
+    client = visit("alice")
+    client.raise_request_exception = False
+    answer = client.get("/ui/")
+    number = answer["X-Request-Id"]
+    assert f"<code>{number}</code>" in answer.content.decode()
+    assert f"failed: request {number}" in caplog.text
+
+
+def test_says_who_may(visit):
+    page = visit("victor").get("/ui/a/acme/members/add/").content.decode()
+    assert "Owner" not in page  # it is a form that is posted
+    page = visit("victor").post("/ui/a/acme/members/add/").content.decode()
+    assert "This needs the role Owner." in page
+    assert "<bdi>alice</bdi>" in page
+    assert "<bdi>max</bdi>" not in page
+    assert "<bdi>ada</bdi>" in visit("victor").get("/ui/u/").content.decode()
+
+
+def test_says_how_long_to_wait(visit, db):
+    cache.clear()
+    client = visit("alice")
+    change = {"current": "wrong", "password": "x", "repeated": "x"}
+    for _ in range(6):
+        answer = client.post("/ui/me/password/", change)
+    assert answer.status_code == 429
+    assert 50 < int(answer["Retry-After"]) <= 60
+    assert f"Try again in {answer['Retry-After']} seconds." in answer.content.decode()
 
 
 def test_a_form_of_another_site(cast):
