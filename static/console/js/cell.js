@@ -1,6 +1,5 @@
 // The editor of a cell: Enter, F2, a double click or a first character opens it in place, a long value in a dialog.
 import { announce, get, post } from "./answer.js";
-import { enter } from "./grid.js";
 import { find, keep } from "./staged.js";
 import { say } from "./toast.js";
 import "./paste.js";
@@ -9,8 +8,12 @@ import "./viewer.js";
 const WAIT = 250; // ms after the last key, before a text is checked
 let open = null; // { dialog, cell, first: the text it opened with, typed: characters that came before the editor }
 
-export function isOpen() {
-  return open !== null;
+/** Give a cell the grid's one place in the tab order, and the focus. */
+function enter(cell, grid) {
+  for (const other of grid.querySelectorAll(':is(td, th)[tabindex="0"]')) if (other !== cell) other.removeAttribute("tabindex");
+  cell.tabIndex = 0;
+  cell.focus({ preventScroll: true });
+  cell.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 function editable(target) {
