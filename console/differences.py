@@ -108,8 +108,10 @@ def _side(value: EdmValue | None, start: int) -> Side | None:
     if value is None:
         return None
     if start:
-        rest = cells.draw(EdmValue(Edm.STRING, str(value.value)[start:])).markup
-        return Side(format_html("…{}", rest), value.type)
+        whole = str(value.value)
+        rest = whole[start:]
+        size = len(whole.encode(errors="surrogatepass")) if len(rest) > LONGEST else None
+        return Side(format_html("…{}", cells.draw(EdmValue(Edm.STRING, rest), size).markup), value.type)
     return Side(cells.draw(value).markup, value.type)
 
 
@@ -143,10 +145,11 @@ _NAMES: Final[Mapping[str, Promise]] = {
 def of_settings(done: Activity) -> list[Difference]:
     before, after = (_flat(effect(done), value) for value in (done.before, done.after))
     names = [*before, *(name for name in after if name not in before)]
+    both = done.before is not None and done.after is not None  # else nothing need not be said to be nothing
     return [
         Difference(_NAMES.get(name, name), _setting(before.get(name)), _setting(after.get(name)))
         for name in names
-        if before.get(name) != after.get(name)
+        if before.get(name) != after.get(name) and (before.get(name) or after.get(name) or both)
     ]
 
 
@@ -172,8 +175,12 @@ def _members(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 def _policy(policy: Mapping[str, str | None] | None) -> str:
     if policy is None:
         return "-"
-    start, expiry = policy["start"] or "…", policy["expiry"] or "…"
-    return f"{policy['permission'] or '-'}  {start} – {expiry}"
+    start, expiry = (_instant(policy[name]) for name in ("start", "expiry"))
+    return f"{policy['permission'] or '-'}, {start} – {expiry}"
+
+
+def _instant(text: str | None) -> str:
+    return "…" if not text else text.replace(".0000000Z", "Z")
 
 
 def _setting(value: Any) -> Side | None:

@@ -61,7 +61,6 @@ _SENTENCES: Final[Mapping[Verb, Promise]] = {
     Verb.TABLE_RESTORE: gettext_lazy("%(who)s brought back the table %(table)s"),
     Verb.POLICIES_SET: gettext_lazy("%(who)s set the access policies of %(table)s"),
     Verb.PROPERTIES_SET: gettext_lazy("%(who)s set the service properties"),
-    Verb.ENTITY_REKEY: gettext_lazy("%(who)s gave an entity of %(table)s another key"),
     Verb.SIGN_IN: gettext_lazy("%(who)s signed in"),
     Verb.SIGN_OUT: gettext_lazy("%(who)s signed out"),
     Verb.SIGN_IN_FAILED: gettext_lazy("Somebody failed to sign in as %(who)s"),
@@ -85,6 +84,10 @@ def sentence(done: Activity) -> SafeString:
         "user": format_html("<strong>{}</strong>", done.detail.get("user", "")),
         "key": _key(done),
     }
+    if verb is Verb.ENTITY_REKEY:
+        return _filled(
+            _REKEYED, parts | {"entity": _entity(done, getattr(done, "first_key", None) or _NO_KEY)}
+        )
     if verb in _ENTITIES:
         return _of_entities(done, verb, parts)
     return _filled(_SENTENCES[verb], parts)
@@ -136,6 +139,7 @@ def _key(done: Activity) -> SafeString:
     return format_html('<strong class="mono">{}</strong>', done.detail.get("key", ""))
 
 
+_REKEYED: Final = gettext_lazy("%(who)s gave an entity of %(table)s the key %(entity)s")
 _Plural = Callable[[int], str]
 _ENTITIES: Final[Mapping[Verb, tuple[Promise, _Plural]]] = {
     Verb.ENTITY_INSERT: (
@@ -205,6 +209,7 @@ def _entity(done: Activity, key: Mapping[str, str]) -> SafeString:
     return format_html('<a class="mono" href="{}">{}</a>', entity_address(done, *keys), shown)
 
 
+_NO_KEY: Final = {"partition_key": "", "row_key": ""}
 _LONGEST_KEY: Final = 60
 
 
