@@ -7,6 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -17,7 +18,7 @@ from console.cell import Draft, Note
 from console.models import EditMode
 from console.rendering import render_part, wants_part
 from console.typed_text import now_of, type_name
-from console.views.rows import saved_row
+from console.views.entities import row_part
 from storage.domain import typed_text
 from storage.domain.changes import Update
 from storage.domain.edm import Edm, EdmValue
@@ -143,7 +144,10 @@ def _update(place: Place, value: EdmValue | None, etag: str) -> Update:
 def _saved(request: HttpRequest, place: Place) -> HttpResponse:
     if not wants_part(request):
         return HttpResponseRedirect(_back(request, place))
-    context = {"row": saved_row(request, place.table, place.key)}
+    # a page without a grid sends no place in it
+    has_grid = request.POST.get("index", "").isdecimal()
+    row = row_part(request, place.table.account, place.table, place.key) if has_grid else ""
+    context = {"row": mark_safe(row)}  # noqa: S308  as the grid draws it
     return render_part(request, page="", part="console/cell/_saved.html", context=context)
 
 

@@ -198,17 +198,20 @@ async function finish(found, then) {
   then?.(cellOf(key, property));
 }
 
-/** The row as it is now: from the answer, or else from the page as the server draws it. */
+/** The row as it is now: from the answer; or else, also where types are mixed, from the page as the server draws it. */
 async function renew(row, template) {
-  let next = template?.content.querySelector("tr");
+  const key = CSS.escape(row.dataset.key);
+  const isMixed = row.closest("table").querySelector('th[data-type="mix"]');
+  let next = isMixed ? null : template?.content.querySelector("tr");
   if (!next) {
     const { found } = await get(location.href);
-    next = found.querySelector(`[data-grid] tr[data-key="${CSS.escape(row.dataset.key)}"]`);
+    next = found.querySelector(`[data-grid] tr[data-key="${key}"]`) ?? template?.content.querySelector("tr");
   }
   if (!next) return;
   const box = row.querySelector('[name="key"]');
   document.adoptNode(next);
-  if (box?.checked) next.querySelector('[name="key"]')?.setAttribute("checked", "");
+  if (box?.checked) next.querySelector('[name="key"]').checked = true;
+  if (row.hasAttribute("aria-selected")) next.setAttribute("aria-selected", row.getAttribute("aria-selected"));
   row.replaceWith(next);
   window.htmx?.process(next);
   document.dispatchEvent(new CustomEvent("tablero:row", { detail: next }));
