@@ -156,7 +156,7 @@ def test_removes_a_property(visit, ada, account):
 def test_refuses_what_is_no_value_and_keeps_the_text(visit, ada, account):
     answer = visit("eve").post(EDITOR, form(account, "Age", "Int32", "5454161346626"), headers=HTMX)
     assert answer.status_code == 422
-    assert b"beyond the range" in answer.content and b'data-suggest="Edm.Int64"' in answer.content
+    assert b"beyond the range" in answer.content and b'data-cell-suggest="Edm.Int64"' in answer.content
     assert b'value="5454161346626"' in answer.content
     assert properties(account)["Age"].value == 36
 

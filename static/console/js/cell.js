@@ -161,6 +161,7 @@ async function retype(form) {
 }
 
 async function save(form, submitter, then) {
+  if (form.ariaBusy === "true") return;
   clearTimeout(timer);
   asked?.abort();
   const { cell } = open;
@@ -170,9 +171,9 @@ async function save(form, submitter, then) {
   const heads = [...cell.closest("table").querySelectorAll("th[data-property]")];
   for (const head of heads) body.append("column", head.dataset.property);
   body.set("index", row.getAttribute("aria-rowindex"));
-  form.setAttribute("aria-busy", "true");
+  form.ariaBusy = "true";
   try {
-    const { status, found } = await post(form.action, body);
+    const { status, found } = await post(form.getAttribute("action"), body);
     if (!open) return;
     announce(found);
     const again = found.getElementById("cell-editor");
@@ -182,7 +183,7 @@ async function save(form, submitter, then) {
   } catch {
     say(form.dataset.offline);
   } finally {
-    form.removeAttribute("aria-busy");
+    form.ariaBusy = null;
   }
 }
 
@@ -304,14 +305,14 @@ document.addEventListener("input", (event) => {
   const form = event.target.closest("dialog #cell-editor");
   if (!form) return;
   if (event.target.name === "value") check(form);
-  if (event.target.matches("[data-picker]") && event.target.value) put(form, event.target.value);
+  if (event.target.matches("[data-cell-moment]") && event.target.value) put(form, event.target.value);
 });
 
 document.addEventListener("change", (event) => {
   const form = event.target.closest("dialog #cell-editor");
   if (!form) return;
   if (["type", "form"].includes(event.target.name)) retype(form);
-  if (event.target.matches("[data-upload]")) upload(form, event.target.files[0]);
+  if (event.target.matches("[data-cell-upload]")) upload(form, event.target.files[0]);
 });
 
 document.addEventListener("click", (event) => {
@@ -325,13 +326,13 @@ document.addEventListener("click", (event) => {
   } else if (button.matches("[data-theirs]")) {
     event.preventDefault();
     takeTheirs();
-  } else if (button.dataset.suggest) {
-    form.elements.type.value = button.dataset.suggest;
+  } else if (button.dataset.cellSuggest) {
+    form.elements.type.value = button.dataset.cellSuggest;
     retype(form);
-  } else if (button.matches("[data-generate]")) {
+  } else if (button.matches("[data-cell-guid]")) {
     put(form, guid());
-  } else if (button.matches("[data-pick]")) {
-    form.querySelector("[data-picker]").showPicker();
+  } else if (button.matches("[data-cell-pick]")) {
+    form.querySelector("[data-cell-moment]").showPicker();
   }
 });
 

@@ -27,7 +27,7 @@ function show(form) {
 
 async function send(form, submitter) {
   form.setAttribute("aria-busy", "true");
-  const answer = await fetch(form.action, { method: "POST", body: new FormData(form, submitter), headers: { "HX-Request": "true" } });
+  const answer = await fetch(form.getAttribute("action"), { method: "POST", body: new FormData(form, submitter), headers: { "HX-Request": "true" } });
   const address = answer.headers.get("HX-Redirect");
   if (address) return location.assign(location.pathname === address ? location.href : address);
   const found = new DOMParser().parseFromString(await answer.text(), "text/html");
