@@ -18,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
 from console import providers
+from console.forms import passkeys
 from console.forms.sessions import CodeAgainForm
 from console.mfa import can_use_passkeys
 from console.models import User
@@ -83,6 +84,8 @@ class AgainByCode(_Again, ByCode):  # type: ignore[misc]
 
 
 class AgainByPasskey(_Again, ByPasskey):  # type: ignore[misc]
+    form_class = passkeys.AgainForm
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         is_refused = self.request.method == "POST"
         found = super().get_context_data(**kwargs)

@@ -18,7 +18,8 @@ from django.views.decorators.cache import never_cache
 
 from console import mfa, providers
 from console.access import user_of
-from console.forms.security import AppForm, PasskeyForm, RenameForm
+from console.forms import passkeys
+from console.forms.security import AppForm
 from console.notices import say
 from console.reauthentication import recently_authenticated
 
@@ -60,7 +61,7 @@ class _Form:
 @secret_page
 class AddPasskey(_Form, AddWebAuthnView):  # type: ignore[misc]
     template_name = "console/security/add_passkey.html"
-    form_class = PasskeyForm
+    form_class = passkeys.AddForm
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found: dict[str, Any] = super(AddWebAuthnView, self).get_context_data(**kwargs)
@@ -77,7 +78,7 @@ class AddPasskey(_Form, AddWebAuthnView):  # type: ignore[misc]
 @secret_page
 class RenamePasskey(_Form, EditWebAuthnView):  # type: ignore[misc]
     template_name = "console/security/rename_passkey.html"
-    form_class = RenameForm
+    form_class = passkeys.RenameForm
     success_url = SECURITY
 
 

@@ -1,9 +1,10 @@
 """Signing in and out, as allauth does it."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from allauth.account import views
+from allauth.core.internal import ratelimit
 from allauth.mfa.base.views import AuthenticateView
 from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn.views import LoginWebAuthnView
@@ -14,8 +15,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from console import mfa, providers, setup
+from console.forms import passkeys
 from console.forms.sessions import CodeForm
 from console.notices import complain
+
+ASKED_FOR: Final = 600  # seconds in which a passkey is to be used
 
 
 class SignIn(views.LoginView):  # type: ignore[misc]
@@ -38,6 +42,7 @@ class SecondFactor(AuthenticateView):  # type: ignore[misc]
 
     template_name = "console/sessions/second_factor.html"
     form_class = CodeForm
+    webauthn_form_class = passkeys.SecondFactorForm
 
     def form_invalid(self, form: Any) -> HttpResponse:
         return _refused(self, form)
@@ -55,6 +60,17 @@ class SecondFactor(AuthenticateView):  # type: ignore[misc]
 
 class SignInByPasskey(LoginWebAuthnView):  # type: ignore[misc]
     """For a script it has the options to ask a browser with."""
+
+    form_class = passkeys.SignInForm
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        # what was asked is kept in a session: not for as many as somebody likes, and not for long
+        if not ratelimit.consume(request, app="allauth.mfa", action="webauthn_login", limit_get=True):
+            too_many: HttpResponse = ratelimit.respond_429(request)
+            return too_many
+        request.session.set_expiry(ASKED_FOR)
+        response: HttpResponse = super().get(request, *args, **kwargs)
+        return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
         complain(self.request, _("This passkey is not known here. Sign in another way."))

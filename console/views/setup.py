@@ -1,6 +1,5 @@
 """The first run."""
 
-from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -10,6 +9,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from console import appearance, setup
 from console.forms.setup import SetupForm
+from console.sign_ins import sign_in
 
 
 @login_not_required
@@ -33,6 +33,6 @@ def _finish(request: HttpRequest, token: str, form: SetupForm) -> HttpResponse:
     user = setup.finish(token, data["username"], data["password"], data["language"])
     if user is None:
         raise Http404
-    login(request, user)
+    sign_in(request, user)
     translation.activate(user.language)
     return appearance.remember(redirect("home"), language=user.language)
