@@ -1,6 +1,8 @@
 """The first page: the accounts, the tables one comes back to, what happened last."""
 
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
 
 from django.contrib.auth.decorators import login_not_required, login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -18,7 +20,8 @@ from storage.operations import accounts, activity, tables, totals
 from storage.operations.activity import Wanted
 from storage.operations.totals import Contents, Traffic
 
-ACTIVITIES = 10
+ACTIVITIES: Final = 10
+_MOMENT: Final = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Card:
     contents: Contents
     traffic: Traffic
     endpoint: str
+    is_busy: bool  # whether something was asked for within two minutes
 
     @property
     def requests(self) -> int:
@@ -67,14 +71,16 @@ def home(request: HttpRequest) -> HttpResponse:
 
 def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[Card]:
     ids = [account.pk for account, _role in shown]
-    contents, traffic = totals.contents(ids), totals.traffic(ids, timezone.now())
+    now = timezone.now()
+    contents, traffic = totals.contents(ids), totals.traffic(ids, now)
     return [
         Card(
             account,
             role,
             contents.get(account.pk, Contents()),
-            traffic.get(account.pk, Traffic()),
+            (asked := traffic.get(account.pk, Traffic())),
             connections.endpoint(request, account),
+            is_busy=asked.last is not None and now - asked.last < _MOMENT,
         )
         for account, role in shown
     ]
