@@ -1,0 +1,220 @@
+"""The list of tables, making and deleting them: the lines T1 to T5 of the console's acceptance list."""
+
+import re
+
+import pytest
+from azure.data.tables import TableAccessPolicy, TableServiceClient
+from playwright.sync_api import expect
+
+from tests.browser.page import check, check_axe, check_reflow
+
+ACCOUNT = "/ui/a/devstoreaccount1/"
+ENTITIES = 40
+
+
+@pytest.fixture
+def open_list(open_page, admin, tables):
+    def open_it(path="", **options):
+        return open_page(ACCOUNT + path, state=admin, **options)
+
+    return open_it
+
+
+@pytest.fixture
+def service(console):
+    with TableServiceClient.from_connection_string(console.connection_string) as service:
+        yield service
+
+
+@pytest.fixture
+def make(service):
+    """`make("a", "b")`: these tables, with entities and a policy, gone after the test."""
+    made = []
+
+    def make(*names):
+        for name in names:
+            made.append(name)
+            table = service.create_table_if_not_exists(name)
+            rows = [{"PartitionKey": "p", "RowKey": f"{number:03}"} for number in range(ENTITIES)]
+            table.submit_transaction([("upsert", row) for row in rows])
+            table.set_table_access_policy({"reader": TableAccessPolicy(permission="r")})
+            table.close()
+
+    yield make
+    for name in made:
+        service.delete_table(name)
+
+
+def names(page):
+    return page.locator("#tables tbody th a.mono").all_inner_texts()
+
+
+def test_t1_filter_survives_a_table_and_back(open_list, make):
+    make("carts", "cartons")
+    page = open_list()
+    page.get_by_label("Filter tables by name or tag").press_sequentially("cart")
+    page.wait_for_url("**/?q=cart")
+    expect(page.locator("#tables tbody tr")).to_have_count(2)
+    expect(page.get_by_label("Filter tables by name or tag")).to_be_focused()
+    page.get_by_role("link", name="carts", exact=True).click()
+    page.wait_for_url("**/t/carts/")
+    page.go_back()
+    expect(page.get_by_label("Filter tables by name or tag")).to_have_value("cart")
+    assert names(page) == ["cartons", "carts"]
+    page.get_by_label("Filter tables by name or tag").fill("nothing-like-it")
+    expect(page.get_by_text("No table has “nothing-like-it”")).to_be_visible()
+    page.get_by_role("link", name="Show all tables").click()
+    expect(page.get_by_role("link", name="people", exact=True)).to_be_visible()
+
+
+def test_t2_delete_several_and_undo(open_list, make, service):
+    make("first", "second")
+    page = open_list("t/second/settings/")
+    page.get_by_label("Description").fill("kept")
+    page.get_by_label("Tags").press_sequentially("prod,")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved the notes on second.")).to_be_visible()
+    page.goto(ACCOUNT)
+    page.get_by_label("Select first").check()
+    page.get_by_label("Select second").check()
+    bar = page.get_by_role("group", name="Selected tables")
+    expect(bar.get_by_text("2 tables selected")).to_be_visible()
+    check_axe(page)
+    bar.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("Deleted 2 tables.")).to_be_visible()
+    assert not {"first", "second"} & {table.name for table in service.list_tables()}
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("link", name="second", exact=True)).to_be_visible()
+    for name in ("first", "second"):
+        with service.get_table_client(name) as table:
+            assert len(list(table.list_entities())) == ENTITIES
+            assert list(table.get_table_access_policy()) == ["reader"]
+    page.goto(ACCOUNT + "t/second/settings/")
+    expect(page.get_by_label("Description")).to_have_value("kept")
+    expect(page.locator(".chip")).to_have_text(re.compile("prod"))
+
+
+def test_t2_recently_deleted(open_list, make):
+    make("gone")
+    page = open_list("t/gone/settings/")
+    page.get_by_role("button", name="Delete gone").click()
+    page.get_by_text("Recently deleted").click()
+    page.get_by_role("button", name="Restore gone").click()
+    expect(page.get_by_text("Restored gone.")).to_be_visible()
+    expect(page.get_by_role("link", name="gone", exact=True)).to_be_visible()
+
+
+def test_tags(open_list, make):
+    make("tagged")
+    page = open_list()
+    page.get_by_label("Select tagged").check()
+    page.get_by_label("Tags to add").fill("blue, red")
+    page.get_by_role("button", name="Add tags").click()
+    expect(page.get_by_text("Tagged tagged.")).to_be_visible()
+    page.locator("a.tag", has_text="blue").click()
+    page.wait_for_url("**/?tag=blue")
+    assert names(page) == ["tagged"]
+    check(page)
+
+
+def test_shift_ticks_a_range(open_list, make):
+    make("row1", "row2", "row3")
+    page = open_list("?q=row")
+    page.get_by_label("Select row1").click()
+    page.get_by_label("Select row3").click(modifiers=["Shift"])
+    expect(page.get_by_text("3 tables selected")).to_be_visible()
+    expect(page.get_by_label("Select all tables of this page")).to_be_checked()
+    page.get_by_role("button", name="Clear").click()
+    expect(page.get_by_role("group", name="Selected tables")).to_be_hidden()
+
+
+def test_t3_refused_names(open_list, make):
+    page = open_list("tables/new/", expect=422)
+    field = page.get_by_label("Name")
+    for name, rule in {
+        "1abc": "a letter first",
+        "tables": "the service's own",
+        "ab": "3 to 63 characters",
+        "a" * 64: "3 to 63 characters",
+        "PeoplE": "people exists already",
+    }.items():
+        field.fill(name)
+        expect(page.locator("#name-rules .broken")).to_contain_text([rule])
+        expect(field).to_be_focused()
+    field.fill("PEOPLE")
+    page.get_by_role("button", name="Create table").click()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    check(page)
+
+
+def test_t3_creates(open_list, service):
+    page = open_list()
+    page.get_by_role("link", name="New table").click()
+    page.get_by_label("Name").fill("Invoices")
+    expect(page.locator("#name-rules .kept")).to_have_count(3)
+    page.get_by_role("button", name="Create table").click()
+    page.wait_for_url("**/t/Invoices/")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Invoices")
+    service.delete_table("Invoices")
+
+
+def test_t4_the_list_is_there_before_the_sizes(open_list):
+    page = open_list("?q=nothing-at-all")
+    asked = []
+    page.route("**/tables/sizes/*", lambda route: asked.append(route))
+    page.goto(ACCOUNT + "?q=")
+    expect(page.get_by_role("link", name="people", exact=True)).to_be_visible()
+    page.get_by_label("Select people").check()
+    expect(page.locator("#entities-people")).to_have_text("Loading")
+    page.wait_for_function("true")
+    assert len(asked) == 1
+    asked[0].continue_()
+    expect(page.locator("#entities-people")).to_have_text("60")
+    expect(page.locator("#partitions-people")).to_have_text("1")
+    # what was ticked meanwhile stays
+    expect(page.get_by_label("Select people")).to_be_checked()
+
+
+def test_t5_three_ways_to_begin(open_page, admin, console):
+    page = open_page("/ui/a/new/", state=admin)
+    page.get_by_label("Name", exact=True).fill("fresh")
+    page.get_by_role("button", name="Create").click()
+    page.wait_for_url("**/fresh/**")
+    page.goto("/ui/a/fresh/")
+    check(page)
+    assert "create_table" in page.locator(".snippet").inner_text()
+    page.get_by_role("link", name="Create a table").click()
+    page.get_by_label("Name").fill("mine")
+    page.get_by_role("button", name="Create table").click()
+    page.wait_for_url("**/t/mine/")
+    page.goto("/ui/a/fresh/t/mine/settings/")
+    page.get_by_role("button", name="Delete mine").click()
+    page.get_by_role("button", name="Create one with sample data").click()
+    page.wait_for_url("**/t/people/")
+    expect(page.get_by_text("Created people with 300 entities.")).to_be_visible()
+
+
+def test_hostile_notes_in_a_narrow_page(open_list, make):
+    make("hostile")
+    page = open_list("t/hostile/settings/", width=320)
+    page.get_by_label("Description").fill("<img src=x onerror=alert(1)> \u202e" + "W" * 300)
+    page.get_by_label("Tags").fill("<b>bold</b>, عربي, " + "t" * 32)
+    page.get_by_role("button", name="Save").click()
+    check_reflow(page)
+    page.goto(ACCOUNT)
+    expect(page.get_by_text("<b>bold</b>").first).to_be_visible()
+    check_reflow(page)
+    check_axe(page)
+
+
+def test_without_javascript(open_list, make):
+    make("plain")
+    page = open_list("?q=plain", java_script_enabled=False)
+    page.get_by_role("link", name="Show sizes").click()
+    expect(page.locator("#entities-plain")).to_have_text("40")
+    page.get_by_label("Select plain").check()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_text("Deleted plain.")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    page.goto(ACCOUNT + "?q=plain")
+    assert names(page) == ["plain"]
