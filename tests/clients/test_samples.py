@@ -1,0 +1,41 @@
+"""What the console offers for pasting runs as it is."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from console import samples
+from tests.live_server import LiveServer
+
+EXPECTED = "ada Ada Lovelace\n"
+
+
+def run(program: str, folder: Path, *command: str) -> str:
+    (folder / "sample.mjs").write_text(program)
+    finished = subprocess.run(
+        [*command, "sample.mjs"], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
+
+
+@pytest.mark.parametrize("run_number", [1, 2])  # also when the table is there already
+def test_python(server: LiveServer, tmp_path: Path, run_number: int) -> None:
+    assert run(samples.PYTHON % server.connection_string, tmp_path, sys.executable) == EXPECTED
+
+
+@pytest.mark.parametrize("run_number", [1, 2])
+def test_javascript(
+    server: LiveServer, tmp_path: Path, sdk_folder: Path, require: Callable[[str, str], str], run_number: int
+) -> None:
+    (tmp_path / "node_modules").symlink_to(sdk_folder / "node_modules")
+    node = require("node", "the JavaScript SDK")
+    assert run(samples.JAVASCRIPT % server.connection_string, tmp_path, node) == EXPECTED
+
+
+def test_samples_hold_one_place_for_the_connection_string() -> None:
+    for text in (samples.PYTHON, samples.JAVASCRIPT, samples.CSHARP, samples.GO, samples.COMPOSE):
+        assert text.count("%") == 1
