@@ -238,13 +238,27 @@ def undone(several: Sequence[Activity]) -> str:
             return _("Deleted %(table)s.") % names
         case Verb.ENTITY_INSERT | Verb.ENTITY_CHANGE | Verb.ENTITY_DELETE | Verb.ENTITY_REKEY:
             number = sum(map(_number, several))
-            text = ngettext(
-                "Put back %(number)s entity of %(table)s.",
-                "Put back %(number)s entities of %(table)s.",
-                number,
-            )
-            return text % {**names, "number": number_format(number, force_grouping=True)}
+            shown = number_format(number, force_grouping=True)
+            return _entities_undone(effect(first), number) % {**names, "number": shown}
     return _("Put everything back as it was.")
+
+
+def _entities_undone(verb: Verb, number: int) -> str:
+    if verb is Verb.ENTITY_INSERT:
+        return ngettext(
+            "Brought back %(number)s entity of %(table)s.",
+            "Brought back %(number)s entities of %(table)s.",
+            number,
+        )
+    if verb is Verb.ENTITY_DELETE:
+        return ngettext(
+            "Deleted %(number)s entity of %(table)s.", "Deleted %(number)s entities of %(table)s.", number
+        )
+    return ngettext(
+        "Put %(number)s entity of %(table)s back as it was.",
+        "Put %(number)s entities of %(table)s back as they were.",
+        number,
+    )
 
 
 def _of_tables(verb: Verb, number: int) -> str:

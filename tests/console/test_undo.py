@@ -59,7 +59,7 @@ def test_undoes_and_offers_to_redo(visit, table, inserted):
     assert not exists(table)
     page = eve.get(answer["Location"]).content.decode()
     undone = Activity.objects.order_by("pk").last()
-    assert "Put back 1 entity of people." in page
+    assert "Deleted 1 entity of people." in page
     assert reverse("undo", args=[undone.pk]) in page
     assert (undone.undoes, undone.actor) == (inserted, "eve")
 

@@ -1,0 +1,194 @@
+"""The way back in a real browser: from the toast, by keyboard, later from the record; with and without scripts."""
+
+import re
+from urllib.parse import urlencode
+
+import pytest
+from azure.data.tables import TableServiceClient
+from playwright.sync_api import expect
+
+from console.keys import write_key
+from storage.domain.entity import EntityKey
+from tests.browser.page import check, check_axe
+
+ACCOUNT = "/ui/a/devstoreaccount1/"
+PAGE = f"{ACCOUNT}activity/"
+HOSTILE = '<img src=x onerror="alert(1)"> %(who)s {{ 7|add:7 }} مرحبا'
+
+
+@pytest.fixture
+def make(console):
+    """`make("undo1")`: a table with three entities."""
+    with TableServiceClient.from_connection_string(console.connection_string) as service:
+
+        def make(name):
+            table = service.create_table_if_not_exists(name)
+            for number in range(3):
+                table.upsert_entity({"PartitionKey": "se", "RowKey": str(number), "A": number})
+            return table
+
+        yield make
+
+
+def remove(page, table, *rows):
+    """As the grid does it; what is said about it stands on the next page."""
+    keys = [("key", write_key(EntityKey("se", row))) for row in rows]
+    token = page.locator("input[name=csrfmiddlewaretoken]").first.input_value()
+    body = urlencode([*keys, ("scope", "rows"), ("csrfmiddlewaretoken", token), ("next", PAGE)])
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    answer = page.request.post(
+        f"{ACCOUNT}t/{table.table_name}/delete/", data=body, headers=form, max_redirects=0
+    )
+    assert answer.status == 302
+
+
+def rows(table):
+    return sorted(entity["RowKey"] for entity in table.list_entities())
+
+
+def entry(page, text):
+    return page.locator(".event").filter(has_text=text).first
+
+
+def undo_button(page):
+    return page.locator("#toasts").get_by_role("button", name="Undo")
+
+
+def test_e7_delete_three_rows_undo_from_the_toast_and_later_from_activity(open_page, admin, make):
+    table = make("undotoast")
+    page = open_page(PAGE, state=admin)
+    remove(page, table, "0", "1", "2")
+    page.goto(f"{ACCOUNT}t/undotoast/")
+    assert rows(table) == []
+    expect(page.locator("#toasts")).to_contain_text("Deleted 3 entities")
+
+    undo_button(page).click()
+    expect(page.locator("#toasts")).to_contain_text("Brought back 3 entities of undotoast.")
+    assert rows(table) == ["0", "1", "2"]
+
+    # the way back has a way back
+    undo_button(page).last.click()
+    expect(page.locator("#toasts")).to_contain_text("Deleted 3 entities of undotoast.")
+    assert rows(table) == []
+
+    page.goto(f"{PAGE}?table=undotoast")
+    newest = page.locator(".event").first
+    expect(newest).to_contain_text("deleted 3 entities from undotoast")
+    newest.get_by_role("button", name=re.compile("^Undo")).click()
+    page.wait_for_url(f"**{PAGE}?table=undotoast")
+    assert rows(table) == ["0", "1", "2"]
+    expect(page.locator(".event").first).to_contain_text("undoes an earlier one")
+    expect(page.locator(".event.undone")).to_have_count(3)
+
+
+def test_by_keyboard_and_without_leaving_the_place(open_page, admin, make):
+    table = make("undokeys")
+    page = open_page(PAGE, state=admin, height=300)
+    remove(page, table, "1")
+    page.goto(f"{PAGE}?table=undokeys")
+    remove_toast = page.locator("#toasts [data-toast]")
+    expect(remove_toast).to_have_count(1)
+
+    page.locator("#who").focus()
+    page.keyboard.press("Control+z")  # what was typed is not what was deleted
+    assert rows(table) == ["0", "2"]
+    page.locator("#main").focus()
+    page.keyboard.press("Control+z")
+    expect(page.locator("#toasts")).to_contain_text("Brought back 1 entity")
+    assert rows(table) == ["0", "1", "2"]
+
+
+def test_a_toast_stays_while_it_is_looked_at(open_page, admin, make):
+    table = make("undostays")
+    page = open_page(PAGE, state=admin)
+    remove(page, table, "1")
+    page.clock.install()
+    page.goto(PAGE)
+    button = undo_button(page)
+    page.clock.run_for(9_000)
+    button.focus()
+    page.clock.run_for(60_000)
+    expect(button).to_be_visible()
+    page.locator("#main").focus()
+    page.clock.run_for(9_900)
+    expect(button).to_be_visible()
+    page.clock.run_for(200)
+    expect(button).to_have_count(0)
+
+
+def test_what_was_changed_since_is_said_and_led_to(open_page, admin, make):
+    table = make("undoconflict")
+    page = open_page(PAGE, state=admin)
+    remove(page, table, "0", "1")
+    table.upsert_entity({"PartitionKey": "se", "RowKey": "1", "A": "newer"})
+    page.goto(f"{PAGE}?table=undoconflict")
+    entry(page, "deleted 2 entities").get_by_role("button", name=re.compile("^Undo")).click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("Not undone: the entity se / 1 has been changed since")
+    assert rows(table) == ["1", "2"]
+    alert.get_by_role("link", name="Show it").click()
+    page.wait_for_url("**/t/undoconflict/entity/?pk=se&rk=1")
+    expect(page.locator("main")).to_contain_text("newer")
+
+
+def test_without_scripts(open_page, admin, make):
+    table = make("undoplain")
+    page = open_page(PAGE, state=admin, java_script_enabled=False)
+    remove(page, table, "0", "1", "2")
+    page.goto(f"{PAGE}?table=undoplain")
+    undo_button(page).click()
+    assert "Brought back 3 entities" in page.locator("#toasts").inner_text()
+    assert rows(table) == ["0", "1", "2"]
+
+    page.locator("#what").select_option("entities")
+    page.get_by_role("button", name="Filter").click()
+    assert "what=entities" in page.url
+    assert page.locator(".event").count() == 2
+    page.locator(".event summary").first.click()
+    page.locator(".event").first.get_by_role("link", name="on a page of their own").click()
+    assert page.locator("h1").inner_text() == "ada@example.org added 3 entities to undoplain"
+    assert page.locator(".entity-change").count() == 3
+
+
+def test_the_page_in_every_way(open_page, admin, make):
+    table = make("undolook")
+    table.upsert_entity({"PartitionKey": "se", "RowKey": HOSTILE.replace("/", ""), "Text": HOSTILE})
+    page = open_page(PAGE, state=admin)
+    remove(page, table, HOSTILE)
+    remove(page, table, "0", "1")
+    page.goto(f"{PAGE}?table=undolook")
+    for summary in page.locator(".event > details > summary").all():
+        summary.click()
+    expect(page.locator(".event-details")).to_have_count(2)
+    expect(entry(page, "{{ 7|add:7 }}").locator(".differences")).to_contain_text(HOSTILE)
+    page.locator(".documents > summary").first.click()
+    check(page)
+    page.emulate_media(color_scheme="dark")
+    check_axe(page)
+
+    page.locator("#what").select_option("tables")
+    expect(page.locator(".event")).to_have_count(0)
+    assert "what=tables" in page.url
+    page.go_back()
+    expect(page.locator(".event")).to_have_count(2)
+    page.reload()
+    expect(page.locator(".event")).to_have_count(2)
+
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export as NDJSON").click()
+    assert download.value.suggested_filename == "devstoreaccount1-activity.ndjson"
+    assert download.value.path().read_text().count("\n") == 2
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export as CSV").click()
+    assert len(download.value.path().read_text().splitlines()) >= 3
+
+
+@pytest.mark.parametrize("path", [PAGE, "/ui/activity/"])
+def test_narrow(open_page, admin, make, path):
+    table = make("undonarrow")
+    page = open_page(path, state=admin, width=320, height=640, color_scheme="dark")
+    remove(page, table, "0")
+    page.goto(path)
+    page.locator(".event > details > summary").first.click()
+    expect(page.locator(".event-details").first).to_be_visible()
+    check(page)
