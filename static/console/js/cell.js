@@ -1,20 +1,12 @@
 // The editor of a cell: Enter, F2, a double click or a first character opens it in place, a long value in a dialog.
 import { announce, get, post } from "./answer.js";
+import { enter } from "./grid.js";
 import { find, keep } from "./staged.js";
 import { say } from "./toast.js";
 import "./paste.js";
-import "./viewer.js";
 
 const WAIT = 250; // ms after the last key, before a text is checked
 let open = null; // { dialog, cell, first: the text it opened with, typed: characters that came before the editor }
-
-/** Give a cell the grid's one place in the tab order, and the focus. */
-function enter(cell, grid) {
-  for (const other of grid.querySelectorAll(':is(td, th)[tabindex="0"]')) if (other !== cell) other.removeAttribute("tabindex");
-  cell.tabIndex = 0;
-  cell.focus({ preventScroll: true });
-  cell.scrollIntoView({ block: "nearest", inline: "nearest" });
-}
 
 function editable(target) {
   const cell = target.closest?.("[data-grid][data-cell] td[data-property]");
@@ -77,7 +69,7 @@ function show(form) {
   }
   const caret = open.typed === undefined ? 0 : field?.value.length;
   open.typed = undefined;
-  const conflict = form.querySelector("[data-mine], [data-theirs]");
+  const conflict = form.querySelector("#cell-conflict-title");
   (conflict ?? field)?.focus();
   if (!conflict && field?.type === "text") field.setSelectionRange(caret, field.value.length);
 }

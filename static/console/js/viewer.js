@@ -1,5 +1,6 @@
 // V on a cell, or [data-view] in a menu, shows its whole value in a dialog; its tabs look at it in other ways.
 import { get } from "./answer.js";
+import { areLettersOn, propertyOf } from "./grid.js";
 
 function dialogOf() {
   let dialog = document.getElementById("viewer-dialog");
@@ -22,12 +23,6 @@ async function show(address, cell) {
   else dialog.querySelector("[aria-current]")?.focus();
 }
 
-/** The column of a cell: keys and Timestamp name theirs in the header alone. */
-function propertyOf(cell) {
-  const column = cell.getAttribute("aria-colindex");
-  return cell.dataset.property ?? cell.closest("table").querySelector(`th[aria-colindex="${column}"]`)?.dataset.property;
-}
-
 /** Show the whole value of a cell of a grid. */
 export function view(cell) {
   const grid = cell.closest("[data-grid]");
@@ -37,7 +32,8 @@ export function view(cell) {
 
 document.addEventListener("keydown", (event) => {
   if (event.key.toLowerCase() !== "v" || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (document.documentElement.dataset.shortcuts === "off" || !event.target.matches?.("[data-grid] td")) return;
+  if (event.isTrusted && !areLettersOn()) return;
+  if (!event.target.matches?.("[data-grid] td")) return;
   if (!event.target.closest("[data-grid]").dataset.value || !propertyOf(event.target)) return;
   event.preventDefault();
   view(event.target);
