@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from console import opened
+from console import keys, opened
 from console.forms import entity as forms
 from console.forms.entity import Problem, Row
 from console.rendering import wants_part
@@ -102,6 +102,8 @@ def entity_address(
 
 def visit_of(request: HttpRequest, account: Account, table: str) -> Visit:
     """An empty key is one, an absent one is none."""
+    if (key := keys.read_key(request.GET.get("key", ""))) is not None:
+        return Visit(account, find_table(account, table), key)
     if "pk" not in request.GET or "rk" not in request.GET:
         raise Http404
     return Visit(account, find_table(account, table), EntityKey(request.GET["pk"], request.GET["rk"]))
@@ -300,6 +302,11 @@ def local_time(ticks: int) -> str:
     """In the zone of the reader, with every digit and the name of the zone."""
     moment = timezone.localtime(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks // 10))
     return f"{moment:%Y-%m-%d %H:%M:%S}.{ticks % 10_000_000:07} {moment:%Z}"
+
+
+def is_recent(moment: datetime) -> bool:
+    """Whether it is so short ago that no minute can be named."""
+    return timezone.now() - moment < timedelta(minutes=1)
 
 
 def sample(table: Table) -> dict[str, Edm]:

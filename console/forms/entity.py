@@ -28,6 +28,7 @@ Properties = Mapping[str, EdmValue]
 
 LONGEST_HEX: Final = 512  # bytes of a Binary that are shown in a field
 TYPES: Final = tuple(Edm)
+_SPACES: Final = {" ": "·", "\t": "⇥", "\n": "↵"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,13 @@ class Row:
     def pretty(self) -> str:
         """A JSON document that is kept as text, with a line for each member; every token as it is written."""
         return indented(self.text) if self.type is Edm.STRING and self.form is not Form.ESCAPED else ""
+
+    @property
+    def whitespace(self) -> str:
+        """A text of which nothing would be seen, as something that is."""
+        if self.type is not Edm.STRING or not self.text.isspace() or len(self.text) > 80:
+            return ""
+        return "".join(_SPACES.get(character, f"U+{ord(character):04X} ") for character in self.text)
 
     @property
     def is_long(self) -> bool:

@@ -117,6 +117,7 @@ def gone(request: HttpRequest, visit: Visit) -> HttpResponse:
         "entity_key": visit.key,
         "deleted": deleted,
         "others": deleted.activity.changes.count() - 1 if deleted else 0,
+        "is_recent": deleted is not None and pages.is_recent(deleted.activity.at),
         "can_restore": deleted is not None and not deleted.activity.undone_by.exists(),
         "table_address": visit.table_address,
         "new_address": visit.address("entity_new"),

@@ -68,6 +68,7 @@ def show(
     """``chosen``: what somebody has chosen already; who comes here anew has not."""
     theirs = entities.get(visit.table, visit.key)
     lines = _lines(base, theirs, mine, chosen)
+    by = _by(visit, theirs)
     context = {
         "visit": visit,
         "table": visit.table,
@@ -79,7 +80,8 @@ def show(
         "problems": [line for line in lines if line.problem],
         "problem": problem,
         "is_deleted": theirs is None,
-        "by": _by(visit, theirs),
+        "by": by,
+        "is_recent": by is not None and pages.is_recent(by.at),
         "opened_at": pages.local_time(base.timestamp),
         "now_at": pages.local_time(theirs.timestamp) if theirs is not None else "",
         "etag": write_etag(theirs.timestamp) if theirs is not None else "",

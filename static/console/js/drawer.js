@@ -1,0 +1,75 @@
+// The drawer beside the grid: a[data-drawer] opens its entity there from 1280 px on; ?open= says which one it is.
+import "./entity.js";
+import { guarded } from "./unsaved.js";
+
+const wide = matchMedia("(width >= 1280px)");
+const drawer = document.getElementById("drawer");
+let opener = null;
+
+function remember(token) {
+  const address = new URL(location.href);
+  if (token) address.searchParams.set("open", token);
+  else address.searchParams.delete("open");
+  history.replaceState(history.state, "", address);
+}
+
+function open(link) {
+  opener = link;
+  load(link.href);
+}
+
+function load(address) {
+  htmx.ajax("GET", address, { target: "#drawer", swap: "innerHTML" });
+}
+
+function close() {
+  drawer.hidden = true;
+  drawer.replaceChildren();
+  remember("");
+  const row = opener?.closest("tr");
+  const back = opener?.isConnected ? opener : row && document.querySelector(`tr[data-key="${row.dataset.key}"] a[data-drawer]`);
+  back?.focus();
+}
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-drawer-close]")) return guarded(close);
+  const link = event.target.closest("a[data-drawer]");
+  const isPlain = link && !event.ctrlKey && !event.metaKey && !event.shiftKey;
+  if (!isPlain || !wide.matches || !drawer) return;
+  event.preventDefault();
+  guarded(() => open(link));
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.defaultPrevented || !drawer?.contains(event.target)) return;
+  if (event.target.closest("[popover]:popover-open")) return;
+  event.preventDefault();
+  guarded(close);
+});
+
+/** Whatever was put into it: an entity, its form with what is wrong, a conflict. */
+function show() {
+  if (!drawer.firstElementChild) return;
+  const entity = drawer.querySelector("[data-entity]");
+  const isNew = drawer.hidden;
+  drawer.hidden = false;
+  drawer.scrollTop = 0;
+  if (entity) remember(entity.dataset.entity);
+  (drawer.querySelector("[data-error-summary]") ?? drawer.querySelector("[data-focus]"))?.focus({ preventScroll: !isNew });
+  if (entity) tell(entity);
+}
+
+if (drawer) new MutationObserver(show).observe(drawer, { childList: true });
+
+/** The grid shows what was saved. */
+function tell({ dataset: { entity, etag } }) {
+  const row = document.querySelector(`tr[data-key="${entity}"]`);
+  if (row?.dataset.etag === etag) return;
+  document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [entity] } }));
+}
+
+const asked = new URLSearchParams(location.search).get("open");
+if (asked && drawer && wide.matches) {
+  opener = document.querySelector(`tr[data-key="${CSS.escape(asked)}"] a[data-drawer]`);
+  load(`${drawer.dataset.address}?${new URLSearchParams({ key: asked })}`);
+}

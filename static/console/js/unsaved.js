@@ -1,0 +1,57 @@
+// form[data-guard]: who leaves it with what is not saved is asked once.
+let leaving = false;
+
+function isDirty(form) {
+  if ("dirty" in form.dataset) return true;
+  return [...form.elements].some((field) => {
+    if (!field.name || field.type === "hidden" || field.disabled) return false;
+    if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+    if (field.type === "file") return field.files.length > 0;
+    if (field.tagName === "SELECT") return [...field.options].some((option) => option.selected !== option.defaultSelected);
+    return "defaultValue" in field && field.value !== field.defaultValue;
+  });
+}
+
+function anyDirty() {
+  return [...document.querySelectorAll("form[data-guard]")].some(isDirty);
+}
+
+/** Goes on at once, or when somebody says that what they typed may go. */
+export function guarded(goOn) {
+  const dialog = document.getElementById("unsaved");
+  if (leaving || !dialog || !anyDirty()) return goOn();
+  dialog.returnValue = "stay";
+  dialog.addEventListener("close", () => dialog.returnValue === "leave" && goOn(), { once: true });
+  dialog.showModal();
+}
+
+document.addEventListener(
+  "click",
+  (event) => {
+    const link = event.target.closest?.("a[href]");
+    const isPlain = link && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0;
+    if (!isPlain || link.target || link.hasAttribute("download") || link.getAttribute("href").startsWith("#")) return;
+    if (leaving || !anyDirty()) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    guarded(() => {
+      leaving = true;
+      for (const form of document.querySelectorAll("form[data-guard]")) form.removeAttribute("data-guard");
+      link.click();
+      leaving = false;
+    });
+  },
+  true,
+);
+
+// a form that is sent takes what was typed along; also one that deletes the entity, which can be undone
+let isSent = false;
+document.addEventListener("submit", () => {
+  isSent = true;
+});
+document.addEventListener("htmx:finally:request", () => {
+  isSent = false;
+});
+addEventListener("beforeunload", (event) => {
+  if (!isSent && anyDirty()) event.preventDefault();
+});
