@@ -1,6 +1,7 @@
 """What people sign in with, and where they are signed in."""
 
 import time
+from datetime import timedelta
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -231,3 +232,10 @@ def test_where_passkeys_are_possible(rf):
     assert not possible("example.org")
     assert not possible("[::1]:443", is_secure=True)
     assert not possible("10.0.0.1", is_secure=True)
+
+
+def test_options_are_not_given_out_without_end(client, db):
+    ask = {"headers": {"Accept": "application/json"}}
+    answers = [client.get("/ui/login/passkey/", **ask).status_code for _ in range(31)]
+    assert answers == [200] * 30 + [429]
+    assert Session.objects.get().expire_date < timezone.now() + timedelta(minutes=11)
