@@ -78,7 +78,7 @@ def _recent(user: User, accounts: list[tuple[Account, Role]]) -> Iterator[Hit]:
 
 
 def _tables(accounts: list[tuple[Account, Role]], text: str, top: int) -> Iterator[Hit]:
-    for table in search.tables([account.pk for account, _role in accounts], text, top=top):
+    for table in search.tables([account for account, _role in accounts], text, top=top):
         yield _table(table, Kind.TABLE)
 
 

@@ -91,7 +91,7 @@ def test_one_statement_over_all_accounts(named, django_assert_num_queries):
     other = accounts.add("other")
     tables.create(other.pk, "people")
     with django_assert_num_queries(1):
-        names = [(table.account.name, table.name) for table in search.tables([named.pk, other.pk], "people")]
+        names = [(table.account.name, table.name) for table in search.tables([named, other], "people")]
     assert names[:2] == [("acme", "People"), ("other", "people")]
 
 
@@ -100,5 +100,5 @@ def test_h1_among_fifty_thousand(named):
         Table(account=named, name=f"Table{number:05}", folded_name=f"table{number:05}")
         for number in range(5000)
     )
-    assert [table.name for table in search.tables([named.pk], "E04999")] == ["Table04999"]
-    assert len(search.tables([named.pk], "table", top=20)) == 20
+    assert [table.name for table in search.tables([named], "E04999")] == ["Table04999"]
+    assert len(search.tables([named], "table", top=20)) == 20
