@@ -2,17 +2,20 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
 from django.conf import settings
 
+from storage.domain.actor import SERVER
 from storage.domain.changes import Delete, Insert, Update, Upsert
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import Entity, EntityKey
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
+    InsufficientAccountPermissions,
     OperationTimedOut,
     ResourceNotFound,
     ServerBusy,
@@ -25,7 +28,7 @@ from storage.domain.etag import ANY, Precondition
 from storage.domain.filters import parse
 from storage.domain.policies import SignedIdentifier
 from storage.domain.query import EntityQuery, TableQuery
-from storage.operations import accounts, tables
+from storage.operations import accounts, analytics, tables
 from storage.operations.service import Service
 from storage.operations.threads import in_thread
 from storage.sql import lanes, notify
@@ -234,3 +237,39 @@ async def test_policies_that_must_wait_keep_nobody_else_waiting(service, account
         with pytest.raises(ServerBusy):
             await changes[0]
     assert [await change for change in changes[1:]] == [None] * 7
+
+
+async def test_a_read_only_account_is_read_from_the_next_request_on(service, account, people):
+    await service.change(account, people, Insert(entity(1)))
+    await in_thread(lambda: accounts.set_fields("owner", {"read_only": True}, by=SERVER))
+
+    locked = await service.account("owner")
+    writes = [
+        lambda: service.change(locked, people, Delete(KEY, ANY)),
+        lambda: service.create_table(locked, "Others"),
+        lambda: service.delete_table(locked, "people"),
+        lambda: service.replace_policies(locked, "people", []),
+        lambda: service.replace_properties(locked, lambda properties: properties),
+    ]
+    for write in writes:
+        with pytest.raises(InsufficientAccountPermissions, match="Write operations are not allowed"):
+            await write()
+    with pytest.raises(ChangeSetError) as caught:
+        await service.apply(locked, people, [Delete(KEY, ANY)])
+    assert isinstance(caught.value.error, InsufficientAccountPermissions)
+    assert content(await service.get(locked, people, KEY, ALL)) == {"Number": 1}
+    assert await service.policies(locked, people) == []
+
+    await in_thread(lambda: accounts.set_fields("owner", {"read_only": False}, by=SERVER))
+    await service.change(await service.account("owner"), people, Delete(KEY, ANY))
+
+
+async def test_a_read_only_account_still_has_its_metrics_written(service, account):
+    await in_thread(lambda: accounts.set_fields("owner", {"read_only": True}, by=SERVER))
+    hours = await in_thread(tables.find, account.id, "$metricshourprimarytransactionstable")
+    assert hours is not None
+    writer, now = analytics.Writer(), datetime.now(UTC)
+    for moment in (now, now + timedelta(hours=2)):
+        await in_thread(writer.write, moment)
+    page = await service.query(await service.account("owner"), hours.folded_name, EntityQuery())
+    assert page.entities

@@ -9,13 +9,14 @@ import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from email.utils import formatdate
+from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 import psycopg
 import pytest
 from django.conf import settings
 
-from storage.models import Account
+from storage.models import Account, Activity
 from storage.operations import accounts, tables
 from storage.operations.threads import in_thread
 from storage.protocol import app
@@ -27,6 +28,7 @@ from storage.protocol.signature import SignedRequest, sign
 from storage.sql import lanes
 from storage.sql.statement import Lane
 from tests.cost import costs_less_than
+from tests.wire import tokens
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -289,6 +291,38 @@ async def test_a_key_that_was_rotated(send):
         while (await send("GET", "/Tables")).status != 403:  # noqa: ASYNC110 - PostgreSQL has the event
             await asyncio.sleep(0.01)
     assert (await send("GET", "/Tables", key=new)).status == 200
+
+
+async def test_who_did_it_is_kept_in_mind(send):
+    reply = await send("POST", "/Tables", {"TableName": "People"}, {**JSON, "User-Agent": "an SDK"})
+    xml = {**JSON, "Content-Type": "application/xml"}
+    policy = b"<SignedIdentifier><Id>a</Id></SignedIdentifier>"
+    await send("PUT", "/People?comp=acl", b"<SignedIdentifiers>%b</SignedIdentifiers>" % policy, xml)
+    off = b"<RetentionPolicy><Enabled>false</Enabled></RetentionPolicy>"
+    metrics = b"<Version>1.0</Version><Enabled>false</Enabled>" + off
+    properties = (
+        b"<StorageServiceProperties><HourMetrics>%b</HourMetrics></StorageServiceProperties>" % metrics
+    )
+    await send("PUT", "/?restype=service&comp=properties", properties, xml)
+    await send("DELETE", "/Tables('People')")
+
+    kept = await in_thread(lambda: list(Activity.objects.filter(actor_kind="key").order_by("pk")))
+    assert [it.verb for it in kept] == ["table.create", "policies.set", "properties.set", "table.delete"]
+    assert {it.actor for it in kept} == {"key1"}
+    assert (kept[0].agent, kept[0].table_name, kept[0].account_name) == ("an SDK", "People", ACCOUNT)
+    assert kept[0].request_id == reply.headers["x-ms-request-id"]
+
+
+async def test_a_token_is_kept_in_mind_by_its_fingerprint(send):
+    token = tokens.parameters(
+        {"sas": {"ss": "t", "srt": "co", "sp": "rwdlac"}}, ACCOUNT, base64.b64encode(KEY).decode()
+    )
+    reply = await send("POST", f"/Tables?{urlencode(token)}", {"TableName": "People"}, signed=False)
+    assert reply.status == 201
+
+    (kept,) = await in_thread(lambda: list(Activity.objects.filter(actor_kind="sas")))
+    assert re.fullmatch("[0-9a-f]{64}", kept.actor)
+    assert token["sig"] not in str(vars(kept))
 
 
 async def test_a_disabled_account_is_refused(monkeypatch):

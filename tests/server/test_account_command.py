@@ -1,11 +1,13 @@
 """`manage.py account`, as far as it is more than the operations it calls."""
 
+import getpass
+
 import psycopg
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from storage.models import Account
+from storage.models import Account, Activity
 from storage.operations import accounts
 from storage.sql import notify
 
@@ -55,6 +57,38 @@ def test_refuses_what_is_no_network(run, network):
     with pytest.raises(CommandError, match="is no address and no network"):
         run("allow", "ada", "10.0.0.0/8", network)
     assert Account.objects.get(name="ada").networks == []
+
+
+def test_locks_an_account_against_writes(run):
+    assert run("read-only", "ada", "on") == "ada is read-only.\n"
+    assert Account.objects.get(name="ada").read_only
+    assert "  read-only\n" in run("list")
+    assert run("read-only", "ada", "off") == "ada may be written.\n"
+
+
+def test_protects_an_account_from_being_removed(run):
+    assert run("protected", "ada", "on") == "ada is protected.\n"
+    with pytest.raises(CommandError, match="is protected"):
+        run("remove", "ada", "--with-tables")
+    assert "  protected\n" in run("list")
+    assert run("protected", "ada", "off") == "ada is not protected any more.\n"
+    run("remove", "ada")
+
+
+def test_is_kept_in_mind(run):
+    for action in (
+        ["add", "bob"],
+        ["rotate", "bob", "1"],
+        ["allow", "bob", "::1"],
+        ["disable", "bob"],
+        ["remove", "bob"],
+    ):
+        run(*action)
+    kept = Activity.objects.filter(account_name="bob").order_by("pk")
+    assert list(kept.values_list("verb", flat=True)) == [
+        "account.create", "key.rotate", "account.change", "account.change", "account.delete",
+    ]  # fmt: skip
+    assert set(kept.values_list("actor_kind", "actor")) == {("command", getpass.getuser())}
 
 
 def test_shows_keys_only_when_asked(run):

@@ -1,12 +1,14 @@
 import base64
+from datetime import timedelta
 
 import psycopg
 import pytest
 from django.conf import settings
+from django.db import connection
 
 from storage.models import Account, Table
 from storage.operations import accounts, tables
-from storage.operations.accounts import DEVELOPMENT_KEY, AccountError, AccountKeys
+from storage.operations.accounts import DEVELOPMENT_KEY, AccountError, AccountIsProtected, AccountKeys
 from storage.server import migration, options
 
 pytestmark = pytest.mark.django_db
@@ -52,6 +54,46 @@ def test_removes_an_account_and_its_tables():
 
     assert not Account.objects.exists()
     assert not Table.objects.exists()
+
+
+def test_keeps_a_protected_account_and_the_tables_of_a_read_only_one():
+    account = accounts.add("ada")
+    tables.create(account.pk, "people")
+    accounts.change(account, protected=True)
+    with pytest.raises(AccountIsProtected):
+        accounts.remove("ada", with_tables=True)
+
+    accounts.change(account, protected=False, read_only=True)
+    with pytest.raises(AccountError, match="read-only"):
+        accounts.remove("ada", with_tables=True)
+    accounts.change(account, read_only=False)
+    accounts.remove("ada", with_tables=True)
+
+
+def test_drops_tables_that_could_have_been_brought_back():
+    account = accounts.add("ada")
+    table = tables.create(account.pk, "people")
+    tables.delete(account.pk, "people", keep=timedelta(days=7))
+
+    accounts.remove("ada")
+
+    assert not Table.objects.exists()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass(%s)", [f"deleted_entity_{table.pk}"])
+        assert cursor.fetchone() == (None,)
+
+
+def test_changes_its_settings():
+    account = accounts.add("ada", label="Ada", description="Of Ada", colour="#0a6b66")
+    accounts.change(account, label="New", networks=["10.0.0.0/8"], read_only=True)
+    stored = Account.objects.get()
+    assert (stored.label, stored.description, stored.networks, stored.read_only) == (
+        "New", "Of Ada", ["10.0.0.0/8"], True,
+    )  # fmt: skip
+    assert (account.label, account.read_only) == ("New", True)
+    with pytest.raises(AccountError, match="no network"):
+        accounts.change(account, label="Other", networks=["x"])
+    assert Account.objects.get().label == "New"
 
 
 @pytest.mark.parametrize("change", [lambda: accounts.rotate("nobody", 1), lambda: accounts.remove("nobody")])
