@@ -1,22 +1,23 @@
-"""How a stored value looks in a grid: short enough for a cell, true in every character that is shown."""
+"""How a stored value looks in a grid: short enough for a cell, true in every character that is shown.
+
+Markup is made here and not in templates, because a page of a wide table has ten thousand cells.
+"""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+from typing import Final, NamedTuple
+from unicodedata import east_asian_width
 
 from django.template.defaultfilters import filesizeformat
-from django.utils.formats import number_format
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _
 
 from storage.domain import encoding
-from storage.domain.edm import Edm, EdmValue, write_datetime
-from storage.domain.entity import Entity, StoredEntity, read_stored
+from storage.domain.edm import TICKS_PER_SECOND, Edm, EdmValue, second_text
+from storage.domain.glances import LONGEST, LONGEST_BINARY
 
-LONGEST: Final = 160  # characters of a String
-LONGEST_BINARY: Final = 24  # bytes of a Binary
 NUMBERS: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})
 MIXED: Final = "mix"
 
@@ -29,88 +30,71 @@ _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\xa0\xad\u061c\u2000-\u200b\u200e\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff\ud800-\udfff\ufffe\uffff]"
 )
 _UNSEEN_OR_SPACE = re.compile(f" |{_UNSEEN.pattern}")
+_EDGES = re.compile(r"^ +| +$|(?<= ) +")  # spaces that a line would hide
+_JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:["\[{\]\d-]|true|false|null))')
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    name: str
-    type: str  # an EDM name, or mix
-    is_pinned: bool = False
-    is_number: bool = False
+class Cell(NamedTuple):
+    """What is in a cell: its markup, how many characters wide, and its state if it has one.
+
+    The states are absent, empty, whitespace and cut.
+    """
+
+    markup: SafeString
+    width: int
+    state: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    text: str | SafeString
-    state: str = ""  # absent, empty, whitespace
-    type: str = ""  # where the column has several
-    size: str = ""  # of what is cut
-    is_pinned: bool = False
-    is_number: bool = False
+def absent() -> Cell:
+    text = _("not set")
+    return Cell(_safe(f'<span class="absent">{escape(text)}</span>'), len(text) + 4, "absent")
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    label: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
-    count: int  # of all rows with the header, or -1
-    first: int  # the number of the first row here, the header being 1
-
-
-ABSENT: Final = Cell("", state="absent")
-
-
-def grid(label: str, found: Sequence[StoredEntity], *, before: int, is_last: bool) -> Grid:
-    """Keys, then properties in the order they were first seen in, then Timestamp."""
-    entities = [read_stored(stored) for stored in found]
-    columns = _columns(entities)
-    rows = [_row(entity, columns, stored.timestamp) for entity, stored in zip(entities, found, strict=True)]
-    keys = [Column(name, Edm.STRING, is_pinned=True) for name in ("PartitionKey", "RowKey")]
-    last = Column("Timestamp", Edm.DATETIME)
-    # both count the header
-    count = before + len(rows) + 1 if is_last else -1
-    return Grid(label, [*keys, *columns, last], rows, count, before + 2)
-
-
-def _columns(entities: Sequence[Entity]) -> list[Column]:
-    types: dict[str, set[Edm]] = {}
-    for entity in entities:
-        for name, value in entity.properties.items():
-            types.setdefault(name, set()).add(value.type)
-    return [
-        Column(name, next(iter(found)) if len(found) == 1 else MIXED, is_number=found <= NUMBERS)
-        for name, found in types.items()
-    ]
-
-
-def _row(entity: Entity, columns: Sequence[Column], timestamp: int) -> list[Cell]:
-    keys = [_text(key, is_pinned=True) for key in entity.key]
-    cells = [cell(entity.properties.get(column.name), column) for column in columns]
-    return [*keys, *cells, Cell(write_datetime(timestamp))]
-
-
-def cell(value: EdmValue | None, column: Column) -> Cell:
-    if value is None:
-        return ABSENT
-    type_ = value.type.value if column.type == MIXED else ""
+def draw(value: EdmValue, size: int | None = None, zone: tzinfo | None = None) -> Cell:
+    """``size`` in bytes where the value is only the beginning of what is stored; ``zone`` None: times in UTC."""
     match value:
         case (Edm.STRING, str(text)):
-            return _text(text, type_=type_)
+            return _draw_text(text, size)
         case (Edm.BINARY, bytes(data)):
-            return _binary(data, type_)
-    return Cell(encoding.write(value).strip('"'), type=type_, is_number=value.type in NUMBERS)
+            return _draw_binary(data, size)
+        case (Edm.DATETIME, int(ticks)):
+            return draw_time(ticks, zone)
+    text = encoding.write(value).strip('"')
+    return Cell(_safe(text), len(text))
 
 
-def _text(text: str, *, type_: str = "", is_pinned: bool = False) -> Cell:
-    if not text:
-        return Cell("", state="empty", type=type_, is_pinned=is_pinned)
-    is_space = text.isspace()
-    unseen = _UNSEEN_OR_SPACE if is_space else _UNSEEN
-    shown = unseen.sub(_picture, escape(text[:LONGEST]))
-    state = "whitespace" if is_space else ""
+def _safe(markup: str) -> SafeString:
     # the only markup in it is ours
-    return Cell(mark_safe(shown), state=state, type=type_, size=_cut(text), is_pinned=is_pinned)  # noqa: S308
+    return mark_safe(markup)  # noqa: S308
+
+
+def _draw_text(text: str, size: int | None) -> Cell:
+    if not text:
+        return _empty(_("empty string"), '""')
+    shown = text[:LONGEST]
+    if size is None and _is_plain(text):
+        return Cell(_safe(escape(text)), len(text))
+    if text.isspace() and size is None:
+        pictures = _UNSEEN_OR_SPACE.sub(_picture, shown)
+        markup = f'<span class="whitespace" title="{escape(_("whitespace"))}">{pictures}</span>'
+        return Cell(_safe(markup), len(text), "whitespace")
+    # marks before and after do not add up to a word, so that the text in between is escaped as it is
+    marked = _UNSEEN.sub(_picture, _EDGES.sub(_dots, escape(shown)))
+    if size is None and len(text) <= LONGEST:
+        return Cell(_safe(f"<bdi>{marked}</bdi>"), _width(shown))
+    if size is None:
+        size = len(text.encode(errors="surrogatepass"))
+    return _cut(f"<bdi>{marked}…</bdi>", size, is_json=_JSON.match(shown) is not None)
+
+
+def _is_plain(text: str) -> bool:
+    return (
+        len(text) <= LONGEST
+        and text.isascii()
+        and text.isprintable()
+        and text[0] != " " != text[-1]
+        and "  " not in text
+    )
 
 
 def _picture(match: re.Match[str]) -> str:
@@ -118,15 +102,58 @@ def _picture(match: re.Match[str]) -> str:
     return f'<span class="mark">{_PICTURES.get(character, f"U+{ord(character):04X}")}</span>'
 
 
-def _cut(text: str) -> str:
-    if len(text) <= LONGEST:
-        return ""
-    length = number_format(len(text), force_grouping=True)
-    return ngettext("%(length)s character", "%(length)s characters", len(text)) % {"length": length}
+def _dots(match: re.Match[str]) -> str:
+    return f'<span class="mark">{"·" * len(match[0])}</span>'
 
 
-def _binary(data: bytes, type_: str) -> Cell:
+def _draw_binary(data: bytes, size: int | None) -> Cell:
     if not data:
-        return Cell("", state="empty", type=type_)
-    size = filesizeformat(len(data)) if len(data) > LONGEST_BINARY else ""
-    return Cell(data[:LONGEST_BINARY].hex(), type=type_, size=size)
+        return _empty(_("no bytes"), "0x")
+    shown = data[:LONGEST_BINARY].hex()
+    if size is None and len(data) <= LONGEST_BINARY:
+        return Cell(_safe(shown), len(shown))
+    return _cut(f"<bdi>{shown}…</bdi>", size or len(data))
+
+
+def _empty(name: str, text: str) -> Cell:
+    return Cell(_safe(f'<span class="empty-string" title="{escape(name)}">{escape(text)}</span>'), 4, "empty")
+
+
+def _cut(markup: str, size: int, *, is_json: bool = False) -> Cell:
+    chip = f"{filesizeformat(size)} JSON" if is_json else filesizeformat(size)
+    return Cell(_safe(f'<span class="cut">{markup}<span class="size">{chip}</span></span>'), LONGEST, "cut")
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+# times
+
+
+def draw_time(ticks: int, zone: tzinfo | None, *, with_fraction: bool = True) -> Cell:
+    """To the second and what there is of a fraction; all seven digits in UTC stand in its title."""
+    seconds, fraction = divmod(ticks, TICKS_PER_SECOND)
+    shown = _local_text(seconds, zone)
+    utc = second_text(seconds)
+    digits = f"{fraction:07}"
+    small = digits.rstrip("0") if with_fraction else ""
+    if small:
+        shown += f"<small>.{small}</small>"
+    title = f"{utc.replace('T', ' ')}.{digits} UTC"
+    return Cell(
+        _safe(f'<time datetime="{utc}.{digits}Z" title="{title}">{shown}</time>'),
+        19 + len(small and "." + small),
+    )
+
+
+@lru_cache(maxsize=8192)
+def _local_text(seconds: int, zone: tzinfo | None) -> str:
+    if zone is not None:
+        try:
+            return datetime.fromtimestamp(seconds, UTC).astimezone(zone).replace(tzinfo=None).isoformat(" ")
+        except (OverflowError, ValueError):  # on the last day there is
+            pass
+    return second_text(seconds).replace("T", " ")

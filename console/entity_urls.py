@@ -2,7 +2,20 @@
 
 from django.urls import path
 
-from console.views import cell, deletion, entity, entity_new, paste, staged, value
+from console.views import (
+    cell,
+    columns,
+    comparison,
+    copies,
+    deletion,
+    entities,
+    entity,
+    entity_new,
+    exports,
+    paste,
+    staged,
+    value,
+)
 
 urlpatterns = [
     path("entity/", entity.entity, name="entity"),
@@ -15,4 +28,11 @@ urlpatterns = [
     path("paste/", paste.index, name="entities_paste"),
     path("staged/", staged.review, name="entities_staged"),
     path("value/", value.show, name="entities_value"),
+    path("count/", entities.count, name="entities_count"),
+    path("columns/", columns.choose, name="entities_columns"),
+    path("layouts/", columns.save_layout, name="layouts"),
+    path("layouts/<int:layout>/delete/", columns.delete_layout, name="layout_delete"),
+    path("copy/", copies.copy, name="entities_copy"),
+    path("compare/", comparison.compare, name="entities_compare"),
+    path("export/", exports.export, name="entities_export"),
 ]

@@ -11,10 +11,10 @@ from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console import notices, sentences
+from console import glyphs, notices, sentences
+from console.glyphs import GLYPHS, Glyph
 from storage.domain.entity import EntityKey
 from storage.models import Activity
-from console.glyphs import GLYPHS, Glyph
 
 register = template.Library()
 SPRITE = "vendor/lucide/1.62.0/sprite.svg"
@@ -41,6 +41,12 @@ def initials(name: str) -> str:
 @register.filter
 def type_glyph(name: str) -> Glyph:
     return GLYPHS[name]
+
+
+@register.filter
+def type_mark(name: str) -> SafeString:
+    """The mark of an EDM name, or of mix."""
+    return glyphs.mark(name)
 
 
 @register.filter

@@ -1,139 +1,218 @@
 """The entities of a table."""
 
-from dataclasses import dataclass
-from typing import Final
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Final, assert_never
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.urls import reverse
-from django.utils.translation import gettext as _
+from django.utils import timezone
 
-from console import cells, cursor
-from console.access import Capability, account_required
+from console import bookmarks, cells, columns, documents, edit_mode, grid, grid_state, hints, layouts
+from console.access import Capability, account_required, user_of
+from console.cells import Cell
 from console.cursor import Cursor
-from console.views.accounts import endpoint
-from storage.domain.errors import StorageError
-from storage.domain.filters import parse
+from console.grid_state import PAUSES, SIZES, State, View
+from console.keys import write_key
+from console.rendering import render_part, wants_part
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import EntityKey, read_stored
+from storage.domain.errors import OperationTimedOut, StorageError
+from storage.domain.glances import Glance
 from storage.domain.query import EntityQuery, Page
 from storage.models import Account, Table
-from storage.operations import accounts, entities, tables
+from storage.operations import entities, tables
+from storage.operations.tables import Overview
 
-SIZES = (25, 50, 100, 200)
-DEFAULT_SIZE = 50
 SNIPPET: Final = """\
+import os
 from azure.data.tables import TableClient
 
-table = TableClient.from_connection_string(
-    "%s", "%s"
-)
+table = TableClient.from_connection_string(os.environ["TABLES_CONNECTION_STRING"], "%s")
 table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelace"})
 """
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """What the address says: the filter, the page size, and where each page so far started."""
+class Total:
+    """Of how many entities a page is one; ``number`` None: nobody knows."""
 
-    filter: str
-    size: int
-    starts: list[str]
-    is_cut: bool  # whether starts of earlier pages no longer fit into the address
-
-    @property
-    def mark(self) -> list[str]:
-        return [cursor.CUT] if self.is_cut else []
-
-    @property
-    def cursor(self) -> Cursor | None:
-        return cursor.read(self.starts[-1]) if self.starts else None
+    number: int | None
+    is_exact: bool = False
 
 
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """A page of entities: a filter that cannot be answered is explained beside its field."""
-    found = _table(account, table)
+    found = find(account, table)
+    state = grid_state.read(request.GET)
     if found.name != table:
-        return redirect(_address(account, found, request.GET), permanent=True)
-    state = _read_state(request)
-    page, error = _query(found, state)
-    context = {
-        "table": tables.describe(found),
-        "state": state,
-        "sizes": SIZES,
-        "error": error,
-        "listing": tables.overview(account.pk),
-        "snippet": SNIPPET % (accounts.connection_string(account, endpoint(request, account)), found.name),
-        **_listing(account, found, state, page),
-    }
-    return render(request, "console/entities/show.html", context, status=422 if error else 200)
+        return redirect(state.address(account, found), permanent=True)
+    if not state.has_columns:
+        layout = layouts.last(user_of(request), account, found)
+        if layout:
+            arranged = replace(state, columns=columns.read(layout), has_columns=True)
+            return redirect(arranged.address(account, found))
+    context = results(account, found, state)
+    if not wants_part(request):
+        context |= _frame(request, account, found)
+    return render_part(
+        request,
+        page="console/entities/show.html",
+        part="console/entities/_answer.html",
+        context=context | {"edit_mode": edit_mode.of(request, account)},
+        status=422 if context["error"] else 200,
+    )
 
 
-def _table(account: Account, name: str) -> Table:
+@account_required(Capability.READ)
+def count(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """How many entities the filter finds, counted one by one, or that it took too long."""
+    found = find(account, table)
+    state = grid_state.read(request.GET)
+    if not wants_part(request):
+        return redirect(replace(state, is_counted=True).address(account, found))
+    context = {"table": found, "state": state, "total": _count(found, state)}
+    return render(request, "console/entities/_total.html", context)
+
+
+def find(account: Account, name: str) -> Table:
     try:
         return tables.get(account.pk, name)
     except StorageError:
         raise Http404 from None
 
 
-def _read_state(request: HttpRequest) -> State:
-    size = request.GET.get("top", "")
-    starts = [token for token in request.GET.getlist("after") if cursor.read(token)]
-    return State(
-        filter=request.GET.get("f", "").strip(),
-        size=int(size) if size.isascii() and size.isdecimal() and int(size) in SIZES else DEFAULT_SIZE,
-        starts=starts,
-        is_cut=request.GET.get("after") is not None and request.GET.getlist("after")[0] == cursor.CUT,
-    )
+def row_part(request: HttpRequest, account: Account, table: Table, key: EntityKey) -> str:
+    """The row of an entity for the page at the form's ``next``; empty when there is no such entity any more.
+
+    The fields ``column`` are the names of the columns there, ``index`` is the aria-rowindex.
+    """
+    stored = entities.get(table, key)
+    if stored is None:
+        return ""
+    state = grid_state.read(QueryDict(request.POST.get("next", "").partition("?")[2]))
+    glance = Glance(key, stored.timestamp, read_stored(stored).properties, {})
+    shown = columns.listed(state.columns, request.POST.getlist("column"))
+    index = request.POST.get("index", "")
+    setting = grid.Setting(account, table, shown, state.zone)
+    return grid.row_part(setting, glance, int(index) if index.isdecimal() else 2)
 
 
-def _query(table: Table, state: State) -> tuple[Page, str]:
+def results(account: Account, table: Table, state: State) -> dict[str, Any]:
+    """What the part of the page needs that shows the results."""
+    began = time.perf_counter()
+    page, error = _query(table, state)
+    milliseconds = (time.perf_counter() - began) * 1000
+    overview = tables.describe(table)
+    return {
+        "account": account,
+        "table": overview,
+        "state": state,
+        "error": error,
+        "milliseconds": max(1, round(milliseconds)),
+        "sizes": SIZES,
+        **_listing(account, table, state, page),
+        **(_shown(account, table, state, page) if page.entities else _nothing(account, table, state, error)),
+        "total": _total(table, overview, state, page) if page.entities else Total(None),
+    }
+
+
+def _shown(account: Account, table: Table, state: State, page: Page[Glance]) -> dict[str, object]:
+    before = state.cursor.rows if state.cursor else 0
+    match state.view:
+        case View.GRID:
+            setting = grid.Setting(account, table, state.columns, state.zone)
+            return {"grid": grid.grid(setting, page.entities, before=before, is_last=page.next is None)}
+        case View.JSON:
+            return {"documents": [documents.document(glance) for glance in page.entities]}
+        case View.FORM:
+            stored = entities.get(table, page.entities[0].key)
+            entity = read_stored(stored) if stored is not None else None
+            return {
+                "entity": entity,
+                "token": write_key(page.entities[0].key),
+                "timestamp": cells.draw_time(page.entities[0].timestamp, state.zone),
+                "fields": documents.fields(entity, state.zone) if entity is not None else [],
+            }
+        case _:
+            assert_never(state.view)
+
+
+def _nothing(account: Account, table: Table, state: State, error: str) -> dict[str, object]:
+    found = None if error else hints.of(table, state)
+    return {
+        "hints": found,
+        "looser": found.looser.address(account, table) if found is not None and found.looser else "",
+        "snippet": SNIPPET % table.name,
+    }
+
+
+def _frame(request: HttpRequest, account: Account, table: Table) -> dict[str, Any]:
+    return {
+        "listing": tables.overview(account.pk),
+        "is_starred": bookmarks.opened(user_of(request), table),
+    }
+
+
+def _query(table: Table, state: State) -> tuple[Page[Glance], str]:
     """A page, or none and the service's own words why."""
     try:
-        wanted = EntityQuery(
-            filter=parse(state.filter) if state.filter else None,
-            top=state.size,
-            start=state.cursor.position if state.cursor else None,
-        )
-        return entities.page(table, wanted), ""
+        return entities.glance(table, state.wanted), ""
     except StorageError as error:
         return Page([], None), error.text
 
 
-def _listing(account: Account, table: Table, state: State, page: Page) -> dict[str, object]:
+def _listing(account: Account, table: Table, state: State, page: Page[Glance]) -> dict[str, object]:
     before = state.cursor.rows if state.cursor else 0
     after = before + len(page.entities)
-    grid = cells.grid(_("Entities"), page.entities, before=before, is_last=page.next is None)
-    following = cursor.write(Cursor(page.next, after)) if page.next else ""
+    following = state.after(Cursor(page.next, after)) if page.next else None
     return {
-        "grid": grid,
-        # a filter matches fewer, and nobody knows how many
-        "is_counted": not state.filter and page.next is not None,
+        "has_rows": bool(page.entities),
         "first": before + 1,
         "last": after,
-        "first_key": grid.rows[0][:2] if grid.rows else None,
-        "last_key": grid.rows[-1][:2] if grid.rows else None,
-        "start": _page_address(account, table, state, []) if state.starts else "",
-        "previous": _page_address(account, table, state, [*state.mark, *state.starts[:-1]])
-        if len(state.starts) > (1 if state.is_cut else 0)
-        else "",
-        "next": _page_address(
-            account, table, state, cursor.shortened([*state.mark, *state.starts, following])
-        )
-        if following
-        else "",
+        "first_key": _key(page.entities[0]) if page.entities else None,
+        "last_key": _key(page.entities[-1]) if page.entities else None,
+        "here": state.address(account, table),
+        "start": state.at_start().address(account, table) if state.starts else "",
+        "previous": state.before().address(account, table) if state.has_earlier else "",
+        "next": following.address(account, table) if following else "",
+        "views": [
+            (view, replace(state, view=view).address(account, table), view is state.view) for view in View
+        ],
+        "times": replace(state, is_utc=not state.is_utc).address(account, table),
+        "zone_name": _zone_name(state),
+        "pauses": [(pause, replace(state, pause=pause).address(account, table)) for pause in (0, *PAUSES)],
+        "all": replace(state.at_start(), filter="").address(account, table),
     }
 
 
-def _page_address(account: Account, table: Table, state: State, starts: list[str]) -> str:
-    query = QueryDict(mutable=True)
-    if state.filter:
-        query["f"] = state.filter
-    if state.size != DEFAULT_SIZE:
-        query["top"] = str(state.size)
-    query.setlist("after", starts)
-    return _address(account, table, query)
+def _key(glance: Glance) -> list[Cell]:
+    return [cells.draw(EdmValue(Edm.STRING, text)) for text in glance.key]
 
 
-def _address(account: Account, table: Table, query: QueryDict) -> str:
-    path = reverse("entities", args=(account.name, table.name))
-    return f"{path}?{query.urlencode()}" if query else path
+def _zone_name(state: State) -> str:
+    if state.zone is None:
+        return "UTC"
+    name = timezone.localtime(timezone=state.zone).tzname() or str(state.zone)
+    return f"UTC{name}" if name[0] in "+-" else name
+
+
+def _total(table: Table, overview: Overview, state: State, page: Page[Glance]) -> Total:
+    before = state.cursor.rows if state.cursor else 0
+    if page.next is None:
+        return Total(before + len(page.entities), is_exact=True)
+    if state.is_counted:
+        return _count(table, state)
+    if not state.filter:
+        return Total(overview.entities, overview.is_exact)
+    expected = entities.estimate(table, EntityQuery(filter=state.wanted.filter))
+    # there is more than was shown, whatever the planner thinks
+    return Total(None if expected is None else max(expected, before + len(page.entities) + 1))
+
+
+def _count(table: Table, state: State) -> Total:
+    try:
+        return Total(entities.count(table, EntityQuery(filter=state.wanted.filter)), is_exact=True)
+    except (OperationTimedOut, StorageError):
+        return Total(None)

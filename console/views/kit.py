@@ -9,6 +9,15 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from console import grid
+from console.columns import DEFAULT
+from console.grid import Grid, Setting
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import EntityKey
+from storage.domain.glances import Glance
+from storage.models import Account as StoredAccount
+from storage.models import Table
+
 LONG = "a-row-key-that-goes-on-and-on-until-nobody-remembers-how-it-began-0123456789"
 
 
@@ -27,24 +36,6 @@ class Account:
     name: str
     colour: str
     protected: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    name: str
-    type: str
-    is_pinned: bool = False
-    is_number: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    text: str = ""
-    state: str = ""
-    type: str = ""
-    size: str = ""
-    is_pinned: bool = False
-    is_number: bool = False
 
 
 class Fields(forms.Form):
@@ -69,7 +60,9 @@ def show(request: HttpRequest) -> HttpResponse:
         "account": accounts[0],
         "accounts": accounts,
         "form": form,
-        "grid": grid(),
+        "grid": rows(),
+        "table": {"name": "people"},
+        "zone_name": "UTC",
         "types": [f"Edm.{name}" for name in NAMES] + ["mix"],
         "kinds": ["", "accent", "ok", "warn", "danger", "info"],
         "tabs": [("Entities", "#a", True), ("Schema", "#b", False), ("Settings", "#c", False)],
@@ -80,49 +73,38 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 NAMES = ["String", "Int32", "Int64", "Double", "Boolean", "DateTime", "Guid", "Binary"]
-COLUMNS = [
-    Column("PartitionKey", "Edm.String", is_pinned=True),
-    Column("RowKey", "Edm.String"),
-    Column("Name", "Edm.String"),
-    Column("Age", "Edm.Int32", is_number=True),
-    Column("Balance", "Edm.Double", is_number=True),
-    Column("Since", "Edm.DateTime"),
-    Column("Active", "Edm.Boolean"),
-    Column("Score", "mix", is_number=True),
-    Column("Note", "Edm.String"),
-    Column("Photo", "Edm.Binary"),
+NOTES = [
+    None,
+    EdmValue(Edm.STRING, ""),
+    EdmValue(Edm.STRING, "   "),
+    EdmValue(Edm.STRING, '<img src=x onerror="alert(1)">'),
+    EdmValue(Edm.STRING, "مرحبا بالعالم"),
+    EdmValue(Edm.STRING, '{"lang":"sv","tz":"Europe/Stockholm","roles":["lead"]}' * 240),
+]
+SCORES = [
+    EdmValue(Edm.INT64, 2**63 - 1),
+    EdmValue(Edm.DOUBLE, float("nan")),
+    EdmValue(Edm.INT32, 7),
+    EdmValue(Edm.STRING, "high"),
 ]
 
 
-def grid() -> dict[str, Any]:
-    rows = [_row(number) for number in range(24)]
-    return {"label": "Entities of people", "columns": COLUMNS, "rows": rows, "count": -1, "first": 2}
+def rows() -> Grid:
+    setting = Setting(StoredAccount(name="acme"), Table(name="people"), DEFAULT)
+    return grid.grid(setting, [_glance(number) for number in range(24)], before=0, is_last=False)
 
 
-def _row(number: int) -> list[Cell]:
-    notes = [
-        Cell(state="absent"),
-        Cell(state="empty"),
-        Cell("···", state="whitespace"),
-        Cell('<img src=x onerror="alert(1)">'),
-        Cell("مرحبا بالعالم"),
-        Cell('{"lang":"sv","tz":"Europe/Stockholm","roles":["lead"…', size="12.4 KB"),
-    ]
-    scores = [
-        Cell("9223372036854775807", type="Edm.Int64", is_number=True),
-        Cell("NaN", type="Edm.Double", is_number=True),
-        Cell("7", type="Edm.Int32", is_number=True),
-        Cell("high", type="Edm.String"),
-    ]
-    return [
-        Cell("se", is_pinned=True),
-        Cell(f"ada-lovelace-{number:02}" if number else "", state="" if number else "empty"),
-        Cell("Ada Lovelace" if number % 3 else "İğdır 中文 🦊"),
-        Cell(str(20 + number), is_number=True),
-        Cell("-0.0" if number % 4 == 0 else f"{number * 120.5}", is_number=True),
-        Cell("2025-03-19 22:01:55.1234567"),
-        Cell("true" if number % 2 else "false"),
-        scores[number % 4],
-        notes[number % 6],
-        Cell("3q2+7w==" if number % 2 else "", state="" if number % 2 else "absent"),
-    ]
+def _glance(number: int) -> Glance:
+    note = NOTES[number % 6]
+    properties = {
+        "Name": EdmValue(Edm.STRING, "Ada Lovelace" if number % 3 else "İğdır 中文 🦊"),
+        "Age": EdmValue(Edm.INT32, 20 + number),
+        "Balance": EdmValue(Edm.DOUBLE, -0.0 if number % 4 == 0 else number * 120.5),
+        "Since": EdmValue(Edm.DATETIME, 17_424_217_151_234_567),
+        "Active": EdmValue(Edm.BOOLEAN, number % 2 == 0),
+        "Score": SCORES[number % 4],
+        **({"Note": note} if note else {}),
+        **({"Photo": EdmValue(Edm.BINARY, b"\xde\xad")} if number % 2 else {}),
+    }
+    key = EntityKey("se", f"ada-lovelace-{number:02}" if number else "")
+    return Glance(key, 17_640_000_000_000_000 + number, properties, {})

@@ -178,6 +178,25 @@ PAGES = {
         "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
     },
     "entities_value": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}},
+    "entities_count": {"GET": {302: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}},
+    "entities_columns": {
+        "GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+        "POST": {302: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+    },
+    "entities_export": dict.fromkeys(("GET", "POST"), {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}),
+    "entities_copy": {
+        "POST": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "entities_compare": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}},
+    "layouts": {
+        "POST": {302: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "layout_delete": {
+        "POST": {302: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
     "appearance": {"GET": {"else": 405}, "POST": {"else": 302}},
     "setup": {"GET": {"else": 404}, "POST": {"else": 404}},
     "account_login": {"GET": {302: SIGNED_IN, "else": 200}, "POST": {302: SIGNED_IN, "else": 422}},
@@ -185,7 +204,9 @@ PAGES = {
     "mfa_login_webauthn": {"GET": {"else": 302}, "POST": {"else": 302}},
     "openid_connect_login": {"GET": {"else": 405}, "POST": {"else": 404}},
     "openid_connect_callback": {"GET": {"else": 404}},
-    **dict.fromkeys(("connect", "disconnect"), {"GET": {405: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {"else": 302}}),
+    **dict.fromkeys(
+        ("connect", "disconnect"), {"GET": {405: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {"else": 302}}
+    ),
     "account_inactive": {"GET": {"else": 403}},
     "account_logout": {"GET": {200: SIGNED_IN, "else": 302}, "POST": {"else": 302}},
 }
@@ -198,8 +219,23 @@ ARGUMENTS = {
     **dict.fromkeys(("account_delete", "account_created"), ["acme"]),
     **dict.fromkeys(("key_reveal", "key_copy", "key_rotate"), ["acme", 1]),
     "star": ["acme", "people"],
+    **dict.fromkeys(
+        (
+            "entities_count",
+            "entities_columns",
+            "entities_export",
+            "entities_copy",
+            "entities_compare",
+            "layouts",
+        ),
+        ["acme", "people"],
+    ),
+    "layout_delete": ["acme", "people", 0],
     **{name: ["acme", "people"] for name in ("entities_cell", "entities_check")},
-    **{name: ["acme", "people"] for name in ("entities_delete", "entities_paste", "entities_staged", "entities_value")},
+    **{
+        name: ["acme", "people"]
+        for name in ("entities_delete", "entities_paste", "entities_staged", "entities_value")
+    },
     **{name: ["acme"] for name in ("members", "members_add", "members_invite")},
     **{name: ["acme", 0] for name in ("member", "member_remove")},
     **{name: [0] for name in ("user", "user_change", "invitation_withdraw")},

@@ -1,19 +1,21 @@
 """How stored values look in a grid."""
 
 import math
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.utils.html import strip_tags
 
-from console.cells import ABSENT, Column, cell, grid
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import EntityKey, StoredEntity, fragments, write_keys
-
-STRING = Column("Name", Edm.STRING)
+from console.cells import absent, draw, draw_time
+from storage.domain.edm import Edm, EdmValue, read_datetime
 
 
-def shown(type_, value):
-    return cell(EdmValue(type_, value), Column("Name", type_.value))
+def drawn(type_, value, size=None):
+    return draw(EdmValue(type_, value), size)
+
+
+def text(type_, value):
+    return strip_tags(drawn(type_, value).markup)
 
 
 @pytest.mark.parametrize(
@@ -27,33 +29,33 @@ def shown(type_, value):
         (Edm.DOUBLE, math.nan, "NaN"),
         (Edm.DOUBLE, -math.inf, "-Infinity"),
         (Edm.BOOLEAN, True, "true"),
-        (Edm.DATETIME, 1, "1970-01-01T00:00:00.0000001Z"),
+        (Edm.DATETIME, 1, "1970-01-01 00:00:00.0000001"),
         (Edm.GUID, "c9da6455-213d-42c9-9a79-3e9149a57833", "c9da6455-213d-42c9-9a79-3e9149a57833"),
         (Edm.BINARY, b"\x00\xff", "00ff"),
         (Edm.STRING, "Ada", "Ada"),
     ],
 )
 def test_text(type_, value, text):
-    assert shown(type_, value).text == text
-    assert shown(type_, value).state == ""
-
-
-def test_numbers_are_at_the_right():
-    assert [shown(type_, 5).is_number for type_ in (Edm.INT32, Edm.INT64)] == [True, True]
-    assert not shown(Edm.STRING, "5").is_number
+    cell = drawn(type_, value)
+    assert (strip_tags(cell.markup), cell.state) == (text, "")
+    assert cell.width == len(text)
 
 
 def test_nothing_is_of_several_kinds():
-    assert cell(None, STRING) is ABSENT
-    assert shown(Edm.STRING, "").state == "empty"
-    assert shown(Edm.BINARY, b"").state == "empty"
-    assert shown(Edm.STRING, " ").state == "whitespace"
-    assert strip_tags(shown(Edm.STRING, "  \t\n\u00a0").text) == "··⇥↵U+00A0"
+    assert (absent().state, strip_tags(absent().markup)) == ("absent", "not set")
+    assert drawn(Edm.STRING, "").state == "empty"
+    assert drawn(Edm.BINARY, b"").state == "empty"
+    assert drawn(Edm.STRING, " ").state == "whitespace"
+    assert text(Edm.STRING, "  \t\n\u00a0") == "··⇥↵U+00A0"
+
+
+def test_spaces_that_a_line_would_hide_are_marked():
+    assert text(Edm.STRING, " Ada  Lovelace ") == "·Ada ·Lovelace·"
 
 
 @pytest.mark.parametrize("text", ["<b>&amp;", "</script>", "'\"", "{{ 1 }}", '<span class="mark">↵</span>'])
 def test_markup_is_text(text):
-    assert "<" not in shown(Edm.STRING, text).text
+    assert "<" not in drawn(Edm.STRING, text).markup.removeprefix("<bdi>").removesuffix("</bdi>")
 
 
 @pytest.mark.parametrize(
@@ -68,49 +70,48 @@ def test_markup_is_text(text):
     ],
 )
 def test_what_cannot_be_seen_is_marked(text, picture):
-    found = shown(Edm.STRING, text).text
+    found = drawn(Edm.STRING, text).markup
     assert f'<span class="mark">{picture}</span>' in found
     found.encode()
 
 
 def test_scripts_and_emoji_stay_whole():
-    for text in ("👩‍👩‍👧‍👦", "नमस्ते", "שלום", "می‌خواهم"):
-        assert shown(Edm.STRING, text).text == text
+    for whole in ("👩‍👩‍👧‍👦", "नमस्ते", "שלום", "می‌خواهم"):
+        assert drawn(Edm.STRING, whole).markup == f"<bdi>{whole}</bdi>"
 
 
-def test_long_values_are_cut_and_measured():
-    long = shown(Edm.STRING, "x" * 32000)
-    assert (len(long.text), long.size) == (160, "32,000 characters")
-    assert shown(Edm.STRING, "x" * 160).size == ""
-    assert shown(Edm.STRING, " " * 200).size == "200 characters"
-    assert len(shown(Edm.BINARY, b"x" * 65536).text) == 48
-    assert "64.0" in shown(Edm.BINARY, b"x" * 65536).size
+@pytest.mark.parametrize(
+    ("value", "chip"), [("x" * 32000, "31.2"), ('{"a": "' + "é" * 500, "1007"), ('["a", ' * 50, "300")]
+)
+def test_long_texts_are_cut_and_measured(value, chip):
+    cell = drawn(Edm.STRING, value)
+    assert cell.state == "cut"
+    assert value[:160] + "…" in strip_tags(cell.markup).replace("&quot;", '"')
+    assert chip in cell.markup
+    assert ("JSON" in cell.markup) is (value[0] != "x")
 
 
-def stored(partition_key, row_key, **properties):
-    key = EntityKey(partition_key, row_key)
-    texts = fragments(properties)
-    return StoredEntity(write_keys(key), b"0", (texts.annotations + texts.values).encode())
+def test_the_size_of_what_was_cut_before():
+    assert "12.4" in drawn(Edm.STRING, "x" * 320, 12_700).markup
+    assert "9.8" in drawn(Edm.BINARY, b"x" * 160, 10_000).markup
 
 
-def test_columns_are_in_the_order_they_were_seen_in():
-    first = stored("a", "1", Zeta=EdmValue(Edm.STRING, "z"), Score=EdmValue(Edm.INT32, 1))
-    second = stored(
-        "a",
-        "2",
-        Alpha=EdmValue(Edm.GUID, "c9da6455-213d-42c9-9a79-3e9149a57833"),
-        Score=EdmValue(Edm.STRING, "high"),
+def test_long_bytes_are_cut():
+    assert strip_tags(drawn(Edm.BINARY, b"x" * 65536).markup).startswith("78" * 24 + "…")
+    assert drawn(Edm.BINARY, b"x" * 24).state == ""
+
+
+def test_times_in_a_zone_and_whole():
+    cell = draw_time(17_424_217_151_234_560, ZoneInfo("Europe/Istanbul"))
+    assert strip_tags(cell.markup) == "2025-03-20 01:01:55.123456"
+    assert 'title="2025-03-19 22:01:55.1234560 UTC"' in cell.markup
+    assert (
+        strip_tags(draw_time(17_424_217_151_234_560, None, with_fraction=False).markup)
+        == "2025-03-19 22:01:55"
     )
-    found = grid("Entities", [first, second], before=50, is_last=True)
-    assert [column.name for column in found.columns] == [
-        "PartitionKey", "RowKey", "Zeta", "Score", "Alpha", "Timestamp",
-    ]  # fmt: skip
-    assert [column.type for column in found.columns][2:] == [Edm.STRING, "mix", Edm.GUID, Edm.DATETIME]
-    assert [cell.type for cell in found.rows[0]] == ["", "", "", Edm.INT32, "", ""]
-    assert found.rows[0][4] is ABSENT
-    assert found.rows[1][2] is ABSENT
-    assert (found.count, found.first) == (53, 52)
 
 
-def test_a_page_that_is_not_the_last_counts_nothing():
-    assert grid("Entities", [stored("a", "1")], before=0, is_last=False).count == -1
+@pytest.mark.parametrize("text", ["9999-12-31T23:59:59.9999999Z", "1601-01-01T00:00:00Z"])
+def test_the_first_and_the_last_moment(text):
+    for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
+        assert text[:4] in draw_time(read_datetime(text), ZoneInfo(zone)).markup

@@ -1,16 +1,30 @@
 // data-grid: one cell is in the tab order, and the keys of the ARIA grid pattern move it.
 const PAGE = 10;
 
-function rowsOf(grid) {
-  return [...grid.rows];
+export function gridOf(element) {
+  return element?.closest?.("[data-grid]") ?? null;
 }
 
-function current(grid) {
-  return grid.querySelector('[tabindex="0"]') ?? grid.rows[1]?.cells[0] ?? grid.rows[0]?.cells[0];
+/** The cell with the focus, when the focus is on a cell itself and not on something inside of it. */
+export function cellAt(event) {
+  const cell = event.target.closest?.("[data-grid] :is(td, th)");
+  return cell && event.target === cell ? cell : null;
 }
 
-function enter(cell, grid) {
-  const before = grid.querySelector('[tabindex="0"]');
+export function current(grid) {
+  return grid.querySelector(':is(td, th)[tabindex="0"]') ?? grid.rows[1]?.cells[1] ?? grid.rows[0]?.cells[0];
+}
+
+export function propertyOf(cell) {
+  return gridOf(cell).rows[0].cells[cell.cellIndex].dataset.property ?? "";
+}
+
+export function areLettersOn() {
+  return document.documentElement.dataset.shortcuts !== "off";
+}
+
+export function enter(cell, grid = gridOf(cell)) {
+  const before = grid.querySelector(':is(td, th)[tabindex="0"]');
   if (before !== cell) before?.removeAttribute("tabindex");
   cell.tabIndex = 0;
   cell.focus({ preventScroll: true });
@@ -23,23 +37,30 @@ function reveal(cell) {
   const box = cell.getBoundingClientRect();
   const frame = region.getBoundingClientRect();
   const head = cell.closest("table").rows[0].getBoundingClientRect().height;
+  let { scrollTop: top, scrollLeft: left } = region;
   if (!cell.closest("thead")) {
-    if (box.top < frame.top + head) region.scrollTop -= frame.top + head - box.top;
-    if (box.bottom > frame.top + region.clientHeight) region.scrollTop += box.bottom - frame.top - region.clientHeight;
+    if (box.top < frame.top + head) top -= frame.top + head - box.top;
+    else if (box.bottom > frame.top + region.clientHeight) top += box.bottom - frame.top - region.clientHeight;
   }
-  if (!cell.classList.contains("pinned")) {
-    const pins = [...cell.parentElement.querySelectorAll(".pinned")];
-    const left = frame.left + pins.reduce((sum, pin) => sum + pin.getBoundingClientRect().width, 0);
-    if (box.left < left) region.scrollLeft -= left - box.left;
+  if (!cell.matches(".pinned, .handle")) {
+    const start = frame.left + pinnedWidth(cell);
+    if (box.left < start) left -= start - box.left;
     else if (box.right > frame.left + region.clientWidth)
-      region.scrollLeft += Math.min(box.right - frame.left - region.clientWidth, box.left - left);
+      left += Math.min(box.right - frame.left - region.clientWidth, box.left - start);
   }
-  region.scrollIntoView({ block: "nearest" });
+  if (top !== region.scrollTop || left !== region.scrollLeft) region.scrollTo({ top, left, behavior: "instant" });
+  const seen = region.getBoundingClientRect();
+  if (seen.top < 0 || seen.bottom > innerHeight) cell.scrollIntoView({ block: "nearest" });
+}
+
+function pinnedWidth(cell) {
+  const stuck = [...cell.parentElement.querySelectorAll(".handle, .pinned")].filter((it) => getComputedStyle(it).position === "sticky");
+  return Math.max(0, ...stuck.map((it) => it.getBoundingClientRect().right)) - cell.closest(".grid-region").getBoundingClientRect().left;
 }
 
 function target(key, withControl, grid, cell) {
-  const rows = rowsOf(grid);
-  const row = rows.indexOf(cell.parentElement);
+  const rows = grid.rows;
+  const row = cell.parentElement.rowIndex;
   const column = cell.cellIndex;
   const last = rows.length - 1;
   switch (key) {
@@ -61,40 +82,43 @@ function turn(which) {
 const KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"]);
 
 document.addEventListener("keydown", (event) => {
-  const cell = event.target.closest?.("[data-grid] :is(td, th)");
-  if (!cell || event.target !== cell) return;
-  const grid = cell.closest("[data-grid]");
+  const cell = cellAt(event);
+  if (!cell || event.defaultPrevented || event.altKey || event.isComposing) return;
+  const grid = gridOf(cell);
   if (event.key === "Escape") {
     grid.closest(".grid-region").focus();
-  } else if (KEYS.has(event.key) && !event.shiftKey && !event.altKey) {
+  } else if (KEYS.has(event.key) && (!event.shiftKey || !event.key.startsWith("Arrow"))) {
     event.preventDefault();
     const next = target(event.key, event.ctrlKey || event.metaKey, grid, cell);
     if (next) enter(next, grid);
-  } else if (event.key === "Enter" || event.key.toLowerCase() === "o") {
-    cell.parentElement.querySelector("a")?.click();
   }
 });
 
 document.addEventListener("click", (event) => {
   const cell = event.target.closest("[data-grid] :is(td, th)");
-  if (cell && !event.target.closest("a, button, input")) enter(cell, cell.closest("[data-grid]"));
+  if (cell && !event.target.closest("a, button, input")) enter(cell);
 });
 
-/** The second pinned column stands beside the first, whose width only the browser knows. */
-function pin(grid) {
-  const [first] = grid.querySelectorAll("th.pinned");
-  if (first) grid.style.setProperty("--second-pin", `${first.getBoundingClientRect().width}px`);
+/** Where each pinned column stands: beside those before it, whose widths change. */
+export function pin(grid) {
+  const [handle, ...columns] = grid.querySelectorAll("col");
+  let left = Number(handle?.width ?? 0);
+  [...grid.rows[0].cells].slice(1).forEach((head, at) => {
+    if (!head.classList.contains("pinned")) return;
+    grid.style.setProperty(`--p${at + 1}`, `${left}px`);
+    left += Number(columns[at].width);
+  });
 }
 
-addEventListener("resize", () => document.querySelectorAll("[data-grid]").forEach(pin));
-
-function prepare() {
-  for (const grid of document.querySelectorAll("[data-grid]")) {
+/** Rows that are new on the page: what is inside of a cell is reached through the cell. */
+export function prepare(root = document) {
+  for (const control of root.querySelectorAll("[data-grid] :is(a, input, button)")) control.tabIndex = -1;
+  for (const grid of root.querySelectorAll("[data-grid]")) {
     const cell = current(grid);
     if (cell) cell.tabIndex = 0;
     pin(grid);
   }
 }
 
-document.addEventListener("htmx:after:swap", prepare);
+for (const kind of ["htmx:after:swap", "tablero:row"]) document.addEventListener(kind, () => prepare());
 prepare();

@@ -3,7 +3,6 @@ import "./appearance.js";
 import "./copy.js";
 import "./dialog.js";
 import "./filter.js";
-import "./grid.js";
 import "./rail.js";
 import "./search.js";
 import "./selection.js";

@@ -1,0 +1,8 @@
+// What only the page of a table needs.
+import "./grid.js";
+import "./grid_columns.js";
+import "./grid_copy.js";
+import "./grid_menus.js";
+import "./grid_results.js";
+import "./grid_selection.js";
+import "./viewer.js";
