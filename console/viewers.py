@@ -86,9 +86,15 @@ def _text(value: EdmValue) -> str | None:
 
 def _plain(value: EdmValue) -> View | None:
     if value.type is Edm.BINARY:
-        text = _text(value)
-        return None if text is None else View(text)
+        text = _text(value) or ""
+        return View(text) if _is_readable(text) else None
     return View(typed_text.write(value))
+
+
+def _is_readable(text: str) -> bool:
+    """Whether bytes that happen to be UTF-8 look like something that was written."""
+    letters = sum(character.isalnum() or character.isspace() for character in text)
+    return 2 * letters >= len(text) > 0 and not re.search("[\x00-\x08\x0e-\x1f]", text)
 
 
 # JSON, and the tokens made of it

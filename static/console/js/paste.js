@@ -1,28 +1,15 @@
 // Rows pasted on the grid, or [data-paste-open]: the page for pasting, as a dialog.
-import { get, post } from "./answer.js";
+import { get } from "./answer.js";
+import { show } from "./part_dialog.js";
 
 function grid() {
   return document.querySelector("[data-grid][data-paste]");
 }
 
-function show(form) {
-  let dialog = document.getElementById("paste-dialog");
-  if (!dialog) {
-    dialog = Object.assign(document.createElement("dialog"), { id: "paste-dialog", className: "dialog wide" });
-    document.body.append(dialog);
-  }
-  const { title } = form.dataset;
-  dialog.setAttribute("aria-label", title);
-  const head = document.createElement("div");
-  head.className = "head";
-  head.append(Object.assign(document.createElement("h2"), { textContent: title }));
-  const body = document.createElement("div");
-  body.className = "body";
+function present(form) {
+  // sent from here, and not by htmx as on the page of its own
   for (const name of form.getAttributeNames()) if (name.startsWith("hx-")) form.removeAttribute(name);
-  body.append(form);
-  dialog.replaceChildren(head, body);
-  if (!dialog.open) dialog.showModal();
-  (form.querySelector("[data-focus]") ?? form.elements.text).focus();
+  show(form.dataset.title, form, form.querySelector("[data-focus]") ?? form.elements.text);
 }
 
 async function send(form, submitter) {
@@ -32,14 +19,13 @@ async function send(form, submitter) {
   if (address) return location.assign(location.pathname === address ? location.href : address);
   const found = new DOMParser().parseFromString(await answer.text(), "text/html");
   const next = found.getElementById("paste");
-  if (next) show(document.adoptNode(next));
+  if (next) present(next);
 }
 
 async function open(text) {
   const { found } = await get(grid().dataset.paste);
   const form = found.getElementById("paste");
   if (!form) return;
-  document.adoptNode(form);
   // what the columns are, for lines without a header, and of what type they are here
   for (const head of grid().querySelectorAll("th[data-property]")) {
     const { property, type } = head.dataset;
@@ -47,7 +33,7 @@ async function open(text) {
     if (type?.startsWith("Edm.")) add(form, `known:${property}`, type);
   }
   if (text) form.elements.text.value = text;
-  show(form);
+  present(form);
   if (text) send(form);
 }
 
@@ -70,21 +56,16 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     open("");
   }
-  const close = event.target.closest?.("#paste-dialog [data-close]");
-  if (close) {
-    event.preventDefault();
-    close.closest("dialog").close();
-  }
 });
 
 document.addEventListener("submit", (event) => {
-  const form = event.target.closest("#paste-dialog #paste");
+  const form = event.target.closest("#part-dialog #paste");
   if (!form) return;
   event.preventDefault();
   send(form, event.submitter);
 });
 
 document.addEventListener("change", (event) => {
-  const form = event.target.closest("#paste-dialog #paste");
+  const form = event.target.closest("#part-dialog #paste");
   if (form && event.target.matches("[data-retype], [name=mode]") && form.querySelector("[data-focus]")) send(form);
 });

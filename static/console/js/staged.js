@@ -1,5 +1,6 @@
 // Changed cells that wait until they are saved together: kept for this tab, by account and table, across its pages.
 import { announce, post } from "./answer.js";
+import { close, show } from "./part_dialog.js";
 import { say } from "./toast.js";
 
 const bar = document.querySelector("[data-staged-bar]");
@@ -72,31 +73,13 @@ async function send(apply) {
   }
   announce(found);
   const form = found.getElementById("review");
-  if (form) return show(document.adoptNode(form));
+  if (form) return show(bar.dataset.title, form, form.querySelector("[name=apply]"));
   say(found.querySelector("h1")?.textContent ?? String(status));
 }
 
-function show(form) {
-  let dialog = document.getElementById("staged-dialog");
-  if (!dialog) {
-    dialog = Object.assign(document.createElement("dialog"), { id: "staged-dialog", className: "dialog wide" });
-    dialog.setAttribute("aria-label", bar.dataset.title);
-    document.body.append(dialog);
-  }
-  const head = document.createElement("div");
-  head.className = "head";
-  head.append(Object.assign(document.createElement("h2"), { textContent: bar.dataset.title }));
-  const body = document.createElement("div");
-  body.className = "body";
-  body.append(form);
-  dialog.replaceChildren(head, body);
-  if (!dialog.open) dialog.showModal();
-}
-
 document.addEventListener("click", (event) => {
-  const button = event.target.closest?.("#staged button, #staged-dialog :is(button, a)");
+  const button = event.target.closest?.("#staged button, #part-dialog #review button");
   if (!button) return;
-  const dialog = document.getElementById("staged-dialog");
   const line = button.closest("[data-line]");
   if (button.matches("[data-review]")) send(false);
   else if (button.matches("[data-save-all], [name=apply]")) send(true);
@@ -107,11 +90,11 @@ document.addEventListener("click", (event) => {
   } else if (button.dataset.rebase) {
     for (const change of changes) if (change.key === button.dataset.key) change.etag = button.dataset.rebase;
     store();
-  } else if (!button.matches("[data-close]")) return;
+  } else return;
   event.preventDefault();
   if (button.matches("[data-drop], [data-rebase]") && changes.length) send(false);
-  else if (button.matches("[data-close], [data-discard], [data-drop]")) dialog?.close();
+  else if (button.matches("[data-discard], [data-drop]")) close();
 });
 
-for (const kind of ["htmx:after:swap", "tablero:row", "grid:changed"]) document.addEventListener(kind, draw);
+for (const kind of ["htmx:after:swap", "tablero:row", "grid:renewed"]) document.addEventListener(kind, draw);
 draw();
