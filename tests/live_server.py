@@ -110,6 +110,8 @@ def start_server(data, *arguments, env=None, wait=True):
             except subprocess.TimeoutExpired:
                 live.kill()
         live.reader.join(STOP_TIMEOUT)
+        if live.reader.is_alive():  # closing its file would wait for it
+            raise AssertionError(f"something of the server on {data} does not end")
         process.stdout.close()
 
 

@@ -20,6 +20,8 @@ from typing import Any
 STEADY = 60.0  # seconds after which a start counts as good, and the next one need not wait
 LONGEST_WAIT = 30.0
 ORPHAN_PATIENCE = 20.0
+# PostgreSQL 18 never ends that is asked to while it recovers from the crash of a backend
+SHUTDOWN_PATIENCE = 30.0
 PR_SET_PDEATHSIG = 1
 
 
@@ -88,11 +90,12 @@ class Supervisor:
         return True
 
     def _shut_down(self, child: subprocess.Popen[bytes]) -> None:
+        began = time.monotonic()
         child.send_signal(signal.SIGQUIT if self.at_once else signal.SIGINT)
         while child.poll() is None:
             select.select([self.wakeup], [], [], 1.0)
             os.read(self.wakeup, 4096) if select.select([self.wakeup], [], [], 0)[0] else None
-            if self.at_once:
+            if self.at_once or time.monotonic() - began > SHUTDOWN_PATIENCE:
                 child.send_signal(signal.SIGQUIT)
 
     def _sleep(self, seconds: float | None) -> bool:

@@ -14,7 +14,7 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from storage.server import cluster, embedded, installation, options
+from storage.server import cluster, embedded, installation, options, supervisor
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
 from tests.live_server import ROOT, clean_environment, start_server
@@ -99,6 +99,30 @@ def test_killed_backend_comes_back(data):
         )
         backend.kill()
         wait_until(lambda: is_ready(live))
+
+
+DEAF = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+print("deaf", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+def test_postgresql_that_does_not_end_in_order_is_shut_down_at_once(scratch, monkeypatch):
+    monkeypatch.setattr(supervisor, "SHUTDOWN_PATIENCE", 0.1)
+    watching = object.__new__(supervisor.Supervisor)  # without the signals of its process
+    watching.at_once = False
+    watching.wakeup, other = os.pipe()
+    command = [sys.executable, "-c", DEAF]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=scratch) as child:
+        assert child.stdout.readline() == b"deaf\n"
+        watching._shut_down(child)
+    os.close(watching.wakeup)
+    os.close(other)
+
+    assert child.returncode == -signal.SIGQUIT
 
 
 def test_end_in_order_needs_no_recovery(data):
