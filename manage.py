@@ -24,7 +24,7 @@ RUN = (
     "csp",
     "django_htmx",
 )
-TEST = ("pytest", "pytest_django", "hypothesis", "playwright")
+TEST = ("pytest", "pytest_django", "xdist", "hypothesis", "playwright")
 NETWORK = (
     "connection",
     "resolution",

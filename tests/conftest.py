@@ -13,6 +13,7 @@ from psycopg.conninfo import make_conninfo
 
 from storage.server import embedded, options
 from storage.server.data_folder import DataFolder
+from tests import distribution
 from tests.live_server import LiveServer, start_server
 
 # the same examples in every run, however slow: a failure is then the change's own
@@ -20,6 +21,18 @@ hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("suite")
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}
+
+
+def pytest_xdist_auto_num_workers(config):
+    return distribution.workers(config.args)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return distribution.Portions(config, log)
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: distribution.place(item.nodeid))
 
 
 @pytest.fixture(scope="session")

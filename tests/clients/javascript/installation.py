@@ -21,7 +21,11 @@ def install(folder: Path, npm: str) -> None:
     try:
         shutil.copy(PACKAGE, unfinished)
         run_npm(npm, unfinished)
-        unfinished.rename(folder)
+        try:
+            unfinished.rename(folder)
+        except OSError:
+            if not folder.exists():  # another process was first
+                raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 

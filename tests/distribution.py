@@ -1,0 +1,34 @@
+"""Which tests run side by side: files apart, those of a folder together and in order, the long ones first."""
+
+import os
+from pathlib import Path
+
+from xdist.scheduler import LoadScopeScheduling
+
+WORKERS = 4  # most tests wait for servers: more than there are cores, each with servers of its own
+
+# folders and files that take long or wait for much, the longest first; the others fill what is left at the end
+FIRST = ("tests/server", "tests/faults", "tests/browser", "tests/clients", "tests/bench")
+
+
+def workers(arguments: list[str]) -> int:
+    """None but this process for parts of the tests, and for a server that is there already."""
+    everything = [Path(argument).resolve() for argument in arguments] == [Path(__file__).parent]
+    return WORKERS if everything and "TABLE_ENDPOINT" not in os.environ else 0
+
+
+def place(nodeid: str) -> int:
+    """In the order of the run."""
+    return next((number for number, path in enumerate(FIRST) if nodeid.startswith(f"{path}/")), len(FIRST))
+
+
+def portion(nodeid: str) -> str:
+    """What one process runs from beginning to end: a file, or the cases of one file of `wire`."""
+    path, _, name = nodeid.partition("::")
+    topic = name.partition("[")[2].partition(":")[0]
+    return f"{path}::{topic}" if path == "tests/wire/test_wire.py" else path
+
+
+class Portions(LoadScopeScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        return portion(nodeid)
