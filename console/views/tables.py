@@ -1,7 +1,7 @@
 """The tables of an account: the list, making and deleting them, and what people note about them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -21,9 +21,10 @@ from console.notices import complain, say
 from console.rendering import render_part
 from storage.domain.activity import Verb
 from storage.domain.errors import StorageError, TableAlreadyExists
+from storage.domain.query import EntityQuery
 from storage.models import Account, Activity, Table
-from storage.operations import activity, samples, table_list, tables
-from storage.operations.table_list import Listing
+from storage.operations import activity, entities, samples, table_list, tables
+from storage.operations.table_list import Listing, Size
 
 KEPT: Final = timedelta(days=7)  # a deleted table that can be restored
 SNIPPET: Final = """\
@@ -111,7 +112,7 @@ class Deleted:
 def _deleted(account: Account) -> list[Deleted]:
     now = timezone.now()
     return [
-        Deleted(table, max(0, (table.kept_until - now).days))
+        Deleted(table, -((now - table.kept_until) // timedelta(days=1)))  # a day that has begun counts
         for table in tables.deleted(account.pk)
         if table.kept_until is not None
     ]
@@ -120,10 +121,22 @@ def _deleted(account: Account) -> list[Deleted]:
 @account_required(Capability.READ)
 @require_GET
 def sizes(request: HttpRequest, account: Account) -> HttpResponse:
-    """Of a page of the list, for it to fill in."""
+    """Of a page of the list, for it to fill in; or of one table, as exactly as can be told in time."""
+    if "exactly" in request.GET:
+        found = _find(account, request.GET["exactly"])
+        context = {"table": found, "size": _counted(found), "is_tried": True}
+        return render(request, "console/tables/_entities.html", context)
     listing = _page(account, _read_state(request.GET))
     context = {"listing": listing, "sizes": table_list.sizes(listing.tables)}
     return render(request, "console/tables/_sizes.html", context)
+
+
+def _counted(table: Table) -> Size:
+    size = table_list.sizes([table])[table.name]
+    try:
+        return replace(size, entities=entities.count(table, EntityQuery()), is_exact=True)
+    except StorageError:  # it takes too long
+        return size
 
 
 @account_required(Capability.MANAGE_TABLES)

@@ -92,6 +92,17 @@ def test_sizes_of_large_tables_are_estimates(account, people, monkeypatch):
     assert min(parts.entities, parts.key_index, parts.property_index) > 0
 
 
+def test_counts_exactly_on_demand(visit, people, monkeypatch):
+    monkeypatch.setattr(table_list, "_COUNTED", 2)
+    for number in range(3):
+        people("se", f"{number:03}")
+    client = visit("victor")
+    assert "about" in text(client.get("/ui/a/acme/tables/sizes/"))
+    assert "tables/sizes/?exactly=people" in text(client.get("/ui/a/acme/tables/sizes/"))
+    assert text(client.get("/ui/a/acme/tables/sizes/", {"exactly": "people"})).strip() == "3"
+    assert client.get("/ui/a/acme/tables/sizes/", {"exactly": "nothing"}).status_code == 404
+
+
 def test_filters_in_the_address(visit, add):
     add("Carts", "people", "audit")
     answer = visit("alice").get(LIST, {"q": " CA "})
@@ -218,7 +229,7 @@ def test_deletes_and_restores(visit, account, people, add):
     assert existing(account) == set()
     page = client.get(LIST)
     assert [gone.table.name for gone in page.context["deleted"]] == ["other", "people"]
-    assert page.context["deleted"][0].days_left == 6
+    assert page.context["deleted"][0].days_left == 7
     (done,) = [str(message) for message in page.context["messages"] if "Deleted" in str(message)]
     assert done == "Deleted 2 tables."
     assert re.search(r"/ui/undo/\d+,\d+/", text(page))
