@@ -48,6 +48,8 @@ SERVER_ACTIONS: Final = (
     Entry("limits", _("Limits of the service"), "book-open"),
 )
 
+_WRITES: Final = frozenset({Capability.WRITE, Capability.MANAGE_TABLES})
+
 
 def context(request: HttpRequest) -> dict[str, Any]:
     found: dict[str, Any] = {
@@ -69,9 +71,18 @@ def _of_account(request: HttpRequest, place: Place) -> dict[str, Any]:
     return {
         "account": place.account,
         "role": place.role,
-        "may": {capability.name.lower(): may(place.role, capability) for capability in Capability},
+        "may": _may(place),
         "accounts": _others(request),
         "rail_entries": [entry for entry in RAIL if may(place.role, entry.capability)],
+    }
+
+
+def _may(place: Place) -> dict[str, bool]:
+    """What pages offer; an account that is read-only refuses writes of everybody."""
+    refused = _WRITES if place.account.read_only else frozenset()
+    return {
+        capability.name.lower(): may(place.role, capability) and capability not in refused
+        for capability in Capability
     }
 
 

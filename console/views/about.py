@@ -1,6 +1,7 @@
 """What this server is, and help."""
 
 import platform
+import tomllib
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Final
@@ -37,7 +38,8 @@ def _version() -> str:
     try:
         return metadata.version(PROJECT)
     except metadata.PackageNotFoundError:  # a checkout that was never installed
-        return ""
+        found = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text("utf-8"))
+        return str(found["project"]["version"])
 
 
 def _database() -> str:

@@ -175,3 +175,16 @@ def test_a_read_only_account_with_tables_stays(visit, account):
     assert answer.status_code == 422
     assert b"read-only" in answer.content
     assert Account.objects.filter(name="acme").exists()
+
+
+def test_a_read_only_account_offers_no_writes(visit, account):
+    assert visit("alice").get(SETTINGS).context["may"]["write"] is True
+    accounts.change(account, read_only=True)
+    may = visit("alice").get(SETTINGS).context["may"]
+    assert [may[name] for name in ("read", "write", "manage_tables", "manage_access", "own")] == [
+        True,
+        False,
+        False,
+        True,
+        True,
+    ]
