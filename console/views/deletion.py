@@ -1,7 +1,6 @@
 """Deleting the rows that are selected in the grid: at once, and back with Undo."""
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
 from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
@@ -11,6 +10,7 @@ from django.views.decorators.http import require_POST
 from console import keys, notices, selection
 from console.access import Capability, account_required, actor_of
 from console.addresses import is_of_console
+from console.rendering import render_part, wants_part
 from console.selection import Scope, Selection
 from console.views.cell import table_of
 from storage.domain.errors import ChangeSetError, StorageError
@@ -24,6 +24,7 @@ def delete(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """All of them or none; a protected account asks first."""
     found = table_of(account, table)
     wanted = _selection(request)
+    is_done = False
     if wanted is None or wanted.scope is not Scope.ROWS:
         notices.complain(
             request, _("Only rows that are ticked can be deleted here, not all that a query finds.")
@@ -33,7 +34,9 @@ def delete(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     elif account.protected and "confirmed" not in request.POST:
         return _ask(request, found, wanted)
     else:
-        _delete(request, found, wanted)
+        is_done = _delete(request, found, wanted)
+    if wants_part(request):
+        return render_part(request, page="", part="console/deletion/_done.html", context={"is_done": is_done})
     return HttpResponseRedirect(_back(request, found))
 
 
@@ -44,7 +47,8 @@ def _selection(request: HttpRequest) -> Selection | None:
         return None
 
 
-def _delete(request: HttpRequest, table: Table, wanted: Selection) -> None:
+def _delete(request: HttpRequest, table: Table, wanted: Selection) -> bool:
+    """Whether they are gone now."""
     try:
         applied = edits.delete(table, wanted.keys, by=actor_of(request))
     except ChangeSetError as failure:
@@ -56,6 +60,8 @@ def _delete(request: HttpRequest, table: Table, wanted: Selection) -> None:
             notices.say(request, _("These entities were deleted already."))
         else:
             notices.say(request, _sentence(len(applied.timestamps)), undo=applied.activity)
+        return True
+    return False
 
 
 def _sentence(count: int) -> str:
@@ -70,7 +76,9 @@ def _ask(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:
         "tokens": [keys.write_key(key) for key in wanted.keys],
         "next": _back(request, table),
     }
-    return render(request, "console/deletion/confirm.html", context)
+    return render_part(
+        request, page="console/deletion/confirm.html", part="console/deletion/_ask.html", context=context
+    )
 
 
 def _back(request: HttpRequest, table: Table) -> str:

@@ -3,6 +3,7 @@ import { announce, get, post } from "./answer.js";
 import { enter } from "./grid.js";
 import { find, keep } from "./staged.js";
 import { say } from "./toast.js";
+import "./deletion.js";
 import "./paste.js";
 
 const WAIT = 250; // ms after the last key, before a text is checked

@@ -2,7 +2,7 @@
 import { cellAt, enter, gridOf } from "./grid.js";
 import { fit, hide, move, resize, setPinned } from "./grid_columns.js";
 import { copyCell, copyRows } from "./grid_copy.js";
-import { duplicate, send } from "./grid_selection.js";
+import { duplicate, pickedKeys, send } from "./grid_selection.js";
 
 const KEYS = ["PartitionKey", "RowKey"];
 let owner = null; // the cell that a menu is about
@@ -75,7 +75,10 @@ function act(action, cell) {
     case "copy-json": return copyRows("json", [key]);
     case "copy-address": return copyRows("address", [key]);
     case "duplicate": return duplicate(key);
-    case "delete": return send("[data-delete]", cell);
+    // the ticked rows if this is one of them, else this one alone
+    case "delete":
+      if (pickedKeys().includes(key)) return send("[data-delete]", cell);
+      return document.dispatchEvent(new CustomEvent("tablero:delete", { detail: key }));
   }
 }
 
