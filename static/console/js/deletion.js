@@ -1,0 +1,50 @@
+// Deleting rows without leaving the page: the ticked ones, or one by its own button. A protected account asks first.
+import { announce, post } from "./answer.js";
+import { clear } from "./grid_selection.js";
+import { close, show } from "./part_dialog.js";
+import { say } from "./toast.js";
+
+const selection = () => document.getElementById("selection");
+
+async function send(address, body) {
+  try {
+    const { found } = await post(address, body);
+    announce(found);
+    const question = found.getElementById("deletion");
+    if (question) return show(question.dataset.title, question, question.querySelector("[data-close]"));
+    close();
+    if (found.querySelector("template[data-deleted]")) clear();
+    document.dispatchEvent(new CustomEvent("grid:changed"));
+  } catch {
+    say(document.querySelector("[data-grid]")?.dataset.offline ?? "");
+  }
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest?.("#selection, #part-dialog #deletion");
+  if (!form || (form.id === "selection" && !event.submitter?.matches("[data-delete]"))) return;
+  event.preventDefault();
+  send(event.submitter.formAction, new FormData(form, event.submitter));
+});
+
+/** One row, whatever else is ticked. */
+document.addEventListener("tablero:delete", (event) => {
+  const form = selection();
+  const button = form.querySelector("[data-delete]");
+  const body = new FormData();
+  for (const name of ["csrfmiddlewaretoken", "next"]) body.set(name, form.elements[name].value);
+  body.set("scope", "rows");
+  body.set("key", event.detail);
+  send(button.formAction, body);
+});
+
+// what is undone from a toast is seen in the grid at once
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest?.("#toasts form");
+  if (!form || !document.querySelector("#results")) return;
+  event.preventDefault();
+  form.closest("[data-toast]").remove();
+  const { found } = await post(form.getAttribute("action"), new FormData(form, event.submitter));
+  announce(found);
+  document.dispatchEvent(new CustomEvent("grid:changed"));
+});
