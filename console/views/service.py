@@ -187,10 +187,16 @@ def _position(error: StorageError) -> tuple[int, int] | None:
 # when two edit at once
 
 
+CONTEXT: Final = 3  # lines around a difference
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
-    text: str
-    is_different: bool
+    """``is_gap`` stands for lines that are the same on both sides."""
+
+    text: str = ""
+    is_different: bool = False
+    is_gap: bool = False
 
 
 def _conflict(
@@ -211,9 +217,26 @@ def _conflict(
 
 def _lines(text: str, other: str) -> list[Line]:
     lines = text.splitlines()
-    matcher = SequenceMatcher(None, lines, other.splitlines(), autojunk=False)
-    same = {start + offset for start, _other, size in matcher.get_matching_blocks() for offset in range(size)}
-    return [Line(line, number not in same) for number, line in enumerate(lines)]
+    found = []
+    for number, is_same, is_near in _compared(lines, other.splitlines()):
+        if is_near:
+            found.append(Line(lines[number], is_different=not is_same))
+        elif not found or not found[-1].is_gap:
+            found.append(Line(is_gap=True))
+    return found
+
+
+def _compared(lines: list[str], others: list[str]) -> list[tuple[int, bool, bool]]:
+    """Of each line its number, whether the others have it, and whether a difference is near."""
+    matcher = SequenceMatcher(None, lines, others, autojunk=False)
+    near = {
+        number
+        for tag, start, end, _start, _end in matcher.get_opcodes()
+        if tag != "equal"
+        for number in range(start - CONTEXT, end + CONTEXT)
+    }
+    same = {start + offset for start, _start, size in matcher.get_matching_blocks() for offset in range(size)}
+    return [(number, number in same, number in near) for number in range(len(lines))]
 
 
 # the tester
