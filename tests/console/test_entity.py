@@ -682,7 +682,7 @@ def test_c8_what_was_deleted_can_be_restored(opened):
     gone = client.get(address())
 
     assert gone.status_code == 404
-    assert "ago by eve" in gone.content.decode()
+    assert "Deleted just now by eve." in gone.content.decode()
     undo = gone.context["deleted"].activity_id
     client.post(f"/ui/undo/{undo}/", {"next": address()})
     assert stored().content == before.content

@@ -19,7 +19,7 @@ function open(link) {
 }
 
 function load(address) {
-  htmx.ajax("GET", address, { target: "#drawer", swap: "innerHTML" });
+  htmx.ajax("GET", address, { target: "#drawer" });
 }
 
 function close() {

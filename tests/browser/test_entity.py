@@ -1,0 +1,329 @@
+"""The form of an entity in a browser: the lines C2 to C9, E5 and E14 of the console's acceptance list."""
+
+import re
+from contextlib import closing
+from urllib.parse import urlencode
+
+import pytest
+from azure.core.exceptions import ResourceNotFoundError
+from azure.data.tables import EdmType, EntityProperty, TableServiceClient
+
+from tests.browser.page import check, check_axe, check_reflow
+
+TABLE = "/ui/a/devstoreaccount1/t/edited/"
+EXACT = {
+    "Big": EntityProperty(2**63 - 1, EdmType.INT64),
+    "Zero": -0.0,
+    "Nan": float("nan"),
+    "Since": EntityProperty("2025-03-19T22:01:55.1234567Z", EdmType.DATETIME),
+    "Text": "\n '\"\\%s {{ 7 }} <img src=x onerror=alert(1)> \x00 مرحبا 🦊\n",
+    "Large": bytes(range(256)) * 256,
+}
+
+
+@pytest.fixture(scope="module")
+def edited(console):
+    """A table, as the SDK sees it."""
+    with TableServiceClient.from_connection_string(console.connection_string) as service:
+        service.create_table("edited")
+        with closing(service.get_table_client("edited")) as table:
+            yield table
+
+
+@pytest.fixture
+def open_entity(open_page, admin, edited):
+    """`open_entity("ada", Name="Ada")`: an entity of that RowKey, and its page."""
+
+    def open_it(
+        row_key, *, partition_key="se", expect=200, path="entity/", tab="form", options=None, **values
+    ):
+        edited.upsert_entity({"PartitionKey": partition_key, "RowKey": row_key, **values}, mode="replace")
+        return open_page(
+            address(row_key, partition_key, path, tab), state=admin, expect=expect, **(options or {})
+        )
+
+    return open_it
+
+
+def address(row_key, partition_key="se", path="entity/", tab="form"):
+    more = {} if tab == "form" else {"tab": tab}
+    return f"{TABLE}{path}?{urlencode({'pk': partition_key, 'rk': row_key, **more})}"
+
+
+def press(page, name):
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def field(page, name):
+    return page.get_by_label(name, exact=True)
+
+
+def said(page, text):
+    page.locator(".toast", has_text=text).wait_for()
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (320, "dark")])
+def test_every_tab_is_as_a_page_must_be(open_entity, width, theme):
+    page = open_entity(
+        "looks", options={"width": width, "color_scheme": theme}, **EXACT, Age=36, Yes=True, Json="[1]"
+    )
+    check(page)
+    for tab in ("json", "snippets"):
+        page.goto(address("looks", tab=tab))
+        check(page)
+    page.goto(address("looks", path="entity/key/"))
+    check(page)
+    page.goto(f"{TABLE}entity/new/")
+    check(page)
+
+
+def test_e4_other_values_stay_as_they_are(open_entity, edited):
+    page = open_entity("exact", **EXACT, Age=36)
+    before = edited.get_entity("se", "exact")
+
+    field(page, "Age").fill("37")
+    page.get_by_text("1 change", exact=True).wait_for()
+    press(page, "Save")
+    said(page, "Saved 1 property.")
+
+    after = edited.get_entity("se", "exact")
+    assert after.pop("Age") == 37
+    assert {**before, "Nan": None} == {**after, "Age": 36, "Nan": None}
+    assert after["Since"].tables_service_value == "2025-03-19T22:01:55.1234567Z"
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    page.wait_for_load_state()
+    assert edited.get_entity("se", "exact")["Age"] == 36
+
+
+def test_c2_a_type_is_changed_with_a_preview(open_entity, edited):
+    page = open_entity("types", Value=1.5, Note="text")
+
+    page.get_by_label("Type of Value").select_option("Edm.Int32")
+    page.get_by_text("The digits after the point are lost.").wait_for()
+    assert field(page, "Value").input_value() == "1"
+    page.get_by_label("Type of Note").select_option("Edm.Int32")
+    page.get_by_text("This is not a whole number.").wait_for()
+    assert field(page, "Note").input_value() == "text"
+    page.get_by_label("Type of Note").select_option("Edm.String")
+    page.get_by_text("This is not a whole number.").wait_for(state="detached")
+    page.get_by_label("Convert it all the same").check()
+    press(page, "Save")
+    said(page, "Saved 1 property.")
+
+    assert edited.get_entity("se", "types")["Value"] == 1
+
+
+def test_c1_a_value_is_checked_while_it_is_typed(open_entity, edited):
+    page = open_entity("checked", Age=36)
+
+    field(page, "Age").fill("5454161346626")
+    press(page, "Use Int64")
+    page.get_by_text("beyond the range").wait_for(state="detached")
+    assert page.get_by_label("Type of Age").input_value() == "Edm.Int64"
+    press(page, "Save")
+    said(page, "Saved 1 property.")
+
+    assert edited.get_entity("se", "checked")["Age"] == EntityProperty(5454161346626, EdmType.INT64)
+
+
+def test_c3_bytes_go_up_and_come_down(open_entity, edited, tmp_path):
+    page = open_entity("bytes", Photo=b"\x01")
+    data = bytes(range(256)) * 200
+    (tmp_path / "photo.bin").write_bytes(data)
+
+    page.get_by_label("File for Photo").set_input_files(tmp_path / "photo.bin")
+    press(page, "Save")
+    said(page, "Saved 1 property.")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+
+    assert edited.get_entity("se", "bytes")["Photo"] == data
+    assert download.value.path().read_bytes() == data
+
+
+def test_c4_json_is_refused_where_it_is_wrong(open_entity, edited):
+    page = open_entity("json", tab="json", expect=422, **EXACT)
+    before = edited.get_entity("se", "json")
+    text = page.locator("#text").input_value()
+
+    page.locator("#text").fill(text.replace("Edm.Int64", "Edm.Int46"))
+    press(page, "Save")
+    page.get_by_role("link", name="Line 4, column 21").wait_for()
+    assert (
+        page.evaluate(
+            "document.querySelector('#text').value.slice(document.querySelector('#text').selectionStart)"
+        )[:11]
+        == '"Edm.Int46"'
+    )
+    check_axe(page)
+    page.locator("#text").fill(text.replace('"RowKey": "json",', '"RowKey": "json",\n"New": 1,'))
+    press(page, "Save")
+    said(page, "Saved 1 property.")
+
+    after = edited.get_entity("se", "json")
+    assert after.pop("New") == 1
+    assert {**before, "Nan": None} == {**after, "Nan": None}
+
+
+def test_c5_a_253rd_property_is_refused_with_the_meter(open_entity, edited):
+    page = open_entity("full", expect=422, **{f"P{n}": n for n in range(252)})
+
+    press(page, "Add property")
+    page.keyboard.type("More")
+    page.locator("[data-name]").last.press("Tab")
+    assert page.locator("[data-property-count]").inner_text() == "253"
+    press(page, "Save")
+    page.get_by_text("at most 252 properties, and this one has 253").wait_for()
+
+    assert page.locator(".over [data-property-count]").inner_text() == "253"
+    assert len(edited.get_entity("se", "full")) == 254
+
+
+def test_c6_a_key_is_changed(open_entity, edited):
+    page = open_entity("old", path="entity/key/", expect=422, **EXACT)
+    edited.upsert_entity({"PartitionKey": "se", "RowKey": "taken"})
+
+    page.get_by_label("RowKey").fill("taken")
+    press(page, "Change key")
+    page.get_by_text("There is an entity with these keys already.").first.wait_for()
+    assert edited.get_entity("se", "old")
+    page.get_by_label("RowKey").fill("new ' % 🦊")
+    press(page, "Change key")
+    said(page, "Changed the key.")
+
+    assert edited.get_entity("se", "new ' % 🦊")["Text"] == EXACT["Text"]
+    with pytest.raises(ResourceNotFoundError):
+        edited.get_entity("se", "old")
+
+
+@pytest.mark.parametrize("has_script", [True, False], ids=["JavaScript", "no JavaScript"])
+def test_c7_e5_what_others_saved_is_merged(open_entity, edited, has_script):
+    options = {"java_script_enabled": has_script}
+    page = open_entity("conflict", expect=412, options=options, A="1", B="1", C="1", D="1")
+    edited.update_entity(
+        {"PartitionKey": "se", "RowKey": "conflict", "A": "theirs", "B": "theirs", "D": "theirs"}
+    )
+
+    field(page, "A").fill("mine")
+    field(page, "C").fill("mine")
+    field(page, "D").fill("mine")
+    press(page, "Save")
+    page.get_by_text("was saved by somebody else").wait_for()
+    assert page.get_by_role("radio").count() == 4
+    if has_script:
+        check_axe(page)
+        check_reflow(page)
+    page.get_by_label("A: yours").check()
+    page.get_by_label("D: as in the table").check()
+    press(page, "Save merged")
+    said(page, "Saved what was merged.")
+
+    found = edited.get_entity("se", "conflict")
+    assert [found[name] for name in "ABCD"] == ["mine", "theirs", "mine", "theirs"]
+
+
+def test_c7_of_what_was_deleted_mine_can_be_inserted(open_entity, edited):
+    page = open_entity("deleted", expect=412, **EXACT, Age=36)
+    edited.delete_entity("se", "deleted")
+
+    field(page, "Age").fill("37")
+    press(page, "Save")
+    page.get_by_text("was deleted while you edited it").wait_for()
+    press(page, "Insert again")
+    said(page, "Inserted the entity again.")
+
+    found = edited.get_entity("se", "deleted")
+    assert (found["Age"], found["Text"], found["Large"]) == (37, EXACT["Text"], EXACT["Large"])
+
+
+def test_c8_the_address_of_what_was_deleted_restores_it(open_entity, edited):
+    page = open_entity("gone", expect=404, **EXACT)
+
+    press(page, "Delete")
+    said(page, "Deleted the entity")
+    page.goto(address("gone"))
+    page.get_by_text("Deleted just now by ada@example.org").wait_for()
+    check(page)
+    press(page, "Restore")
+    page.locator("#entity-form").wait_for()
+
+    assert edited.get_entity("se", "gone")["Text"] == EXACT["Text"]
+
+
+def test_c9_leaving_asks_once(open_entity):
+    page = open_entity("guarded", Name="Ada", Age=36)
+    dialog = page.locator("#unsaved")
+
+    page.get_by_role("link", name="JSON").click()
+    page.wait_for_url("**tab=json")
+    page.go_back()
+    field(page, "Name").fill("Eva")
+    page.get_by_role("link", name="JSON").click()
+    dialog.get_by_role("button", name="Keep editing").click()
+    assert field(page, "Name").input_value() == "Eva"
+    page.get_by_role("link", name="JSON").click()
+    dialog.get_by_role("button", name="Leave").click()
+    page.wait_for_url("**tab=json")
+
+
+@pytest.mark.parametrize("key", [("", ""), ("%2F", " ' \" & + 🦊 <b>")])
+def test_e14_any_key_opens_edits_and_deletes(open_entity, edited, key):
+    page = open_entity(key[1], partition_key=key[0], Name="Ada")
+
+    field(page, "Name").fill("Eva")
+    press(page, "Save")
+    said(page, "Saved 1 property.")
+    assert edited.get_entity(*key)["Name"] == "Eva"
+    press(page, "Delete")
+    said(page, "Deleted the entity")
+
+    with pytest.raises(ResourceNotFoundError):
+        edited.get_entity(*key)
+
+
+def test_adds_and_removes_properties_by_keyboard(open_entity, edited):
+    page = open_entity("keyboard", Name="Ada", Old=1)
+
+    page.get_by_role("button", name="Add property").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.type("Added")
+    page.locator("[data-name]").last.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.type("yes")
+    page.get_by_label("Remove Old").focus()
+    page.keyboard.press("Space")
+    page.get_by_text("2 changes").wait_for()
+    field(page, "Name").press("Control+End")
+    press(page, "Save")
+    said(page, "Saved by Replace")
+
+    found = edited.get_entity("se", "keyboard")
+    assert (dict(found).get("Old"), found["Added"]) == (None, "yes")
+
+
+def test_a_drawer_beside_the_grid(open_entity, edited):
+    page = open_entity("drawer", Name="Ada", options={"width": 1440})
+    page.goto(f"{TABLE}?f={'RowKey eq %27drawer%27'.replace(' ', '%20')}")
+
+    link = page.locator("tbody tr a[data-drawer]").first
+    link.focus()
+    page.keyboard.press("Enter")
+    drawer = page.locator("#drawer")
+    drawer.locator("#entity-form").wait_for()
+    assert "open=" in page.url
+    assert page.evaluate("document.querySelector('#drawer').contains(document.activeElement)")
+    check_axe(page)
+    field(drawer, "Name").fill("Eva")
+    press(drawer, "Save")
+    said(page, "Saved 1 property.")
+    assert edited.get_entity("se", "drawer")["Name"] == "Eva"
+    page.locator("tbody tr", has_text="Eva").wait_for()
+
+    page.reload()
+    drawer.locator("#entity-form").wait_for()
+    field(drawer, "Name").fill("Unsaved")
+    page.keyboard.press("Escape")
+    page.locator("#unsaved").get_by_role("button", name="Leave").click()
+    drawer.wait_for(state="hidden")
+    assert "open=" not in page.url
+    assert re.search("Eva", page.locator("tbody").inner_text())
