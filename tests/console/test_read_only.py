@@ -43,8 +43,8 @@ def state(account, table):
 
 FORMS = {
     "table_new": ([], {"name": "others"}),
-    "tables_delete": ([], {"table": "people", "name": "people", "tables": "people"}),
-    "tables_tag": ([], {"table": "people", "name": "people", "tag": "x", "tags": "x"}),
+    "tables_delete": ([], {"table": "people"}),
+    "tables_tag": ([], {"table": "people", "add": "x"}),
     "tables_sample": ([], {}),
     "table_notes": (["people"], {"description": "x", "tags": "x"}),
     "entities_delete": (["people"], {"scope": "rows", "key": write_key(KEY)}),
