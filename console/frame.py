@@ -55,12 +55,18 @@ def context(request: HttpRequest) -> dict[str, Any]:
     found: dict[str, Any] = {
         "appearance": appearance.read(request),
         "languages": settings.LANGUAGES,
+        "has_data_styles": _is_of_table(request),
         "server_entries": [entry for entry in SERVER_RAIL if not entry.is_for_admins or _is_admin(request)],
     }
     place = place_of(request)
     if place is not None:
         found |= _of_account(request, place)
     return found
+
+
+def _is_of_table(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    return match is not None and "table" in match.kwargs
 
 
 def _is_admin(request: HttpRequest) -> bool:

@@ -7,7 +7,8 @@ thread for every file under ASGI and a manifest made beforehand.
 
 import gzip
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,8 +17,11 @@ from typing import Any
 from console.folders import folder
 
 ROOT = folder("static")
-STYLES = ROOT / "console" / "css"  # many small files, of which the browser gets one
+STYLES = ROOT / "console" / "css"  # many small files, of which the browser gets two
 STYLESHEET = "console/console.css"
+# what only the pages of a table need, beside all of the folder data
+DATA_STYLESHEET = "console/data.css"
+DATA_STYLES = frozenset({"cell.css", "entities.css", "entity.css", "grid.css", "viewer.css"})
 PREFIX = "/ui/static/"
 TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -44,11 +48,18 @@ def read_all() -> dict[str, bytes]:
     found = [path for path in sorted(ROOT.rglob("*")) if path.suffix in TYPES]
     styles = [path for path in found if path.is_relative_to(STYLES)]
     contents = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in found if path not in styles}
-    # layers.css says which layer wins, so the order of the others is of no weight
-    contents[STYLESHEET] = b"".join(
-        path.read_bytes() for path in sorted(styles, key=lambda path: (path.name != "layers.css", path))
-    )
+    of_data = [path for path in styles if path.name in DATA_STYLES or path.parent.name == "data"]
+    contents[STYLESHEET] = _sheet(path for path in styles if path not in of_data)
+    contents[DATA_STYLESHEET] = _sheet(of_data)
     return contents
+
+
+def _sheet(styles: Iterable[Path]) -> bytes:
+    """One of many, without what is for people; layers.css says which layer wins, so it is the first."""
+    ordered = sorted(styles, key=lambda path: (path.name != "layers.css", path))
+    text = b"".join(path.read_bytes() for path in ordered)
+    text = re.sub(rb"/\*.*?\*/", b"", text, flags=re.DOTALL)
+    return re.sub(rb"\s*([{};,])\s*", rb"\1", text)
 
 
 @cache

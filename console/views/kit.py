@@ -68,6 +68,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "tabs": [("Entities", "#a", True), ("Schema", "#b", False), ("Settings", "#c", False)],
         "menu": [("Copy as JSON", "#d", "copy"), ("Download", "#e", "download")],
         "long": LONG,
+        "has_data_styles": True,
     }
     return render(request, "dev/kit.html", context)
 
