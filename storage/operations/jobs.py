@@ -38,7 +38,11 @@ async def run() -> None:
     duties = (
         _Duty(lambda: tables.reap(), _INTERVAL, "Deleted tables could not be dropped"),
         _Duty(lambda: alone("metrics", _INTERVAL, writer.write), _INTERVAL, "Metrics could not be written"),
-        _Duty(lambda: alone("tidy", _TIDY_INTERVAL, _tidy), _TIDY_INTERVAL, "Counts and the record of activity could not be tidied"),
+        _Duty(
+            lambda: alone("tidy", _TIDY_INTERVAL, _tidy),
+            _TIDY_INTERVAL,
+            "Counts and the record could not be tidied",
+        ),
         _Duty(lambda: alone("daily", _DAY, _tidy_daily), _TIDY_INTERVAL, "Sessions could not be tidied"),
         _Duty(_tidy_logs, _TIDY_INTERVAL, "Logs could not be tidied"),
     )

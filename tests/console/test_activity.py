@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from django.urls import reverse
@@ -199,17 +200,11 @@ def test_what_was_undone_leads_to_what_undid_it(read, account, table):
 
 
 def test_shows_an_entity_property_by_property(read, table):
-    apply(
-        table,
-        Insert(entity(Name="Ada", Long="x" * 500, Same="s", Zero=EdmValue(Edm.DOUBLE, 0.0), Gone=EdmValue(Edm.GUID, "0" * 8 + "-0000-0000-0000-" + "0" * 12))),
-    )  # fmt: skip
-    done = apply(
-        table,
-        Update(
-            entity(Name="Ada", Long="x" * 400 + "y" * 100, Same="s", Zero=EdmValue(Edm.DOUBLE, -0.0), Big=EdmValue(Edm.INT64, 2**63 - 1)),
-            ANY, merge=False,
-        ),
-    )  # fmt: skip
+    guid, big = EdmValue(Edm.GUID, str(UUID(int=0))), EdmValue(Edm.INT64, 2**63 - 1)
+    before = entity(Name="Ada", Long="x" * 500, Same="s", Zero=EdmValue(Edm.DOUBLE, 0.0), Gone=guid)
+    after = entity(Name="Ada", Long="x" * 400 + "y" * 100, Same="s", Zero=EdmValue(Edm.DOUBLE, -0.0), Big=big)
+    apply(table, Insert(before))
+    done = apply(table, Update(after, ANY, merge=False))
     from console import differences
 
     (changed,) = differences.of_entities(done)

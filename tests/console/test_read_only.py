@@ -34,7 +34,7 @@ def state(account, table):
     return (
         [table.name for table in tables.deleted(account.pk)],
         tables.counts([account.pk]),
-        [stored for stored in entities.page(table, EntityQuery()).entities],
+        list(entities.page(table, EntityQuery()).entities),
         policies.stored(account.pk, "people"),
         service_properties.get(account.pk),
         type(table).objects.values_list("description", "tags").get(pk=table.pk),
