@@ -1,0 +1,293 @@
+"""Signing in with a password, codes, a passkey and a provider, in a browser with an authenticator of its own."""
+
+import re
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+import pytest
+from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
+from playwright.sync_api import expect
+
+from tests.browser.page import Watch, check, check_axe, check_reflow
+from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, serving
+from tests.live_server import ROOT, clean_environment, start_server
+
+AUTHENTICATOR = {
+    "protocol": "ctap2",
+    "transport": "internal",
+    "hasResidentKey": True,
+    "hasUserVerification": True,
+    "isUserVerified": True,
+    "automaticPresenceSimulation": True,
+}
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+    with serving() as provider:
+        yield provider
+
+
+@pytest.fixture(scope="module")
+def place(scratch, elsewhere):
+    """A server that lets people of another place in."""
+    settings = {
+        "TABLERO_LOGIN_OIDC_ISSUER": elsewhere.url,
+        "TABLERO_LOGIN_OIDC_CLIENT_ID": CLIENT_ID,
+        "TABLERO_LOGIN_OIDC_CLIENT_SECRET": CLIENT_SECRET,
+        "TABLERO_LOGIN_OIDC_NAME": "Elsewhere",
+        "TABLERO_LOGIN_OIDC_ADMITS": "everyone",
+    }
+    with start_server(scratch / "sign-in", env=settings) as live:
+        yield live
+
+
+@pytest.fixture
+def person(place, request):
+    """A new user, by name and password; named after the test."""
+    return add_user(place, request.node.name)
+
+
+@pytest.fixture(scope="module")
+def anybody(place):
+    """A user for tests that leave nothing behind."""
+    return add_user(place, "anybody")
+
+
+def add_user(place, name):
+    command = [sys.executable, str(ROOT / "manage.py"), "user", "--data", str(place.data), "add", name]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=clean_environment())
+    return name, done.stdout.split("password=")[1].strip()
+
+
+@pytest.fixture
+def open_browser(chromium, place):
+    """`open_browser()`: a page of a browser that knows nobody yet, at a name that passkeys can be bound to."""
+    contexts, watches = [], []
+
+    def open_it(expect=200, **options):
+        options = {"locale": "en-US", "reduced_motion": "reduce", **options}
+        context = chromium.new_context(base_url=f"http://localhost:{place.port}", **options)
+        contexts.append(context)
+        context.set_default_timeout(10_000)
+        page = context.new_page()
+        watches.append(Watch(page, expect))
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert [fault for watch in watches for fault in watch.faults] == []
+
+
+def give_authenticator(page):
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("WebAuthn.enable")
+    devtools.send("WebAuthn.addVirtualAuthenticator", {"options": AUTHENTICATOR})
+
+
+def sign_in(page, person, address="/ui/login/"):
+    name, password = person
+    page.goto(address)
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+
+
+def sign_out(page):
+    page.goto("/ui/logout/")
+    page.locator("main form button").click()
+    arrive(page, "/ui/login/")
+
+
+def arrive(page, path):
+    page.wait_for_url(lambda url: urlsplit(url).path == path)
+
+
+def at(page):
+    parts = urlsplit(page.url)
+    return parts.path + (f"?{parts.query}" if parts.query else "")
+
+
+def test_l1_passkey(open_browser, person):
+    page = open_browser()
+    give_authenticator(page)
+    sign_in(page, person)
+    arrive(page, "/ui/")
+    page.goto("/ui/me/security/")
+    check(page)
+    page.get_by_role("link", name="Add a passkey").click()
+    page.get_by_label("Name", exact=True).fill("My <b>laptop</b>")
+    check_axe(page)
+    page.get_by_role("button", name="Make the passkey").click()
+    arrive(page, "/ui/me/security/codes/")  # for the day the device is lost
+    check(page)
+    codes = page.locator(".codes code").all_inner_texts()
+    assert len(codes) == 10
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    assert download.value.path().read_text().split() == codes
+    page.reload()
+    assert at(page) == "/ui/me/security/"  # they are shown once
+    assert page.get_by_text("My <b>laptop</b>").is_visible()
+
+    sign_out(page)
+    page.goto("/ui/login/?next=/ui/me/sessions/")
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    arrive(page, "/ui/me/sessions/")
+    expect(page.get_by_text("this one")).to_be_visible()
+
+    page.goto("/ui/me/again/?next=/ui/me/security/")
+    check(page)
+    page.get_by_role("button", name="Use a passkey").click()
+    arrive(page, "/ui/me/security/")
+    page.get_by_role("link", name="Remove My").click()
+    page.get_by_role("button", name="Remove the passkey").click()
+    expect(page.get_by_text("Removed the passkey.")).to_be_visible()
+    assert page.get_by_text("My <b>laptop</b>").count() == 0
+
+
+def test_l1_password_and_totp(open_browser, person):
+    page = open_browser(expect=422)
+    sign_in(page, person, "/ui/login/?next=/ui/me/security/app/")
+    secret = page.locator(".secret code").inner_text()
+    check(page)
+    assert page.locator("img.qr").evaluate("it => it.complete && it.naturalWidth > 0")
+    # the one before is accepted as well, and so is not used up here
+    page.get_by_label("The code that the app shows").fill(code_of(secret, page, -1))
+    page.get_by_role("button", name="Turn on").click()
+    arrive(page, "/ui/me/security/codes/")
+    code = page.locator(".codes code").first.inner_text()
+
+    sign_out(page)
+    sign_in(page, person)
+    arrive(page, "/ui/login/mfa/")
+    check(page)
+    page.get_by_label("Code").fill("000000")
+    page.get_by_role("button", name="Confirm").click()
+    expect(page.get_by_text("Incorrect code.")).to_be_visible()
+    check_axe(page)
+    page.get_by_label("Code").fill(code_of(secret, page))
+    page.get_by_role("button", name="Confirm").click()
+    arrive(page, "/ui/")
+
+    sign_out(page)
+    sign_in(page, person)
+    page.get_by_label("Code").fill(code)
+    page.get_by_role("button", name="Confirm").click()
+    arrive(page, "/ui/")
+
+
+def code_of(secret, page, step=0):
+    return format_hotp_value(hotp_value(secret, page.evaluate("Math.floor(Date.now() / 30000)") + step))
+
+
+def test_l2_everything_can_be_pasted(open_browser, anybody):
+    page = open_browser(permissions=["clipboard-read", "clipboard-write"])
+    name, password = anybody
+    page.goto("/ui/login/")
+    for label, text in (("Username", name), ("Password", password)):
+        page.evaluate("text => navigator.clipboard.writeText(text)", text)
+        page.get_by_label(label).focus()
+        page.keyboard.press("Control+V")
+        assert page.get_by_label(label).input_value() == text
+    page.keyboard.press("Enter")
+    arrive(page, "/ui/")
+    page.goto("/ui/me/password/")
+    page.evaluate("text => navigator.clipboard.writeText(text)", "a password of many words")
+    for label in ("Current password", "New password", "The new password again"):
+        page.get_by_label(label, exact=True).focus()
+        page.keyboard.press("Control+V")
+        assert page.get_by_label(label, exact=True).input_value() == "a password of many words"
+
+
+def test_l3_the_sixth_failure_shows_the_wait(open_browser, person):
+    page = open_browser(expect=422)
+    for _ in range(5):
+        sign_in(page, (person[0], "a wrong password"))
+        assert page.get_by_role("alert").is_visible()
+    check_axe(page)
+    page = open_browser(expect=429)  # of another browser, too
+    sign_in(page, person)
+    seconds = int(re.search(r"Try again in (\d+) seconds", page.get_by_role("alert").inner_text())[1])
+    assert 200 < seconds <= 300
+    check(page)
+
+
+def test_l5_open_redirect_is_refused(open_browser, anybody):
+    for address in ("https://evil.example/", "//evil.example/ui/", "/devstoreaccount1/people"):
+        page = open_browser()
+        sign_in(page, anybody, f"/ui/login/?next={address}")
+        arrive(page, "/ui/")
+        assert at(page) == "/ui/"
+
+
+def test_f1_choices_go_with_the_user(open_browser, person):
+    page = open_browser()
+    sign_in(page, person, "/ui/login/?next=/ui/me/")
+    page.get_by_label("Dark").check()
+    page.get_by_label("Compact").check()
+    page.get_by_label("Time zone").select_option("Europe/Istanbul")
+    page.get_by_label("Language").select_option("tr")
+    page.locator("form[action='/ui/me/'] button").click()
+    arrive(page, "/ui/me/")
+    other = open_browser(color_scheme="light")
+    sign_in(other, person, "/ui/login/?next=/ui/me/sessions/")
+    # the answer itself is dark: nothing flashes
+    head = other.request.get("/ui/").text()[:300]
+    assert re.search(r'<html lang="tr" data-theme="dark" data-density="compact"', head)
+    assert "+03" in other.locator("main time").first.inner_text()
+
+
+def test_f2_keys_of_one_letter_are_switched_off(open_browser, anybody):
+    page = open_browser()
+    sign_in(page, anybody, "/ui/login/?next=/ui/me/")
+    arrive(page, "/ui/me/")
+    page.keyboard.press("?")
+    assert page.locator("dialog#shortcuts").is_visible()
+    page.keyboard.press("Escape")
+    page.get_by_label("Keys of one letter").uncheck()
+    page.get_by_role("button", name="Save preferences").click()
+    arrive(page, "/ui/me/")
+    expect(page.get_by_text("Saved your preferences.")).to_be_visible()
+    page.locator("h1").click()
+    page.keyboard.press("?")
+    assert not page.locator("dialog#shortcuts").is_visible()
+
+
+def test_sessions_end(open_browser, anybody):
+    here, there = open_browser(), open_browser()
+    for page in (here, there):
+        sign_in(page, anybody)
+        arrive(page, "/ui/")
+    here.goto("/ui/me/sessions/")
+    check(here)
+    here.set_viewport_size({"width": 320, "height": 640})
+    check_reflow(here)
+    here.get_by_role("button", name="Sign out everywhere else").click()
+    expect(here.get_by_text("Signed out")).to_be_visible()
+    there.goto("/ui/")
+    assert at(there) == "/ui/login/?next=/ui/"
+
+
+def test_a_provider_signs_in_and_connects(open_browser, person, elsewhere):
+    page = open_browser()
+    page.goto("/ui/login/?next=/ui/me/security/")
+    check(page)
+    page.get_by_role("button", name="Sign in with Elsewhere").click()
+    arrive(page, "/ui/me/security/")
+    assert page.get_by_text("jane.doe", exact=True).count() > 0
+    assert page.get_by_role("button", name="Disconnect").is_visible()
+    check(page)
+
+    elsewhere.person["sub"] = "another"
+    page = open_browser()
+    sign_in(page, person, "/ui/login/?next=/ui/me/security/")
+    page.get_by_role("button", name="Connect", exact=True).click()
+    expect(page.get_by_text("Connected the sign-in.")).to_be_visible()
+    sign_out(page)
+    page.get_by_role("button", name="Sign in with Elsewhere").click()
+    arrive(page, "/ui/")
+    page.goto("/ui/me/")
+    assert page.get_by_text(person[0], exact=True).count() > 0
