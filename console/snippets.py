@@ -45,8 +45,19 @@ def quoted(text: str) -> str:
 
 
 def in_shell(text: str) -> str:
-    """One word of a POSIX shell, whatever is in it."""
-    return "'" + text.replace("'", "'\\''") + "'"
+    """One word of a shell; what would not be seen is escaped as bash and zsh read it."""
+    if _UNSEEN.search(text) is None and text.isprintable():
+        return "'" + text.replace("'", "'\\''") + "'"
+    return "$'" + "".join(map(_in_ansi, text)) + "'"
+
+
+def _in_ansi(character: str) -> str:
+    if character in "\\'":
+        return "\\" + character
+    if character.isprintable() and _UNSEEN.search(character) is None:
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def document(entity: Entity) -> str:
@@ -296,7 +307,9 @@ def curl(place: Place, entity: Entity) -> list[Snippet]:
 def az(place: Place, entity: Entity) -> list[Snippet]:
     key = f"  --partition-key {in_shell(entity.key.partition_key)} \\\n  --row-key {in_shell(entity.key.row_key)}"
     pairs = [f"PartitionKey={entity.key.partition_key}", f"RowKey={entity.key.row_key}"]
-    for name, value in entity.properties.items():
+    passed = {name: value for name, value in entity.properties.items() if not _is_beyond_shell(value)}
+    left_out = [f"# no command line can carry {name}\n" for name in entity.properties if name not in passed]
+    for name, value in passed.items():
         text = value.value if isinstance(value.value, str) else _plain(value)
         pairs.append(f"{name}={text}")
         if value.type is not Edm.STRING:
@@ -305,7 +318,8 @@ def az(place: Place, entity: Entity) -> list[Snippet]:
 
     def command(verb: str, rest: str) -> str:
         return (
-            f"# AZURE_STORAGE_CONNECTION_STRING holds the connection string\n"
+            ("".join(left_out) if rest is whole else "")
+            + f"# AZURE_STORAGE_CONNECTION_STRING holds the connection string\n"
             f"az storage entity {verb} --table-name {place.table} \\\n{rest}\n"
         )
 
@@ -316,6 +330,12 @@ def az(place: Place, entity: Entity) -> list[Snippet]:
         Snippet("Delete Entity", command("delete", key)),
     ]
 
+
+def _is_beyond_shell(value: EdmValue) -> bool:
+    return value.type is Edm.STRING and _NO_ARGUMENT.search(str(value.value)) is not None
+
+
+_NO_ARGUMENT = re.compile("[\x00\ud800-\udfff]")
 
 LANGUAGES: Final[Mapping[str, Language]] = {
     language.slug: language
