@@ -26,6 +26,7 @@ _LONGEST: Final = 1024  # characters
 
 @dataclass(frozen=True, slots=True)
 class State:
+    account: str = ""  # of the whole server
     what: str = ""  # of GROUPS
     who: str = ""
     table: str = ""
@@ -51,6 +52,7 @@ class State:
         until = _day(self.until)
         return Wanted(
             account_ids,
+            self.account,
             self.who,
             _verbs(self.what),
             self.table,

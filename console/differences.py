@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console import cells
+from console.models import Role
 from storage.domain.activity import Verb
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, StoredEntity, read_stored
@@ -136,7 +137,7 @@ _NAMES: Final[Mapping[str, Promise]] = {
     "shared_key_access": gettext_lazy("Keys are accepted"),
     "networks": gettext_lazy("Networks"),
     "tags": gettext_lazy("Tags"),
-    "is_admin": gettext_lazy("Admin"),
+    "is_admin": gettext_lazy("Admin of the server"),
     "is_active": gettext_lazy("May sign in"),
     "role": gettext_lazy("Role"),
 }
@@ -161,7 +162,11 @@ def _flat(verb: Verb, value: Any) -> dict[str, Any]:
         return {policy["identifier"]: _policy(policy["policy"]) for policy in value}
     if isinstance(value, dict):
         return dict(_members(value))
-    return {"role": value} if verb in {Verb.MEMBER_SET, Verb.MEMBER_REMOVE} else {"": value}
+    return {"role": role_label(value)} if verb in {Verb.MEMBER_SET, Verb.MEMBER_REMOVE} else {"": value}
+
+
+def role_label(value: Any) -> str:
+    return str(Role(value).label) if value in Role.values else ""
 
 
 def _members(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -206,6 +211,10 @@ _FACTS: Final[Mapping[str, Promise]] = {
     "kept_days": gettext_lazy("Days it is kept"),
     "note": gettext_lazy("For"),
     "role": gettext_lazy("Role"),
+    "is_admin": gettext_lazy("Admin of the server"),
+    "days": gettext_lazy("Days it is good for"),
+    "added": gettext_lazy("Added"),
+    "changed": gettext_lazy("Changed"),
     "removed": gettext_lazy("Removed"),
 }
 # said by the sentence, or the business of machines
@@ -215,7 +224,16 @@ _SAID: Final = frozenset({"verb", "declared"})
 def facts(done: Activity) -> list[tuple[str | Promise, str]]:
     """What else is known of it."""
     return [
-        (_FACTS.get(name, name), ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        (_FACTS.get(name, name), _fact(name, value))
         for name, value in done.detail.items()
         if name not in _SAID and value not in ("", None, [])
     ]
+
+
+def _fact(name: str, value: Any) -> str:
+    match value:
+        case bool():
+            return _("yes") if value else _("no")
+        case list():
+            return ", ".join(map(str, value))
+    return role_label(value) if name == "role" else str(value)

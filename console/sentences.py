@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from console.models import Role
 from storage.domain.activity import Verb
 from storage.domain.actor import ActorKind
 from storage.models import Activity
@@ -67,7 +68,7 @@ _SENTENCES: Final[Mapping[Verb, Promise]] = {
     Verb.USER_INVITE: gettext_lazy("%(who)s invited somebody"),
     Verb.USER_CREATE: gettext_lazy("%(who)s made the user %(user)s"),
     Verb.USER_CHANGE: gettext_lazy("%(who)s changed the user %(user)s"),
-    Verb.MEMBER_SET: gettext_lazy("%(who)s gave %(user)s a role"),
+    Verb.MEMBER_SET: gettext_lazy("%(who)s gave %(user)s the role %(role)s"),
     Verb.MEMBER_REMOVE: gettext_lazy("%(who)s took %(user)s out of the members"),
 }
 
@@ -83,7 +84,10 @@ def sentence(done: Activity) -> SafeString:
         "account": format_html("<strong>{}</strong>", done.account_name),
         "user": format_html("<strong>{}</strong>", done.detail.get("user", "")),
         "key": _key(done),
+        "role": format_html("<strong>{}</strong>", _role(done)),
     }
+    if verb is Verb.USER_CHANGE and done.detail.get("user") == done.actor:
+        return _filled(_("%(who)s changed how they sign in"), parts)
     if verb is Verb.ENTITY_REKEY:
         return _filled(
             _REKEYED, parts | {"entity": _entity(done, getattr(done, "first_key", None) or _NO_KEY)}
@@ -131,6 +135,10 @@ def _table(done: Activity) -> SafeString:
         return format_html('<strong class="mono">{}</strong>', done.table_name)
     address = reverse("entities", args=(done.account_name, done.table_name))
     return format_html('<a class="mono" href="{}">{}</a>', address, done.table_name)
+
+
+def _role(done: Activity) -> str:
+    return str(Role(done.after).label) if done.after in Role.values else ""
 
 
 def _key(done: Activity) -> SafeString:

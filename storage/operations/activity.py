@@ -171,6 +171,7 @@ class Wanted:
     """
 
     account_ids: Collection[int] | None = None
+    account: str = ""  # a name; also of one that is gone
     actor: str = ""
     verbs: Collection[Verb] = ()
     table: str = ""
@@ -221,6 +222,8 @@ def find(wanted: Wanted) -> QuerySet[Activity]:
     conditions = Q()
     if wanted.account_ids is not None:
         conditions &= Q(account__in=wanted.account_ids)
+    if wanted.account:
+        conditions &= Q(account_name=wanted.account.lower())
     if wanted.actor:
         conditions &= Q(actor__icontains=wanted.actor)
     if wanted.verbs:

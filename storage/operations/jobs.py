@@ -41,7 +41,7 @@ async def run() -> None:
         _Duty(
             lambda: alone("tidy", _TIDY_INTERVAL, _tidy),
             _TIDY_INTERVAL,
-            "Counts and the record could not be tidied",
+            "Records could not be tidied",
         ),
         _Duty(lambda: alone("daily", _DAY, _tidy_daily), _TIDY_INTERVAL, "Sessions could not be tidied"),
         _Duty(_tidy_logs, _TIDY_INTERVAL, "Logs could not be tidied"),

@@ -98,6 +98,15 @@ def test_every_verb_is_a_sentence(account, cast):
         assert sentences.plain(undone) == sentences.plain(done)
 
 
+def test_says_what_people_became(account, cast):
+    from console import sentences
+
+    done = membership.set_role(account, cast["eve"], Role.OWNER, by=EVE)
+    assert sentences.plain(done) == "eve gave eve the role Owner"
+    done = activity.record(Verb.USER_CHANGE, EVE, detail={"user": "eve", "added": "passkey"})
+    assert sentences.plain(done) == "eve changed how they sign in"
+
+
 @pytest.mark.parametrize(
     ("actor", "expected"),
     [
@@ -261,7 +270,7 @@ def test_shows_settings(read, account, table, cast):
         (policies.replace(account.pk, "people", one), ["readers", "2030-01-01"]),
         (service_properties.replace(account.pk, lambda _: wanted), ["minute_metrics.enabled", "cors"]),
         (tables.change(table, description="Of people", tags=["a", "b"]), ["Of people", "a, b"]),
-        (membership.set_role(account, cast["eve"], Role.OWNER, by=EVE), ["eve", "Role"]),
+        (membership.set_role(account, cast["eve"], Role.OWNER, by=EVE), ["eve", "Role", "Owner", "Editor"]),
         (tables.delete(account.pk, "people", keep=KEPT), ["7"]),
     ]
     for done, texts in shown:
@@ -288,6 +297,9 @@ def test_the_whole_server_is_for_admins(visit, account):
         "Somebody failed to sign in",
         "The server made the account other other",
         "The server made the account acme acme",
+    ]
+    assert said(visit("ada").get(SERVER_PAGE, {"account": "OTHER"})) == [
+        "The server made the account other other"
     ]
     assert visit("alice").get(SERVER_PAGE).status_code == 403
     assert b'href="/ui/activity/"' not in visit("alice").get("/ui/").content
