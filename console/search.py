@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
 from typing import Final
+from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -16,7 +17,7 @@ from console.models import Role, User
 from storage.models import Account, Table
 from storage.operations import search
 
-TOP: Final = 20  # tables
+TOP: Final = 8  # tables, so that what else is found is seen too
 
 
 class Kind(Enum):
@@ -27,6 +28,7 @@ class Kind(Enum):
     ACCOUNT = _("Accounts")
     PAGE = _("Pages")
     USER = _("Users")
+    MORE = _("More")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,13 @@ def find(user: User, text: str, place: Place | None, *, top: int = TOP) -> list[
     if not text:
         return [*_recent(user, accounts), *_pages(user, place)]
     # no language's own casing for names; words of ours are compared as they are read
+    tables = list(_tables(accounts, text, top))
     return [
-        *_tables(accounts, text, top),
+        *tables,
         *(hit for account, _role in accounts for hit in _account(account, text)),
         *(hit for hit in _pages(user, place) if text.casefold() in str(hit.text).casefold()),
         *_users(user, text),
+        *(_more(text) if len(tables) == top else ()),
     ]
 
 
@@ -99,6 +103,11 @@ def _users(user: User, text: str) -> Iterator[Hit]:
             :8
         ]:
             yield Hit(Kind.USER, name, reverse("user", args=(pk,)), "user", is_data=True)
+
+
+def _more(text: str) -> Iterator[Hit]:
+    address = f"{reverse('search')}?{urlencode({'q': text})}"
+    yield Hit(Kind.MORE, _("All tables of such a name"), address, "search")
 
 
 def _pages(user: User, place: Place | None) -> Iterator[Hit]:

@@ -1,23 +1,29 @@
 """Search: a page for all, and the palette, which shows the same while one types."""
 
+from typing import Final
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from console import search
 from console.access import Place, role_in, user_of
+from console.search import Kind
 from storage.operations import accounts
+
+MOST: Final = 200  # tables on a page
 
 
 @login_required
 def index(request: HttpRequest) -> HttpResponse:
     """The name of one table leads there at once."""
     text = _text(request)
-    hits = search.find(user_of(request), text, _place(request), top=100)
+    hits = search.find(user_of(request), text, _place(request), top=MOST)
     only = search.exact(hits, text)
     if only is not None:
         return redirect(only.address)
-    context = {"text": text, "groups": search.groups(hits)}
+    shown = [hit for hit in hits if hit.kind is not Kind.MORE]
+    context = {"text": text, "groups": search.groups(shown), "is_cut": len(shown) < len(hits), "most": MOST}
     return render(request, "console/search/index.html", context)
 
 

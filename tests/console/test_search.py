@@ -95,10 +95,20 @@ def test_one_statement_over_all_accounts(named, django_assert_num_queries):
     assert names[:2] == [("acme", "People"), ("other", "people")]
 
 
-def test_h1_among_fifty_thousand(named):
+def test_h1_among_thousands(named):
     Table.objects.bulk_create(
         Table(account=named, name=f"Table{number:05}", folded_name=f"table{number:05}")
         for number in range(5000)
     )
     assert [table.name for table in search.tables([named], "E04999")] == ["Table04999"]
     assert len(search.tables([named], "table", top=20)) == 20
+
+
+def test_the_palette_leads_to_the_rest(visit, account):
+    for number in range(9):
+        tables.create(account.pk, f"table{number}")
+    groups = found(visit("ada"), "table")
+    assert len(groups["Tables"]) == 8
+    assert list(groups)[-1] == "More"
+    page = visit("ada").get(SEARCH, {"q": "table"}).content
+    assert all(f"/t/table{number}/".encode() in page for number in range(9))

@@ -1,5 +1,7 @@
 // Ctrl+K, or the field in the top bar, opens the palette, whose code comes with its first use.
 const fields = document.querySelectorAll("[data-palette]");
+const shortcut = document.querySelector(".search-field > kbd");
+if (shortcut && navigator.platform.startsWith("Mac")) shortcut.textContent = "⌘ K";
 
 async function open(opener, text = "") {
   const { show } = await import("./palette.js");
