@@ -147,7 +147,11 @@ async function retype(form) {
   try {
     const { status, found } = await post(form.dataset.check, body);
     const next = found.getElementById("cell-editor");
-    if (open && status === 200 && next) show(next);
+    if (!open || status !== 200 || !next) return;
+    const typed = form.elements.value?.value;
+    show(next);
+    // what was typed meanwhile is newer than what was converted
+    if (typed !== body.get("value") && typed !== undefined && next.elements.value.type !== "checkbox") put(next, typed);
   } catch {
     say(form.dataset.offline);
   }

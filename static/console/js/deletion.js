@@ -37,14 +37,3 @@ document.addEventListener("tablero:delete", (event) => {
   body.set("key", event.detail);
   send(button.formAction, body);
 });
-
-// what is undone from a toast is seen in the grid at once
-document.addEventListener("submit", async (event) => {
-  const form = event.target.closest?.("#toasts form");
-  if (!form || !document.querySelector("#results")) return;
-  event.preventDefault();
-  form.closest("[data-toast]").remove();
-  const { found } = await post(form.getAttribute("action"), new FormData(form, event.submitter));
-  announce(found);
-  document.dispatchEvent(new CustomEvent("grid:changed"));
-});

@@ -1,0 +1,358 @@
+"""Cells in a browser: types, files, conflicts, rows that are deleted and pasted, changes that wait."""
+
+import json
+from pathlib import Path
+
+import pytest
+from azure.data.tables import EdmType, EntityProperty, TableServiceClient
+
+from tests.browser.page import check_axe
+
+HOSTILE = '<img src=x onerror="alert(1)">'
+
+
+@pytest.fixture
+def cells(console):
+    """A table of its own, and the client that sees it from outside."""
+    with TableServiceClient.from_connection_string(console.connection_string) as service:
+        service.delete_table("cells")
+        table = service.create_table("cells")
+        for name in ("ada", "alan", "grace", ""):
+            table.upsert_entity(entity(name))
+        yield table
+        table.close()
+
+
+def entity(name):
+    return {
+        "PartitionKey": "se" if name else "",
+        "RowKey": name,
+        "Name": HOSTILE,
+        "Age": 36,
+        "Big": EntityProperty(2**63 - 1, EdmType.INT64),
+        "Balance": -0.0,
+        "Ratio": float("nan"),
+        "Score": 5.75,
+        "Since": EntityProperty("2017-08-30T13:20:33.4139141Z", EdmType.DATETIME),
+        "Photo": b"\x00\xff" * 8,
+        "Settings": '{"theme": "dark", "big": 9007199254740993}',
+    }
+
+
+def at(path=""):
+    return f"/ui/a/devstoreaccount1/t/cells/{path}"
+
+
+def cell(page, name, of):
+    row = page.locator("tr[data-key]", has=page.locator(f'td:text-is("{of}")'))
+    return row.locator(f'td[data-property="{name}"]')
+
+
+def open_editor(page, name, of="ada"):
+    cell(page, name, of).dblclick()
+    page.locator("#cell-editor").wait_for()
+
+
+def closed(page):
+    page.locator("#cell-editor").wait_for(state="detached")
+
+
+def choose(page, type_):
+    if page.locator("#cell-type").input_value() != f"Edm.{type_}":
+        page.locator("#cell-type").select_option(f"Edm.{type_}")
+    page.locator(f'#cell-editor [name="from"][value="Edm.{type_}"]').wait_for(state="attached")
+
+
+ACCEPTED = [
+    ("Int32", "2_147 483 647", 2**31 - 1),
+    ("Int64", "-9223372036854775808", -(2**63)),
+    ("Double", "-Infinity", float("-inf")),
+    ("DateTime", "2026-11-20 14:03:07.1234567Z", "2026-11-20T14:03:07.1234567Z"),
+    ("Guid", "{C9DA6455-213D-42C9-9A79-3E9149A57833}", "c9da6455-213d-42c9-9a79-3e9149a57833"),
+    ("String", "it's <b>\u202e", "it's <b>\u202e"),
+]
+REFUSED = [
+    ("Int32", "2147483648", "beyond the range", "Use Int64"),
+    ("Int64", "9223372036854775808", "beyond the range", "Use Double"),
+    ("Int32", "x", "not a whole number", "Use String"),
+    ("Double", "1,5", "not a number", "Use String"),
+    ("DateTime", "1600-01-01", "between the years 1601 and 9999", None),
+    ("DateTime", "2026-11-20T14:03:07.12345678Z", "at most seven digits", None),
+    ("Guid", "c9da", "32 hexadecimal digits", "Use String"),
+]
+
+
+def test_c1_each_type_accepts_and_refuses(open_page, admin, cells):
+    page = open_page(at(), state=admin)
+    open_editor(page, "Age")
+    check_axe(page)
+    for type_, text, message, suggestion in REFUSED:
+        choose(page, type_)
+        page.locator("#cell-value").fill(text)
+        page.locator("#cell-note", has_text=message).wait_for()
+        assert page.locator("#cell-value").get_attribute("aria-invalid") == "true"
+        assert page.locator("#cell-value").get_attribute("aria-describedby") == "cell-note"
+        assert suggestion is None or page.get_by_role("button", name=suggestion).is_visible()
+        page.locator("#cell-value").fill("")
+    page.keyboard.press("Escape")
+    closed(page)
+    for type_, text, value in ACCEPTED:
+        cell(page, "Age", "ada").press("Enter")
+        page.locator("#cell-editor").wait_for()
+        page.locator("#cell-value").fill("")
+        choose(page, type_)
+        page.locator("#cell-value").fill(text)
+        page.locator("#cell-value").press("Enter")
+        closed(page)
+        stored = cells.get_entity("se", "ada")["Age"]
+        stored = stored.value if isinstance(stored, EntityProperty) else stored
+        shown = getattr(stored, "tables_service_value", None) or stored
+        assert str(shown) == str(value), type_
+    assert page.evaluate("document.activeElement.dataset.property") == "Age"
+
+
+def test_c2_a_lossy_type_needs_a_tick(open_page, admin, cells):
+    page = open_page(at(), state=admin)
+    open_editor(page, "Score")
+    page.locator("#cell-type").select_option("Edm.Int32")
+    page.locator("#cell-note", has_text="digits after the point are lost").wait_for()
+    assert page.locator("#cell-value").input_value() == "5"
+    page.locator("#cell-value").press("Enter")
+    page.locator("#cell-note", has_text="5.75 → 5").wait_for()
+    assert cells.get_entity("se", "ada")["Score"] == 5.75
+    page.get_by_label("Save it all the same").check()
+    page.locator("[data-save]").click()
+    closed(page)
+    assert cells.get_entity("se", "ada")["Score"] == 5
+    open_editor(page, "Score", "alan")
+    page.locator("#cell-type").select_option("Edm.String")
+    page.locator("#cell-note", has_text="Nothing is lost").wait_for()
+    page.locator("#cell-value").press("Enter")
+    closed(page)
+    assert cells.get_entity("se", "alan")["Score"] == "5.75"
+
+
+def test_c3_a_file_goes_in_and_comes_out_again(open_page, admin, cells, tmp_path):
+    page = open_page(at(), state=admin)
+    content = bytes(range(256)) * 8
+    file = tmp_path / "photo.bin"
+    file.write_bytes(content)
+    open_editor(page, "Photo")
+    check_axe(page)
+    page.locator("[data-cell-upload]").set_input_files(file)
+    page.locator("#cell-note", has_text="2,048 bytes").wait_for()
+    page.get_by_role("button", name="Save").click()
+    closed(page)
+    assert cells.get_entity("se", "ada")["Photo"] == content
+    open_editor(page, "Photo")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    assert download.value.suggested_filename == "Photo.bin"
+    assert Path(download.value.path()).read_bytes() == content
+
+
+def test_e4_the_other_properties_stay_exactly(open_page, admin, cells):
+    page = open_page(at(), state=admin)
+    shown = {
+        "Big": "9223372036854775807",
+        "Balance": "-0.0",
+        "Ratio": "NaN",
+        "Since": "2017-08-30 13:20:33.4139141",
+    }
+    for name, text in shown.items():
+        assert cell(page, name, "ada").inner_text() == text
+    before = dict(cells.get_entity("se", "ada"))
+    cell(page, "Age", "ada").click()
+    page.keyboard.type("1")
+    page.keyboard.type("07")
+    page.locator("#cell-editor").wait_for()
+    page.keyboard.press("Enter")
+    closed(page)
+    after = dict(cells.get_entity("se", "ada"))
+    assert (before.pop("Age"), after.pop("Age")) == (36, 107)
+    assert repr(after) == repr(before)
+    page.get_by_text("Age saved").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    page.locator("td:text-is('36')").nth(3).wait_for()
+    assert cells.get_entity("se", "ada")["Age"] == 36
+
+
+def test_e5_a_row_that_somebody_changed_is_a_conflict(open_page, admin, cells):
+    page = open_page(at(), state=admin)
+    open_editor(page, "Age")
+    cells.update_entity({"PartitionKey": "se", "RowKey": "ada", "Age": 38}, mode="merge")
+    page.locator("#cell-value").fill("40")
+    page.locator("#cell-value").press("Enter")
+    conflict = page.locator(".cell-conflict")
+    conflict.wait_for()
+    assert [conflict.locator("dd").nth(place).inner_text() for place in range(3)] == ["36", "38", "40"]
+    check_axe(page)
+    assert cells.get_entity("se", "ada")["Age"] == 38
+    page.get_by_role("link", name="Keep theirs").click()
+    closed(page)
+    assert cell(page, "Age", "ada").inner_text() == "38"
+    open_editor(page, "Age")
+    cells.update_entity({"PartitionKey": "se", "RowKey": "ada", "Age": 39}, mode="merge")
+    page.locator("#cell-value").fill("41")
+    page.locator("#cell-value").press("Enter")
+    page.get_by_role("button", name="Save mine").click()
+    closed(page)
+    assert cells.get_entity("se", "ada")["Age"] == 41
+
+
+def test_keys_of_the_editor(open_page, admin, cells):
+    page = open_page(at(), state=admin)
+    age = cell(page, "Age", "alan")
+    age.click()
+    page.keyboard.press("F2")
+    page.locator("#cell-editor").wait_for()
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("document.activeElement.id") == "cell-type"
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("document.activeElement.matches('[data-save]')")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    closed(page)
+    assert age.evaluate("cell => cell === document.activeElement")
+    page.keyboard.press("Enter")
+    page.locator("#cell-editor").wait_for()
+    page.locator("#cell-value").fill("50")
+    page.keyboard.press("Tab")
+    closed(page)
+    page.locator("td:text-is('50')").wait_for()
+    assert page.evaluate("document.activeElement.dataset.property") == "Big"
+    # an absent property is set, and removed again
+    page.locator("tr[data-key]").first.locator('td[data-property="Age"]').dblclick()
+    page.locator("#cell-editor").wait_for()
+    page.get_by_role("button", name="Remove the property").click()
+    closed(page)
+    assert "Age" not in cells.get_entity("", "")
+    gone = page.locator("tr[data-key]").first.locator('td[data-property="Age"]')
+    assert "not set" in gone.inner_text()
+    gone.press("Enter")
+    page.locator("#cell-editor").wait_for()
+    assert page.locator("#cell-type").input_value() == "Edm.Int32"
+    page.locator("#cell-value").fill("7")
+    page.keyboard.press("Enter")
+    closed(page)
+    assert cells.get_entity("", "")["Age"] == 7
+
+
+def test_a_value_is_looked_at_whole(open_page, admin, cells):
+    page = open_page(at(), state=admin)
+    cell(page, "Settings", "ada").click()
+    page.keyboard.press("v")
+    viewer = page.locator("#viewer")
+    viewer.get_by_text("9007199254740993").wait_for()
+    check_axe(page)
+    viewer.get_by_role("link", name="Plain").click()
+    page.locator("#viewer pre").wait_for()
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.dataset.property") == "Settings"
+    cell(page, "Photo", "ada").click()
+    page.keyboard.press("v")
+    page.locator("#viewer .hex").wait_for()
+
+
+def test_e7_deleted_rows_come_back(open_page, admin, cells):
+    page = open_page(at(), state=admin)
+    for name in ("ada", "alan"):
+        page.locator("tr[data-key]", has=page.locator(f'td:text-is("{name}")')).get_by_role(
+            "checkbox"
+        ).check()
+    page.locator("tr[data-key]").first.get_by_role("checkbox").check()
+    cell(page, "Age", "ada").click()
+    page.keyboard.press("Delete")
+    page.get_by_text("Deleted 3 entities").wait_for()
+    page.locator("tr[data-key]").nth(1).wait_for(state="detached")
+    assert [found["RowKey"] for found in cells.list_entities()] == ["grace"]
+    page.get_by_role("button", name="Undo").click()
+    page.locator("tr[data-key]").nth(3).wait_for()
+    assert len(list(cells.list_entities())) == 4
+    assert repr(cells.get_entity("se", "ada")["Balance"]) == "-0.0"
+
+
+def test_e12_pasted_rows_are_staged(open_page, admin, cells):
+    page = open_page(at(), state=admin)
+    cell(page, "Age", "ada").click()
+    rows = [
+        ["PartitionKey", "RowKey", "Name", "Age", "Got"],
+        ["se", "ada", HOSTILE, "37", "true"],
+        ["se", "new", "N", "1", "false"],
+    ]
+    paste(page, "\n".join("\t".join(row) for row in rows))
+    form = page.locator("#paste")
+    form.get_by_text("1 insert").wait_for()
+    assert form.locator("img").count() == 0
+    check_axe(page)
+    assert cells.get_entity("se", "ada")["Age"] == 36
+    page.get_by_role("button", name="Insert 1, update 1").click()
+    page.get_by_text("Pasted 2 entities").wait_for()
+    assert (
+        cells.get_entity("se", "ada")["Age"] == 37 and cells.get_entity("se", "ada")["Big"].value == 2**63 - 1
+    )
+    assert cells.get_entity("se", "new")["Got"] is False
+    page.get_by_role("button", name="Undo").click()
+    page.locator("td:text-is('new')").wait_for(state="detached")
+    assert cells.get_entity("se", "ada")["Age"] == 36
+    cell(page, "Age", "ada").click()
+    paste(page, json.dumps([{"PartitionKey": "se", "RowKey": "x", "A": {"b": 1}}]))
+    page.locator("#paste").get_by_text("holds no object").wait_for()
+    page.locator("#paste [data-close]").click()
+    assert page.locator("#part-dialog").is_hidden()
+
+
+def paste(page, text):
+    page.evaluate(
+        "text => { const data = new DataTransfer(); data.setData('text/plain', text);"
+        " document.activeElement.dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, bubbles: true})); }",
+        text,
+    )
+
+
+def test_staged_changes_wait_until_they_are_saved(open_page, admin, cells):
+    page = open_page("/ui/me/", state=admin)
+    page.locator('[name="edit_mode"][value="staged"]').check()
+    page.locator('[name="edit_mode"]').first.evaluate("field => field.form.requestSubmit()")
+    page.get_by_text("saved", exact=False).first.wait_for()
+    try:
+        staged(page, cells)
+    finally:
+        page.goto("/ui/me/")
+        page.locator('[name="edit_mode"][value="direct"]').check()
+        page.locator('[name="edit_mode"]').first.evaluate("field => field.form.requestSubmit()")
+        page.get_by_text("saved", exact=False).first.wait_for()
+
+
+def staged(page, cells):
+    page.goto(at())
+    for of, text in (("ada", "1"), ("alan", "2"), ("grace", "3")):
+        open_editor(page, "Age", of)
+        page.locator("#cell-value").fill(text)
+        page.locator("#cell-value").press("Enter")
+        closed(page)
+    assert page.locator("#staged").inner_text().startswith("3")
+    assert cells.get_entity("se", "ada")["Age"] == 36
+    page.reload()
+    assert cell(page, "Age", "ada").inner_text() == "1"
+    cells.update_entity({"PartitionKey": "se", "RowKey": "alan", "Name": "x"}, mode="merge")
+    page.get_by_role("button", name="Save all").click()
+    page.locator("#review").get_by_text("changed meanwhile").wait_for()
+    check_axe(page)
+    assert cells.get_entity("se", "ada")["Age"] == 36
+    page.get_by_role("button", name="Save mine over it").click()
+    page.get_by_text("changed meanwhile").wait_for(state="detached")
+    page.locator("#review tr", has_text="grace").get_by_role("button", name="Drop").click()
+    page.locator("#review tr", has_text="grace").wait_for(state="detached")
+    page.locator("#review [name=apply]").click()
+    page.get_by_text("Saved 2 changes").wait_for()
+    assert [cells.get_entity("se", name)["Age"] for name in ("ada", "alan", "grace")] == [1, 2, 36]
+    assert page.locator("#staged").is_hidden()
+
+
+def test_without_script_there_are_pages(open_page, admin, cells):
+    page = open_page(at("paste/"), state=admin, java_script_enabled=False)
+    page.locator("textarea").fill("PartitionKey,RowKey,Age\nse,plain,5\n")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Insert 1 entity").click()
+    assert cells.get_entity("se", "plain")["Age"] == 5
