@@ -104,6 +104,13 @@ def test_by_keyboard_and_without_leaving_the_place(open_page, admin, make):
     expect(page.locator("#toasts")).to_contain_text("Brought back 1 entity")
     assert rows(table) == ["0", "1", "2"]
 
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    page.wait_for_url(f"**{ACCOUNT}")
+    page.keyboard.press("g")
+    page.keyboard.press("a")
+    page.wait_for_url(f"**{PAGE}")
+
 
 def test_a_toast_stays_while_it_is_looked_at(open_page, admin, make):
     table = make("undostays")

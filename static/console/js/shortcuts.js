@@ -1,10 +1,19 @@
-// Keys that work anywhere but in a field: ? shows the list, / goes to the filter.
+// Keys that work anywhere but in a field: ? shows the list, / goes to the filter, G and a letter to a page of the rail.
 import { open } from "./dialog.js";
 
+const SOON = 1500; // milliseconds in which the letter has to come after G
+let leader = -SOON;
+
+function isPlain(event) {
+  return (
+    !(event.ctrlKey || event.metaKey || event.altKey || event.isComposing) &&
+    document.documentElement.dataset.shortcuts !== "off" &&
+    !event.target.closest?.("input, textarea, select, [contenteditable], dialog")
+  );
+}
+
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (document.documentElement.dataset.shortcuts === "off") return;
-  if (event.target.closest?.("input, textarea, select, [contenteditable], dialog")) return;
+  if (!isPlain(event)) return;
   if (event.key === "?" && document.getElementById("shortcuts")) {
     open("shortcuts");
     event.preventDefault();
@@ -17,3 +26,19 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
   }
 });
+
+// before the grid, for which a letter alone may mean something
+document.addEventListener(
+  "keydown",
+  (event) => {
+    const isSecond = event.timeStamp - leader < SOON;
+    leader = event.key.toLowerCase() === "g" && isPlain(event) ? event.timeStamp : -SOON;
+    if (!isSecond || !isPlain(event)) return;
+    const page = document.querySelector(`#rail [data-go="${CSS.escape(event.key.toLowerCase())}"]`);
+    if (!page) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    page.click();
+  },
+  true,
+);
