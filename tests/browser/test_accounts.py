@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from azure.core.exceptions import HttpResponseError
+from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 from azure.data.tables import TableServiceClient
 
 from tests.browser.page import check, check_axe, check_reflow
@@ -171,10 +171,22 @@ def test_k2_a_key_is_rotated_step_by_step(shop, open_signed_in):
         page.get_by_role("button", name="Confirm").click()
     page.get_by_role("heading", name="Rotate key2 of shop").wait_for()
     check(page)
+    page.goto("/ui/a/shop/keys/")
+    page.locator("#key-2-toggle").click()
+    page.get_by_text("Hidden again after 60 seconds.").wait_for()
+    (old,) = KEY.findall(page.content())
+    page.goto("/ui/a/shop/keys/2/rotate/")
     page.get_by_label("Name of the account").fill("shop")
     page.get_by_role("button", name="Rotate key2 of shop").click()
     page.get_by_text("The one before it is refused from now on").wait_for()
     assert not KEY.search(page.content())
+    with TableServiceClient.from_connection_string(shop) as service:
+        assert list(service.list_tables()) is not None
+    with (
+        TableServiceClient.from_connection_string(KEY.sub(old, shop)) as service,
+        pytest.raises(ClientAuthenticationError),
+    ):
+        list(service.list_tables())
 
 
 def test_h1_the_palette_finds_everything_by_keys_alone(shop, open_signed_in):
