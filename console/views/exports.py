@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from console import columns, formats, grid_state, selection
 from console.access import Capability, account_required, actor_of
+from console.addresses import is_of_console
 from console.columns import Columns
 from console.formats import Format
 from console.selection import Scope, Selection
@@ -65,6 +66,7 @@ def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") 
     scopes: list[tuple[Scope, int | None, bool]] = [(Scope.ROWS, len(keys), True)] if keys else []
     if state.filter and not error:
         scopes.append((Scope.QUERY, entities.estimate(table, EntityQuery(filter=state.wanted.filter)), False))
+    back = asked.get("next", "")
     overview = tables.describe(table)
     scopes.append((Scope.TABLE, overview.entities, overview.is_exact))
     context: dict[str, Any] = {
@@ -75,7 +77,7 @@ def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") 
         "scope": asked.get("scope") or scopes[0][0],
         "formats": list(Format),
         "error": error,
-        "next": asked.get("next", ""),
+        "here": back if is_of_console(back) else state.address(account, table),
     }
     return render(request, "console/entities/export.html", context, status=422 if error else 200)
 
