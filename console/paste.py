@@ -58,7 +58,7 @@ WHYS: Final[dict[Why, Promise]] = {
     Why.CHOSEN: _("chosen by you"),
     Why.KNOWN: _("as in the table"),
     Why.LOOKS: _("all values look like it"),
-    Why.MIXED: _("each value its own"),
+    Why.UNLIKE: _("not as in the table"),
 }
 
 

@@ -19,7 +19,7 @@ from console.views.cell import table_of
 from storage.domain import typed_csv
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.errors import ChangeSetError, StorageError
-from storage.domain.pasted import Pasted, Unreadable
+from storage.domain.pasted import Pasted, Unreadable, Why
 from storage.domain.typed_csv import Wishes
 from storage.models import Account, Table
 from storage.operations import edits
@@ -120,6 +120,7 @@ def _preview(
         "lines": [_line(planned, names) for planned in plan.rows[:SHOWN]],
         "more_lines": len(plan.rows) - SHOWN,
         "has_changed": has_changed and not pasted.problems and not plan.conflicts,
+        "unlike": Why.UNLIKE,
         "error": error,
     }
     is_refused = bool(problems or plan.conflicts or error)

@@ -32,7 +32,7 @@ class Why(StrEnum):
     CHOSEN = "chosen"  # by who pastes
     KNOWN = "as in the table"
     LOOKS = "what all values look like"
-    MIXED = "each value its own"
+    UNLIKE = "what all values look like, which the table knows as another type"
 
 
 class Flaw(StrEnum):

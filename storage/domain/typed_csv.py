@@ -131,7 +131,7 @@ def _type_of(
     known = wishes.known.get(name)
     if known is not None and all(_fits(known, value, now) for value in values):
         return known, Why.KNOWN
-    return guess(values, now), Why.LOOKS
+    return guess(values, now), Why.LOOKS if known is None else Why.UNLIKE
 
 
 def guess(values: Sequence[str], now: datetime) -> Edm:

@@ -5,6 +5,7 @@ import { say } from "./toast.js";
 
 const bar = document.querySelector("[data-staged-bar]");
 const PLACE = `tablero.staged.${bar?.dataset.place}`;
+let dropped = []; // what was discarded last, until something else is changed
 let changes = bar ? JSON.parse(sessionStorage.getItem(PLACE) ?? "[]") : [];
 
 function store() {
@@ -24,13 +25,16 @@ export function keep(cell, template) {
   const before = changes.find((change) => change.key === key);
   const rest = changes.filter((change) => change.key !== key || change.property !== property);
   const preview = template.content.textContent.trim();
+  dropped = [];
   changes = [...rest, { key, property, etag: before?.etag ?? etag, type, form, text, removed, preview }];
   store();
 }
 
 function draw() {
   if (!bar) return;
-  bar.hidden = changes.length === 0;
+  bar.hidden = changes.length + dropped.length === 0;
+  for (const part of bar.querySelectorAll("[data-waiting]")) part.hidden = changes.length === 0;
+  for (const part of bar.querySelectorAll("[data-dropped]")) part.hidden = changes.length > 0;
   bar.querySelector("[data-count]").textContent = changes.length;
   for (const cell of document.querySelectorAll("[data-grid] td[data-pending]")) if (!find(cell)) restore(cell);
   for (const change of changes) mark(change);
@@ -56,9 +60,11 @@ function restore(cell) {
   delete cell.dataset.removed;
 }
 
-function discard() {
+function discard(isSaved) {
+  dropped = isSaved ? [] : changes;
   changes = [];
   store();
+  if (dropped.length) bar.querySelector("[data-restore]").focus();
 }
 
 async function send(apply) {
@@ -68,7 +74,7 @@ async function send(apply) {
   if (apply) body.set("apply", "1");
   const { status, found } = await post(bar.dataset.address, body);
   if (status === 204) {
-    discard();
+    discard(true);
     return location.reload();
   }
   announce(found);
@@ -83,7 +89,12 @@ document.addEventListener("click", (event) => {
   const line = button.closest("[data-line]");
   if (button.matches("[data-review]")) send(false);
   else if (button.matches("[data-save-all], [name=apply]")) send(true);
-  else if (button.matches("[data-discard]")) discard();
+  else if (button.matches("[data-discard]")) discard(false);
+  else if (button.matches("[data-restore]")) {
+    changes = dropped;
+    dropped = [];
+    store();
+  }
   else if (button.matches("[data-drop]")) {
     changes = changes.filter((change) => change.key !== line.dataset.key || change.property !== line.dataset.property);
     store();
