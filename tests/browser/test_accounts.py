@@ -1,10 +1,17 @@
 """Home, search, accounts and their keys, as somebody uses them: the lines H, A and K of the acceptance list."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
-from azure.data.tables import TableServiceClient
+from azure.data.tables import (
+    AccountSasPermissions,
+    ResourceTypes,
+    TableServiceClient,
+    generate_account_sas,
+)
 
 from tests.browser.page import check, check_axe, check_reflow
 
@@ -163,30 +170,44 @@ def test_k3_copies_what_applications_connect_with(shop, open_signed_in):
 
 
 def test_k2_a_key_is_rotated_step_by_step(shop, open_signed_in):
-    with TableServiceClient.from_connection_string(shop) as service:
-        list(service.list_tables())
     page = open_signed_in("/ui/a/shop/keys/2/rotate/")
     if "/again/" in page.url:
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Confirm").click()
-    page.get_by_role("heading", name="Rotate key2 of shop").wait_for()
-    check(page)
+        page.get_by_role("heading", name="Rotate key2 of shop").wait_for()
     page.goto("/ui/a/shop/keys/")
     page.locator("#key-2-toggle").click()
     page.get_by_text("Hidden again after 60 seconds.").wait_for()
     (old,) = KEY.findall(page.content())
     page.goto("/ui/a/shop/keys/2/rotate/")
+    use(KEY.sub(lambda _: old, shop), old)
+    page.get_by_text("Shared access signatures that end with it").wait_for(timeout=30_000)
+    assert "azsdk-python-data-tables" in page.locator("#use").inner_text()
+    assert "ss=t" in page.locator("#use").inner_text()
+    check(page)
     page.get_by_label("Name of the account").fill("shop")
     page.get_by_role("button", name="Rotate key2 of shop").click()
     page.get_by_text("The one before it is refused from now on").wait_for()
     assert not KEY.search(page.content())
-    with TableServiceClient.from_connection_string(shop) as service:
-        assert list(service.list_tables()) is not None
-    with (
-        TableServiceClient.from_connection_string(KEY.sub(old, shop)) as service,
-        pytest.raises(ClientAuthenticationError),
-    ):
+    use(shop)
+    with pytest.raises(ClientAuthenticationError):
+        use(KEY.sub(lambda _: old, shop))
+
+
+def use(connection_string, signing_key=None):
+    """With its key, and with a token made with that, too."""
+    with TableServiceClient.from_connection_string(connection_string) as service:
         list(service.list_tables())
+        endpoint = service.url
+    if signing_key is not None:
+        token = generate_account_sas(
+            AzureNamedKeyCredential("shop", signing_key),
+            ResourceTypes(service=True, container=True),
+            AccountSasPermissions(list=True, read=True),
+            expiry=datetime.now(UTC) + timedelta(hours=1),
+        )
+        with TableServiceClient(endpoint, credential=AzureSasCredential(token)) as service:
+            list(service.list_tables())
 
 
 def test_h1_the_palette_finds_everything_by_keys_alone(shop, open_signed_in):
