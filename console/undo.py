@@ -1,6 +1,6 @@
 """The way back from what the record of activity says: who may take it, and where it leads."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -41,6 +41,10 @@ _WAYS: Final[Mapping[Verb, Callable[[Activity, Actor], Activity]]] = {
 }
 
 
+# what a read-only account refuses
+_WRITES: Final = frozenset({"entity", "table", "policies", "properties"})
+
+
 def roles_of(user: User) -> Roles:
     if user.is_admin:
         return dict.fromkeys(Account.objects.values_list("pk", flat=True), Role.OWNER)
@@ -71,9 +75,16 @@ def _is_own_change(user: User, done: Activity, verb: Verb) -> bool:
     )
 
 
-def is_open(done: Activity) -> bool:
+def locked_accounts() -> set[int]:
+    """Those that may only be read."""
+    return set(Account.objects.filter(read_only=True).values_list("pk", flat=True))
+
+
+def is_open(done: Activity, locked: Collection[int]) -> bool:
     """Whether it is worth offering; what was changed since is only found by trying."""
     if not (undoing.is_undoable(done) or effect(done) in _WAYS):
+        return False
+    if done.account_id in locked and effect(done).partition(".")[0] in _WRITES:
         return False
     days = done.detail.get("kept_days")
     if effect(done) is Verb.TABLE_DELETE:

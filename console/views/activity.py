@@ -110,7 +110,11 @@ def _day_of(moment: datetime) -> date:
 def _entries(found: Iterable[Activity], request: HttpRequest, account: Account | None) -> list[Entry]:
     user = user_of(request)
     roles = ways.roles_of(user)
-    return [_entry(done, account, may=ways.may_undo(user, done, roles)) for done in found]
+    locked = ways.locked_accounts()
+    return [
+        _entry(done, account, may=ways.may_undo(user, done, roles) and ways.is_open(done, locked))
+        for done in found
+    ]
 
 
 def _entry(done: Activity, account: Account | None, *, may: bool) -> Entry:
@@ -118,7 +122,7 @@ def _entry(done: Activity, account: Account | None, *, may: bool) -> Entry:
     return Entry(
         done,
         _address("activity_entry", account, done.pk),
-        may and undone_by is None and ways.is_open(done),
+        may and undone_by is None,
         "" if undone_by is None else _address("activity_entry", account, undone_by.pk),
         "" if done.undoes_id is None else _address("activity_entry", account, done.undoes_id),
     )

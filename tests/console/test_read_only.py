@@ -78,3 +78,8 @@ def test_its_lock_can_be_undone(visit, locked):
     visit("alice").post(reverse("undo", args=[done.pk]))
     assert not accounts.find("acme").read_only
     assert policies.replace(account.pk, "people", [SignedIdentifier("a")])
+
+
+def test_offers_no_way_back_but_the_key(visit, locked):
+    page = visit("alice").get(reverse("activity", args=["acme"])).content.decode()
+    assert page.count("/ui/undo/") == 1
