@@ -53,7 +53,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 @login_not_required
 def too_many(request: HttpRequest) -> HttpResponse:
     seconds = limits.longest_wait(request)
-    response = render(request, "429.html", {"text": limits.said(seconds) if seconds else ""}, status=429)
+    response = render(request, "429.html", {"seconds": seconds}, status=429)
     if seconds:
         response["Retry-After"] = str(seconds)
     return response

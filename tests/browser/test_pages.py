@@ -18,6 +18,8 @@ PAGES = {
     "nothing matches": TABLE + "?f=Age+eq+1000",
     "empty table": "/ui/a/devstoreaccount1/t/empty/",
     "profile": "/ui/me/",
+    "security": "/ui/me/security/",
+    "sessions": "/ui/me/sessions/",
 }
 
 
