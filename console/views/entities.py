@@ -21,8 +21,8 @@ from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.glances import Glance
 from storage.domain.query import EntityQuery, Page
 from storage.models import Account, Table
-from storage.operations import entities, tables
-from storage.operations.tables import Overview
+from storage.operations import entities, table_list, tables
+from storage.operations.table_list import Overview
 
 SNIPPET: Final = """\
 import os
@@ -104,7 +104,7 @@ def results(account: Account, table: Table, state: State) -> dict[str, Any]:
     began = time.perf_counter()
     page, error = _query(table, state)
     milliseconds = (time.perf_counter() - began) * 1000
-    overview = tables.describe(table)
+    overview = table_list.describe(table)
     return {
         "account": account,
         "table": overview,
@@ -150,7 +150,7 @@ def _nothing(account: Account, table: Table, state: State, error: str) -> dict[s
 
 def _frame(request: HttpRequest, account: Account, table: Table) -> dict[str, Any]:
     return {
-        "listing": tables.overview(account.pk),
+        "listing": table_list.overview(account.pk),
         "is_starred": bookmarks.opened(user_of(request), table),
     }
 

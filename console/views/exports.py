@@ -27,7 +27,7 @@ from storage.domain.entity import StoredEntity, read_stored
 from storage.domain.errors import StorageError
 from storage.domain.query import EntityQuery
 from storage.models import Account, Table
-from storage.operations import activity, entities, properties, tables
+from storage.operations import activity, entities, properties, table_list
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") 
     if state.filter and not error:
         scopes.append((Scope.QUERY, entities.estimate(table, EntityQuery(filter=state.wanted.filter)), False))
     back = asked.get("next", "")
-    overview = tables.describe(table)
+    overview = table_list.describe(table)
     scopes.append((Scope.TABLE, overview.entities, overview.is_exact))
     context: dict[str, Any] = {
         "table": overview,

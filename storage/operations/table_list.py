@@ -1,8 +1,9 @@
 """The tables of an account as people list them: what is known at once, and what is looked at a page at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime
+from typing import Final, TypeVar
 
 from django.db.models import Count, Q
 
@@ -11,8 +12,11 @@ from storage.models import Table
 from storage.sql import background
 from storage.sql import django as sql
 from storage.sql.failures import Canceled
+from storage.sql.statement import Statement
 
+T = TypeVar("T")
 PAGE: Final = 100
+NOTHING: Final = background.Size(0, 0)  # of a table that was deleted just now
 _COUNTED: Final = 2000  # entities; a larger table is estimated
 
 
@@ -33,6 +37,24 @@ class Size:
     is_exact: bool
     bytes: int
     partitions: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A table with what of its size is known in no time; ``size`` in bytes on the disk."""
+
+    name: str
+    created_at: datetime
+    entities: int
+    is_exact: bool
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overviews:
+    tables: list[Overview]
+    total: int
+    next: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +93,58 @@ def tags(account_id: int, most: int = 100) -> list[str]:
 def sizes(tables: Sequence[Table]) -> dict[str, Size]:
     """By name. Small tables are counted: of those the statistics know nothing yet."""
     known = background.sizes_of([table.pk for table in tables])
-    counts = _count([pk for pk, size in known.items() if size.rows < _COUNTED])
-    large = [pk for pk in known if pk not in counts]
+    counts = {
+        table_id: found
+        for table_id, found in _counted(known, background.partitions_up_to).items()
+        if found[0] < _COUNTED
+    }
+    large = [table_id for table_id in known if table_id not in counts]
     partitions = background.partitions_of(large) if large else {}
     return {
-        table.name: _size(
-            known.get(table.pk, background.Size(0, 0)), counts.get(table.pk), partitions.get(table.pk)
-        )
+        table.name: _size(known.get(table.pk, NOTHING), counts.get(table.pk), partitions.get(table.pk))
         for table in tables
     }
+
+
+def overview(account_id: int, *, top: int = PAGE) -> Overviews:
+    """The first tables of an account, by name."""
+    listing = page(account_id, top=top)
+    return Overviews(_overviews(listing.tables), listing.total, listing.next)
+
+
+def describe(table: Table) -> Overview:
+    return _overviews([table])[0]
+
+
+def _overviews(tables: Sequence[Table]) -> list[Overview]:
+    known = background.sizes_of([table.pk for table in tables])
+    counts = _counted(known, background.count_up_to)
+    return [
+        _overview(table, known.get(table.pk, NOTHING), counts.get(table.pk, _COUNTED)) for table in tables
+    ]
+
+
+def _overview(table: Table, size: background.Size, count: int) -> Overview:
+    is_exact = count < _COUNTED
+    entities = count if is_exact else size.rows
+    return Overview(table.name, table.created_at, entities, is_exact, size.capacity)
 
 
 def parts(table: Table) -> Parts:
     return Parts(*background.parts_of(table.pk))
 
 
-def _count(table_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """Entities and partitions of the tables that are as small as they seem."""
+def _counted(
+    known: Mapping[int, background.Size], count: Callable[[Sequence[int], int], Statement[dict[int, T]]]
+) -> dict[int, T]:
+    """Of the tables that seem to be small."""
+    table_ids = [table_id for table_id, size in known.items() if size.rows < _COUNTED]
     if not table_ids:
         return {}
     try:
-        found = sql.run_in_lane(background.partitions_up_to(table_ids, _COUNTED))
+        return sql.run_in_lane(count(table_ids, _COUNTED))
     except (TableNotFound, Canceled):  # one was deleted just now, or the database is busy
         return {}
-    return {table_id: counts for table_id, counts in found.items() if counts[0] < _COUNTED}
 
 
 def _size(size: background.Size, counts: tuple[int, int] | None, partitions: int | None) -> Size:

@@ -1,9 +1,7 @@
 """Tables of an account: control operations, with the ORM."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Q
@@ -18,7 +16,6 @@ from storage.domain.errors import (
     ResourceNotFound,
     ServerBusy,
     TableAlreadyExists,
-    TableNotFound,
 )
 from storage.domain.filters import matches_table
 from storage.domain.names import fold_table_name, is_analytics_name
@@ -28,7 +25,6 @@ from storage.operations import accounts, activity, service_properties
 from storage.operations.heeded import heeded
 from storage.sql import background, relations
 from storage.sql import django as sql
-from storage.sql.failures import Canceled
 from storage.sql.notify import notify
 
 
@@ -224,64 +220,6 @@ def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
     # a page of nothing is the end, as it is for entities
     following = found[query.top][1] if 0 < query.top < len(found) else None
     return [name for name, _ in found[: query.top]], following
-
-
-_COUNTED: Final = 2000  # entities; a larger table is estimated
-
-
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """A table as people list it; ``entities`` is an estimate unless it is exact, ``size`` are bytes on the disk."""
-
-    name: str
-    created_at: datetime
-    entities: int
-    is_exact: bool
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    tables: list[Overview]
-    total: int  # of those that match
-    next: str | None  # the folded name the next page starts with
-
-
-def overview(account_id: int, *, containing: str = "", start: str = "", top: int = 100) -> Listing:
-    """The tables whose name contains a text in any letter case, by name."""
-    # tables have ASCII names, so that lower() means the same in every language
-    matching = Table.objects.own().filter(account_id=account_id, folded_name__contains=containing.lower())
-    rows = list(matching.filter(folded_name__gte=start).order_by("folded_name")[: top + 1])
-    return Listing(
-        _overviews(rows[:top]), matching.count(), rows[top].folded_name if len(rows) > top else None
-    )
-
-
-def describe(table: Table) -> Overview:
-    return _overviews([table])[0]
-
-
-def _overviews(rows: Sequence[Table]) -> list[Overview]:
-    """Small tables are counted: of those the statistics know nothing yet."""
-    sizes = background.sizes_of([row.pk for row in rows])
-    counts = _count([pk for pk, size in sizes.items() if size.rows < _COUNTED])
-    return [_overview(row, sizes.get(row.pk, background.Size(0, 0)), counts.get(row.pk)) for row in rows]
-
-
-def _count(table_ids: Sequence[int]) -> dict[int, int]:
-    """The tables that are as small as they seem."""
-    if not table_ids:
-        return {}
-    try:
-        found = sql.run_in_lane(background.count_up_to(table_ids, _COUNTED))
-    except (TableNotFound, Canceled):  # one was deleted just now, or the database is busy
-        return {}
-    return {table_id: count for table_id, count in found.items() if count < _COUNTED}
-
-
-def _overview(table: Table, size: background.Size, count: int | None) -> Overview:
-    entities = size.rows if count is None else count
-    return Overview(table.name, table.created_at, entities, count is not None, size.capacity)
 
 
 def counts(account_ids: Iterable[int]) -> dict[int, int]:

@@ -20,9 +20,9 @@ from storage.domain.filters import parse
 from storage.domain.policies import AccessPolicy, SignedIdentifier
 from storage.domain.query import EntityQuery, TableQuery
 from storage.models import Table
-from storage.operations import accounts, policies, tables
+from storage.operations import accounts, policies, table_list, tables
 from storage.operations.threads import in_thread
-from storage.sql import batch, pages
+from storage.sql import background, batch, pages
 from storage.sql.django import run
 from storage.sql.notify import CHANNEL
 from storage.sql.relations import relation_name
@@ -282,7 +282,7 @@ def add_entities(table, count):
 
 
 def listed(account, **options):
-    return [table.name for table in tables.overview(account, **options).tables]
+    return [table.name for table in table_list.page(account, **options).tables]
 
 
 def test_overview_is_by_name(account, other):
@@ -293,31 +293,33 @@ def test_overview_is_by_name(account, other):
     assert listed(account) == ["Carts", "people"]
     assert listed(account, containing="AR") == ["Carts"]
     assert listed(account, start="carts1") == ["people"]
-    listing = tables.overview(account, top=1)
+    listing = table_list.overview(account, top=1)
     assert (len(listing.tables), listing.total, listing.next) == (1, 2, "people")
 
 
 def test_overview_counts_small_tables(account):
     add_entities(tables.create(account, "people"), 7)
     tables.create(account, "empty")
-    found = {table.name: (table.entities, table.is_exact) for table in tables.overview(account).tables}
+    found = {table.name: (table.entities, table.is_exact) for table in table_list.overview(account).tables}
     assert found == {"people": (7, True), "empty": (0, True)}
 
 
 def test_overview_estimates_large_tables(account, monkeypatch):
-    monkeypatch.setattr(tables, "_COUNTED", 50)
+    monkeypatch.setattr(table_list, "_COUNTED", 50)
     table = tables.create(account, "people")
     add_entities(table, 100)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    found = tables.describe(table)
+    found = table_list.describe(table)
     assert (found.is_exact, found.entities >= 100, found.size > 0) == (False, True, True)
 
 
 def test_a_table_that_is_deleted_while_it_is_counted(account):
     table = tables.create(account, "people")
     tables.delete(account, "people")
-    assert tables._count([table.pk]) == {}
+    for count in (background.count_up_to, background.partitions_up_to):
+        assert table_list._counted({table.pk: table_list.NOTHING}, count) == {}
+    assert table_list.sizes([table])["people"].entities == 0
 
 
 def test_counts_by_account(account, other):
