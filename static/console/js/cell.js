@@ -43,6 +43,7 @@ async function edit(cell, typed) {
     const form = found.getElementById("cell-editor");
     if (status !== 200 || !form) return close(found.querySelector("h1")?.textContent);
     document.body.append(dialog);
+    open.isStale = form.elements.etag.value !== cell.parentElement.dataset.etag;
     show(form);
     restore(cell, dialog);
   } catch {
@@ -105,7 +106,7 @@ function state(form) {
 }
 
 function close(reason) {
-  const { dialog, cell } = open;
+  const { dialog, cell, isStale } = open;
   open = null;
   dialog.remove();
   const row = cell.parentElement;
@@ -113,6 +114,12 @@ function close(reason) {
   const grid = cell.closest("[data-grid]");
   if (grid) enter(cell, grid);
   if (reason) say(reason);
+  if (isStale) lookAnew();
+}
+
+/** The whole grid, when more than a cell of it is not as it was. */
+function lookAnew() {
+  document.dispatchEvent(new CustomEvent("grid:changed"));
 }
 
 let timer;
@@ -188,7 +195,10 @@ async function finish(found, then) {
   const { cell } = open;
   const { key } = cell.parentElement.dataset;
   const { property } = cell.dataset;
+  const type = open.dialog.querySelector("#cell-type").value;
+  const head = cell.closest("table").querySelector(`th[data-property="${CSS.escape(property)}"]`);
   const change = found.querySelector("template[data-change]");
+  open.isStale = !change && ![type, "mix"].includes(head?.dataset.type);
   if (change) keep(cell, change);
   else await renew(cell.parentElement, found.querySelector("template[data-row]"));
   open.cell = cellOf(key, property) ?? cell;
