@@ -49,6 +49,7 @@ def set_up(live, page, has_script):
     page.get_by_label("The password again").fill(PASSWORD)
     page.get_by_role("button", name="Create the admin").click()
     page.wait_for_url("**/ui/")
+    assert page.locator(".starts .card").count() == 3  # H2
     assert page.request.get(address).status == 404
     page.get_by_role("link", name="devstoreaccount1").first.click()
     assert "create_table" in page.locator(".snippet").inner_text()
