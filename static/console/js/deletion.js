@@ -1,5 +1,6 @@
 // Deleting rows without leaving the page: the ticked ones, or one by its own button. A protected account asks first.
 import { announce, post } from "./answer.js";
+import { current, enter } from "./grid.js";
 import { clear } from "./grid_selection.js";
 import { close, show } from "./part_dialog.js";
 import { say } from "./toast.js";
@@ -13,18 +14,29 @@ async function send(address, body) {
     const question = found.getElementById("deletion");
     if (question) return show(question.dataset.title, question, question.querySelector("[data-close]"));
     close();
-    if (found.querySelector("template[data-deleted]")) clear();
+    if (found.querySelector("template[data-deleted]")) {
+      clear();
+      document.addEventListener("grid:renewed", keepFocus, { once: true });
+    }
     document.dispatchEvent(new CustomEvent("grid:changed"));
   } catch {
     say(document.querySelector("[data-grid]")?.dataset.offline ?? "");
   }
 }
 
+/** What had the focus may be gone with the rows. */
+function keepFocus() {
+  const grid = document.querySelector("#results [data-grid]");
+  const it = document.activeElement;
+  if (grid && (it === document.body || !it?.checkVisibility())) enter(current(grid));
+}
+
 document.addEventListener("submit", (event) => {
   const form = event.target.closest?.("#selection, #part-dialog #deletion");
   if (!form || (form.id === "selection" && !event.submitter?.matches("[data-delete]"))) return;
   event.preventDefault();
-  send(event.submitter.formAction, new FormData(form, event.submitter));
+  // formAction is the address of the page where a button has none
+  send(event.submitter.getAttribute("formaction") ?? form.getAttribute("action"), new FormData(form, event.submitter));
 });
 
 /** One row, whatever else is ticked. */
