@@ -150,7 +150,6 @@ ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
 ACCOUNT_SESSION_REMEMBER = True
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 CSRF_FAILURE_VIEW = "console.views.errors.untrusted"
-ACCOUNT_REAUTHENTICATION_REQUIRED = True
 MFA_ADAPTER = "console.mfa.MfaAdapter"
 MFA_KEY = secret.derive(SERVER_SECRET, "mfa") if SERVER_SECRET else secrets.token_hex(32)
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]

@@ -15,7 +15,9 @@ class SignInForm(LoginForm):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             field.widget.attrs.pop("placeholder", None)  # the labels say it
-        self.fields["login"].widget.attrs.update({"autocapitalize": "none", "spellcheck": "false"})
+        login = self.fields["login"]
+        login.label = _("User name")
+        login.widget.attrs.update({"autocapitalize": "none", "spellcheck": "false", "autofocus": True})
 
 
 class _Code:

@@ -90,7 +90,7 @@ def give_authenticator(page):
 def sign_in(page, person, address="/ui/login/"):
     name, password = person
     page.goto(address)
-    page.get_by_label("Username").fill(name)
+    page.get_by_label("User name").fill(name)
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Sign in", exact=True).click()
 
@@ -187,7 +187,7 @@ def test_l2_everything_can_be_pasted(open_browser, anybody):
     page = open_browser(permissions=["clipboard-read", "clipboard-write"])
     name, password = anybody
     page.goto("/ui/login/")
-    for label, text in (("Username", name), ("Password", password)):
+    for label, text in (("User name", name), ("Password", password)):
         page.evaluate("text => navigator.clipboard.writeText(text)", text)
         page.get_by_label(label).focus()
         page.keyboard.press("Control+V")
