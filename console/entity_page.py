@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
@@ -18,7 +19,7 @@ from console.forms import entity as forms
 from console.forms.entity import Problem, Row
 from console.rendering import wants_part
 from storage.domain import document
-from storage.domain.edm import Edm, EdmValue, write_datetime
+from storage.domain.edm import TICKS_PER_SECOND, Edm, EdmValue, second_text, write_datetime
 from storage.domain.entity import (
     PROPERTY_LIMIT,
     SIZE_LIMIT,
@@ -124,8 +125,13 @@ def see_other(address: str) -> HttpResponse:
 
 
 def leave_for(request: HttpRequest, address: str) -> HttpResponse:
-    """After a form: a page that takes the place of the whole one, also from a drawer."""
+    """After a form: a page that takes the place of the whole one; of the grid beside a drawer the same state."""
     if wants_part(request):
+        shown = urlsplit(request.headers.get("HX-Current-URL", ""))
+        if shown.path == address:
+            query = QueryDict(shown.query, mutable=True)
+            query.pop("open", None)
+            address = f"{address}?{query.urlencode()}"
         return HttpResponse(status=204, headers={"HX-Redirect": address})
     return see_other(address)
 
@@ -291,17 +297,23 @@ def stored_context(visit: Visit, stored: StoredEntity) -> dict[str, Any]:
     return {
         "etag": write_etag(stored.timestamp),
         "timestamp": local_time(stored.timestamp),
-        "utc": write_datetime(stored.timestamp),
+        "utc": utc_time(stored.timestamp),
+        "instant": write_datetime(stored.timestamp),
         "opened": opened.write(visit.table, stored),
         "address": visit.address(),
         "value_address": visit.address("entities_value"),
     }
 
 
+def utc_time(ticks: int) -> str:
+    """With every digit, also of those that end in zeros."""
+    return f"{second_text(ticks // TICKS_PER_SECOND)}.{ticks % TICKS_PER_SECOND:07}Z"
+
+
 def local_time(ticks: int) -> str:
     """In the zone of the reader, with every digit and the name of the zone."""
     moment = timezone.localtime(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks // 10))
-    return f"{moment:%Y-%m-%d %H:%M:%S}.{ticks % 10_000_000:07} {moment:%Z}"
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{ticks % TICKS_PER_SECOND:07} {moment:%Z}"
 
 
 def is_recent(moment: datetime) -> bool:

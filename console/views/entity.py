@@ -46,7 +46,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     if visit.table.name != table:
         return redirect(visit.address(**_others(request)), permanent=True)
     if request.GET.get("go") == "next":
-        return _next(visit)
+        return _next(request, visit)
     stored = entities.get(visit.table, visit.key)
     if stored is None:
         return gone(request, visit)
@@ -58,12 +58,13 @@ def _others(request: HttpRequest) -> dict[str, str]:
     return {name: request.GET[name] for name in ("tab", "lang") if name in request.GET}
 
 
-def _next(visit: Visit) -> HttpResponse:
-    """The entity after this one, or the table after the last."""
+def _next(request: HttpRequest, visit: Visit) -> HttpResponse:
+    """The entity after this one, by its key."""
     page = entities.page(visit.table, EntityQuery(top=2, start=Position(*visit.key)))
     following = next((found.key for found in page.entities if found.key != visit.key), None)
     if following is None:
-        return redirect(visit.table_address)
+        say(request, _("This is the last entity of the table."))
+        return redirect(visit.address())
     return redirect(replace(visit, key=following).address())
 
 

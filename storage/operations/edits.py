@@ -10,7 +10,7 @@ from django.db import transaction
 
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor
-from storage.domain.changes import Change, Delete, Insert
+from storage.domain.changes import Change, Delete, Insert, Update, Upsert
 from storage.domain.entity import Entity, EntityKey, StoredEntity, read_stored
 from storage.domain.errors import (
     ChangeSetError,
@@ -50,7 +50,8 @@ def apply(
     _check_keys(changes)
     keys = [change.key for change in changes]
     before = _found(table, keys, lock=True)
-    timestamps = _apply(relation_name(table.pk), changes)
+    whole = [_in_place(change, before.get(change.key)) for change in changes]
+    timestamps = _apply(relation_name(table.pk), whole)
     after = _found(table, [change.key for change in changes if not isinstance(change, Delete)])
     kept = activity.record(verb or _verb(changes), by, account=table.account, table=table, undoes=undoes)
     activity.record_changes(kept, table, [Changed(key, before.get(key), after.get(key)) for key in keys])
@@ -99,6 +100,16 @@ def _check_keys(changes: Sequence[Change]) -> None:
         if change.key in seen:
             raise ChangeSetError(index, InvalidDuplicateRow())
         seen.add(change.key)
+
+
+def _in_place(change: Change, before: StoredEntity | None) -> Change:
+    """A merge as a replacement of the row that is locked: the properties keep their order, and columns their place."""
+    if not isinstance(change, Update | Upsert) or not change.merge or before is None:
+        return change
+    merged = dict(read_stored(before).properties)
+    merged.update(change.entity.properties)
+    condition = change.condition if isinstance(change, Update) else ANY
+    return Update(Entity(change.key, merged), condition, merge=False)
 
 
 def _found(table: Table, keys: Sequence[EntityKey], *, lock: bool = False) -> dict[EntityKey, StoredEntity]:

@@ -135,7 +135,7 @@ def test_c3_bytes_go_up_and_come_down(open_entity, edited, tmp_path):
     press(page, "Save")
     said(page, "Saved 1 property.")
     with page.expect_download() as download:
-        page.get_by_role("link", name="Download").click()
+        page.get_by_role("link", name="Download Photo").click()
 
     assert edited.get_entity("se", "bytes")["Photo"] == data
     assert download.value.path().read_bytes() == data
@@ -177,6 +177,18 @@ def test_c5_a_253rd_property_is_refused_with_the_meter(open_entity, edited):
 
     assert page.locator(".over [data-property-count]").inner_text() == "253"
     assert len(edited.get_entity("se", "full")) == 254
+
+
+def test_an_entity_of_a_mebibyte_is_edited(open_entity, edited):
+    page = open_entity("large", Age=1, **{f"T{n}": "é" * 32_000 for n in range(15)})
+
+    field(page, "Age").fill("2")
+    field(page, "T7").fill("short")
+    press(page, "Save")
+    said(page, "Saved 2 properties.")
+
+    found = edited.get_entity("se", "large")
+    assert (found["Age"], found["T7"], found["T8"]) == (2, "short", "é" * 32_000)
 
 
 def test_c6_a_key_is_changed(open_entity, edited):

@@ -314,7 +314,9 @@ def test_next(opened, people):
     people("se", "eva", Name="Eva")
 
     assert client.get(address(go="next"))["Location"] == address(row_key="eva")
-    assert client.get(address(row_key="eva", go="next"))["Location"] == PEOPLE
+    last = client.get(address(row_key="eva", go="next"))
+    assert last["Location"] == address(row_key="eva")
+    assert b"the last entity of the table" in client.get(last["Location"]).content
     answer = client.post(address(), fields_of(page, action="save_next"))
     assert answer["Location"] == address(go="next")
 
@@ -334,6 +336,22 @@ def test_without_script_a_row_is_added(opened):
 
     assert answer.status_code == 200
     assert [row.is_new for row in answer.context["draft"].rows] == [False, True]
+
+
+def test_a_part_for_a_drawer(opened):
+    client, _ = opened(Name="Ada")
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    part = client.get(address(), headers=headers)
+    assert b"<html" not in part.content
+    assert b"data-drawer-close" in part.content
+
+    invalid = client.post(address(), {**fields_of(part), "value-0": "x" * 40_000}, headers=headers)
+    assert invalid.status_code == 422
+    assert b"<html" not in invalid.content
+    beside = {**headers, "HX-Current-URL": f"http://testserver{PEOPLE}?f=Age+gt+1&open=W10"}
+    gone = client.post(address(), {"action": "delete", "etag": part.context["etag"]}, headers=beside)
+
+    assert (gone.status_code, gone["HX-Redirect"]) == (204, f"{PEOPLE}?f=Age+gt+1")
 
 
 # bytes

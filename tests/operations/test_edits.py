@@ -99,6 +99,22 @@ def test_replaces_and_upserts(table):
     assert stored(table, "se", "new") == {}
 
 
+def test_a_merge_keeps_the_order_of_properties(table):
+    edits.apply(table, [Insert(entity(C=number(1), A=number(1), B=number(1)))], by=ADA)
+    edits.apply(table, [Update(entity(A=number(2), D=number(2)), ANY, merge=True)], by=ADA)
+    edits.apply(table, [Upsert(entity(C=number(3)), merge=True)], by=ADA)
+
+    found = stored(table, "se", "ada")
+    assert [(name, value.value) for name, value in found.items()] == [("C", 3), ("A", 2), ("B", 1), ("D", 2)]
+
+
+def test_a_merge_keeps_the_limits(table):
+    edits.apply(table, [Insert(entity(**{f"P{n}": number(n) for n in range(252)}))], by=ADA)
+
+    with pytest.raises(TooManyProperties):
+        edits.apply_one(table, Update(entity(More=number(1)), ANY, merge=True), by=ADA)
+
+
 def test_changes_several_partitions_at_once(table):
     keys = [("z", "1"), ("a", "2"), ("z", "0"), ("", "")]
     done = edits.apply(table, [Insert(entity(*key, N=number(n))) for n, key in enumerate(keys)], by=ADA)

@@ -1,5 +1,6 @@
 // The form of an entity: rows that come, go and change their type, what was changed, and one question before leaving.
 import "./unsaved.js";
+import "./viewer.js";
 
 const FORM = "form[data-guard]";
 const CHECK_AFTER = 300;
@@ -132,6 +133,11 @@ document.addEventListener("click", (event) => {
   if (generate) put(rowOf(generate), guid());
   const pick = event.target.closest("[data-pick]");
   if (pick) choose(pick);
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.target.closest?.(FORM)?.querySelector(".entity-foot .primary")?.click();
 });
 
 document.addEventListener("input", (event) => {

@@ -30,7 +30,7 @@ document.addEventListener(
   (event) => {
     const link = event.target.closest?.("a[href]");
     const isPlain = link && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0;
-    if (!isPlain || link.target || link.hasAttribute("download") || link.getAttribute("href").startsWith("#")) return;
+    if (!isPlain || link.target || link.hasAttribute("download") || "look" in link.dataset || link.closest("dialog") || link.getAttribute("href").startsWith("#")) return;
     if (leaving || !anyDirty()) return;
     event.preventDefault();
     event.stopImmediatePropagation();

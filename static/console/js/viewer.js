@@ -1,4 +1,4 @@
-// V on a cell, or the menu of a cell, shows its whole value in a dialog; the tabs there look at it in other ways.
+// V on a cell, the menu of a cell, or a link with data-look, shows its whole value in a dialog; the tabs there look at it in other ways.
 import { get } from "./answer.js";
 import { areLettersOn, propertyOf } from "./grid.js";
 import { show } from "./part_dialog.js";
@@ -25,7 +25,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("click", (event) => {
-  const tab = event.target.closest?.("#part-dialog a[data-as]");
+  const tab = event.target.closest?.("#part-dialog a[data-as], a[data-look]");
   if (!tab || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
   open(tab.href);
