@@ -72,7 +72,7 @@ def edit(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         raise Http404
     draft = cell.draft_of(place.value, cell.read_type(request.GET.get("type", "")))
     shown = request.GET.get("etag", "")
-    note = None
+    note = None if place.value is None else cell.read(draft, place.value, now_of(request))[1]
     if shown and shown != place.etag:
         note = Note("warn", _("This entity has changed since the page was loaded. This is its value now."))
     return _editor(request, place, draft, note, etag=place.etag)

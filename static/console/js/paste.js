@@ -1,6 +1,7 @@
 // Rows pasted on the grid, or [data-paste-open]: the page for pasting, as a dialog.
 import { get } from "./answer.js";
 import { show } from "./part_dialog.js";
+import { say } from "./toast.js";
 
 function grid() {
   return document.querySelector("[data-grid][data-paste]");
@@ -13,13 +14,14 @@ function present(form) {
 }
 
 async function send(form, submitter) {
-  form.setAttribute("aria-busy", "true");
+  form.ariaBusy = "true";
   const answer = await fetch(form.getAttribute("action"), { method: "POST", body: new FormData(form, submitter), headers: { "HX-Request": "true" } });
   const address = answer.headers.get("HX-Redirect");
   if (address) return location.assign(location.pathname === address ? location.href : address);
   const found = new DOMParser().parseFromString(await answer.text(), "text/html");
   const next = found.getElementById("paste");
   if (next) present(next);
+  else say(found.querySelector("h1")?.textContent ?? grid().dataset.offline);
 }
 
 async function open(text) {
