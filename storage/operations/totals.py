@@ -26,7 +26,7 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Requests in each of the last 24 hours, this one the last; ``last`` is the minute of the last one known."""
+    """Requests in each of the last 24 hours, this one the last; ``last``: when, to the minute or the hour."""
 
     hours: Sequence[int] = (0,) * HOURS
     last: datetime | None = None
@@ -46,15 +46,19 @@ def traffic(account_ids: Collection[int], now: datetime) -> dict[int, Traffic]:
     """Accounts of which nothing was asked for a month are not among them."""
     start = hour_of(now) - (HOURS - 1) * HOUR
     hours: dict[int, list[int]] = {}
-    last: dict[int, datetime] = dict(_of(account_ids, 60).values_list("account_id").annotate(Max("period")))
-    minutes = _of(account_ids, 1).filter(period__gte=start).annotate(hour=TruncHour("period"))
-    for account_id, hour, number, latest in minutes.values_list("account_id", "hour").annotate(
-        Sum("requests"), Max("period")
-    ):
-        place = (hour - start) // HOUR
-        if place < HOURS:
-            hours.setdefault(account_id, [0] * HOURS)[place] = number
-        last[account_id] = max(last.get(account_id, latest), latest)
+    last: dict[int, datetime] = {}
+    # minutes are many, so only of the hours that may not be summed up yet
+    for minutes, since in ((60, start), (1, hour_of(now) - 2 * HOUR)):
+        counts = _of(account_ids, minutes).filter(period__gte=since).annotate(hour=TruncHour("period"))
+        rows = counts.values_list("account_id", "hour").annotate(Sum("requests"), Max("period"))
+        for account_id, hour, number, latest in rows:
+            place = min((hour - start) // HOUR, HOURS - 1)
+            found = hours.setdefault(account_id, [0] * HOURS)
+            found[place] = max(found[place], number)
+            last[account_id] = max(last.get(account_id, latest), latest)
+    quiet = set(account_ids) - last.keys()
+    if quiet:
+        last |= dict(_of(quiet, 60).values_list("account_id").annotate(Max("period")))
     return {
         account_id: Traffic(tuple(hours.get(account_id, Traffic().hours)), moment)
         for account_id, moment in last.items()

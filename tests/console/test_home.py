@@ -11,6 +11,7 @@ from console import bookmarks
 from console.models import Bookmark, Membership, Role
 from storage.models import RequestCount
 from storage.operations import accounts, tables
+from storage.operations.metrics import hour_of
 
 
 def home(client):
@@ -41,8 +42,8 @@ def test_shows_the_accounts_of_a_user(visit, cast, people):
 def test_says_how_much_was_asked(visit, account):
     now = timezone.now()
     count(account, now - timedelta(minutes=1), 3)
-    count(account, now - timedelta(hours=5), 4)
-    count(account, now - timedelta(hours=26), 100)
+    count(account, hour_of(now) - timedelta(hours=5), 4, minutes=60)
+    count(account, hour_of(now) - timedelta(hours=26), 100, minutes=60)
     [card] = home(visit("victor")).context["cards"]
     assert card.requests == 7
     assert len(card.traffic.hours) == 24
@@ -50,9 +51,16 @@ def test_says_how_much_was_asked(visit, account):
     assert "7 requests in 24 hours" in home(visit("victor")).content.decode()
 
 
-def count(account, moment, requests):
+def test_says_when_something_was_asked_long_ago(visit, account):
+    count(account, hour_of(timezone.now()) - timedelta(days=9), 4, minutes=60)
+    [card] = home(visit("victor")).context["cards"]
+    assert card.requests == 0
+    assert card.traffic.last == hour_of(timezone.now()) - timedelta(days=9)
+
+
+def count(account, moment, requests, minutes=1):
     RequestCount.objects.create(
-        account=account, process="", minutes=1, period=moment.replace(second=0, microsecond=0), secondary=False,
+        account=account, process="", minutes=minutes, period=moment.replace(second=0, microsecond=0), secondary=False,
         operation="QueryEntities", authentication="sas", status=200, error="", requests=requests, ingress=0,
         egress=0, server_time=0, total_time=0, latencies=[],
     )  # fmt: skip
