@@ -262,6 +262,8 @@ def _entities_undone(verb: Verb, number: int) -> str:
         return ngettext(
             "Deleted %(number)s entity of %(table)s.", "Deleted %(number)s entities of %(table)s.", number
         )
+    if verb is Verb.ENTITY_REKEY:
+        return _("Gave the entity of %(table)s its former key.")
     return ngettext(
         "Put %(number)s entity of %(table)s back as it was.",
         "Put %(number)s entities of %(table)s back as they were.",

@@ -51,7 +51,8 @@ def _find_metrics(account_id: int, folded_name: str) -> Table | None:
 
 def _create_metrics(account_id: int, name: str) -> Table | None:
     try:
-        return _create(account_id, name)
+        with transaction.atomic():
+            return _create(account_id, name)
     except IntegrityError:  # another process made it, or the account is gone
         return _find(account_id, name.lower())
 
@@ -89,7 +90,6 @@ def _account(account_id: int, name: str | None) -> Account:
     return Account(pk=account_id, name=accounts.check_writable(account_id) if name is None else name)
 
 
-@transaction.atomic
 def _create(account_id: int, name: str) -> Table:
     table = Table.objects.create(account_id=account_id, name=name, folded_name=name.lower())
     sql.execute(relations.create(table.pk))

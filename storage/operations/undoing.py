@@ -101,13 +101,15 @@ def _undo(done: Activity, by: Actor) -> Activity:
 
 
 def _undo_entities(done: Activity, by: Actor) -> Activity:
-    changes = list(done.changes.order_by("place"))
+    # the other way round, so that of a changed key the one that is there comes first again
+    changes = list(done.changes.order_by("-place"))
+    verb = Verb.ENTITY_REKEY if effect(done) is Verb.ENTITY_REKEY else None
     table = _table(done)
     if table is None:
         raise CannotUndo(Reason.GONE, done)
     _check_first(done)
     try:
-        return edits.apply(table, [_inverse(change) for change in changes], by=by, undoes=done).activity
+        return edits.apply(table, [_inverse(it) for it in changes], by=by, verb=verb, undoes=done).activity
     except ChangeSetError as failure:
         raise _entity_refused(done, changes[failure.index], failure) from None
 

@@ -325,3 +325,9 @@ def test_a_table_that_is_deleted_while_it_is_counted(account):
 def test_counts_by_account(account, other):
     tables.create(account, "people")
     assert tables.counts([account, other]) == {account: 1}
+
+
+def test_who_knows_the_account_waits_for_no_more_than_it_takes(account, django_assert_num_queries):
+    # a savepoint, which is the test's, with the row, the relation, the news and the record
+    with django_assert_num_queries(6):
+        tables.create(account, "people", account_name="tablesofmine")

@@ -89,8 +89,12 @@ def test_several_partitions(people):
 def test_another_key(people):
     apply(people, Insert(entity("a", A=1)))
     done = edits.change_key(people, EntityKey("p", "a"), EntityKey("q", "b"), ANY, by=ADA).activity
-    undo(done, ADA)
+    undone = undo(done, ADA)
     assert content(people) == {"a": {"A": 1}}
+    assert effect(undone) is Verb.ENTITY_REKEY
+    assert undone.changes.get(place=0).row_key == "a"
+    undo(undone, ADA)
+    assert content(people) == {"b": {"A": 1}}
 
 
 @pytest.mark.parametrize(
