@@ -3,8 +3,11 @@
 import uuid
 import zoneinfo
 from collections.abc import Callable
+from typing import cast
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 
@@ -64,3 +67,12 @@ def _zone(name: str) -> zoneinfo.ZoneInfo | None:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError):  # of another machine's database of zones
         return None
+
+
+class Compression(GZipMiddleware):
+    """Not of what is streamed: each piece would be a gzip file of its own, of which browsers read only the first."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if response.streaming:
+            return response
+        return cast("HttpResponseBase", super().process_response(request, cast("HttpResponse", response)))

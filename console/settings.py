@@ -38,7 +38,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "django.middleware.gzip.GZipMiddleware",  # with padding of random length, so that sizes betray nothing
+    "console.middleware.Compression",  # with padding of random length, so that sizes betray nothing
     "console.middleware.response_headers",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
