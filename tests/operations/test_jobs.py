@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from storage.models import Job, Table
+from storage.models import Activity, Job, Table
 from storage.operations import accounts, jobs, tables
 from storage.operations.threads import in_thread
 
@@ -154,3 +154,9 @@ async def test_writes_the_metrics_of_every_account(deleted, running):
     async with asyncio.timeout(60):
         while not await in_thread(Table.objects.filter(name="$MetricsCapacityTable").exists):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+
+
+def test_tidies_the_record_of_activity(deleted):
+    assert Activity.objects.exists()
+    jobs._tidy(datetime.now(UTC) + timedelta(days=91))
+    assert not Activity.objects.exists()

@@ -17,6 +17,7 @@ def test_defaults():
     assert found.development_account_allowed
     assert not found.relaxed
     assert found.key_length_limit == 1024
+    assert found.activity_days == 90
     assert str(found.data) == "/somewhere"
 
 
@@ -140,6 +141,7 @@ def test_trusted_proxies(text, listen, expected):
         ({"TABLERO_WORKERS": "many"}, "must be a number from 1 to 64"),
         ({"TABLERO_DURABILITY": "off"}, "must be on or relaxed"),
         ({"TABLERO_KEY_LENGTH_LIMIT": "600"}, "must be 512 or 1024"),
+        ({"TABLERO_ACTIVITY_DAYS": "0"}, "must be a number from 1 to 3650"),
         ({"TABLERO_TLS_CERT": "cert.pem"}, "both --tls-cert and --tls-key"),
         ({"TABLERO_ALLOW_DEVELOPMENT_ACCOUNT": "perhaps"}, "must be 1 or 0"),
         ({"TABLERO_HOST_SUFFIX": "table.localhost:10002"}, "without a port"),
