@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final, cast
 from urllib.parse import unquote_to_bytes
 
-from storage.domain import typed_text
+from storage.domain import typed_text, typed_times
 from storage.domain.edm import BINARY_LIMIT, Edm, EdmValue
 
 LIMIT: Final = 1024 * 1024  # bytes, of what is decompressed
@@ -297,7 +297,7 @@ def _line(data: bytes, start: int) -> Line:
 def _time(value: EdmValue) -> View | None:
     if value.type is not Edm.DATETIME:
         return None
-    moment = typed_text.moment(cast("int", value.value))
+    moment = typed_times.moment(cast("int", value.value))
     # at the ends of time another zone is beyond what Python counts
     return View(typed_text.write(value), moment=moment) if 1602 <= moment.year <= 9998 else None
 
