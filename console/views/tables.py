@@ -18,7 +18,7 @@ from console import connections
 from console.access import Capability, account_required, actor_of, may, place_of
 from console.forms.tables import NewTableForm, NotesForm, TagsField
 from console.notices import complain, say
-from console.rendering import render_part
+from console.rendering import render_part, wants_part
 from storage.domain.activity import Verb
 from storage.domain.errors import StorageError, TableAlreadyExists
 from storage.domain.query import EntityQuery
@@ -62,7 +62,7 @@ def _read_state(data: QueryDict) -> State:
 def index(request: HttpRequest, account: Account) -> HttpResponse:
     """A page of them by name; how large they are is asked for by the page itself."""
     state = _read_state(request.GET)
-    context = _listing_context(request, account, state)
+    context = {**_listing_context(request, account, state), "is_part": wants_part(request)}
     response = render_part(
         request, page="console/tables/index.html", part="console/tables/_list.html", context=context
     )

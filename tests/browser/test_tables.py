@@ -55,6 +55,7 @@ def test_t1_filter_survives_a_table_and_back(open_list, make):
     page.get_by_label("Filter tables by name or tag").press_sequentially("cart")
     page.wait_for_url("**/?q=cart")
     expect(page.locator("#tables tbody tr")).to_have_count(2)
+    expect(page.locator("#listing-count")).to_have_text("2 tables")
     expect(page.get_by_label("Filter tables by name or tag")).to_be_focused()
     page.get_by_role("link", name="carts", exact=True).click()
     page.wait_for_url("**/t/carts/")
