@@ -22,10 +22,17 @@ function load(address) {
   htmx.ajax("GET", address, { target: "#drawer" });
 }
 
+/** The row of what is open. */
+function mark() {
+  const token = drawer.hidden ? "" : drawer.querySelector("[data-entity]")?.dataset.entity;
+  for (const row of document.querySelectorAll("tr[data-key]")) row.toggleAttribute("data-opened", row.dataset.key === token);
+}
+
 function close() {
   drawer.hidden = true;
   drawer.replaceChildren();
   remember("");
+  mark();
   const row = opener?.closest("tr");
   const back = opener?.isConnected ? opener : row && document.querySelector(`tr[data-key="${row.dataset.key}"] a[data-drawer]`);
   back?.focus();
@@ -57,8 +64,10 @@ function show() {
   if (entity) remember(entity.dataset.entity);
   (drawer.querySelector("[data-error-summary]") ?? drawer.querySelector("[data-focus]"))?.focus({ preventScroll: !isNew });
   if (entity) tell(entity);
+  mark();
 }
 
+document.addEventListener("htmx:after:swap", () => drawer && mark());
 if (drawer) new MutationObserver(show).observe(drawer, { childList: true });
 
 /** The grid shows what was saved. */
