@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import json
 import re
 import zlib
 from collections.abc import Callable, Mapping
@@ -12,12 +11,12 @@ from enum import StrEnum
 from typing import Final, cast
 from urllib.parse import unquote_to_bytes
 
+from console import json_tree
+from console.json_tree import Node
 from storage.domain import typed_text, typed_times
 from storage.domain.edm import BINARY_LIMIT, Edm, EdmValue
 
 LIMIT: Final = 1024 * 1024  # bytes, of what is decompressed
-DEEPEST: Final = 20  # levels of JSON that are drawn
-MOST: Final = 2_000  # values of JSON that are drawn
 HEX_LIMIT: Final = 16 * 1024  # bytes in a dump
 _LINE: Final = 16
 
@@ -32,18 +31,6 @@ class Viewer(StrEnum):
     URL = "url"
     TIME = "time"
     HEX = "hex"
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A value of JSON: a container with its members, or a scalar with its JSON text."""
-
-    name: str
-    path: str  # as JSONPath
-    text: str
-    kind: str  # object, array, string, number, word
-    members: tuple["Node", ...] = ()
-    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,64 +93,8 @@ def _json(value: EdmValue) -> View | None:
 
 
 def _json_view(text: str) -> View | None:
-    if text.lstrip()[:1] not in ("{", "["):
-        return None
-    found = _load(text)
-    if found is None:
-        return None
-    budget = [MOST]
-    return View(text, nodes=(_node("$", "$", found, budget, 0),))
-
-
-@dataclass(frozen=True, slots=True)
-class _Number:
-    """A number of JSON as it is written: none of its digits is lost."""
-
-    text: str
-
-
-def _load(text: str) -> object:
-    try:
-        return cast(
-            "object",
-            json.loads(text, parse_int=_Number, parse_float=_Number, object_pairs_hook=tuple),
-        )
-    except (ValueError, RecursionError):
-        return None
-
-
-def _node(name: str, path: str, value: object, budget: list[int], depth: int) -> Node:
-    budget[0] -= 1
-    match value:
-        case tuple():
-            pairs = [(key, f"{path}{_step(key)}", member) for key, member in value]
-            return _container(name, path, "object", pairs, budget, depth)
-        case list():
-            pairs = [(str(index), f"{path}[{index}]", member) for index, member in enumerate(value)]
-            return _container(name, path, "array", pairs, budget, depth)
-        case _Number(text):
-            return Node(name, path, text, "number")
-        case str():
-            return Node(name, path, json.dumps(value, ensure_ascii=False), "string")
-    return Node(name, path, json.dumps(value), "word")
-
-
-def _container(
-    name: str, path: str, kind: str, pairs: list[tuple[str, str, object]], budget: list[int], depth: int
-) -> Node:
-    members = []
-    for key, step, member in pairs:
-        if budget[0] <= 0 or depth >= DEEPEST:
-            break
-        members.append(_node(key, step, member, budget, depth + 1))
-    return Node(name, path, str(len(pairs)), kind, tuple(members), is_cut=len(members) < len(pairs))
-
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def _step(key: str) -> str:
-    return f".{key}" if _NAME.fullmatch(key) else f"[{json.dumps(key, ensure_ascii=False)}]"
+    found = json_tree.read(text)
+    return None if found is None else View(text, nodes=(json_tree.tree("$", found),))
 
 
 _JWT = re.compile(r"(eyJ[A-Za-z0-9_-]{2,})\.(eyJ[A-Za-z0-9_-]{2,})\.[A-Za-z0-9_-]*")
@@ -174,14 +105,10 @@ def _jwt(value: EdmValue) -> View | None:
     found = _JWT.fullmatch((_text(value) or "").strip().removeprefix("Bearer "))
     if found is None:
         return None
-    parts = [_load(_utf8(_decoded(part)) or "") for part in found.groups()]
-    if not all(isinstance(part, tuple) for part in parts):
+    header, claims = (json_tree.read(_utf8(_decoded(part)) or "") for part in found.groups())
+    if not (isinstance(header, tuple) and isinstance(claims, tuple)):
         return None
-    budget = [MOST]
-    header, claims = (
-        _node(name, "$", part, budget, 0) for name, part in zip(("header", "claims"), parts, strict=True)
-    )
-    return View(nodes=(header, claims))
+    return View(nodes=(json_tree.tree("header", header), json_tree.tree("claims", claims)))
 
 
 # what is packed

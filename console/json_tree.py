@@ -1,0 +1,81 @@
+"""JSON as a tree that can be drawn: every digit and every member as written, and no more of it than a page bears."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Final, cast
+
+DEEPEST: Final = 20  # levels that are drawn
+MOST: Final = 2_000  # values that are drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of JSON: a container with its members, or a scalar with its JSON text."""
+
+    name: str
+    path: str  # as JSONPath
+    text: str
+    kind: str  # object, array, string, number, word
+    members: tuple["Node", ...] = ()
+    is_cut: bool = False
+
+
+def read(text: str) -> object:
+    """An object as a tuple of pairs, a list, or None for anything else."""
+    return _load(text) if text.lstrip()[:1] in ("{", "[") else None
+
+
+def tree(name: str, found: object) -> Node:
+    return _node(name, "$", found, [MOST], 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number of JSON as it is written: none of its digits is lost."""
+
+    text: str
+
+
+def _load(text: str) -> object:
+    try:
+        return cast(
+            "object",
+            json.loads(text, parse_int=_Number, parse_float=_Number, object_pairs_hook=tuple),
+        )
+    except (ValueError, RecursionError):
+        return None
+
+
+def _node(name: str, path: str, value: object, budget: list[int], depth: int) -> Node:
+    budget[0] -= 1
+    match value:
+        case tuple():
+            pairs = [(key, f"{path}{_step(key)}", member) for key, member in value]
+            return _container(name, path, "object", pairs, budget, depth)
+        case list():
+            pairs = [(str(index), f"{path}[{index}]", member) for index, member in enumerate(value)]
+            return _container(name, path, "array", pairs, budget, depth)
+        case _Number(text):
+            return Node(name, path, text, "number")
+        case str():
+            return Node(name, path, json.dumps(value, ensure_ascii=False), "string")
+    return Node(name, path, json.dumps(value), "word")
+
+
+def _container(
+    name: str, path: str, kind: str, pairs: list[tuple[str, str, object]], budget: list[int], depth: int
+) -> Node:
+    members = []
+    for key, step, member in pairs:
+        if budget[0] <= 0 or depth >= DEEPEST:
+            break
+        members.append(_node(key, step, member, budget, depth + 1))
+    return Node(name, path, str(len(pairs)), kind, tuple(members), is_cut=len(members) < len(pairs))
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _step(key: str) -> str:
+    return f".{key}" if _NAME.fullmatch(key) else f"[{json.dumps(key, ensure_ascii=False)}]"
