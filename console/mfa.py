@@ -4,7 +4,7 @@ import base64
 import ipaddress
 import logging
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.totp.internal.auth import generate_totp_secret
@@ -12,6 +12,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 logger = logging.getLogger(__name__)
 
@@ -19,6 +20,11 @@ NAME = "Tablero"
 
 
 class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    error_messages: ClassVar = {
+        **DefaultMFAAdapter.error_messages,
+        "incorrect_code": gettext_lazy("This code is wrong, or was used already."),
+    }
+
     def encrypt(self, text: str) -> str:
         return _cipher(settings.MFA_KEY).encrypt(text.encode()).decode()
 

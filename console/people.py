@@ -1,11 +1,12 @@
 """How people sign in: allauth's ways, bounded to the console."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from console import limits, reauthentication, sign_ins
 from console.addresses import is_of_console
@@ -14,6 +15,12 @@ from console.notices import complain
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    error_messages: ClassVar = {
+        **DefaultAccountAdapter.error_messages,
+        "username_password_mismatch": gettext_lazy("The user name or the password is wrong."),
+        "incorrect_password": gettext_lazy("This is not your password."),
+    }
+
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
 

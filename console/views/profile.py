@@ -54,9 +54,8 @@ def change_password(request: HttpRequest) -> HttpResponse:
         if form.is_valid():
             _set_password(request, user, form.cleaned_data["password"])
             return redirect("security")
-    return render(
-        request, "console/profile/password.html", {"form": form}, status=422 if form.errors else 200
-    )
+    context = {"form": form, "is_security": True}
+    return render(request, "console/profile/password.html", context, status=422 if form.errors else 200)
 
 
 def _set_password(request: HttpRequest, user: User, password: str) -> None:

@@ -55,6 +55,8 @@ class SecondFactor(AuthenticateView):  # type: ignore[misc]
         found["has_app"] = Authenticator.Type.TOTP in types
         if Authenticator.Type.WEBAUTHN in types and mfa.can_use_passkeys(self.request):
             found["passkey"] = json.dumps(found["js_data"]["request_options"])
+        else:
+            self.auth_form.fields["code"].widget.attrs["autofocus"] = True
         return found
 
 
