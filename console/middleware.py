@@ -75,4 +75,4 @@ class Compression(GZipMiddleware):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if response.streaming:
             return response
-        return cast("HttpResponseBase", super().process_response(request, cast("HttpResponse", response)))
+        return super().process_response(request, cast("HttpResponse", response))

@@ -23,7 +23,7 @@ document.addEventListener("htmx:after:swap", () => {
   if (error) field()?.setAttribute("aria-invalid", "true");
   else field()?.removeAttribute("aria-invalid");
   keepFocus();
-  tell(now.dataset.summary);
+  tell(now.dataset.summary.trim());
   wait();
 });
 

@@ -60,7 +60,7 @@ function bar(isPage) {
   const count = everything === null ? picked.size : -1;
   it.toggleAttribute("data-picked", count !== 0);
   it.elements.scope.value = count < 0 ? "query" : "rows";
-  const told = it.querySelector("[data-count]");
+  const told = it.querySelector("[data-picked-count]");
   const text = told.dataset.text.replace("{}", count < 0 ? everything : count.toLocaleString(document.documentElement.lang));
   if (told.textContent !== text) told.textContent = text;
   it.querySelector("[data-select-all]").hidden = !isPage || count < 0 || !document.querySelector(".pager :is([data-next], [data-previous], #page-first)");
@@ -133,7 +133,10 @@ document.addEventListener("mousedown", (event) => {
   if (event.shiftKey && event.target.closest?.("[data-grid] td")) event.preventDefault();
 });
 
-document.addEventListener("keydown", (event) => {
+document.addEventListener("keydown", act, { capture: true });
+
+/** Before the grid itself: Esc first clears the selection. */
+function act(event) {
   const cell = cellAt(event);
   if (!cell || event.defaultPrevented || event.altKey) return;
   const row = cell.parentElement;
@@ -163,7 +166,7 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     duplicate(keysFor(cell)[0]);
   } else if (areLettersOn() && !isCommand && event.key.toLowerCase() === "o") row.querySelector("a.open")?.click();
-});
+}
 
 function extend(cell, next) {
   if (!next?.dataset.key) return;

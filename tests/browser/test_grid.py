@@ -1,0 +1,417 @@
+"""The grid of entities, as its acceptance list has it: each test is named after its line."""
+
+import csv
+import json
+import re
+
+import pytest
+from azure.data.tables import EdmType, EntityProperty, TableServiceClient
+from playwright.sync_api import expect
+
+from tests.browser.page import check_axe, check_reflow
+
+FOLK = "/ui/a/devstoreaccount1/t/folk/"
+ROWS = 120
+
+
+def person(number):
+    return {
+        "PartitionKey": "se",
+        "RowKey": f"r{number:03}" if number else "",
+        "Name": f"Person {number}",
+        "Age": number,
+        **({"Note": ["", " \t ", "a\nb"][number % 3]} if number % 4 else {}),
+        **({"Rare": "here alone"} if number == 110 else {}),
+    }
+
+
+EXACT = {
+    "PartitionKey": "zz",
+    "RowKey": "exact",
+    "Big": EntityProperty(2**63 - 1, EdmType.INT64),
+    "Minus": -0.0,
+    "NotANumber": float("nan"),
+    "Since": EntityProperty("2025-03-19T22:01:55.1234567Z", EdmType.DATETIME),
+    "Text": '<b>"x"\t;\n',
+    "Long": "é" * 5000,
+}
+
+
+@pytest.fixture(scope="module")
+def service(console):
+    with TableServiceClient.from_connection_string(console.connection_string) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def folk(service):
+    table = service.create_table("folk")
+    for start in range(0, ROWS, 100):
+        table.submit_transaction([("create", person(n)) for n in range(start, min(start + 100, ROWS))])
+    table.create_entity(EXACT)
+    yield table
+    table.close()
+
+
+@pytest.fixture
+def open_grid(open_page, admin, folk):
+    def open_it(query="", **options):
+        page = open_page(FOLK + query, state=admin, **{"width": 1440, **options})
+        page.locator(".grid [tabindex='0']").wait_for()
+        return page
+
+    return open_it
+
+
+def place(page):
+    """The row and the column of the cell with the focus, from 1, the header being row 1."""
+    return page.evaluate(
+        "[document.activeElement.parentElement.ariaRowIndex, document.activeElement.ariaColIndex].map(Number)"
+    )
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def cell(page, row, property_):
+    kinds = f":is([data-property='{property_}'], [data-system='{property_}'])"
+    return page.locator(f".grid tr[aria-rowindex='{row}'] td{kinds}")
+
+
+def heads(page):
+    return page.locator(".grid th[data-property]").evaluate_all("all => all.map(it => it.dataset.property)")
+
+
+def clipboard(page):
+    return page.evaluate("navigator.clipboard.readText()")
+
+
+def test_e1_roles_indices_and_keys(open_grid):
+    page = open_grid("?top=25")
+    grid = page.get_by_role("grid", name="Entities")
+    assert [grid.get_attribute(f"aria-{name}") for name in ("rowcount", "colcount")] == ["-1", "7"]
+    assert grid.get_by_role("columnheader").count() == 7
+    assert grid.get_by_role("row").count() == 26
+    assert page.locator(".grid [tabindex='0']").count() == 1
+    cell(page, 2, "Name").click()
+    assert place(page) == [2, 4]
+    for keys, expected in [
+        (["ArrowRight"], [2, 5]), (["ArrowDown", "ArrowLeft"], [3, 4]), (["ArrowUp"], [2, 4]), (["End"], [2, 7]),
+        (["Home"], [2, 1]), (["Control+End"], [26, 7]), (["Control+Home"], [2, 1]), (["PageDown"], [12, 1]),
+        (["PageDown"], [22, 1]), (["PageUp"], [12, 1]), (["Control+Home", "ArrowUp"], [1, 1]),
+    ]:  # fmt: skip
+        press(page, *keys)
+        assert place(page) == expected
+    press(page, "Control+End", "PageDown")
+    expect(page.locator(".shown")).to_have_text("26 to 50")
+    expect(page.locator(".grid :is(td, th):focus")).to_have_count(1)
+    press(page, "Control+Home", "PageUp")
+    expect(page.locator(".shown")).to_have_text("1 to 25")
+    expect(page.locator(".grid :is(td, th):focus")).to_have_count(1)
+    press(page, "Control+Home", "Space", "Shift+ArrowDown", "Shift+ArrowDown", "Shift+ArrowUp")
+    assert page.locator("[data-picked-count]").inner_text() == "2 selected"
+    press(page, "Escape")
+    assert page.locator(".selection-bar").is_hidden()
+    press(page, "Control+a")
+    assert page.locator("[data-picked-count]").inner_text() == "25 selected"
+    press(page, "Escape", "Shift+F10")
+    assert page.locator("#cell-menu").is_visible()
+    press(page, "ArrowDown", "Escape")
+    assert place(page)[1] == 1
+    press(page, "Control+Home", "ArrowUp", "ArrowRight", "Enter")
+    assert page.locator("#column-menu [data-title]").inner_text() == "PartitionKey"
+    press(page, "Escape", "Escape")
+    assert page.evaluate("document.activeElement.className") == "grid-region"
+    check_axe(page)
+
+
+def test_e1_letters_can_be_switched_off(open_grid):
+    page = open_grid("?top=25", permissions=["clipboard-read", "clipboard-write"])
+    page.evaluate("document.documentElement.dataset.shortcuts = 'off'")
+    cell(page, 3, "PartitionKey").click()
+    press(page, "j", "d", "o")
+    assert page.url.endswith("?top=25")
+    assert clipboard(page) == ""
+    page.evaluate("document.documentElement.dataset.shortcuts = 'on'")
+    with page.expect_response("**/copy/"):
+        press(page, "j")
+    page.get_by_text("Copied").wait_for()
+    assert json.loads(clipboard(page))["RowKey"] == "r001"
+
+
+@pytest.fixture(scope="module")
+def huge(service):
+    table = service.create_table("huge")
+    for number in range(200):
+        table.create_entity(
+            {"PartitionKey": "p", "RowKey": f"{number:03}", "Text": "xé" * 16_000, "Data": b"\x01" * 65_000}
+        )
+    yield table
+    table.close()
+
+
+def test_e2_large_values_make_no_large_page(open_page, admin, huge):
+    page = open_page("/ui/a/devstoreaccount1/t/huge/?top=200", state=admin, width=1440)
+    assert page.locator(".grid tbody tr").count() == 200
+    sizes = page.evaluate(
+        "performance.getEntriesByType('navigation').map(it => [it.transferSize, it.decodedBodySize])[0]"
+    )
+    assert sizes[0] < 250_000
+    assert sizes[1] < 600_000
+    shown = cell(page, 2, "Text")
+    assert re.search(r"46\.9.KB", shown.inner_text())
+    assert "63.5" in cell(page, 2, "Data").inner_text()
+    check_reflow(page)
+
+
+def test_e3_kinds_of_nothing(open_grid):
+    page = open_grid("?top=25")
+    snapshot = page.locator(".grid").aria_snapshot()
+    assert {cell(page, row, "Note").get_attribute("data-state") for row in range(2, 10)} >= {
+        "absent",
+        "empty",
+        "whitespace",
+    }
+    assert 'gridcell "not set"' in snapshot
+    assert cell(page, 2, "Note").inner_text() == "not set"
+    assert cell(page, 8, "Note").locator("[title='empty string']").inner_text() == '""'
+    assert cell(page, 3, "Note").inner_text() == "·⇥·"
+    assert cell(page, 4, "Note").inner_text() == "a↵b"
+    page.emulate_media(forced_colors="active")
+    hatch = cell(page, 2, "Note").locator(".absent").evaluate("it => getComputedStyle(it).borderStyle")
+    assert hatch == "dashed"
+
+
+def test_e4_values_are_exact(open_grid, folk):
+    page = open_grid("?f=PartitionKey+eq+'zz'")
+    before = folk.get_entity("zz", "exact")
+    shown = {name: cell(page, 2, name).inner_text() for name in ("Big", "Minus", "NotANumber", "Since")}
+    assert shown == {
+        "Big": "9223372036854775807", "Minus": "-0.0", "NotANumber": "NaN", "Since": "2025-03-19 22:01:55.1234567",
+    }  # fmt: skip
+    cell(page, 2, "Text").click()
+    press(page, "Home", "ArrowRight")
+    cell(page, 2, "Since").focus()
+    assert cell(page, 2, "Since").locator("time").get_attribute("title") == "2025-03-19 22:01:55.1234567 UTC"
+    cell(page, 2, "Minus").dblclick()
+    field = page.locator("#cell-value")
+    field.fill("1.5")
+    field.press("Enter")
+    expect(cell(page, 2, "Minus")).to_have_text("1.5")
+    after = folk.get_entity("zz", "exact")
+    assert after["Minus"] == 1.5
+    for name in ("Big", "Since", "Text", "Long"):
+        assert after[name] == before[name]
+    assert str(after["NotANumber"]) == "nan"
+    folk.upsert_entity(EXACT)
+
+
+def test_e6_what_is_edited_or_selected_stays(open_grid, folk):
+    page = open_grid("?top=25")
+    cell(page, 3, "Name").locator("xpath=..").locator("input").check()
+    page.locator(".grid tr[aria-rowindex='4']").evaluate("row => row.dataset.editing = ''")
+    cell(page, 5, "Age").click()
+    folk.update_entity(person(2) | {"Name": "changed while edited"}, mode="merge")
+    folk.update_entity(person(4) | {"Name": "changed"}, mode="merge")
+    folk.create_entity(person(1) | {"RowKey": "r001b", "Name": "new"})
+    page.evaluate("document.dispatchEvent(new CustomEvent('grid:changed'))")
+    page.get_by_role("gridcell", name="changed", exact=True).wait_for()
+    assert cell(page, 5, "Name").inner_text() == "Person 2"  # a row was inserted before it
+    assert page.locator("tr[data-changed]").count() == 2
+    assert page.locator("[data-picked-count]").inner_text() == "1 selected"
+    assert page.locator(".handle :checked").count() == 1
+    assert page.evaluate("document.activeElement.parentElement.cells[3].innerText") == "Person 3"
+    folk.delete_entity("se", "r001b")
+    folk.update_entity(person(2), mode="replace")
+    folk.update_entity(person(4), mode="replace")
+
+
+def test_e8_pages_forth_and_back(open_grid, folk):
+    page = open_grid("?top=25")
+    firsts = []
+    for number in range(5):
+        expect(page.locator(".shown")).to_have_text(re.compile(f"^{number * 25 + 1} to"))
+        firsts.append(cell(page, number * 25 + 2, "RowKey").inner_text())
+        if number < 4:
+            page.get_by_role("link", name="Next").click()
+    assert page.get_by_role("link", name="Next").count() == 0
+    assert page.evaluate("document.activeElement !== document.body")
+    folk.create_entity(person(1) | {"RowKey": "r000a"})
+    address = page.url
+    for number in (3, 2):
+        page.get_by_role("link", name="Previous").click()
+        expect(page.locator(".shown")).to_have_text(re.compile(f"^{number * 25 + 1} to"))
+        assert cell(page, number * 25 + 2, "RowKey").inner_text() == firsts[number]
+    page.go_back()
+    expect(page.locator(".shown")).to_have_text(re.compile("^76 to"))
+    page.go_forward()
+    expect(page.locator(".shown")).to_have_text(re.compile("^51 to"))
+    assert cell(page, 52, "RowKey").inner_text() == firsts[2]
+    swapped = page.locator(".grid tbody").inner_text()
+    page.goto(page.url)
+    assert page.locator(".grid tbody").inner_text() == swapped
+    page.goto(address)
+    assert cell(page, 102, "RowKey").inner_text() == firsts[4]
+    folk.delete_entity("se", "r000a")
+
+
+def test_e9_layouts(open_page, admin, service, open_grid):
+    for name in ("logs41", "logs42"):
+        with service.create_table(name) as table:
+            table.create_entity({"PartitionKey": "p", "RowKey": "r", "Level": 1, "Text": "x", "Code": 7})
+    page = open_page("/ui/a/devstoreaccount1/t/logs41/?cols=Text:300,Level", state=admin, width=1440)
+    page.get_by_role("link", name="4 columns").click()
+    page.get_by_text("Keep these columns").click()
+    page.get_by_label("Name", exact=True).fill("Logs")
+    page.get_by_label("For tables").fill("logs*")
+    page.get_by_label("For everybody").check()
+    page.get_by_role("button", name="Keep layout").click()
+    page.get_by_text("Layout Logs saved").wait_for()
+    page.goto("/ui/a/devstoreaccount1/t/logs42/")
+    assert heads(page) == ["PartitionKey", "RowKey", "Text", "Level"]
+    assert page.locator("th[data-property=Text]").bounding_box()["width"] == 300
+    assert "cols=" in page.url
+    page.goto("/ui/a/devstoreaccount1/t/folk/")
+    assert heads(page)[2] == "Name"
+
+
+def test_e10_columns_by_keyboard(open_grid):
+    page = open_grid("?top=25&cols=*")
+    cell(page, 2, "Name").click()
+    press(page, "ArrowUp")
+    name = page.locator("th[data-property=Name]")
+    width = page.locator("th[data-property=Name]").bounding_box()["width"]
+    press(page, "Alt+ArrowRight", "Alt+ArrowRight", "Alt+ArrowLeft", "Alt+ArrowRight")
+    page.wait_for_url("**cols=Name%3A**")
+    assert page.locator("th[data-property=Name]").bounding_box()["width"] == width + 32
+    expect(name).to_be_focused()
+    press(page, "Enter")
+    page.get_by_role("button", name="Move right").press("Enter")
+    expect(page.locator("th[data-property]").nth(2)).to_have_attribute("data-property", "Age")
+    assert heads(page)[:4] == ["PartitionKey", "RowKey", "Age", "Name"]
+    expect(name).to_be_focused()
+    press(page, "Enter", "ArrowDown", "ArrowDown")
+    page.get_by_label("Width").fill("120")
+    page.get_by_label("Width").press("Enter")
+    page.wait_for_url("**Name%3A120**")
+    page.reload()
+    assert page.locator("th[data-property=Name]").bounding_box()["width"] == 120
+    page.goto(FOLK)  # the last one is remembered
+    assert heads(page)[:4] == ["PartitionKey", "RowKey", "Age", "Name"]
+    page.goto(FOLK + "columns/")
+    page.get_by_role("button", name="Reset").click()
+    assert heads(page)[2:4] == ["Name", "Age"]
+
+
+def test_e11_all_results(open_grid):
+    page = open_grid("?top=25&f=Age+ge+60")
+    page.get_by_role("checkbox", name="Select this page").check()
+    page.get_by_role("button", name=re.compile("Select all")).click()
+    expect(page.locator("[data-picked-count]")).to_have_text("60 selected")
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export this query").click()
+    with download.value.path().open(newline="") as file:
+        assert len(list(csv.reader(file))) == 61
+    assert download.value.suggested_filename == "folk.typed.csv"
+
+
+def test_e12_copies_are_the_data(open_grid):
+    page = open_grid("?f=PartitionKey+eq+'zz'", permissions=["clipboard-read", "clipboard-write"])
+    said = page.get_by_text("Copied")
+    cell(page, 2, "Long").click()
+    press(page, "Control+c")
+    said.first.wait_for()
+    assert clipboard(page) == "é" * 5000
+    press(page, "Space", "Control+c")
+    said.nth(1).wait_for()
+    names, values = clipboard(page).split("\n", 1)
+    assert names.strip().split("\t") == heads(page)
+    assert '"<b>""x""\t;\n"' in values.replace("\r\n", "\n")
+    assert "\té" + "é" * 4999 in values
+    assert "2025-03-19T22:01:55.1234567Z" in values
+    page.get_by_role("button", name="Copy", exact=True).click()
+    page.get_by_role("button", name="JSON", exact=True).click()
+    said.nth(2).wait_for()
+    found = json.loads(clipboard(page))
+    assert (found["Big"], found["Big@odata.type"], found["Long"]) == (
+        "9223372036854775807",
+        "Edm.Int64",
+        "é" * 5000,
+    )
+    assert found["Text"] == EXACT["Text"]
+
+
+def test_e13_a_rare_property_is_offered(open_grid):
+    page = open_grid("?top=25&cols=*")
+    assert "Rare" not in heads(page)
+    page.get_by_role("link", name=re.compile("columns")).click()
+    page.get_by_label("Find a column").fill("rar")
+    page.locator("#columns-list").get_by_label("Rare").check()
+    page.locator("th[data-property=Rare]").wait_for()
+    assert page.locator("#columns-menu").is_visible()
+    check_axe(page)
+    page.goto(FOLK + "columns/")
+    page.get_by_role("button", name="Reset").click()
+
+
+def test_e15_rows_change_on_run_only(open_grid):
+    page = open_grid("?cols=*")
+    rows = page.locator(".grid tbody tr")
+    count = rows.count()
+    field = page.get_by_label("$filter")
+    field.press_sequentially("Age eq 5 and")
+    assert rows.count() == count
+    run = page.get_by_role("button", name="Run")
+    run.click()
+    page.get_by_text("Syntax error").first.wait_for()
+    assert field.get_attribute("aria-invalid") == "true"
+    assert run.is_enabled()
+    field.fill("Age eq 5")
+    for _ in range(2):
+        with page.expect_response("**f=Age*"):
+            run.click()
+        expect(rows).to_have_count(1)
+        assert run.is_enabled()
+    assert field.input_value() == "Age eq 5"
+    assert "aria-invalid" not in field.evaluate("it => it.getAttributeNames().join()")
+
+
+def test_g8_the_result_is_told(open_grid):
+    page = open_grid("?top=25&cols=*")
+    page.get_by_role("link", name="Next").click()
+    expect(page.locator("#said")).to_contain_text("26 to 50")
+    assert page.evaluate("document.activeElement.id") == "page-next"
+    whole = page.locator("#results").inner_html()
+    page.goto(page.url)
+    assert without_times(page.locator("#results").inner_html()) == without_times(whole)
+
+
+def without_times(html):
+    return re.sub(
+        r"\d+ ms|data-htmx-powered=\"[^\"]*\"|htmx-[a-z]+|csrfmiddlewaretoken\" value=\"\w+", "", html
+    )
+
+
+def test_other_views(open_grid):
+    page = open_grid("?top=25&cols=*")
+    page.get_by_role("link", name="JSON").click()
+    page.locator(".document").nth(24).wait_for()
+    check_axe(page)
+    page.get_by_role("link", name="Form").click()
+    page.locator(".single dd").first.wait_for()
+    page.get_by_role("link", name="Next").click()
+    page.get_by_text("Person 1", exact=True).wait_for()
+    check_axe(page)
+
+
+def test_two_entities_beside_each_other(open_grid):
+    page = open_grid("?top=25&cols=*")
+    for row in (3, 4):
+        page.locator(f".grid tr[aria-rowindex='{row}'] input").check()
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_url("**/compare/**")
+    assert page.locator(".differs th").all_inner_texts()[0].startswith("Name")
+    check_axe(page)
