@@ -139,6 +139,7 @@ function check(form) {
       form.querySelector("#cell-note")?.replaceWith(document.adoptNode(note));
       if (wasAgreed && form.elements.agreed) form.elements.agreed.checked = true;
       form.elements.value?.setAttribute("aria-invalid", String(note.dataset.kind === "error"));
+      if (open?.dialog.matches(".cell-layer")) place(open.dialog, open.cell); // there may be no room below
     } catch (error) {
       if (error.name !== "AbortError") say(form.dataset.offline);
     }
@@ -182,7 +183,9 @@ async function save(form, submitter, then) {
     announce(found);
     const again = found.getElementById("cell-editor");
     if (again) return show(again);
-    if (status !== 200) return say(found.querySelector("h1")?.textContent ?? form.dataset.offline);
+    // the page to sign in is an answer too
+    const isSaved = status === 200 && found.querySelector("template[data-row], template[data-change]");
+    if (!isSaved) return say(found.querySelector("h1")?.textContent ?? form.dataset.offline);
     await finish(found, then);
   } catch {
     say(form.dataset.offline);

@@ -11,6 +11,7 @@ async function send(address, body) {
   try {
     const { found } = await post(address, body);
     announce(found);
+    if (!found.querySelector("[hx-swap-oob], #deletion")) return say(found.querySelector("h1")?.textContent ?? "");
     const question = found.getElementById("deletion");
     if (question) return show(question.dataset.title, question, question.querySelector("[data-close]"));
     close();
