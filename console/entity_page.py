@@ -6,17 +6,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
-from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
+from console import entity_problems as problems
 from console import keys, opened
 from console.forms import entity as forms
-from console.forms.entity import Problem, Row
+from console.forms import entity_row
+from console.forms.entity import Problem
+from console.forms.entity_row import Row
 from console.rendering import wants_part
 from storage.domain import document
 from storage.domain.edm import TICKS_PER_SECOND, Edm, EdmValue, second_text, write_datetime
@@ -30,15 +30,9 @@ from storage.domain.entity import (
     read_stored,
 )
 from storage.domain.errors import (
-    EntityTooLarge,
-    InsufficientAccountPermissions,
-    KeyValueTooLarge,
-    OutOfRangeInput,
     StorageError,
-    TooManyProperties,
 )
 from storage.domain.etag import write_etag
-from storage.domain.names import check_key
 from storage.domain.query import EntityQuery
 from storage.models import Account, Table
 from storage.operations import entities, tables
@@ -144,7 +138,7 @@ def opened_draft(stored: StoredEntity, tab: str) -> Draft:
     return Draft(
         stored,
         found.key,
-        rows=forms.rows_of(found.properties),
+        rows=entity_row.rows_of(found.properties),
         text=document.write(found) if tab == "json" else "",
         tab=tab,
         properties=found.properties,
@@ -177,7 +171,7 @@ def _read_text(draft: Draft) -> Draft:
         found = document.read(text)
     except document.InvalidDocument as refusal:
         placed = replace(draft, line=refusal.line, column=refusal.column)
-        return placed.refused(Problem("text", _place(refusal), document_sentence(refusal)))
+        return placed.refused(Problem("text", _place(refusal), problems.of_document(refusal)))
     draft = replace(draft, properties=found.properties)
     if draft.before is not None and found.key != draft.key:
         return draft.refused(
@@ -188,82 +182,6 @@ def _read_text(draft: Draft) -> Draft:
 
 def _place(refusal: document.InvalidDocument) -> str:
     return _("Line %(line)s, column %(column)s") % {"line": refusal.line, "column": refusal.column}
-
-
-def document_sentence(refusal: document.InvalidDocument) -> str:
-    name = refusal.about
-    match refusal.fault:
-        case document.Fault.NOT_JSON:
-            return _("This is not JSON from here on.")
-        case document.Fault.NOT_OBJECT:
-            return _("An entity is one object: { … }.")
-        case document.Fault.TWICE:
-            return _("%(name)s comes twice.") % {"name": name}
-        case document.Fault.NO_TYPE:
-            types = ", ".join(type_.value for type_ in Edm)
-            return _("There is no type %(name)s. The types are %(types)s.") % {"name": name, "types": types}
-        case document.Fault.NO_PROPERTY:
-            return _("This is the type of %(name)s, which is not there.") % {"name": name}
-        case document.Fault.NESTED:
-            return _("%(name)s has to be one value. Objects and arrays are stored as text.") % {"name": name}
-        case document.Fault.NULL:
-            return _("Null is no value. Leave %(name)s out instead.") % {"name": name}
-        case document.Fault.VALUE:
-            return _("This is not a value of %(name)s.") % {"name": name}
-        case document.Fault.TOO_LARGE:
-            return _("A value holds at most 64 KiB; %(name)s has more.") % {"name": name}
-        case document.Fault.OUT_OF_RANGE:
-            return _("A DateTime lies between the years 1601 and 9999.")
-        case document.Fault.NAME:
-            return _("A name starts with a letter or _ and goes on with letters, digits and _.")
-        case document.Fault.KEY:
-            return _("%(name)s has to be a text.") % {"name": name}
-        case document.Fault.NO_KEY:
-            return _("%(name)s is missing.") % {"name": name}
-
-
-def key_problems(key: EntityKey) -> list[Problem]:
-    found = []
-    for field, name, part in zip(("pk", "rk"), ("PartitionKey", "RowKey"), key, strict=True):
-        try:
-            check_key(name, part, limit=settings.TABLERO_KEY_LENGTH_LIMIT)
-        except OutOfRangeInput:
-            found.append(Problem(field, name, _("A key holds no / \\ # ? and no control characters.")))
-        except KeyValueTooLarge:
-            text = _("A key has at most %(limit)s characters.") % {"limit": settings.TABLERO_KEY_LENGTH_LIMIT}
-            found.append(Problem(field, name, text))
-    return found
-
-
-def problem_of(error: StorageError, entity: Entity) -> Problem:
-    """What the service refuses, in the words of the reader where these say more."""
-    match error:
-        case TooManyProperties():
-            count = len(entity.properties)
-            text = ngettext(
-                "An entity has at most 252 properties, and this one has %(count)s.",
-                "An entity has at most 252 properties, and this one has %(count)s.",
-                count,
-            ) % {"count": count}
-        case EntityTooLarge():
-            size = filesizeformat(entity_size(entity))
-            text = _("An entity has at most 1 MiB, and this one has %(size)s.") % {"size": size}
-        case InsufficientAccountPermissions():
-            text = _("This account is read-only: nothing in it can be changed.")
-        case _:
-            text = error.text
-    return Problem("", "", text)
-
-
-def check_whole(draft: Draft) -> Problem | None:
-    """Whether the entity as a whole keeps the limits."""
-    try:
-        opened.image(draft.key, 0, draft.entity.properties)
-        if entity_size(draft.entity) > SIZE_LIMIT:
-            raise EntityTooLarge
-    except StorageError as error:
-        return problem_of(error, draft.entity)
-    return None
 
 
 # what is drawn
@@ -287,7 +205,7 @@ def draft_context(visit: Visit, draft: Draft, *, in_drawer: bool) -> dict[str, A
         "count_limit": PROPERTY_LIMIT,
         "is_too_many": len(entity.properties) > PROPERTY_LIMIT,
         "table_address": visit.table_address,
-        "blank": forms.blank_row(BLANK),
+        "blank": entity_row.blank_row(BLANK),
         "row_address": reverse("entity_row", args=(visit.account.name, visit.table.name)),
         **({} if draft.before is None else stored_context(visit, draft.before)),
     }

@@ -12,11 +12,13 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from console import entity_page as pages
+from console import entity_problems as problems
 from console import opened, snippets
 from console.access import Capability, account_required, actor_of
 from console.connections import endpoint
 from console.entity_page import Draft, Visit, leave_for, see_other
 from console.forms import entity as forms
+from console.forms import entity_row
 from console.notices import complain, say
 from console.rendering import render_part, wants_part
 from console.typed_text import now_of
@@ -146,7 +148,7 @@ def save(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         return entity_conflict.settle(request, visit, action)
     draft = pages.read_draft(request, _before(request, visit), visit.key, now_of(request))
     if action == "add":
-        rows = [*draft.rows, *forms.blanks(draft.rows)]
+        rows = [*draft.rows, *entity_row.blanks(draft.rows)]
         return render(request, visit, replace(draft, rows=rows, is_dirty=True))
     if draft.problems:
         return render(request, visit, replace(draft, is_dirty=True), 422)
@@ -183,7 +185,7 @@ def _save(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> Http
     if not names:
         say(request, _("Nothing was changed."))
         return see_other(_after(visit, draft, action))
-    if problem := pages.check_whole(draft):
+    if problem := problems.of_whole(draft.entity):
         return render(request, visit, draft.refused(problem), 422)
     removed = [name for name in names if name not in draft.properties]
     is_merge = draft.mode == "merge" and draft.tab == "form" and not removed
@@ -194,7 +196,7 @@ def _save(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> Http
     except (UpdateConditionNotSatisfied, ResourceNotFound):
         return entity_conflict.show(request, visit, draft.before, dict(draft.properties))
     except StorageError as error:
-        return render(request, visit, draft.refused(pages.problem_of(error, draft.entity)), 422)
+        return render(request, visit, draft.refused(problems.of_error(error, draft.entity)), 422)
     say(request, _saved(names, removed, draft), undo=done.activity)
     return see_other(_after(visit, draft, action))
 
@@ -223,7 +225,7 @@ def _delete(request: HttpRequest, visit: Visit) -> HttpResponse:
         complain(request, _("This entity was changed meanwhile. Look at it before you delete it."))
         return see_other(visit.address())
     except StorageError as error:
-        complain(request, pages.problem_of(error, pages.EMPTY).text)
+        complain(request, problems.of_error(error, pages.EMPTY).text)
         return see_other(visit.address())
     say(request, _("Deleted the entity %(key)s.") % {"key": shown_key(visit.key)}, undo=done.activity)
     return leave_for(request, visit.table_address)
@@ -249,7 +251,7 @@ def row(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     return _row(request, Visit(account, found, EntityKey("", "")), row)
 
 
-def _row(request: HttpRequest, visit: Visit, row: forms.Row) -> HttpResponse:
+def _row(request: HttpRequest, visit: Visit, row: entity_row.Row) -> HttpResponse:
     draft = Draft(None, visit.key, rows=[row])
     context = pages.draft_context(visit, draft, in_drawer=True)
     return shortcuts.render(request, "console/entity/_row.html", {**context, "row": row})

@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from console import entity_page as pages
+from console import entity_problems as problems
 from console import opened
 from console.access import actor_of
 from console.entity_page import Visit, leave_for, see_other
@@ -208,7 +209,7 @@ def _write(
         text = _("It was changed again while you chose. This is what is there now.")
         return show(request, visit, base, mine, problem=text)
     except StorageError as error:
-        problem = pages.problem_of(error, Entity(visit.key, mine))
+        problem = problems.of_error(error, Entity(visit.key, mine))
         return show(request, visit, base, mine, chosen=_chosen(request), problem=problem.text)
     text = _("Inserted the entity again.") if isinstance(change, Insert) else _("Saved what was merged.")
     say(request, text, undo=done.activity)

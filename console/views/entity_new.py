@@ -1,5 +1,6 @@
 """A new entity, from nothing or from another one; and another key for one that is there."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -8,10 +9,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from console import entity_page as pages
+from console import entity_problems as problems
 from console import keys, opened
 from console.access import Capability, account_required, actor_of
 from console.entity_page import Draft, Visit, see_other
-from console.forms import entity as forms
+from console.forms import entity_row
 from console.forms.entity import Problem
 from console.notices import say
 from console.rendering import render_part, wants_part
@@ -52,8 +54,8 @@ def _opened(request: HttpRequest, account: Account, table: Table) -> tuple[Visit
     stored = entities.get(table, source) if source is not None else None
     if stored is None:
         names = list(pages.sample(table).items())[: pages.MOST_SUGGESTED]
-        rows = [forms.suggested_row(number, *name) for number, name in enumerate(names)] or [
-            forms.blank_row(0)
+        rows = [entity_row.suggested_row(number, *name) for number, name in enumerate(names)] or [
+            entity_row.blank_row(0)
         ]
         draft = Draft(None, key, rows=rows, tab=tab, text=document.write(Entity(key, {})), properties={})
         return Visit(account, table, key), draft
@@ -105,10 +107,10 @@ def _save(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
         case "draft":  # from the form of another entity
             return render(request, visit, replace(draft, problems=(), is_dirty=True))
         case "add":
-            rows = [*draft.rows, *forms.blanks(draft.rows)]
+            rows = [*draft.rows, *entity_row.blanks(draft.rows)]
             return render(request, visit, replace(draft, rows=rows, problems=(), is_dirty=True))
-    draft = draft.refused(*pages.key_problems(draft.key))
-    if not draft.problems and (problem := pages.check_whole(draft)):
+    draft = draft.refused(*problems.of_key(draft.key))
+    if not draft.problems and (problem := problems.of_whole(draft.entity)):
         draft = draft.refused(problem)
     if draft.problems:
         return render(request, visit, draft, 422)
@@ -142,7 +144,7 @@ def _insert(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> Ht
         text = _("There is an entity with these keys already.")
         return render(request, visit, draft.refused(Problem(field, "", text)), 422)
     except StorageError as error:
-        return render(request, visit, draft.refused(pages.problem_of(error, draft.entity)), 422)
+        return render(request, visit, draft.refused(problems.of_error(error, draft.entity)), 422)
     say(request, _("Inserted the entity."), undo=done.activity)
     if action == "save_another":
         return see_other(f"{request.path}?from={keys.write_key(draft.key)}")
@@ -169,7 +171,7 @@ def _key_page(
     visit: Visit,
     wanted: EntityKey,
     etag: str,
-    problems: list[Problem] | None = None,
+    wrong: Sequence[Problem] = (),
 ) -> HttpResponse:
     context: dict[str, Any] = {
         "visit": visit,
@@ -177,8 +179,8 @@ def _key_page(
         "entity_key": visit.key,
         "wanted": wanted,
         "etag": etag,
-        "problems": problems or [],
-        "key_errors": {problem.field: problem.text for problem in problems or []},
+        "problems": wrong,
+        "key_errors": {problem.field: problem.text for problem in wrong},
         "address": visit.address("entity_key"),
         "back": visit.address(),
         "table_address": visit.table_address,
@@ -189,18 +191,18 @@ def _key_page(
         page="console/entity/key.html",
         part="console/entity/_key_form.html",
         context=context,
-        status=422 if problems else 200,
+        status=422 if wrong else 200,
     )
 
 
 def _change_key(request: HttpRequest, visit: Visit) -> HttpResponse:
     wanted = EntityKey(request.POST.get("pk", ""), request.POST.get("rk", ""))
     etag = request.POST.get("etag", "")
-    problems = pages.key_problems(wanted)
+    found = problems.of_key(wanted)
     if wanted == visit.key:
-        problems.append(Problem("rk", "", _("This is the key it has.")))
-    if problems:
-        return _key_page(request, visit, wanted, etag, problems)
+        found.append(Problem("rk", "", _("This is the key it has.")))
+    if found:
+        return _key_page(request, visit, wanted, etag, found)
     try:
         done = edits.change_key(visit.table, visit.key, wanted, read_if_match(etag), by=actor_of(request))
     except EntityAlreadyExists:
@@ -214,6 +216,6 @@ def _change_key(request: HttpRequest, visit: Visit) -> HttpResponse:
     except ResourceNotFound:
         return gone(request, visit)
     except StorageError as error:
-        return _key_page(request, visit, wanted, etag, [pages.problem_of(error, pages.EMPTY)])
+        return _key_page(request, visit, wanted, etag, [problems.of_error(error, pages.EMPTY)])
     say(request, _("Changed the key."), undo=done.activity)
     return see_other(replace(visit, key=wanted).address())
