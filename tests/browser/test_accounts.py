@@ -13,7 +13,7 @@ from azure.data.tables import (
     generate_account_sas,
 )
 
-from tests.browser.page import check, check_axe, check_reflow
+from tests.browser.page import check, check_axe
 
 PASSWORD = "a password of many words"
 KEY = re.compile(r"[A-Za-z0-9+/]{86}==")
@@ -259,19 +259,6 @@ def test_the_rail_closes_to_icons(shop, open_signed_in):
     check(page)
     page.reload()
     assert rail.bounding_box()["width"] == 56
-
-
-def test_pages_of_accounts(shop, open_signed_in):
-    page = open_signed_in("/ui/", reduced_motion="reduce")
-    for path in ("/ui/", "/ui/a/shop/settings/", "/ui/about/", "/ui/help/limits/", "/ui/search/?q=o"):
-        page.goto(path)
-        check(page)
-        page.emulate_media(color_scheme="dark")
-        page.set_viewport_size({"width": 320, "height": 640})
-        check_axe(page)
-        check_reflow(page)
-        page.emulate_media(color_scheme="light")
-        page.set_viewport_size({"width": 1280, "height": 900})
 
 
 def test_turkish_loads_few_fonts(open_page, admin):
