@@ -98,7 +98,7 @@ def _save_xml(request: HttpRequest, account: Account, what: str) -> HttpResponse
         if what == "form":
             wanted = update.apply(service_properties.of(account))
             draft = forms.write_draft(wanted, version)
-            return _answer(request, account, {"draft": draft, "told": draft.told(), "is_draft": True})
+            return _answer(request, account, {"draft": draft, "told": draft.told()})
         return _save(request, account, update, version, view="xml")
     except StorageError as error:
         context = {"xml": text, "version": version, "error": error, "at": _position(error)}
@@ -134,7 +134,7 @@ def _turn_into_xml(request: HttpRequest, account: Account, draft: Draft) -> Http
     told = draft.told()
     if told:
         return _answer(request, account, {"draft": draft, "told": told}, status=422)
-    context = {"xml": write_xml(draft.read()), "version": draft.version, "is_draft": True}
+    context = {"xml": write_xml(draft.read()), "version": draft.version}
     return _answer(request, account, context)
 
 
@@ -144,6 +144,7 @@ def _answer(
     draft = context.get("draft")
     context = {**context, **(_of_draft(draft) if draft is not None else {})}
     context.setdefault("told", {})
+    context["is_draft"] = request.method == "POST"
     response = render_part(request, page=PAGE, part=EDITOR, context=context, status=status)
     if request.method == "POST":
         address = reverse("service", args=(account.name,))

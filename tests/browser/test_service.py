@@ -48,6 +48,7 @@ def save(page):
 def test_r1_verdict_is_that_of_a_real_request(open_service, console):
     page = open_service()
     page.get_by_role("button", name="one origin").click()
+    expect(page.get_by_role("heading", name="Rule 1")).to_be_visible()
     page.get_by_role("button", name="localhost, for development").click()
     expect(page.get_by_role("heading", name="Rule 2")).to_be_visible()
     save(page)
@@ -98,6 +99,7 @@ def test_r2_limits(open_service):
 def test_r3_xml_and_form_are_one(open_service):
     page = open_service()
     page.get_by_role("button", name="one origin").click()
+    expect(page.get_by_role("heading", name="Rule 1")).to_be_visible()
     page.get_by_role("button", name="XML").click()
     page.wait_for_url("**/?view=xml")
     xml = page.locator("#id_xml").input_value()
@@ -120,6 +122,7 @@ def test_r3_xml_and_form_are_one(open_service):
 def test_order_by_keyboard_and_undo(open_service):
     page = open_service()
     page.get_by_role("button", name="one origin").click()
+    expect(page.get_by_role("heading", name="Rule 1")).to_be_visible()
     page.get_by_role("button", name="localhost, for development").click()
     page.get_by_role("button", name="Move rule 2 up").press("Enter")
     expect(page.get_by_role("button", name="Move rule 1 up")).to_be_focused()
@@ -128,6 +131,20 @@ def test_order_by_keyboard_and_undo(open_service):
     page.get_by_role("button", name="Undo").click()
     page.wait_for_url(f"**{PAGE}")
     expect(page.locator(".cors-rule")).to_have_count(0)
+
+
+def test_leaving_asks_when_something_is_not_saved(open_service):
+    page = open_service()
+    page.get_by_role("button", name="Add a rule").click()
+    expect(page.get_by_role("heading", name="Rule 1")).to_be_visible()
+    page.get_by_role("link", name="Tables").click()
+    expect(page.get_by_role("dialog", name="Leave without saving?")).to_be_visible()
+    check_axe(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Discard").click()
+    expect(page.get_by_role("heading", name="Rule 1")).to_have_count(0)
+    page.get_by_role("link", name="Tables").click()
+    page.wait_for_url("**/a/devstoreaccount1/")
 
 
 def test_two_editors(open_service):

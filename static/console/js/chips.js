@@ -42,6 +42,7 @@ function enhance(field) {
   function set(all) {
     field.value = [...new Set(all)].join(", ");
     draw();
+    field.form?.setAttribute("data-dirty", "");
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
