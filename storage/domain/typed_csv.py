@@ -182,7 +182,8 @@ def _read_row(
             continue
         text, said = texts.get(source.name, ""), texts.get(source.name + TYPE, "").strip()
         type_ = _said(reading, number, source, said, last)
-        if text or (said and type_ is Edm.STRING):
+        # of the other types nothing is no value
+        if text or (said and type_ in (Edm.STRING, Edm.BINARY)):
             if (
                 type_ is not None
                 and (value := _read_value(reading, number, source, type_, text, now)) is not None

@@ -93,9 +93,12 @@ def test_reads_typed_csv_of_all_types(prefix):
 
 
 def test_tells_absent_from_empty():
-    text = "PartitionKey,RowKey,A,A@type,B,B@type,C,C@type,D\np,r,,,,String,,Int32,\n"
+    text = "PartitionKey,RowKey,A,A@type,B,B@type,C,C@type,D,E,E@type\np,r,,,,String,,Int32,,,Binary\n"
     found = read(text, NOW, NONE)
-    assert found.rows[0].entity.properties == {"B": EdmValue(Edm.STRING, "")}
+    assert found.rows[0].entity.properties == {
+        "B": EdmValue(Edm.STRING, ""),
+        "E": EdmValue(Edm.BINARY, b""),
+    }
     assert found.absent == 1
 
 
