@@ -90,6 +90,13 @@ def test_recovery_codes_are_shown_once(alice, cast):
     assert again["Location"] == SECURITY
 
 
+def test_recovery_codes_alone_are_no_factor(alice):
+    answer = alice.post(f"{SECURITY}codes/new/")
+    assert answer.status_code == 422
+    assert b'class="banner danger"' in answer.content
+    assert alice.get(f"{SECURITY}codes/").status_code == 404
+
+
 def test_a_recovery_code_lets_in_once(visit, codes):
     for expected in (302, 422):
         client = visit(None)
