@@ -1,7 +1,7 @@
 """The entities of a table."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, assert_never
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
@@ -22,6 +22,7 @@ from storage.domain.glances import Glance
 from storage.domain.query import EntityQuery, Page
 from storage.models import Account, Table
 from storage.operations import entities, table_list, tables
+from storage.operations.entities import Total
 from storage.operations.table_list import Overview
 
 SNIPPET: Final = """\
@@ -31,14 +32,6 @@ from azure.data.tables import TableClient
 table = TableClient.from_connection_string(os.environ["TABLES_CONNECTION_STRING"], "%s")
 table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelace"})
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """Of how many entities a page is one; ``number`` None: nobody knows."""
-
-    number: int | None
-    is_exact: bool = False
 
 
 @account_required(Capability.READ)
@@ -206,9 +199,11 @@ def _total(table: Table, overview: Overview, state: State, page: Page[Glance]) -
         return _count(table, state)
     if not state.filter:
         return Total(overview.entities, overview.is_exact)
-    expected = entities.estimate(table, EntityQuery(filter=state.wanted.filter))
+    found = entities.total(table, EntityQuery(filter=state.wanted.filter))
+    if found.is_exact or found.number is None:
+        return found
     # there is more than was shown, whatever the planner thinks
-    return Total(None if expected is None else max(expected, before + len(page.entities) + 1))
+    return Total(max(found.number, before + len(page.entities) + 1))
 
 
 def _count(table: Table, state: State) -> Total:

@@ -65,7 +65,8 @@ def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") 
     keys = asked.getlist("key")
     scopes: list[tuple[Scope, int | None, bool]] = [(Scope.ROWS, len(keys), True)] if keys else []
     if state.filter and not error:
-        scopes.append((Scope.QUERY, entities.estimate(table, EntityQuery(filter=state.wanted.filter)), False))
+        total = entities.total(table, EntityQuery(filter=state.wanted.filter))
+        scopes.append((Scope.QUERY, total.number, total.is_exact))
     back = asked.get("next", "")
     overview = table_list.describe(table)
     scopes.append((Scope.TABLE, overview.entities, overview.is_exact))

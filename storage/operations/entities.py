@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Generator, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
@@ -30,6 +30,7 @@ Steps = Generator[Statement[Any], Any, T]
 Read = Callable[[str, EntityQuery], Statement[Page[T]]]
 
 COUNT_LIMIT: Final = timedelta(seconds=10)
+_MOMENT: Final = timedelta(milliseconds=60)
 BUDGET: Final = 2.5  # seconds of walking; with the first attempt and the last window still under five
 _FIRST_WINDOW: Final = 20_000  # rows
 _WINDOW_SECONDS: Final = 0.4
@@ -69,19 +70,33 @@ def some(table: Table, keys: Collection[EntityKey]) -> list[StoredEntity]:
     return [found[key] for key in sorted(found)]
 
 
-def estimate(table: Table, wanted: EntityQuery) -> int | None:
-    """About how many entities a query finds; None when the planner takes long to say."""
+@dataclass(frozen=True, slots=True)
+class Total:
+    """How many entities a query finds; None when nobody knows."""
+
+    number: int | None
+    is_exact: bool = False
+
+
+def total(table: Table, wanted: EntityQuery) -> Total:
+    """Counted when that takes a moment, else what the planner expects."""
+    try:
+        return Total(count(table, wanted, limit=_MOMENT), is_exact=True)
+    except OperationTimedOut:
+        return Total(_expected(table, wanted))
+
+
+def _expected(table: Table, wanted: EntityQuery) -> int | None:
     try:
         return sql.run_in_lane(counts.estimate(relation_name(table.pk), wanted))
     except Canceled:
         return None
 
 
-def count(table: Table, wanted: EntityQuery) -> int:
-    """How many entities a query finds, counted one by one; raises OperationTimedOut after ten seconds."""
+def count(table: Table, wanted: EntityQuery, *, limit: timedelta = COUNT_LIMIT) -> int:
+    """How many entities a query finds, one by one; raises OperationTimedOut."""
     try:
-        statement = counts.count(relation_name(table.pk), wanted)
-        return sql.run_in_lane(statement, limit=COUNT_LIMIT)
+        return sql.run_in_lane(counts.count(relation_name(table.pk), wanted), limit=limit)
     except Canceled:
         raise OperationTimedOut from None
 

@@ -197,9 +197,18 @@ document.addEventListener("click", async (event) => {
   if (menu().matches(":popover-open")) return menu().hidePopover();
   menu().textContent = menu().dataset.wait;
   menu().showPopover();
+  below(button);
   await load(button.href);
   menu().querySelector("input[type=search]")?.focus();
 });
+
+function below(button) {
+  const box = button.getBoundingClientRect();
+  const { style, offsetWidth: width } = menu();
+  style.setProperty("left", `${Math.max(8, Math.min(box.right - width, innerWidth - width - 8))}px`);
+  style.setProperty("top", `${box.bottom + 4}px`);
+  style.setProperty("max-height", `${Math.max(240, innerHeight - box.bottom - 12)}px`);
+}
 
 /** What is ticked shows at once; the list stays open. */
 async function apply(form, submitter) {
