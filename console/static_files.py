@@ -59,7 +59,7 @@ def _sheet(styles: Iterable[Path]) -> bytes:
     ordered = sorted(styles, key=lambda path: (path.name != "layers.css", path))
     text = b"".join(path.read_bytes() for path in ordered)
     text = re.sub(rb"/\*.*?\*/", b"", text, flags=re.DOTALL)
-    return re.sub(rb"\s*([{};,])\s*", rb"\1", text)
+    return re.sub(rb"\s*([{};,])\s*|(?<=[\w-])(:)\s+", rb"\1\2", text)
 
 
 @cache
