@@ -70,10 +70,12 @@ def page(
     account_id: int, *, containing: str = "", tag: str = "", start: str = "", top: int = PAGE
 ) -> Listing:
     """By name: the tables whose name contains a text in any letter case, or that have it for a tag."""
-    # tables have ASCII names, so that lower() means the same in every language
-    matching = Table.objects.own().filter(
-        Q(folded_name__contains=containing.lower()) | Q(tags__contains=[containing]), account_id=account_id
-    )
+    matching = Table.objects.own().filter(account_id=account_id)
+    if containing:
+        # tables have ASCII names, so that lower() means the same in every language
+        matching = matching.filter(
+            Q(folded_name__contains=containing.lower()) | Q(tags__contains=[containing])
+        )
     if tag:
         matching = matching.filter(tags__contains=[tag])
     rows = list(
@@ -87,7 +89,7 @@ def page(
 def tags(account_id: int, most: int = 100) -> list[str]:
     """Those in use, by name."""
     used = Table.objects.own().filter(account_id=account_id).exclude(tags=[]).values_list("tags", flat=True)
-    return sorted({tag for found in used for tag in found}, key=str.casefold)[:most]
+    return sorted({tag for found in used.distinct() for tag in found}, key=str.casefold)[:most]
 
 
 def sizes(tables: Sequence[Table]) -> dict[str, Size]:
