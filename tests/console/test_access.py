@@ -14,6 +14,11 @@ MEMBERS = {"victor", "eve", "max", "alice", "ada"}
 SIGNED_IN = MEMBERS | {"sam"}
 TO_SIGN_IN = 302
 
+
+def each(names, what):
+    return dict.fromkeys(names, what)
+
+
 BELOW_OWNER = {"victor", "eve", "max"}
 OWNERS_POST_A_FORM = {
     "POST": {422: {"alice", "ada"}, 403: BELOW_OWNER, 404: {"sam"}, "else": TO_SIGN_IN},
@@ -60,10 +65,10 @@ PAGES = {
         "POST": {409: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
     },
     # after a proof of who they are; rotating and what only owners do likewise
-    **dict.fromkeys(("key_reveal", "key_copy", "connection", "connection_copy"), MANAGERS_PROVE),
+    **each(("key_reveal", "key_copy", "connection", "connection_copy"), MANAGERS_PROVE),
     "keys": {"GET": {200: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN}},
-    "key_rotate": dict.fromkeys(("GET", "POST"), {403: BELOW_OWNER, 404: {"sam"}, "else": TO_SIGN_IN}),
-    **dict.fromkeys(
+    "key_rotate": each(("GET", "POST"), {403: BELOW_OWNER, 404: {"sam"}, "else": TO_SIGN_IN}),
+    **each(
         ("account_settings", "account_delete"),
         {
             "GET": {200: {"alice", "ada"}, 403: BELOW_OWNER, 404: {"sam"}, "else": TO_SIGN_IN},
@@ -79,12 +84,12 @@ PAGES = {
         "POST": {302: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
         "GET": {405: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
     },
-    **dict.fromkeys(("about", "shortcuts", "limits"), {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}}),
+    **each(("about", "shortcuts", "limits"), {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}}),
     "server_activity": {
         "GET": {200: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN},
         "POST": {405: SIGNED_IN, "else": TO_SIGN_IN},
     },
-    **dict.fromkeys(
+    **each(
         ("server_activity_entry", "server_activity_export"),
         {"GET": {404: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN}},
     ),
@@ -136,15 +141,15 @@ PAGES = {
         "POST": {404: SIGNED_IN, "else": TO_SIGN_IN},
         "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
     },
-    **dict.fromkeys(
+    **each(
         ("account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"),
         {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {422: SIGNED_IN, "else": TO_SIGN_IN}},
     ),
-    **dict.fromkeys(("security", "sessions"), {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}}),
+    **each(("security", "sessions"), {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}}),
     "sessions_end": {"GET": {405: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {"else": 302}},
     "session_end": {"GET": {405: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {"else": 302}},
     # whoever did not sign in lately is asked to prove who they are
-    **dict.fromkeys(
+    **each(
         (
             "mfa_add_webauthn",
             "mfa_edit_webauthn",
@@ -156,7 +161,7 @@ PAGES = {
         ),
         {"GET": {"else": 302}, "POST": {"else": 302}},
     ),
-    "entities_cell": dict.fromkeys(("GET", "POST"), EDITORS_FIND_NO_CELL),
+    "entities_cell": each(("GET", "POST"), EDITORS_FIND_NO_CELL),
     "entities_check": {"POST": EDITORS_FIND_NO_CELL, "GET": {405: SIGNED_IN, "else": TO_SIGN_IN}},
     "entities_delete": {
         "POST": {302: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
@@ -167,7 +172,7 @@ PAGES = {
         "POST": {422: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
     },
     "entity": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}, "POST": EDITORS_FIND_NO_CELL},
-    "entity_key": dict.fromkeys(("GET", "POST"), EDITORS_FIND_NO_CELL),
+    "entity_key": each(("GET", "POST"), EDITORS_FIND_NO_CELL),
     "entity_row": {"POST": EDITORS_FIND_NO_CELL},
     "entity_new": {
         "GET": {200: EDITORS, 403: {"victor"}, 404: {"sam"}, "else": TO_SIGN_IN},
@@ -183,7 +188,7 @@ PAGES = {
         "GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
         "POST": {302: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
     },
-    "entities_export": dict.fromkeys(("GET", "POST"), {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}),
+    "entities_export": each(("GET", "POST"), {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}),
     "entities_copy": {
         "POST": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
         "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
@@ -204,22 +209,20 @@ PAGES = {
     "mfa_login_webauthn": {"GET": {"else": 302}, "POST": {"else": 302}},
     "openid_connect_login": {"GET": {"else": 405}, "POST": {"else": 404}},
     "openid_connect_callback": {"GET": {"else": 404}},
-    **dict.fromkeys(
-        ("connect", "disconnect"), {"GET": {405: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {"else": 302}}
-    ),
+    **each(("connect", "disconnect"), {"GET": {405: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {"else": 302}}),
     "account_inactive": {"GET": {"else": 403}},
     "account_logout": {"GET": {200: SIGNED_IN, "else": 302}, "POST": {"else": 302}},
 }
 ARGUMENTS = {
-    **dict.fromkeys(("activity", "activity_export"), ["acme"]),
+    **each(("activity", "activity_export"), ["acme"]),
     "activity_entry": ["acme", 0],
-    **dict.fromkeys(("server_activity_entry", "undo"), [0]),
+    **each(("server_activity_entry", "undo"), [0]),
     **{name: ["acme", "people"] for name in ("entity", "entity_new", "entity_key", "entity_row")},
-    **dict.fromkeys(("keys", "connection", "connection_copy", "account_settings"), ["acme"]),
-    **dict.fromkeys(("account_delete", "account_created"), ["acme"]),
-    **dict.fromkeys(("key_reveal", "key_copy", "key_rotate"), ["acme", 1]),
+    **each(("keys", "connection", "connection_copy", "account_settings"), ["acme"]),
+    **each(("account_delete", "account_created"), ["acme"]),
+    **each(("key_reveal", "key_copy", "key_rotate"), ["acme", 1]),
     "star": ["acme", "people"],
-    **dict.fromkeys(
+    **each(
         (
             "entities_count",
             "entities_columns",
@@ -253,8 +256,8 @@ ARGUMENTS = {
         )
     },
     **{name: ["acme", "people"] for name in ("table_settings", "table_notes")},
-    **dict.fromkeys(("mfa_edit_webauthn", "mfa_remove_webauthn", "session_end", "disconnect"), [0]),
-    **dict.fromkeys(("openid_connect_login", "openid_connect_callback", "connect"), ["nowhere"]),
+    **each(("mfa_edit_webauthn", "mfa_remove_webauthn", "session_end", "disconnect"), [0]),
+    **each(("openid_connect_login", "openid_connect_callback", "connect"), ["nowhere"]),
     "account": ["acme"],
     "entities": ["acme", "people"],
 }
