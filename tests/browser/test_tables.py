@@ -195,6 +195,29 @@ def test_t5_three_ways_to_begin(open_page, admin, console):
     expect(page.get_by_text("Created people with 300 entities.")).to_be_visible()
 
 
+def test_a_protected_account_wants_its_name(open_page, admin, console):
+    page = open_page("/ui/a/new/", state=admin)
+    page.get_by_label("Name", exact=True).fill("guarded")
+    page.get_by_role("button", name="Create").click()
+    page.goto("/ui/a/guarded/")
+    page.get_by_role("button", name="Create one with sample data").click()
+    page.goto("/ui/a/guarded/settings/")
+    page.locator("input[name$=protected]").check()
+    page.get_by_role("button", name="Save the protection").click()
+    page.goto("/ui/a/guarded/")
+    page.get_by_label("Select people").check()
+    page.get_by_role("group", name="Selected tables").get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog", name="Delete tables of guarded")
+    expect(dialog).to_contain_text("protected")
+    check_axe(page)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="people", exact=True)).to_be_visible()
+    page.get_by_role("group", name="Selected tables").get_by_role("button", name="Delete").click()
+    dialog.get_by_label("Type guarded to go on").fill("guarded")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("Deleted people.")).to_be_visible()
+
+
 def test_hostile_notes_in_a_narrow_page(open_list, make):
     make("hostile")
     page = open_list("t/hostile/settings/", width=320)
