@@ -10,6 +10,7 @@ from console.views import (
     deletion,
     entities,
     entity,
+    entity_key,
     entity_new,
     exports,
     paste,
@@ -20,7 +21,7 @@ from console.views import (
 urlpatterns = [
     path("entity/", entity.entity, name="entity"),
     path("entity/new/", entity_new.new, name="entity_new"),
-    path("entity/key/", entity_new.key, name="entity_key"),
+    path("entity/key/", entity_key.change, name="entity_key"),
     path("entity/row/", entity.row, name="entity_row"),
     path("cell/", cell.edit, name="entities_cell"),
     path("cell/check/", cell.check, name="entities_check"),

@@ -1,8 +1,7 @@
-"""A new entity, from nothing or from another one; and another key for one that is there."""
+"""A new entity, from nothing or from another one."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
@@ -19,17 +18,13 @@ from console.notices import say
 from console.rendering import render_part, wants_part
 from console.typed_text import now_of
 from console.views import entity_conflict
-from console.views.entity import gone
 from storage.domain import document
 from storage.domain.changes import Insert
 from storage.domain.entity import Entity, EntityKey
 from storage.domain.errors import (
     EntityAlreadyExists,
-    ResourceNotFound,
     StorageError,
-    UpdateConditionNotSatisfied,
 )
-from storage.domain.etag import read_if_match, write_etag
 from storage.models import Account, Table
 from storage.operations import edits, entities
 
@@ -149,73 +144,3 @@ def _insert(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> Ht
     if action == "save_another":
         return see_other(f"{request.path}?from={keys.write_key(draft.key)}")
     return see_other(visit.address())
-
-
-# another key
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@account_required(Capability.WRITE)
-def key(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    visit = pages.visit_of(request, account, table)
-    stored = entities.get(visit.table, visit.key)
-    if stored is None:
-        return gone(request, visit)
-    if request.method == "POST":
-        return _change_key(request, visit)
-    return _key_page(request, visit, visit.key, write_etag(stored.timestamp))
-
-
-def _key_page(
-    request: HttpRequest,
-    visit: Visit,
-    wanted: EntityKey,
-    etag: str,
-    wrong: Sequence[Problem] = (),
-) -> HttpResponse:
-    context: dict[str, Any] = {
-        "visit": visit,
-        "table": visit.table,
-        "entity_key": visit.key,
-        "wanted": wanted,
-        "etag": etag,
-        "problems": wrong,
-        "key_errors": {problem.field: problem.text for problem in wrong},
-        "address": visit.address("entity_key"),
-        "back": visit.address(),
-        "table_address": visit.table_address,
-        "in_drawer": wants_part(request),
-    }
-    return render_part(
-        request,
-        page="console/entity/key.html",
-        part="console/entity/_key_form.html",
-        context=context,
-        status=422 if wrong else 200,
-    )
-
-
-def _change_key(request: HttpRequest, visit: Visit) -> HttpResponse:
-    wanted = EntityKey(request.POST.get("pk", ""), request.POST.get("rk", ""))
-    etag = request.POST.get("etag", "")
-    found = problems.of_key(wanted)
-    if wanted == visit.key:
-        found.append(Problem("rk", "", _("This is the key it has.")))
-    if found:
-        return _key_page(request, visit, wanted, etag, found)
-    try:
-        done = edits.change_key(visit.table, visit.key, wanted, read_if_match(etag), by=actor_of(request))
-    except EntityAlreadyExists:
-        problem = Problem("rk", "", _("There is an entity with these keys already."))
-        return _key_page(request, visit, wanted, etag, [problem])
-    except UpdateConditionNotSatisfied:
-        problem = Problem(
-            "", "", _("This entity was changed meanwhile. Look at it before you change its key.")
-        )
-        return _key_page(request, visit, wanted, etag, [problem])
-    except ResourceNotFound:
-        return gone(request, visit)
-    except StorageError as error:
-        return _key_page(request, visit, wanted, etag, [problems.of_error(error, pages.EMPTY)])
-    say(request, _("Changed the key."), undo=done.activity)
-    return see_other(replace(visit, key=wanted).address())

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from azure.core.exceptions import ResourceNotFoundError
 from azure.data.tables import EdmType, EntityProperty, TableServiceClient
+from playwright.sync_api import expect
 
 from tests.browser.page import check, check_axe, check_reflow
 
@@ -331,6 +332,10 @@ def test_a_drawer_beside_the_grid(open_entity, edited):
     assert edited.get_entity("se", "drawer")["Name"] == "Eva"
     page.locator("tbody tr", has_text="Eva").wait_for()
 
+    press(page, "Undo")
+    expect(field(drawer, "Name")).to_have_value("Ada")
+    assert edited.get_entity("se", "drawer")["Name"] == "Ada"
+
     page.reload()
     drawer.locator("#entity-form").wait_for()
     field(drawer, "Name").fill("Unsaved")
@@ -338,4 +343,4 @@ def test_a_drawer_beside_the_grid(open_entity, edited):
     page.locator("#unsaved").get_by_role("button", name="Leave").click()
     drawer.wait_for(state="hidden")
     assert "open=" not in page.url
-    assert re.search("Eva", page.locator("tbody").inner_text())
+    assert re.search("Ada", page.locator("tbody").inner_text())

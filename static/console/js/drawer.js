@@ -1,6 +1,6 @@
 // The drawer beside the grid: a[data-drawer] opens its entity there from 1280 px on; ?open= says which one it is.
 import "./entity.js";
-import { guarded } from "./unsaved.js";
+import { anyDirty, guarded } from "./unsaved.js";
 
 const wide = matchMedia("(width >= 1280px)");
 const drawer = document.getElementById("drawer");
@@ -20,6 +20,10 @@ function open(link) {
 
 function load(address) {
   htmx.ajax("GET", address, { target: "#drawer" });
+}
+
+function reload(token) {
+  load(`${drawer.dataset.address}?${new URLSearchParams({ key: token })}`);
 }
 
 /** The row of what is open. */
@@ -62,7 +66,9 @@ function show() {
   drawer.hidden = false;
   drawer.scrollTop = 0;
   if (entity) remember(entity.dataset.entity);
-  (drawer.querySelector("[data-error-summary]") ?? drawer.querySelector("[data-focus]"))?.focus({ preventScroll: !isNew });
+  const first = drawer.querySelector("[data-error-summary]") ?? drawer.querySelector("[data-focus]");
+  // a reload takes the focus from nowhere else on the page
+  if (first && (isNew || document.activeElement === document.body)) first.focus({ preventScroll: !isNew });
   if (entity) tell(entity);
   mark();
 }
@@ -74,11 +80,18 @@ if (drawer) new MutationObserver(show).observe(drawer, { childList: true });
 function tell({ dataset: { entity, etag } }) {
   const row = document.querySelector(`tr[data-key="${entity}"]`);
   if (row?.dataset.etag === etag) return;
-  document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [entity] } }));
+  document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [entity], isShown: true } }));
 }
+
+// what was saved or undone elsewhere on the page
+document.addEventListener("grid:changed", ({ detail }) => {
+  const token = drawer?.hidden === false && drawer.querySelector("[data-entity]")?.dataset.entity;
+  if (!token || detail.isShown || anyDirty()) return;
+  if (detail.keys.length === 0 || detail.keys.includes(token)) reload(token);
+});
 
 const asked = new URLSearchParams(location.search).get("open");
 if (asked && drawer && wide.matches) {
   opener = document.querySelector(`tr[data-key="${CSS.escape(asked)}"] a[data-drawer]`);
-  load(`${drawer.dataset.address}?${new URLSearchParams({ key: asked })}`);
+  reload(asked);
 }

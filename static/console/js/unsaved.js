@@ -12,7 +12,8 @@ function isDirty(form) {
   });
 }
 
-function anyDirty() {
+/** Whether something typed would be lost. */
+export function anyDirty() {
   return [...document.querySelectorAll("form[data-guard]")].some(isDirty);
 }
 
