@@ -45,7 +45,7 @@ def has_columns(format_: Format) -> bool:
     return format_ in (Format.TYPED_CSV, Format.CSV)
 
 
-def write(format_: Format, pages: Iterable[list[StoredEntity]], names: Sequence[str] = ()) -> Iterator[bytes]:
+def write(format_: Format, pages: Iterable[list[StoredEntity]], names: Sequence[str] = ()) -> Iterator[str]:
     """The text of a file, page by page; ``names``: the properties that have a column in CSV.
 
     Raises UnexpectedProperty rather than leave one out.
@@ -59,7 +59,7 @@ def write(format_: Format, pages: Iterable[list[StoredEntity]], names: Sequence[
             yield from _write_json(pages)
         case Format.NDJSON:
             for page in pages:
-                yield b"".join(document(stored) + b"\n" for stored in page)
+                yield b"".join(document(stored) + b"\n" for stored in page).decode()
 
 
 def document(stored: StoredEntity) -> bytes:
@@ -69,18 +69,18 @@ def document(stored: StoredEntity) -> bytes:
     return b'{%b,"Timestamp":"%b"%b}' % (stored.keys, timestamp, content)
 
 
-def _write_json(pages: Iterable[list[StoredEntity]]) -> Iterator[bytes]:
+def _write_json(pages: Iterable[list[StoredEntity]]) -> Iterator[str]:
     separator = b"[\n"
     for page in pages:
         documents = []
         for stored in page:
             documents += [separator, document(stored)]
             separator = b",\n"
-        yield b"".join(documents)
-    yield b"[]\n" if separator == b"[\n" else b"\n]\n"
+        yield b"".join(documents).decode()
+    yield "[]\n" if separator == b"[\n" else "\n]\n"
 
 
-def _write_csv(pages: Iterable[list[StoredEntity]], names: Sequence[str], *, typed: bool) -> Iterator[bytes]:
+def _write_csv(pages: Iterable[list[StoredEntity]], names: Sequence[str], *, typed: bool) -> Iterator[str]:
     heads = [(name, f"{name}@type") if typed else (name,) for name in names]
     yield _csv([[*KEYS, TIMESTAMP, *(head for pair in heads for head in pair)]])
     known = frozenset(names)
@@ -102,11 +102,10 @@ def _csv_row(
             yield "" if value is None else short_type(value.type)
 
 
-def _csv(rows: Iterable[Iterable[str]], dialect: str = "excel") -> bytes:
+def _csv(rows: Iterable[Iterable[str]], dialect: str = "excel") -> str:
     written = io.StringIO(newline="")
     csv.writer(written, dialect).writerows(rows)
-    # a lone surrogate is no Unicode, but it is what is stored
-    return written.getvalue().encode(errors="surrogatepass")
+    return written.getvalue()
 
 
 def short_type(type_: Edm) -> str:
@@ -139,7 +138,7 @@ def _text_or_nothing(properties: Mapping[str, EdmValue], name: str) -> str:
 
 
 def write_tsv(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
-    return _csv([names, *rows] if names else rows, "excel-tab").decode(errors="surrogatepass")
+    return _csv([names, *rows] if names else rows, "excel-tab")
 
 
 def write_table(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
@@ -171,6 +170,6 @@ def pretty(stored: StoredEntity) -> str:
 
 WRITERS: Final[Mapping[str, Callable[[Sequence[Sequence[str]], Sequence[str]], str]]] = {
     "tsv": write_tsv,
-    "csv": lambda rows, names: _csv([names, *rows]).decode(errors="surrogatepass"),
+    "csv": lambda rows, names: _csv([names, *rows]),
     "markdown": write_markdown,
 }

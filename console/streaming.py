@@ -1,6 +1,7 @@
 """Files that are sent while they are made: nothing of them is kept in memory or on the disk."""
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Final
 
 from asgiref.sync import sync_to_async
@@ -23,19 +24,27 @@ def streamed(
     return response
 
 
-def _gathered(pieces: Iterator[str]) -> Iterator[bytes]:
+def _gathered(pieces: Iterator[str]) -> Generator[bytes, None, None]:
     waiting: list[str] = []
     length = 0
-    for piece in pieces:
-        waiting.append(piece)
-        length += len(piece)
-        if length >= _PIECE:
-            yield "".join(waiting).encode(errors="surrogatepass")
-            waiting, length = [], 0
-    yield "".join(waiting).encode(errors="surrogatepass")
+    try:
+        for piece in pieces:
+            waiting.append(piece)
+            length += len(piece)
+            if length >= _PIECE:
+                yield "".join(waiting).encode(errors="surrogatepass")
+                waiting, length = [], 0
+        yield "".join(waiting).encode(errors="surrogatepass")
+    finally:
+        if isinstance(pieces, Generator):
+            pieces.close()
 
 
-async def _in_thread(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _in_thread(pieces: Generator[bytes, None, None]) -> AsyncIterator[bytes]:
     following = sync_to_async(lambda: next(pieces, None))
-    while (piece := await following()) is not None:
-        yield piece
+    try:
+        while (piece := await following()) is not None:
+            yield piece
+    finally:
+        # also when the reader is gone: what is to be written down at the end may not wait for the garbage collector
+        await asyncio.shield(sync_to_async(pieces.close)())

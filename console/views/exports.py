@@ -1,12 +1,9 @@
 """Entities as a file: the ticked ones, what a query finds, or all of a table; however many they are."""
 
-import asyncio
-import logging
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -20,6 +17,7 @@ from console.addresses import is_of_console
 from console.columns import Columns
 from console.formats import Format
 from console.selection import Scope, Selection
+from console.streaming import streamed
 from console.views.entities import find
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor
@@ -28,8 +26,6 @@ from storage.domain.errors import StorageError
 from storage.domain.query import EntityQuery
 from storage.models import Account, Table
 from storage.operations import activity, entities, properties, table_list
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ def export(request: HttpRequest, account: Account, table: str) -> HttpResponseBa
     if format_ not in list(Format):
         return _ask(request, account, found, _("This format is not known."))
     asked = columns.read(request.POST.get("cols", ""))
-    return _file(Wanted(found, chosen, Format(format_), asked, actor_of(request)))
+    return _file(request, Wanted(found, chosen, Format(format_), asked, actor_of(request)))
 
 
 def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") -> HttpResponse:
@@ -83,15 +79,13 @@ def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") 
     return render(request, "console/entities/export.html", context, status=422 if error else 200)
 
 
-def _file(wanted: Wanted) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(_streamed(_chunks(wanted)), content_type=formats.TYPES[wanted.format])
+def _file(request: HttpRequest, wanted: Wanted) -> StreamingHttpResponse:
     name = get_valid_filename(f"{wanted.table.name}.{wanted.format}")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["Cache-Control"] = "no-store"
-    return response
+    content_type = formats.TYPES[wanted.format]
+    return streamed(request, _pieces(wanted), content_type=content_type, filename=name)
 
 
-def _chunks(wanted: Wanted) -> Iterator[bytes]:
+def _pieces(wanted: Wanted) -> Generator[str, None, None]:
     """The file, and at its end, or wherever it was left off, the record of it."""
     count = 0
 
@@ -146,14 +140,3 @@ def _record(wanted: Wanted, count: int, *, is_whole: bool) -> None:
     activity.record(
         Verb.ENTITY_EXPORT, wanted.by, account=wanted.table.account, table=wanted.table, detail=detail
     )
-
-
-async def _streamed(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """One after the other, none made before the one before is on its way."""
-    one = sync_to_async(lambda: next(chunks, None))
-    try:
-        while (chunk := await one()) is not None:
-            yield chunk
-    finally:
-        # the reader may be gone: the record is written all the same
-        await asyncio.shield(sync_to_async(chunks.close)())  # type: ignore[attr-defined]
