@@ -300,6 +300,11 @@ def test_e12_pasted_rows_are_staged(open_page, admin, cells):
     page.locator("#paste").get_by_text("holds no object").wait_for()
     page.locator("#paste [data-close]").click()
     assert page.locator("#part-dialog").is_hidden()
+    # a single value goes into the cell, to be looked at before it is saved
+    cell(page, "Age", "ada").click()
+    paste(page, "77")
+    page.locator("#cell-editor").wait_for()
+    assert page.locator("#cell-value").input_value() == "77"
 
 
 def paste(page, text):

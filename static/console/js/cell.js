@@ -33,10 +33,10 @@ function addressOf(cell) {
   return `${grid.dataset.cell}?${query}`;
 }
 
-async function edit(cell, typed) {
+async function edit(cell, typed, isPasted = false) {
   if (open) return;
   const dialog = document.createElement("dialog");
-  open = { dialog, cell, typed, first: null };
+  open = { dialog, cell, typed, isPasted, first: null };
   cell.parentElement.dataset.editing = "";
   try {
     const { status, found } = await get(addressOf(cell));
@@ -65,7 +65,7 @@ function show(form) {
   }
   const field = form.elements.value;
   if (open.first === null) open.first = state(form);
-  if (open.typed !== undefined && field?.type === "text") {
+  if (open.typed !== undefined && (field?.type === "text" || (open.isPasted && field?.type === "textarea"))) {
     field.value = open.typed;
     check(form);
   }
@@ -255,6 +255,15 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     edit(cell, event.key);
   }
+});
+
+// a value on its own goes into the cell; rows are for paste.js
+document.addEventListener("paste", (event) => {
+  const cell = document.activeElement?.matches("td") ? editable(document.activeElement) : null;
+  const text = event.clipboardData?.getData("text/plain").replace(/\r?\n$/, "") ?? "";
+  if (!cell || !text || /[\t\n]|^\s*[[{]/.test(text)) return;
+  event.preventDefault();
+  edit(cell, text, true);
 });
 
 /** Characters that no shortcut of the grid uses begin a new value. */
