@@ -71,9 +71,7 @@ def _set(user: User, by: Actor, undoes: Activity | None = None, **values: bool) 
         setattr(user, name, value)
     fresh.save(update_fields=tuple(values))
     detail = {"user": user.username}
-    return activity.record(
-        Verb.USER_CHANGE, by, detail=detail, before=before, after=values, undoes=undoes
-    )
+    return activity.record(Verb.USER_CHANGE, by, detail=detail, before=before, after=values, undoes=undoes)
 
 
 def _check_other_admin(user: User) -> None:

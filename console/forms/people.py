@@ -50,7 +50,7 @@ class InviteForm(RoleForm):
         widget=forms.TextInput(attrs=USERNAME),
     )
     days = forms.TypedChoiceField(label=_("The link works for"), choices=DAYS, coerce=int, initial=7)
-    field_order = ("note", "role", "days")
+    field_order: tuple[str, ...] = ("note", "role", "days")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

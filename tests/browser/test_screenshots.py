@@ -1,0 +1,173 @@
+"""The pictures of the README: TEST_SCREENSHOTS=tests/browser/screenshots writes them anew."""
+
+import base64
+import re
+import struct
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from azure.data.tables import EdmType, EntityProperty, TableServiceClient, UpdateMode
+from playwright.sync_api import expect
+
+from tests.live_server import ROOT, start_server
+
+COMMITTED = Path(__file__).parent / "screenshots"
+SIZE = (1440, 900)
+KEY = base64.b64encode(bytes(64)).decode()
+NAMES = ["grid", "conflict", "activity", "keys"]
+PEOPLE = [
+    ("ada-lovelace", "Ada Lovelace", 36, 1200.5, "2024-11-02T09:14:07", True),
+    ("alan-turing", "Alan Turing", 41, -0.0, "2025-03-19T21:01:55.1234567", True),
+    ("grace-hopper", "Grace Hopper", 37, 88.0, "2025-07-01T00:00:00", False),
+    ("katherine-j", "Katherine Johnson", 52, 10400.25, "2023-05-30T17:45:12", True),
+    ("linus-t", "Linus T", 55, 0.1, "2022-12-24T06:30:00", True),
+    ("margaret-h", "Margaret Hamilton", 33, 3141.59, "2025-09-14T11:20:41", True),
+    ("radia-p", "Radia Perlman", 44, 512.0, "2024-02-29T23:59:59", True),
+    ("shafi-g", "Shafi Goldwasser", 47, 2048.0, "2021-08-08T08:08:08", False),
+    ("tim-bl", "Tim Berners-Lee", 34, 1989.3, "2025-10-01T12:00:00", True),
+    ("yann-l", "Yann LeCun", 60, float("nan"), "2025-01-15T15:30:00", True),
+]
+TABLES = {"audittrail": 40, "carts": 12, "devices": 31, "sessions": 7, "telemetry": 90}
+
+
+def entities():
+    for number, (row, name, age, balance, since, active) in enumerate(PEOPLE):
+        yield {
+            "PartitionKey": "se",
+            "RowKey": row,
+            "Name": name,
+            "Age": age,
+            "Balance": balance,
+            "Since": EntityProperty(f"{since}Z", EdmType.DATETIME),
+            "Active": active,
+            **({"Team": "" if number == 4 else "engines"} if number % 3 else {}),
+            **(
+                {"Score": EntityProperty(9007199254740993, EdmType.INT64) if number % 2 else "high"}
+                if number % 4
+                else {}
+            ),
+            **({"Badge": UUID(int=number + 1)} if number % 5 == 0 else {}),
+            **({"Profile": '{"lang":"sv","roles":["lead"],"zone":"Europe/Stockholm"}'} if number < 3 else {}),
+        }
+
+
+@pytest.fixture(scope="module")
+def studio(scratch, chromium):
+    """A server as a team has it: an account with a colour, tables, a few days' work."""
+    with start_server(scratch / "studio", env={"TABLERO_ACCOUNTS": f"acme:{KEY}"}) as live:
+        address = next(word for line in live.output for word in line.split() if "/ui/setup/?token=" in word)
+        fill(live)
+        with chromium.new_context(locale="en-US", base_url=live.url) as context:
+            page = context.new_page()
+            page.goto(address)
+            page.get_by_label("User name").fill("ada@acme.org")
+            page.get_by_label("Password", exact=True).fill("a password of many words")
+            page.get_by_label("The password again").fill("a password of many words")
+            page.get_by_role("button", name="Create the admin").click()
+            page.wait_for_url("**/ui/")
+            settle(page)
+            live.state = context.storage_state()
+        yield live
+
+
+def client_of(live):
+    text = f"DefaultEndpointsProtocol=http;AccountName=acme;AccountKey={KEY};TableEndpoint={live.url}/acme;"
+    return TableServiceClient.from_connection_string(
+        text, user_agent="checkout/2.4.1", user_agent_overwrite=True
+    )
+
+
+def fill(live):
+    with client_of(live) as service:
+        people = service.create_table("people")
+        people.submit_transaction([("upsert", entity) for entity in entities()])
+        for name, count in TABLES.items():
+            table = service.create_table(name)
+            table.submit_transaction([("upsert", event(number)) for number in range(count)])
+
+
+def event(number):
+    at = datetime(2026, 11, 1, tzinfo=UTC) + timedelta(hours=number)
+    return {"PartitionKey": "p", "RowKey": f"{number:03}", "At": at}
+
+
+def settle(page):
+    """A colour, and something to tell in the record."""
+    page.goto("/ui/a/acme/settings/")
+    page.get_by_label("Label").fill("Production copy")
+    page.get_by_role("radio", name="Orange").check(force=True)
+    page.get_by_role("button", name="Save").first.click()
+    page.wait_for_load_state()
+
+
+@pytest.fixture(params=["light", "dark"])
+def show(request, studio, chromium, screenshots):
+    """`show("grid", path)`: a page, and `show.take()`: its picture."""
+    theme = request.param
+    with chromium.new_context(
+        base_url=studio.url, locale="en-US", color_scheme=theme, storage_state=studio.state,
+        viewport={"width": SIZE[0], "height": SIZE[1]}, reduced_motion="reduce",
+    ) as context:  # fmt: skip
+        page = context.new_page()
+
+        def take(name):
+            page.evaluate("document.fonts.ready")
+            path = screenshots / f"{name}-{theme}.png"
+            page.screenshot(path=path)
+            assert size_of(path) == SIZE
+
+        page.take = take
+        yield page
+
+
+def size_of(path):
+    return struct.unpack(">II", path.read_bytes()[16:24])
+
+
+def test_grid(show):
+    show.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+    show.goto("/ui/a/acme/t/people/?f=PartitionKey+eq+'se'+and+Age+ge+30")
+    show.locator("tr[data-key]").nth(1).locator("a[data-drawer]").first.click()
+    expect(show.locator("#drawer")).to_be_visible()
+    show.locator("tr[data-key]").nth(2).get_by_role("checkbox").check()
+    show.take("grid")
+
+
+def test_conflict(show, studio):
+    show.goto("/ui/a/acme/t/people/entity/?pk=se&rk=grace-hopper")
+    with client_of(studio) as service:
+        change = {"PartitionKey": "se", "RowKey": "grace-hopper", "Balance": 99.5, "Team": "compilers"}
+        service.get_table_client("people").update_entity(change, mode=UpdateMode.MERGE)
+    show.get_by_role("textbox", name="Age").fill("38")
+    show.get_by_role("textbox", name="Balance").fill("120.0")
+    show.get_by_role("button", name="Save", exact=True).click()
+    show.get_by_role("button", name="Save merged").wait_for()
+    show.take("conflict")
+
+
+def test_activity(show):
+    show.goto("/ui/a/acme/t/people/entity/?pk=se&rk=tim-bl")
+    age = show.get_by_role("textbox", name="Age")
+    age.fill(str(int(age.input_value()) + 1))
+    show.get_by_role("button", name="Save", exact=True).click()
+    show.get_by_text(re.compile("Saved")).first.wait_for()
+    show.goto("/ui/a/acme/activity/")
+    show.locator("details").first.locator("summary").click()
+    show.locator("details").first.get_by_text("Age").wait_for()
+    show.take("activity")
+
+
+def test_keys(show):
+    show.goto("/ui/a/acme/keys/")
+    show.take("keys")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_readme_shows_it(name):
+    readme = (ROOT / "README.md").read_text()
+    for theme in ("light", "dark"):
+        path = COMMITTED / f"{name}-{theme}.png"
+        assert path.relative_to(ROOT).as_posix() in readme
+        assert size_of(path) == SIZE
