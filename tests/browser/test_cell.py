@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from azure.data.tables import EdmType, EntityProperty, TableServiceClient
 
-from tests.browser.page import check_axe
+from console.keys import write_key
+from storage.domain.entity import EntityKey
+from tests.browser.page import check, check_axe, check_reflow
 
 HOSTILE = '<img src=x onerror="alert(1)">'
 
@@ -353,6 +355,13 @@ def staged(page, cells):
     page.get_by_text("Saved 2 changes").wait_for()
     assert [cells.get_entity("se", name)["Age"] for name in ("ada", "alan", "grace")] == [1, 2, 36]
     assert page.locator("#staged").is_hidden()
+
+
+def test_pages_of_their_own_are_as_good_as_any(open_page, admin, cells):
+    key = write_key(EntityKey("se", "ada"))
+    for path in ("paste/", f"value/?key={key}&property=Settings", f"cell/?key={key}&property=Since"):
+        check(open_page(at(path), state=admin, width=320, height=800))
+    check_reflow(open_page(at(f"cell/?key={key}&property=Photo"), state=admin, width=320, height=800))
 
 
 def test_without_script_there_are_pages(open_page, admin, cells):

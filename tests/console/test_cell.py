@@ -203,6 +203,15 @@ def test_nothing_of_a_value_is_markup(visit, ada, account):
     assert b"<img" not in client.post(CHECK, form(account, "Html", "Int32", HOSTILE), headers=HTMX).content
 
 
+def test_a_viewer_sees_nothing_to_edit_with(visit, ada):
+    page = "/ui/a/acme/t/people/"
+    assert b"data-cell=" in visit("eve").get(page).content
+    shown = visit("victor").get(page).content
+    assert [b"data-value=" in shown, b"data-cell=" in shown, b"cell.js" in shown, b"/paste/" in shown] == [
+        True, False, False, False,
+    ]  # fmt: skip
+
+
 # what is said while somebody types
 
 
