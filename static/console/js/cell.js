@@ -108,11 +108,13 @@ function state(form) {
 function close(reason) {
   const { dialog, cell, isStale } = open;
   open = null;
+  // whoever has gone somewhere else meanwhile stays there
+  const isHere = dialog.contains(document.activeElement) || document.activeElement === document.body || !dialog.isConnected;
   dialog.remove();
   const row = cell.parentElement;
   delete row?.dataset.editing;
   const grid = cell.closest("[data-grid]");
-  if (grid) enter(cell, grid);
+  if (grid && isHere) enter(cell, grid);
   if (reason) say(reason);
   if (isStale) lookAnew();
 }
