@@ -1,7 +1,8 @@
 """What pasting rows would do to a table, and doing it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -12,7 +13,8 @@ from django.utils.translation import gettext_lazy as _
 from console.typed_text import sentence
 from storage.domain import merge
 from storage.domain.changes import Change, Insert, Upsert
-from storage.domain.edm import EdmValue
+from storage.domain.conversions import convert
+from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, read_stored
 from storage.domain.errors import StorageError
 from storage.domain.pasted import Flaw, Pasted, Problem, Reason, Row, Why
@@ -21,6 +23,8 @@ from storage.models import Table
 from storage.operations import entities
 
 LIMIT: Final = 1_000  # rows
+
+Properties = Mapping[str, EdmValue]
 
 
 class Mode(StrEnum):
@@ -116,13 +120,34 @@ class Plan:
         ]
 
 
-def plan(table: Table, found: Pasted, mode: Mode) -> Plan:
-    keys = [row.entity.key for row in found.rows]
-    there = {stored.key: read_stored(stored).properties for stored in entities.some(table, keys)}
-    return Plan(tuple(_planned(row, there, mode) for row in found.rows), mode)
+def plan(table: Table, found: Pasted, mode: Mode, now: datetime) -> Plan:
+    there = {
+        stored.key: read_stored(stored).properties
+        for stored in entities.some(table, [row.entity.key for row in found.rows])
+    }
+    guessed = frozenset(column.name for column in found.columns if column.why in (Why.LOOKS, Why.UNLIKE))
+    rows = (_fitted(row, there.get(row.entity.key, {}), guessed, now) for row in found.rows)
+    return Plan(tuple(_planned(row, there, mode) for row in rows), mode)
 
 
-def _planned(row: Row, there: Mapping[EntityKey, Mapping[str, EdmValue]], mode: Mode) -> Planned:
+def _fitted(row: Row, before: Properties, guessed: frozenset[str], now: datetime) -> Row:
+    """A type that nobody said is that of the value which is there, if that loses nothing: columns may be mixed."""
+    fitted = {
+        name: _as(value, before[name].type, now) if name in guessed and name in before else value
+        for name, value in row.entity.properties.items()
+    }
+    return replace(row, entity=replace(row.entity, properties=fitted))
+
+
+def _as(value: EdmValue, type_: Edm, now: datetime) -> EdmValue:
+    try:
+        converted = convert(value, type_, now)
+    except InvalidText:
+        return value
+    return converted.value if converted.is_lossless else value
+
+
+def _planned(row: Row, there: Mapping[EntityKey, Properties], mode: Mode) -> Planned:
     before = there.get(row.entity.key)
     if before is None:
         return Planned(row, Effect.INSERT, frozenset(row.entity.properties))

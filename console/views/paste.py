@@ -36,14 +36,15 @@ def index(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     if request.method == "GET":
         return _show(request, found, {})
     text = field_text(request.POST.get("text", ""))
+    now = now_of(request)
     try:
-        pasted = typed_csv.read(text, now_of(request), _wishes(request))
+        pasted = typed_csv.read(text, now, _wishes(request))
     except Unreadable as refusal:
         error = str(REASONS[refusal.reason]) % {"line": refusal.line}
         return _show(request, found, {"error": error}, status=422)
     if pasted.count > LIMIT:
         return _show(request, found, {"error": paste.pointer(pasted.count)}, status=422)
-    plan = paste.plan(found, pasted, _mode(request))
+    plan = paste.plan(found, pasted, _mode(request), now)
     is_agreed = request.POST.get("apply") == plan.token and not pasted.problems and not plan.conflicts
     if not is_agreed:
         return _preview(request, found, pasted, plan, has_changed="apply" in request.POST)

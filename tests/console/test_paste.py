@@ -61,6 +61,20 @@ def test_merges_and_inserts_and_undoes_all_of_it(visit, ada, account):
     assert properties(account, "alan") is None
 
 
+def test_a_type_that_nobody_said_is_that_of_the_value_there(visit, people, account):
+    people("se", "a", Mixed=5, Ratio=1.5, Code="007")
+    people("se", "b", Mixed="high")
+    text = "PartitionKey,RowKey,Mixed,Ratio,Code\nse,a,5,2,007\nse,b,low,,\n"
+    shown = applied(visit("eve"), text=text)
+    assert shown.status_code == 302
+    assert properties(account, "a") == {
+        "Mixed": EdmValue(Edm.INT32, 5),
+        "Ratio": EdmValue(Edm.DOUBLE, 2.0),
+        "Code": EdmValue(Edm.STRING, "007"),
+    }
+    assert properties(account, "b") == {"Mixed": EdmValue(Edm.STRING, "low")}
+
+
 def test_replaces(visit, ada, account):
     applied(visit("eve"), "replace")
     assert "Kept" not in properties(account, "ada")
