@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from console.keys import write_key
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, read_stored
 from storage.models import Activity
@@ -127,6 +128,32 @@ def test_names_each_error_with_its_line_and_column(visit, people):
 def test_says_why_it_cannot_read(visit, people, text, why):
     answer = visit("eve").post(PASTE, {"text": text})
     assert answer.status_code == 422 and why in answer.content.decode()
+
+
+def test_what_the_grid_copies_pastes_back_as_it_was(visit, people, account):
+    exact = {"Big": EdmValue(Edm.INT64, 2**63 - 1), "Since": EdmValue(Edm.DATETIME, 1_504_099_233_4139141)}
+    people("se", "a", Text='tab\t"quoted"\nline', Mixed=5, Zero=-0.0, Flag=True, Photo=b"\x00\xff", **exact)
+    people("se", "b", Text="007", Mixed="high", Zero=1.5)
+    client = visit("eve")
+    columns = [
+        "PartitionKey",
+        "RowKey",
+        "Text",
+        "Mixed",
+        "Zero",
+        "Flag",
+        "Photo",
+        "Big",
+        "Since",
+        "Timestamp",
+    ]
+    known = {"known:Photo": "Edm.Binary", "known:Text": "Edm.String"}  # as the header of the grid has them
+    keys = [write_key(EntityKey("se", row_key)) for row_key in "ab"]
+    for head in ({}, {"head": "1"}):
+        sent = {"scope": "rows", "key": keys, "as": "tsv", "column": columns, **head}
+        copied = client.post("/ui/a/acme/t/people/copy/", sent).json()["text"]
+        text = client.post(PASTE, {"text": copied, "column": columns, **known}).content.decode()
+        assert "2 unchanged" in text, text
 
 
 def test_a_thousand_rows_go_in_together_and_one_more_is_refused(visit, people, account):
