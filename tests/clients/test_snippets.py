@@ -6,11 +6,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import ResourceNotFoundError
-from azure.data.tables import TableClient, TableServiceClient
+from azure.data.tables import (
+    TableClient,
+    TableSasPermissions,
+    TableServiceClient,
+    generate_table_sas,
+)
 
 from console import snippets
 from console.snippets import Place, Snippet
@@ -67,14 +74,35 @@ def run_javascript(
     return run
 
 
-def finished(command: list[str], server: LiveServer) -> str:
-    environment = {"PATH": os.environ.get("PATH", ""), "TABLES_ACCOUNT_KEY": server.key, "PYTHONUTF8": "1"}
+@pytest.fixture
+def run_curl(server: LiveServer, require: Callable[[str, str], str]) -> Callable[[Snippet], str]:
+    require("curl", "the snippets of curl")
+    permission = TableSasPermissions(read=True, add=True, update=True, delete=True)
+    credential = AzureNamedKeyCredential(server.account, server.key)
+    token = generate_table_sas(
+        credential, TABLE, permission=permission, expiry=datetime.now(UTC) + timedelta(hours=1)
+    )
+
+    def run(snippet: Snippet) -> str:
+        code = snippet.code.replace("curl ", "curl --silent --show-error --fail-with-body ", 1)
+        return finished([require("bash", "the snippets of curl"), "-c", code], server, TABLES_SAS=token)
+
+    return run
+
+
+def finished(command: list[str], server: LiveServer, **more: str) -> str:
+    environment = {
+        "PATH": os.environ.get("PATH", ""),
+        "TABLES_ACCOUNT_KEY": server.key,
+        "PYTHONUTF8": "1",
+        **more,
+    }
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=RUN_TIMEOUT)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-@pytest.mark.parametrize("language", ["python", "javascript"])
+@pytest.mark.parametrize("language", ["python", "javascript", "curl"])
 @pytest.mark.parametrize("key", KEYS, ids=["empty", "hostile"])
 def test_runs(request, server, table, language, key):
     run = request.getfixturevalue(f"run_{language}")
@@ -110,6 +138,40 @@ def check_same(found):
     assert found["Since"].tables_service_value == "2025-03-19T23:01:55.1234567Z"
     assert str(found["Id"]) == PROPERTIES["Id"].value
     assert found["Photo"] == b"\x00\xff"
+
+
+def test_the_azure_cli_gets_every_word_whole(require):
+    """What it would be called with; itself it is too much to install for this."""
+    place = Place("http://127.0.0.1/acme", "acme", TABLE)
+    text = 'it\'s "%2F" $HOME `x` \\ \n \u202e 🦊'
+    values = {
+        "Text": EdmValue(Edm.STRING, text),
+        "Big": EdmValue(Edm.INT64, 2**63 - 1),
+        "Bad": PROPERTIES["Text"],
+    }
+    written = snippets.LANGUAGES["az"].write(place, Entity(KEYS[1], values))
+
+    found = words(require, written[GET])
+    assert found[found.index("--partition-key") + 1] == KEYS[1].partition_key
+    assert found[found.index("--row-key") + 1] == KEYS[1].row_key
+    found = words(require, written[INSERT])
+
+    assert found[found.index("--entity") + 1 :] == [
+        f"PartitionKey={KEYS[1].partition_key}",
+        f"RowKey={KEYS[1].row_key}",
+        f"Text={text}",
+        "Big=9223372036854775807",
+        "Big@odata.type=Edm.Int64",
+    ]
+    assert "# no command line can carry Bad" in written[INSERT].code
+
+
+def words(require, snippet):
+    code = f"az() {{ printf '%s\\0' \"$@\"; }}\n{snippet.code}"
+    command = [require("bash", "the snippets of the Azure CLI"), "-c", code]
+    environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=RUN_TIMEOUT)
+    return done.stdout.decode().split("\0")[:-1]
 
 
 @pytest.mark.parametrize("language", list(snippets.LANGUAGES))

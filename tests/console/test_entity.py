@@ -706,6 +706,17 @@ def test_c8_what_was_deleted_can_be_restored(opened):
     assert stored().content == before.content
 
 
+def test_c8_says_what_else_was_deleted(opened, people):
+    client, _ = opened(Name="Ada")
+    people("se", "eva", Name="Eva")
+    edits.apply(table(), [Delete(EntityKey("se", key), ANY) for key in ("ada", "eva")], by=SERVER)
+
+    content = client.get(address()).content.decode()
+
+    assert "1 other entity went with it." in content
+    assert "Restore all of them" in content
+
+
 def test_what_never_was(visit, people):
     gone = visit("eve").get(address())
 
