@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from console import membership
+from console.access import Capability, may, role_in
 from console.models import Invitation, Role, User
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor
@@ -60,7 +61,18 @@ def pending(account: Account | None = None) -> QuerySet[Invitation]:
 def find(token: str) -> Invitation | None:
     """Of somebody who may still invite."""
     found = pending().filter(token_hash=_hash(token)).first()
-    return found if found is not None and found.invited_by.is_active else None
+    return found if found is not None and _may_still_invite(found) else None
+
+
+def _may_still_invite(invitation: Invitation) -> bool:
+    # a link must not give back what was taken from who made it
+    inviter = invitation.invited_by
+    if not inviter.is_active or inviter.is_admin:
+        return inviter.is_active
+    if invitation.is_admin or invitation.account is None:
+        return False
+    role = role_in(inviter, invitation.account)
+    return role is not None and may(role, Capability.OWN)
 
 
 @transaction.atomic

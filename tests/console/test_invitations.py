@@ -140,3 +140,14 @@ def test_only_admins_make_admins(visit):
     assert visit("alice").post("/ui/u/invite/", data).status_code == 403
     visit("alice").post("/ui/a/acme/members/invite/", data)
     assert not Invitation.objects.get().is_admin
+
+
+def test_a_link_is_worth_no_more_than_who_made_it(visit, offered, cast):
+    of_owner, of_admin, of_account = offered(role=Role.OWNER), offered("ada", is_admin=True), offered("ada")
+    Membership.objects.filter(user=cast["alice"]).delete()
+    User.objects.filter(username="ada").update(is_admin=False)
+    for address in (of_owner, of_admin, of_account):
+        assert visit("alice").post(address).status_code == 404
+        assert visit("ada").post(address).status_code == 404
+    assert role_of("alice") is None
+    assert not User.objects.filter(is_admin=True).exists()
