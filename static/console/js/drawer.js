@@ -6,6 +6,9 @@ const wide = matchMedia("(width >= 1280px)");
 const drawer = document.getElementById("drawer");
 let opener = null;
 
+// beside main, which is a container, and in some browsers what is fixed inside one is fixed to it
+if (drawer) document.querySelector(".frame")?.after(drawer);
+
 function remember(token) {
   const address = new URL(location.href);
   if (token) address.searchParams.set("open", token);
