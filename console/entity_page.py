@@ -39,7 +39,7 @@ from storage.operations import entities, tables
 
 EMPTY: Final = Entity(EntityKey("", ""), {})
 BLANK: Final = 9999  # the number of the row that scripts copy
-SAMPLE: Final = 20  # entities
+SAMPLE: Final = 50  # entities
 MOST_SUGGESTED: Final = 40  # properties
 
 
@@ -242,10 +242,10 @@ def is_recent(moment: datetime) -> bool:
 def sample(table: Table) -> dict[str, Edm]:
     """Properties that entities of the table have, by the first of them."""
     try:
-        found = entities.page(table, EntityQuery(top=SAMPLE)).entities
+        found = entities.glance(table, EntityQuery(top=SAMPLE)).entities
     except StorageError:
         return {}
-    return forms.names_and_types(read_stored(stored).properties for stored in found)
+    return forms.names_and_types(glance.properties for glance in found)
 
 
 def without(names: Mapping[str, Edm], taken: Collection[str]) -> dict[str, Edm]:
