@@ -27,8 +27,9 @@ SELECT pk, rk, ts,
         FROM jsonb_each_text(props)
         WHERE {{asked}}) END,
     CASE WHEN octet_length(vals) > {_LARGE} THEN (
-        SELECT string_agg('"' || split_part(line, '"', 2) || '"', ',')
-        FROM string_to_table(substr(vals, 2), E'\\n') AS line) END
+        SELECT string_agg('"' || split_part(line, '"', 1) || '"', ',')
+        FROM string_to_table(vals, E'\\n,"') AS line
+        WHERE line <> '') END
 FROM {{relation}}
 WHERE {{condition}}
 ORDER BY {{order}}
