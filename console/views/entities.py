@@ -65,7 +65,7 @@ def count(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     state = grid_state.read(request.GET)
     if not wants_part(request):
         return redirect(replace(state, is_counted=True).address(account, found))
-    context = {"table": found, "state": state, "total": _count(found, state)}
+    context = {"table": found, "state": state, "total": _count(found, state), "counted": True}
     return render(request, "console/entities/_total.html", context)
 
 
@@ -89,7 +89,7 @@ def row_part(request: HttpRequest, account: Account, table: Table, key: EntityKe
     shown = columns.listed(state.columns, request.POST.getlist("column"))
     index = request.POST.get("index", "")
     setting = grid.Setting(account, table, shown, state.zone)
-    return grid.row_part(setting, glance, int(index) if index.isdecimal() else 2)
+    return grid.row_part(setting, glance, int(index) if index.isdecimal() and len(index) < 19 else 2)
 
 
 def results(account: Account, table: Table, state: State) -> dict[str, Any]:

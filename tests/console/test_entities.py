@@ -6,6 +6,9 @@ from urllib.parse import quote
 import pytest
 from django.utils.html import strip_tags
 
+from console.keys import write_key
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import EntityKey
 from storage.domain.errors import OperationTimedOut, ServerBusy
 from storage.operations import entities, tables
 
@@ -162,3 +165,99 @@ def test_says_what_the_service_says(visit, people, monkeypatch, error):
     answer = visit("alice").get(PEOPLE)
     assert answer.status_code == 422
     assert error.message in answer.content.decode()
+
+
+PART = {"HX-Request": "true", "HX-Request-Type": "partial"}
+
+
+def test_the_part_alone(visit, people):
+    people("se", "ada", Age=36)
+    answer = visit("victor").get(PEOPLE, headers=PART)
+    assert b"<h1" not in answer.content
+    assert answer.content.count(b'id="results"') == 1
+    assert b'hx-swap-oob="true"' in answer.content
+
+
+def test_says_of_how_many(visit, people):
+    for number in range(30):
+        people("se", f"{number:02}", Number=number)
+    totals = {
+        text: visit("victor").get(PEOPLE, {"top": "25", "f": text}).context["total"]
+        for text in ("", "Number ge 2", "Number ge 20")
+    }
+    assert {text: (total.number, total.is_exact) for text, total in totals.items()} == {
+        "": (30, True), "Number ge 2": (28, True), "Number ge 20": (10, True),
+    }  # fmt: skip
+
+
+def test_counts(visit, people, monkeypatch):
+    people("se", "ada", Age=36)
+    client = visit("victor")
+    assert b"of 1" in client.get(PEOPLE + "count/", {"f": "Age eq 36"}, headers=PART).content
+    assert client.get(PEOPLE + "count/", {"f": "Age eq 36"})["Location"] == f"{PEOPLE}?f=Age+eq+36&exact=1"
+
+    def give_up(*arguments):
+        raise OperationTimedOut
+
+    monkeypatch.setattr(entities, "count", give_up)
+    assert b"more than can be counted" in client.get(PEOPLE + "count/", headers=PART).content
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("Age eq 5L", b"is stored as Int32"),
+        ("Nam eq 'x'", b"<b>Name</b>"),
+        ("Age eq 1 and Name eq 'x'", b"Leave out the last condition"),
+    ],
+)
+def test_what_would_find_more(visit, people, text, hint):
+    people("se", "ada", Age=36, Name="Ada")
+    assert hint in visit("victor").get(PEOPLE, {"f": text}).content
+
+
+@pytest.mark.parametrize("view", ["json", "form", "nonsense"])
+def test_other_views(visit, people, view):
+    people("se", "ada", Age=36, Json='{"a": [1]}', Text="x" * 20_000, Odd="<i>\ud800\0")
+    answer = visit("victor").get(PEOPLE, {"view": view})
+    assert answer.status_code == 200
+    assert b"<i>" not in answer.content
+    if view == "form":
+        assert b"x" * 20_000 in answer.content
+    else:
+        assert len(answer.content) < 60_000
+
+
+def test_times_are_those_of_the_reader(visit, cast, people):
+    people("se", "ada", Since=EdmValue(Edm.DATETIME, 17_424_217_151_234_567))
+    cast["victor"].time_zone = "Europe/Istanbul"
+    cast["victor"].save()
+    client = visit("victor")
+    assert b">2025-03-20 01:01:55<small>.1234567" in client.get(PEOPLE).content
+    assert b">2025-03-19 22:01:55<small>.1234567" in client.get(PEOPLE, {"tz": "utc"}).content
+    assert b"UTC+03" in client.get(PEOPLE).content
+
+
+def test_long_filters(visit, people):
+    people("se", "ada", Age=36)
+    text = " or ".join(f"Age eq {number}" for number in range(500))
+    assert visit("victor").get(PEOPLE, {"f": text}).status_code == 200
+
+
+def test_two_beside_each_other(visit, people):
+    people("se", "ada", Age=36, Name="x")
+    people("se", "alan", Age=36, Note="<i>")
+    keys = [write_key(EntityKey("se", name)) for name in ("ada", "alan")]
+    answer = visit("victor").get(PEOPLE + "compare/", {"key": keys})
+    assert [(line.name, line.is_same) for line in answer.context["lines"]] == [
+        ("Age", True), ("Name", False), ("Note", False),
+    ]  # fmt: skip
+    assert b"<i>" not in answer.content
+
+
+def test_viewers_get_nothing_to_write_with(visit, people):
+    people("se", "ada", Age=36)
+    page = visit("victor").get(PEOPLE).content
+    for word in (b"entities_delete", b"/delete/", b"data-cell=", b"Add entity", b"data-paste="):
+        assert word not in page
+    assert b"data-cell=" in visit("eve").get(PEOPLE).content

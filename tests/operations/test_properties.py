@@ -1,0 +1,99 @@
+"""Which properties a table has."""
+
+import pytest
+
+from storage.domain.changes import Insert
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import Entity, EntityKey
+from storage.domain.filters import parse
+from storage.domain.query import EntityQuery
+from storage.operations import accounts, entities, properties, tables
+from storage.sql import entities as sql
+from storage.sql.django import run
+from storage.sql.failures import Canceled
+from storage.sql.relations import relation_name
+
+NUMBER = EdmValue(Edm.INT32, 1)
+TEXT = EdmValue(Edm.STRING, "x")
+
+
+@pytest.fixture
+def table(db):
+    return tables.create(accounts.add("acme").pk, "people")
+
+
+@pytest.fixture
+def insert(table):
+    def insert(row_key, **values):
+        run(sql.change(relation_name(table.pk), Insert(Entity(EntityKey("p", row_key), values))))
+
+    return insert
+
+
+def test_all_of_a_small_table(table, insert):
+    insert("1", Name=TEXT, Age=NUMBER)
+    insert("2", Name=TEXT, Age=TEXT)
+    insert("3", Name=TEXT, Age=TEXT)
+    insert("4", Rare=NUMBER)
+    found = properties.catalogue(table)
+    assert (found.entities, found.is_whole) == (4, True)
+    assert [(it.name, it.types, it.share) for it in found.properties] == [
+        ("Age", (Edm.STRING, Edm.INT32), 0.75), ("Name", (Edm.STRING,), 0.75), ("Rare", (Edm.INT32,), 0.25),
+    ]  # fmt: skip
+
+
+def test_an_empty_table(table):
+    assert properties.catalogue(table).properties == ()
+
+
+def test_is_looked_up_again_after_a_while(table, insert, monkeypatch):
+    assert properties.catalogue(table).properties == ()
+    insert("1", Name=TEXT)
+    assert properties.catalogue(table).properties == ()
+    monkeypatch.setattr(properties, "_KEPT", 0)
+    assert [it.name for it in properties.catalogue(table).properties] == ["Name"]
+
+
+def test_a_smaller_sample_where_a_large_one_takes_too_long(table, insert, monkeypatch):
+    insert("1", Name=TEXT)
+    real, limits = properties.counts.sample, []
+
+    def sample(relation, *, share, limit):
+        limits.append(limit)
+        if limit > 50:
+            raise Canceled
+        return real(relation, share=share, limit=limit)
+
+    monkeypatch.setattr(properties.counts, "sample", sample)
+    assert [it.name for it in properties.catalogue(table).properties] == ["Name"]
+    assert limits == [20_000, 1_000, 50]
+
+
+def test_names_of_all_that_a_query_finds(table, insert, monkeypatch):
+    monkeypatch.setattr(properties, "_WINDOW", 2)
+    for number in range(5):
+        insert(f"{number}", **{f"P{number}": NUMBER, "Age": NUMBER})
+    assert properties.names(table, EntityQuery()) == ["Age", "P0", "P1", "P2", "P3", "P4"]
+    assert properties.names(table, EntityQuery(filter=parse("RowKey ge '3'"))) == ["Age", "P3", "P4"]
+
+
+def test_every_entity_however_many_pages(table, insert):
+    for number in range(7):
+        insert(f"{number}", Age=NUMBER)
+    pages = list(entities.every(table, EntityQuery(top=3)))
+    assert [len(page) for page in pages] == [3, 3, 1]
+    assert len(entities.some(table, [EntityKey("p", "1"), EntityKey("p", "nobody")])) == 1
+
+
+def test_totals(table, insert, monkeypatch):
+    for number in range(7):
+        insert(f"{number}", Age=NUMBER)
+    assert entities.total(table, EntityQuery()) == entities.Total(7, is_exact=True)
+
+    def give_up(*arguments, **options):
+        raise entities.OperationTimedOut
+
+    monkeypatch.setattr(entities, "count", give_up)
+    found = entities.total(table, EntityQuery())
+    assert not found.is_exact
+    assert found.number is not None
