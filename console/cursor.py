@@ -34,7 +34,7 @@ def read(token: str) -> Cursor | None:
         partition_key, row_key, rows = found
         for key in (partition_key, row_key):
             check_key("key", key)
-        return Cursor(Position(partition_key, row_key), max(0, int(rows)))
+        return Cursor(Position(partition_key, row_key), min(max(0, int(rows)), 2**63))
     except (ValueError, TypeError, binascii.Error, OverflowError, RecursionError, StorageError):
         return None
 

@@ -1,6 +1,5 @@
 """Entities as the JSON documents of the service, one below the other, and one alone with its whole values."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -11,6 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from console import cells
 from console.cells import Cell
+from console.indented_json import indented
 from console.keys import write_key
 from storage.domain import edm, encoding
 from storage.domain.edm import Edm, EdmValue, write_datetime
@@ -94,12 +94,7 @@ def _readable(text: str) -> str:
 
 def _laid_out(text: str) -> str:
     """JSON with its members on lines of their own; nothing for what is no object or array."""
-    if text[:1] not in "{[" or len(text) < 2:
-        return ""
-    try:
-        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-    except (ValueError, RecursionError):
-        return ""
+    return indented(text).encode(errors="replace").decode()
 
 
 # one entity

@@ -1,6 +1,7 @@
 """What the pages of one entity have in common: its address, its draft, and how it is drawn."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -230,7 +231,9 @@ def utc_time(ticks: int) -> str:
 
 def local_time(ticks: int) -> str:
     """In the zone of the reader, with every digit and the name of the zone."""
-    moment = timezone.localtime(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks // 10))
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks // 10)
+    with suppress(OverflowError):  # in its first and its last hours time has no other zones
+        moment = timezone.localtime(moment)
     return f"{moment:%Y-%m-%d %H:%M:%S}.{ticks % TICKS_PER_SECOND:07} {moment:%Z}"
 
 

@@ -140,4 +140,4 @@ def read(query: QueryDict) -> State:
 
 
 def _one_of(offered: tuple[int, ...], text: str, default: int) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and int(text) in offered else default
+    return next((number for number in offered if str(number) == text), default)

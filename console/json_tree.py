@@ -51,7 +51,7 @@ def _node(name: str, path: str, value: object, budget: list[int], depth: int) ->
     budget[0] -= 1
     match value:
         case tuple():
-            pairs = [(key, f"{path}{_step(key)}", member) for key, member in value]
+            pairs = [(_escaped(key), f"{path}{_step(key)}", member) for key, member in value]
             return _container(name, path, "object", pairs, budget, depth)
         case list():
             pairs = [(str(index), f"{path}[{index}]", member) for index, member in enumerate(value)]
@@ -59,7 +59,7 @@ def _node(name: str, path: str, value: object, budget: list[int], depth: int) ->
         case _Number(text):
             return Node(name, path, text, "number")
         case str():
-            return Node(name, path, json.dumps(value, ensure_ascii=False), "string")
+            return Node(name, path, _quoted(value), "string")
     return Node(name, path, json.dumps(value), "word")
 
 
@@ -78,4 +78,15 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def _step(key: str) -> str:
-    return f".{key}" if _NAME.fullmatch(key) else f"[{json.dumps(key, ensure_ascii=False)}]"
+    return f".{key}" if _NAME.fullmatch(key) else f"[{_quoted(key)}]"
+
+
+_HALF = re.compile("[\ud800-\udfff]")  # of a character: JSON can write it, a page cannot show it
+
+
+def _quoted(text: str) -> str:
+    return _escaped(json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(text: str) -> str:
+    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)

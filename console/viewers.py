@@ -55,7 +55,15 @@ class View:
 def views(value: EdmValue) -> dict[Viewer, View]:
     """Those that can show this value, the most telling first."""
     found = {viewer: view for viewer, show in _VIEWERS.items() if (view := show(value)) is not None}
-    return found or {Viewer.PLAIN: View(typed_text.write(value))}
+    return found or {Viewer.PLAIN: View(_shown(typed_text.write(value)))}
+
+
+def _shown(text: str) -> str:
+    """Without the halves of characters that a stored text may hold and no page can."""
+    return _HALF.sub("\ufffd", text)
+
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def _text(value: EdmValue) -> str | None:
@@ -75,7 +83,7 @@ def _plain(value: EdmValue) -> View | None:
     if value.type is Edm.BINARY:
         text = _text(value) or ""
         return View(text) if _is_readable(text) else None
-    return View(typed_text.write(value))
+    return View(_shown(typed_text.write(value)))
 
 
 def _is_readable(text: str) -> bool:
@@ -94,7 +102,7 @@ def _json(value: EdmValue) -> View | None:
 
 def _json_view(text: str) -> View | None:
     found = json_tree.read(text)
-    return None if found is None else View(text, nodes=(json_tree.tree("$", found),))
+    return None if found is None else View(_shown(text), nodes=(json_tree.tree("$", found),))
 
 
 _JWT = re.compile(r"(eyJ[A-Za-z0-9_-]{2,})\.(eyJ[A-Za-z0-9_-]{2,})\.[A-Za-z0-9_-]*")
@@ -147,7 +155,7 @@ def _url(value: EdmValue) -> View | None:
     text = _text(value) or ""
     if not re.search(r"%[0-9A-Fa-f]{2}", text):
         return None
-    decoded = _utf8(unquote_to_bytes(text))
+    decoded = _utf8(unquote_to_bytes(text.encode(errors="surrogatepass")))
     return View(decoded) if decoded is not None else None
 
 

@@ -101,21 +101,21 @@ def _row(
 
     name = value("name")
     type_ = _type(value("type")) or Edm.STRING
-    is_kept = bool(value("kept"))
     text = field_text(value("value"))
     if type_ is Edm.BOOLEAN and f"value-{number}" not in data:
         text = "false"  # of a switch that is off nothing is sent
+    was = before.get(value("origin") if f"origin-{number}" in data else name)
     return Row(
         number,
         name,
         type_,
         text,
         _form(type_, value("form")),
-        before=before.get(value("origin") if f"origin-{number}" in data else name),
+        before=was,
         is_new=bool(value("new")),
         # what was typed into a row that is not set is meant
         is_set=not value("remove") or (bool(value("suggested")) and bool(text.strip()) and text != "false"),
-        is_kept=is_kept,
+        is_kept=bool(value("kept")) and was is not None and was.type is Edm.BINARY,
         file=files.get(f"file-{number}"),
         lossy_text=field_text(value("lossy")),
         is_loss_accepted=bool(value("accept")),

@@ -139,14 +139,15 @@ def save_layout(request: HttpRequest, account: Account, table: str) -> HttpRespo
     """The fields name, tables (a table or a pattern), shared, cols, and state to return to."""
     found = find(account, table)
     state = grid_state.read(QueryDict(request.POST.get("state", "")))
-    name = request.POST.get("name", "").strip()[:64]
-    pattern = request.POST.get("tables", "").strip()[:64] or found.name
+    name, pattern = (
+        request.POST.get(field, "").replace("\0", "").strip()[:64] for field in ("name", "tables")
+    )
     shared = "shared" in request.POST
     if shared and not _may_share(request):
         raise PermissionDenied
     if name:
         asked = str(columns.read(request.POST.get("cols", "")))
-        layouts.save(None if shared else user_of(request), account, name, pattern, asked)
+        layouts.save(None if shared else user_of(request), account, name, pattern or found.name, asked)
         layouts.forget(user_of(request), account, found)
         notices.say(request, _("Layout %(name)s saved") % {"name": name})
     return redirect(state.address(account, found))

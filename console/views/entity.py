@@ -27,7 +27,7 @@ from storage.domain import merge
 from storage.domain.changes import Delete, Update
 from storage.domain.entity import Entity, EntityKey, StoredEntity, read_stored
 from storage.domain.errors import ResourceNotFound, StorageError, UpdateConditionNotSatisfied
-from storage.domain.etag import Precondition, read_if_match
+from storage.domain.etag import NEVER, Precondition, read_if_match
 from storage.domain.query import EntityQuery, Position
 from storage.models import Account
 from storage.operations import activity, edits, entities
@@ -172,7 +172,7 @@ def _condition(request: HttpRequest) -> Precondition:
         condition = read_if_match(request.POST.get("etag", ""))
     except StorageError:
         raise Http404 from None
-    if condition.expected is None:  # nothing of ours saves whatever is there
+    if condition.expected in (None, NEVER):  # nothing of ours saves whatever is there
         raise Http404
     return condition
 

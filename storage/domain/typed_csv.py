@@ -57,6 +57,8 @@ def read(text: str, now: datetime, wishes: Wishes) -> Pasted:
         return pasted.read_json(text, now)
     delimiter = _delimiter(text)
     lines = _lines(text, delimiter)
+    if not lines:
+        raise Unreadable(Reason.EMPTY)
     header, first = _header(lines, wishes.columns)
     rows = lines[first:]
     sources = _sources(header, rows, now, wishes)

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Final, assert_never, cast
 
 from storage.domain import edm, encoding, typed_bytes, typed_times
@@ -66,10 +66,17 @@ def stored_as(value: EdmValue, text: str) -> str:
     written = write(value)
     match value.type:
         case Edm.DOUBLE if math.isfinite(cast("float", value.value)):
-            return "" if Decimal(_without_spaces(text)) == Decimal(written) else written
+            return "" if _is_same_number(_without_spaces(text), written) else written
         case Edm.DATETIME:
             return "" if text.strip().upper().replace(" ", "T") == written else written
     return ""
+
+
+def _is_same_number(one: str, other: str) -> bool:
+    try:
+        return Decimal(one) == Decimal(other)
+    except InvalidOperation:  # an exponent beyond what decimals have
+        return False
 
 
 # a browser turns every kind of line end into its own and U+0000 into U+FFFD, and has no halves of characters
@@ -92,7 +99,7 @@ def _read_escaped(text: str) -> str:
         value = json.loads(text.strip())
     except json.JSONDecodeError as error:
         raise InvalidText(Fault.NOT_ESCAPED, position=error.pos + 1) from None
-    except RecursionError:
+    except (RecursionError, ValueError):  # a number of more digits than Python reads
         raise InvalidText(Fault.NOT_ESCAPED, position=1) from None
     if not isinstance(value, str):
         raise InvalidText(Fault.NOT_ESCAPED, position=1)

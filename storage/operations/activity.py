@@ -82,7 +82,7 @@ def record(
         address=_storable(by.address, 64),
         agent=_storable(by.agent, 256),
         request_id=_storable(by.request_id, 64),
-        detail=details,
+        detail=_in_json(details),
         before=before,
         after=after,
         undoes=undoes,
@@ -99,6 +99,18 @@ def _check_not_undone(done: Activity) -> None:
 def _storable(text: str, limit: int) -> str:
     # a client may call itself anything
     return text[:limit].replace("\0", "").encode(errors="replace").decode()
+
+
+def _in_json(value: object) -> object:
+    """Without what PostgreSQL's JSON cannot hold: a filter may look for it."""
+    match value:
+        case str():
+            return _storable(value, len(value))
+        case Mapping():
+            return {name: _in_json(member) for name, member in value.items()}
+        case list() | tuple():
+            return [_in_json(member) for member in value]
+    return value
 
 
 def record_changes(activity: Activity, table: Table, changes: Sequence[Changed]) -> None:
