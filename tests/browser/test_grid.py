@@ -398,7 +398,7 @@ def without_times(html):
 def test_other_views(open_grid):
     page = open_grid("?top=25&cols=*")
     page.get_by_role("link", name="JSON").click()
-    page.locator(".document").nth(24).wait_for()
+    page.locator(".json-entity").nth(24).wait_for()
     check_axe(page)
     page.get_by_role("link", name="Form").click()
     page.locator(".single dd").first.wait_for()
