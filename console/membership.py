@@ -25,27 +25,38 @@ def members(account: Account) -> list[Membership]:
 
 @transaction.atomic
 def set_role(
-    account: Account, user: User, role: Role, *, by: Actor, undoes: Activity | None = None
+    account: Account,
+    user: User,
+    role: Role,
+    *,
+    by: Actor,
+    undoes: Activity | None = None,
+    keeps_owner: bool = True,
 ) -> Activity | None:
-    """Make somebody a member, or another one than before; None when they are that already."""
+    """Make somebody a member, or another one than before; None when they are that already.
+
+    Whoever is at the machine of the server may leave an account without an owner.
+    """
     _lock(account)
     before = _role(account, user)
     if before == role:
         return None
-    if before == Role.OWNER:
+    if before == Role.OWNER and keeps_owner:
         _check_other_owner(account, user)
     Membership.objects.update_or_create(user=user, account=account, defaults={"role": role})
     return _record(Verb.MEMBER_SET, account, user, (before, role), by, undoes)
 
 
 @transaction.atomic
-def remove(account: Account, user: User, *, by: Actor, undoes: Activity | None = None) -> Activity | None:
+def remove(
+    account: Account, user: User, *, by: Actor, undoes: Activity | None = None, keeps_owner: bool = True
+) -> Activity | None:
     """None when they were no member."""
     _lock(account)
     before = _role(account, user)
     if before is None:
         return None
-    if before == Role.OWNER:
+    if before == Role.OWNER and keeps_owner:
         _check_other_owner(account, user)
     Membership.objects.filter(account=account, user=user).delete()
     return _record(Verb.MEMBER_REMOVE, account, user, (before, None), by, undoes)

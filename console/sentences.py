@@ -46,6 +46,7 @@ _OWN_ICONS: Final[Mapping[Verb, str]] = {
     Verb.SIGN_IN_FAILED: "shield-alert",
     Verb.USER_INVITE: "mail-plus",
     Verb.USER_CREATE: "user-plus",
+    Verb.USER_REMOVE: "user-x",
     Verb.MEMBER_REMOVE: "user-minus",
 }
 
@@ -68,6 +69,7 @@ _SENTENCES: Final[Mapping[Verb, Promise]] = {
     Verb.USER_INVITE: gettext_lazy("%(who)s invited somebody"),
     Verb.USER_CREATE: gettext_lazy("%(who)s made the user %(user)s"),
     Verb.USER_CHANGE: gettext_lazy("%(who)s changed the user %(user)s"),
+    Verb.USER_REMOVE: gettext_lazy("%(who)s removed the user %(user)s"),
     Verb.MEMBER_SET: gettext_lazy("%(who)s gave %(user)s the role %(role)s"),
     Verb.MEMBER_REMOVE: gettext_lazy("%(who)s took %(user)s out of the members"),
 }

@@ -30,6 +30,29 @@ class CannotRestore(Exception):
 
 
 @transaction.atomic
+def add(user: User, *, by: Actor) -> Activity:
+    """A user who has a name and a password."""
+    user.save()
+    return activity.record(Verb.USER_CREATE, by, detail={"user": user.username})
+
+
+@transaction.atomic
+def set_password(user: User, password: str, *, by: Actor) -> Activity:
+    """Signs them out everywhere."""
+    user.set_password(password)
+    user.save(update_fields=("password",))
+    sessions.end_all(user)
+    return activity.record(Verb.USER_CHANGE, by, detail={"user": user.username, "changed": "password"})
+
+
+@transaction.atomic
+def remove(user: User, *, by: Actor) -> Activity:
+    """For good, with what they are where; what they did stays in the record."""
+    user.delete()
+    return activity.record(Verb.USER_REMOVE, by, detail={"user": user.username})
+
+
+@transaction.atomic
 def set_admin(user: User, *, is_admin: bool, by: Actor) -> Activity | None:
     """None when it is so already."""
     if not is_admin:

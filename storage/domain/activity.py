@@ -29,6 +29,7 @@ class Verb(StrEnum):
     USER_INVITE = "user.invite"
     USER_CREATE = "user.create"
     USER_CHANGE = "user.change"
+    USER_REMOVE = "user.remove"
     MEMBER_SET = "member.set"
     MEMBER_REMOVE = "member.remove"
     UNDO = "undo"

@@ -5,6 +5,8 @@ from django.core.management import CommandError, call_command
 
 from console import setup
 from console.models import User
+from storage.domain.activity import Verb
+from storage.models import Activity
 
 
 @pytest.fixture
@@ -54,6 +56,19 @@ def test_removes(run):
     run("add", "bob")
     assert run("remove", "bob") == "bob is removed.\n"
     assert run("list") == ""
+
+
+def test_is_kept_in_mind(run):
+    run("add", "bob")
+    run("role", "bob", "acme", "owner")
+    run("role", "bob", "acme", "none")
+    run("password", "bob")
+    run("remove", "bob")
+    done = Activity.objects.filter(actor_kind="command").order_by("pk")
+    assert list(done.values_list("verb", flat=True)) == [
+        Verb.USER_CREATE, Verb.MEMBER_SET, Verb.MEMBER_REMOVE, Verb.USER_CHANGE, Verb.USER_REMOVE,
+    ]  # fmt: skip
+    assert {one.detail["user"] for one in done} == {"bob"}
 
 
 @pytest.mark.parametrize(

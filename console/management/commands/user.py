@@ -8,8 +8,10 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import ProgrammingError
 
-from console.models import Membership, Role, User
+from console import membership, users
+from console.models import Role, User
 from storage.models import Account
+from storage.operations.activity import of_command
 
 NONE = "none"
 
@@ -48,7 +50,7 @@ class Command(BaseCommand):
             user.full_clean()
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
-        user.save()
+        users.add(user, by=of_command())
         self.stdout.write(f"{user}  password={password}")
 
     def _list(self, **_: Any) -> None:
@@ -62,23 +64,22 @@ class Command(BaseCommand):
         if found is None:
             raise CommandError(f"There is no account {account}.")
         if role == NONE:
-            Membership.objects.filter(user=user, account=found).delete()
+            membership.remove(found, user, by=of_command(), keeps_owner=False)
             self.stdout.write(f"{user} is no longer in {account}.")
         else:
             given = Role[role.upper()]
-            Membership.objects.update_or_create(user=user, account=found, defaults={"role": given})
+            membership.set_role(found, user, given, by=of_command(), keeps_owner=False)
             self.stdout.write(f"{user} is {role} of {account}.")
 
     def _password(self, name: str, **_: Any) -> None:
         user = _user(name)
         password = secrets.token_urlsafe(12)
-        user.set_password(password)
-        user.save(update_fields=("password",))
+        users.set_password(user, password, by=of_command())
         self.stdout.write(f"{user}  password={password}")
 
     def _remove(self, name: str, **_: Any) -> None:
         user = _user(name)
-        user.delete()
+        users.remove(user, by=of_command())
         self.stdout.write(f"{user} is removed.")
 
 
