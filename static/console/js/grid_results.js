@@ -189,11 +189,4 @@ document.addEventListener("keydown", (event) => {
     document.getElementById("query")?.requestSubmit();
   }
   if (event.key === "Enter" && event.target.matches?.(".grid-region") && !isCommand) enter(current(gridOf(event.target.firstElementChild)));
-  if (isCommand && !event.shiftKey && event.key.toLowerCase() === "z" && (cellAt(event) || event.target === document.body)) {
-    const undo = [...document.querySelectorAll("#toasts [data-undo]")].at(-1);
-    if (undo) {
-      event.preventDefault();
-      undo.click();
-    }
-  }
 });
