@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from tests.bench import access, ceiling, raw, rounds
+from tests.bench import access, ceiling, console, raw, rounds
 from tests.bench.__main__ import main
 from tests.bench.entities import Dataset
 from tests.bench.load import Expected, Run, occurrences
@@ -39,6 +39,14 @@ def test_compares_ways_to_count_and_to_authorize(capsys):
     report = capsys.readouterr().out
     ways = ("as it is, with a key", "with a shared access signature", "without counting")
     assert [f"| {name}, {way} |" in report for name in access.COMPARED for way in ways] == [True] * 6
+
+
+def test_measures_the_console(capsys):
+    assert console.main(["--size=1000", "--requests=2"]) == 0
+
+    report = capsys.readouterr().out
+    pages = ("grid, a point", "grid, 50 rows of 252 properties", "home", "arrow key in the grid")
+    assert [f"| {page} |" in report for page in pages] == [True] * 4
 
 
 def test_measures_raw_postgresql_in_the_database_of_the_server(server):
