@@ -1,8 +1,12 @@
-"""Every page, in every appearance and language."""
+"""Every page, in every appearance and language, for everybody."""
+
+from urllib.parse import urlsplit
 
 import pytest
+from django.urls import Resolver404, get_resolver, resolve
 
-from tests.browser.page import check, check_axe, check_reflow, check_structure
+from console.models import Role
+from tests.browser.page import check, check_axe, check_lengthened, check_reflow, check_structure
 
 TABLE = "/ui/a/devstoreaccount1/t/people/"
 PAGES = {
@@ -28,15 +32,114 @@ PAGES = {
     "profile": "/ui/me/",
     "security": "/ui/me/security/",
     "sessions": "/ui/me/sessions/",
+    "new app": "/ui/me/security/app/",
+    "new passkey": "/ui/me/security/passkeys/",
+    "members": "/ui/a/devstoreaccount1/members/",
+    "users": "/ui/u/",
+    "user": "/ui/u/1/",
+    "activity": "/ui/a/devstoreaccount1/activity/",
+    "activity of tables": "/ui/a/devstoreaccount1/activity/?what=tables&who=nobody",
+    "server activity": "/ui/activity/",
+    "rotation": "/ui/a/devstoreaccount1/keys/1/rotate/",
+    "second page": TABLE + "?top=25",
+    "as JSON": TABLE + "?view=json&top=25",
+    "one by one": TABLE + "?view=form",
+    "columns": TABLE + "columns/",
+    "export": TABLE + "export/",
+    "paste": TABLE + "paste/",
+    "entity": TABLE + "entity/?pk=se&rk=",
+    "entity as JSON": TABLE + "entity/?pk=se&rk=&tab=json",
+    "snippets": TABLE + "entity/?pk=se&rk=&tab=snippets",
+    "new entity": TABLE + "entity/new/",
+    "new key": TABLE + "entity/key/?pk=se&rk=",
+    "value": TABLE + "value/?pk=se&rk=&property=Long",
 }
+# what is no page: parts, files, and what only answers a form; or what its own test sees
+NO_PAGES = {
+    *(
+        "appearance",
+        "account_logout",
+        "star",
+        "table_sizes",
+        "tables_sample",
+        "tables_delete",
+        "tables_tag",
+        "table_restore",
+    ),
+    *(
+        "service_save",
+        "table_notes",
+        "members_add",
+        "members_invite",
+        "member",
+        "member_remove",
+        "users_invite",
+    ),
+    *("user_change", "invitation_withdraw", "undo", "activity_export", "server_activity_export"),
+    *(
+        "connection",
+        "connection_copy",
+        "key_reveal",
+        "key_copy",
+        "entity_row",
+        "entities_check",
+        "entities_delete",
+    ),
+    *(
+        "entities_count",
+        "entities_cell",
+        "entities_staged",
+        "layouts",
+        "layout_delete",
+        "entities_copy",
+        "password",
+        "sessions_end",
+        "session_end",
+    ),
+    *("mfa_deactivate_totp", "connect", "disconnect", "openid_connect_login", "openid_connect_callback"),
+    # with what there is only after something was done
+    *("setup", "join", "account_created", "activity_entry", "server_activity_entry", "entities_compare"),
+    *(
+        "account_login",
+        "mfa_authenticate",
+        "mfa_login_webauthn",
+        "account_inactive",
+        "account_reauthenticate",
+    ),
+    *("mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_view_recovery_codes", "palette"),
+    *("mfa_generate_recovery_codes", "mfa_edit_webauthn", "mfa_remove_webauthn"),
+}
+
+
+def test_every_page_is_here():
+    seen = {resolve(urlsplit(path).path).url_name for path in PAGES.values()}
+    assert names(get_resolver().url_patterns) == seen | NO_PAGES
+    assert not seen & NO_PAGES
+
+
+def names(patterns):
+    found = set()
+    for pattern in patterns:
+        found |= names(pattern.url_patterns) if hasattr(pattern, "url_patterns") else {pattern.name}
+    return found - {None}
 
 
 @pytest.fixture
 def open_signed_in(open_page, admin, tables):
     def open_it(path, **options):
-        return open_page(path, state=admin, **options)
+        page = open_page(path, state=admin, **options)
+        prove(page)
+        return page
 
     return open_it
+
+
+def prove(page):
+    """Some pages ask again who it is."""
+    if "/ui/me/again/" in page.url:
+        page.get_by_label("Password").fill("a password of many words")
+        page.locator("main button").first.click()
+        page.wait_for_url(lambda url: "/ui/me/again/" not in url)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -47,6 +150,7 @@ def test_page(open_signed_in, page):
     found.set_viewport_size({"width": 320, "height": 640})
     check_axe(found)
     check_reflow(found)
+    check_lengthened(found)
 
 
 @pytest.mark.parametrize("language", ["tr", "zh-hans"])
@@ -62,8 +166,71 @@ def test_without_javascript(open_signed_in):
     found = open_signed_in("/ui/", java_script_enabled=False)
     for path in PAGES.values():
         found.goto(path)
+        prove(found)
         assert found.locator("h1").is_visible()
         assert found.get_by_role("navigation", name="Main navigation").is_visible()
+
+
+# what somebody who may only look may still send
+OWN = {
+    "account_logout",
+    "appearance",
+    "star",
+    "layouts",
+    "layout_delete",
+    "entities_columns",
+    "entities_export",
+    "entities_copy",
+}
+OF_ALL = {
+    "password",
+    "profile",
+    "session_end",
+    "sessions_end",
+    "sessions",
+    "security",
+    "connect",
+    "disconnect",
+}
+
+
+def test_g9_a_viewer_finds_nothing_to_change(open_page, open_signed_in, console):
+    viewer = join_as(Role.VIEWER.label, open_signed_in("/ui/a/devstoreaccount1/members/"), open_page)
+    for path in PAGES.values():
+        if not path.startswith("/ui/a/devstoreaccount1/") or not viewer.request.get(path).ok:
+            continue
+        viewer.goto(path)
+        actions = viewer.evaluate(SENDABLE)
+        assert {name_of(action) for action in actions} <= OWN, path
+
+
+# where the buttons of a page send something; a form without any shows what cannot be changed
+SENDABLE = """
+() => [...document.querySelectorAll("button:not([type=button]):not(:disabled), input[type=submit]")]
+    .filter(it => it.form && (it.formMethod || it.form.method) === "post")
+    .map(it => it.hasAttribute("formaction") ? it.formAction : it.form.action)
+"""
+
+
+def name_of(address):
+    try:
+        return resolve(urlsplit(address).path).url_name
+    except Resolver404:
+        return address
+
+
+def join_as(role, owner, open_page):
+    form = owner.get_by_role("region", name="Invite by link")
+    form.get_by_label("Role").select_option(label=str(role))
+    form.get_by_role("button", name="Make the link").click()
+    link = owner.locator(".link-once code, .link-once .key-chip").first.inner_text().strip()
+    page = open_page(link)
+    page.get_by_label("User name").fill("walter")
+    page.get_by_label("Password", exact=True).fill("a password of many words")
+    page.get_by_label("The password again").fill("a password of many words")
+    page.get_by_role("button", name="Create my user and join").click()
+    page.wait_for_url("**/ui/a/devstoreaccount1/")
+    return page
 
 
 @pytest.mark.parametrize(("path", "status"), [("/ui/setup/", 404), ("/ui/nothing/", 404), ("/ui/me/", 200)])
@@ -97,12 +264,3 @@ def test_first_visit_is_light(open_signed_in):
         weights["fonts"] += entry[1] if entry[0].endswith(".woff2") else 0
     assert weights["page"] <= 220_000
     assert weights["fonts"] <= 92_000
-
-
-def test_pictures(open_signed_in, screenshots):
-    """For the README, and for who looks at them."""
-    for scheme in ("light", "dark"):
-        page = open_signed_in(TABLE, width=1440, color_scheme=scheme)
-        page.wait_for_load_state("networkidle")
-        page.screenshot(path=screenshots / f"entities-{scheme}.png")
-    assert len(list(screenshots.glob("*.png"))) >= 2
