@@ -62,9 +62,12 @@ export async function look() {
   const asked = results();
   try {
     const answer = await fetch(asked.dataset.here, { headers: { "HX-Request": "true" } });
-    const found = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("results");
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const found = page.getElementById("results");
     // another page may have come meanwhile
-    if (found && results() === asked) take(found);
+    if (!found || results() !== asked) return;
+    take(found);
+    document.getElementById("facts").textContent = page.getElementById("facts").textContent;
   } catch {
     // no answer now: the next look may find one
   } finally {
