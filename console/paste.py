@@ -1,9 +1,11 @@
 """What pasting rows would do to a table, and doing it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Final
 
 from django.utils.functional import Promise
@@ -12,11 +14,12 @@ from django.utils.translation import gettext_lazy as _
 
 from console.typed_text import sentence
 from storage.domain import merge
-from storage.domain.changes import Change, Insert, Upsert
+from storage.domain.changes import Change, Insert, Update
 from storage.domain.conversions import convert
 from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import EntityKey, read_stored
+from storage.domain.entity import read_stored
 from storage.domain.errors import StorageError
+from storage.domain.etag import Precondition
 from storage.domain.pasted import Flaw, Pasted, Problem, Reason, Row, Why
 from storage.domain.typed_text import InvalidText
 from storage.models import Table
@@ -66,6 +69,14 @@ WHYS: Final[dict[Why, Promise]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Present:
+    """An entity that is there already."""
+
+    ticks: int
+    properties: Properties
+
+
 class Effect(StrEnum):
     INSERT = "insert"
     UPDATE = "update"
@@ -75,11 +86,15 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A row, and what comes of it; ``changed`` are the properties that will differ."""
+    """A row, and what comes of it; ``changed`` are the properties that will differ.
+
+    ``ticks``: the Timestamp of the entity that is there.
+    """
 
     row: Row
     effect: Effect
     changed: frozenset[str] = frozenset()
+    ticks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +123,26 @@ class Plan:
 
     @property
     def token(self) -> str:
-        """What was shown, so that something else is not done."""
-        return f"{self.inserts}-{self.updates}-{self.sames}"
+        """What was shown, so that something else is not done, nor to entities that were changed since."""
+        shown = [(*planned.row.entity.key, planned.effect, planned.ticks) for planned in self.rows]
+        return blake2b(json.dumps([self.mode, shown]).encode(), digest_size=16).hexdigest()
 
     @property
     def changes(self) -> Sequence[Change]:
         return [
-            _change(planned.row, self.mode)
+            _change(planned, self.mode)
             for planned in self.rows
             if planned.effect in (Effect.INSERT, Effect.UPDATE)
         ]
 
 
 def plan(table: Table, found: Pasted, mode: Mode, now: datetime) -> Plan:
-    there = {
-        stored.key: read_stored(stored).properties
-        for stored in entities.some(table, [row.entity.key for row in found.rows])
-    }
+    stored = entities.some(table, [row.entity.key for row in found.rows])
+    there = {one.key: Present(one.timestamp, read_stored(one).properties) for one in stored}
     guessed = frozenset(column.name for column in found.columns if column.why in (Why.LOOKS, Why.UNLIKE))
-    rows = (_fitted(row, there.get(row.entity.key, {}), guessed, now) for row in found.rows)
-    return Plan(tuple(_planned(row, there, mode) for row in rows), mode)
+    return Plan(
+        tuple(_planned(row, there.get(row.entity.key), guessed, mode, now) for row in found.rows), mode
+    )
 
 
 def _fitted(row: Row, before: Properties, guessed: frozenset[str], now: datetime) -> Row:
@@ -147,21 +162,25 @@ def _as(value: EdmValue, type_: Edm, now: datetime) -> EdmValue:
     return converted.value if converted.is_lossless else value
 
 
-def _planned(row: Row, there: Mapping[EntityKey, Properties], mode: Mode) -> Planned:
-    before = there.get(row.entity.key)
-    if before is None:
+def _planned(
+    row: Row, present: Present | None, guessed: frozenset[str], mode: Mode, now: datetime
+) -> Planned:
+    if present is None:
         return Planned(row, Effect.INSERT, frozenset(row.entity.properties))
+    before = present.properties
+    row = _fitted(row, before, guessed, now)
     if mode is Mode.INSERT:
         return Planned(row, Effect.EXISTS)
     after = {**before, **row.entity.properties} if mode is Mode.MERGE else row.entity.properties
     changed = frozenset(merge.changed(before, after))
-    return Planned(row, Effect.UPDATE if changed else Effect.SAME, changed)
+    return Planned(row, Effect.UPDATE if changed else Effect.SAME, changed, present.ticks)
 
 
-def _change(row: Row, mode: Mode) -> Change:
-    if mode is Mode.INSERT:
-        return Insert(row.entity)
-    return Upsert(row.entity, merge=mode is Mode.MERGE)
+def _change(planned: Planned, mode: Mode) -> Change:
+    entity = planned.row.entity
+    if planned.effect is Effect.INSERT:
+        return Insert(entity)
+    return Update(entity, Precondition(planned.ticks), merge=mode is Mode.MERGE)
 
 
 def why(problem: Problem) -> str:

@@ -18,7 +18,13 @@ from console.typed_text import field_text, now_of, type_name
 from console.views.cell import table_of
 from storage.domain import typed_csv
 from storage.domain.edm import Edm, EdmValue
-from storage.domain.errors import ChangeSetError, StorageError
+from storage.domain.errors import (
+    ChangeSetError,
+    EntityAlreadyExists,
+    ResourceNotFound,
+    StorageError,
+    UpdateConditionNotSatisfied,
+)
 from storage.domain.pasted import Pasted, Unreadable, Why
 from storage.domain.typed_csv import Wishes
 from storage.models import Account, Table
@@ -26,6 +32,8 @@ from storage.operations import edits
 
 SHOWN = 100  # rows of a preview
 PROBLEMS = 50
+# somebody else was faster
+_MEANWHILE = (EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSatisfied)
 
 
 @require_http_methods(["GET", "POST"])
@@ -55,6 +63,14 @@ def _apply(request: HttpRequest, table: Table, pasted: Pasted, plan: Plan) -> Ht
     try:
         applied = edits.apply(table, plan.changes, by=actor_of(request))
     except ChangeSetError as failure:
+        if isinstance(failure.error, _MEANWHILE):
+            return _preview(
+                request,
+                table,
+                pasted,
+                paste.plan(table, pasted, plan.mode, now_of(request)),
+                has_changed=True,
+            )
         key = plan.changes[failure.index].key
         error = f"{key.partition_key}, {key.row_key}: {failure.error.text}"
         return _preview(request, table, pasted, plan, error=error)

@@ -6,10 +6,13 @@ import re
 import pytest
 
 from console.keys import write_key
+from storage.domain.actor import SERVER
+from storage.domain.changes import Update
 from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import EntityKey, read_stored
+from storage.domain.entity import Entity, EntityKey, read_stored
+from storage.domain.etag import ANY
 from storage.models import Activity
-from storage.operations import entities, tables
+from storage.operations import edits, entities, tables
 
 PASTE = "/ui/a/acme/t/people/paste/"
 ROWS = "PartitionKey\tRowKey\tName\tAge\nse\tada\tAda\t37\nse\talan\tAlan\t41\n"
@@ -92,6 +95,18 @@ def test_a_table_that_changed_in_between_is_shown_again(visit, ada, people, acco
     answer = visit("eve").post(PASTE, {"text": ROWS, "apply": "1-1-0"})
     assert answer.status_code == 200 and b"changed since you looked" in answer.content
     assert properties(account, "alan")["Name"].value == "Someone else"
+
+
+def test_what_somebody_changed_in_between_is_not_overwritten(visit, ada, account):
+    client = visit("eve")
+    shown = client.post(PASTE, {"text": ROWS, "mode": "merge"}).content.decode()
+    token = re.search(r'name="apply" value="([^"]+)"', shown)[1]
+    table = tables.get(account.pk, "people")
+    theirs = Update(Entity(EntityKey("se", "ada"), {"Age": EdmValue(Edm.INT32, 99)}), ANY, merge=True)
+    edits.apply_one(table, theirs, by=SERVER)
+    answer = client.post(PASTE, {"text": ROWS, "mode": "merge", "apply": token})
+    assert answer.status_code == 200
+    assert properties(account, "ada")["Age"].value == 99 and properties(account, "alan") is None
 
 
 def test_what_is_the_same_is_left_alone(visit, ada, account):
@@ -180,5 +195,6 @@ def test_answers_htmx_with_the_part_and_the_way_back(visit, people):
     client = visit("eve")
     part = client.post(PASTE, {"text": ROWS}, headers=HTMX)
     assert b"<html" not in part.content
-    done = client.post(PASTE, {"text": ROWS, "mode": "merge", "apply": "2-0-0"}, headers=HTMX)
+    token = re.search(r'name="apply" value="([^"]+)"', part.content.decode())[1]
+    done = client.post(PASTE, {"text": ROWS, "mode": "merge", "apply": token}, headers=HTMX)
     assert done["HX-Redirect"] == "/ui/a/acme/t/people/"
