@@ -61,8 +61,12 @@ def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") 
     keys = asked.getlist("key")
     scopes: list[tuple[Scope, int | None, bool]] = [(Scope.ROWS, len(keys), True)] if keys else []
     if state.filter and not error:
-        total = entities.total(table, EntityQuery(filter=state.wanted.filter))
-        scopes.append((Scope.QUERY, total.number, total.is_exact))
+        try:
+            total = entities.total(table, EntityQuery(filter=state.wanted.filter))
+        except StorageError as failure:  # all of the table can be exported nevertheless
+            error = failure.text
+        else:
+            scopes.append((Scope.QUERY, total.number, total.is_exact))
     back = asked.get("next", "")
     overview = table_list.describe(table)
     scopes.append((Scope.TABLE, overview.entities, overview.is_exact))
