@@ -1,7 +1,7 @@
 """Where the console may send a browser."""
 
 import posixpath
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from django.conf import settings
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -19,3 +19,11 @@ def is_of_console(address: str) -> bool:
     return path.startswith(settings.COOKIE_PATH) and f"{posixpath.normpath(path)}/".startswith(
         settings.COOKIE_PATH
     )
+
+
+def split(address: str) -> SplitResult:
+    """What a browser says in a header; the parts of what is no address are empty."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")

@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
@@ -14,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from console import entity_problems as problems
 from console import keys, opened
+from console.addresses import split
 from console.forms import entity as forms
 from console.forms import entity_row
 from console.forms.entity import Problem
@@ -122,7 +122,7 @@ def see_other(address: str) -> HttpResponse:
 def leave_for(request: HttpRequest, address: str) -> HttpResponse:
     """After a form: a page that takes the place of the whole one; of the grid beside a drawer the same state."""
     if wants_part(request):
-        shown = urlsplit(request.headers.get("HX-Current-URL", ""))
+        shown = split(request.headers.get("HX-Current-URL", ""))
         if shown.path == address:
             query = QueryDict(shown.query, mutable=True)
             query.pop("open", None)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, cast
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from allauth.account.authentication import get_authentication_records
 from django.contrib.auth.decorators import login_required
@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django_htmx.http import HttpResponseClientRedirect
 
-from console.addresses import is_of_console
+from console.addresses import is_of_console, split
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -49,6 +49,6 @@ def _page_of(request: HttpRequest) -> str:
     """The address somebody was at, who follows a link or sends a form."""
     if request.method == "GET" and request.headers.get("HX-Request") != "true":
         return request.get_full_path()
-    page = urlsplit(request.headers.get("HX-Current-URL") or request.headers.get("Referer", ""))
+    page = split(request.headers.get("HX-Current-URL") or request.headers.get("Referer", ""))
     address = f"{page.path}?{page.query}" if page.query else page.path
     return address if page.netloc == request.get_host() and is_of_console(address) else request.path

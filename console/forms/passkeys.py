@@ -27,6 +27,25 @@ def _checked(clean: Callable[[], Any]) -> Any:
         raise forms.ValidationError(_("This is no passkey."), code="malformed") from None
 
 
+class _Credential(forms.JSONField):
+    """Also of a client that sends what Python's JSON reader gives up on: numbers without end, endless depth."""
+
+    def __init__(self) -> None:
+        super().__init__(required=True, widget=forms.HiddenInput)
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            return super().to_python(value)
+        except (ValueError, RecursionError):
+            raise forms.ValidationError(_("This is no passkey."), code="malformed") from None
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        try:
+            return super().bound_data(data, initial)
+        except (ValueError, RecursionError):
+            return None
+
+
 def _named() -> forms.CharField:
     return forms.CharField(
         label=_("Name"),
@@ -36,6 +55,7 @@ def _named() -> forms.CharField:
 
 
 class AddForm(AddWebAuthnForm):  # type: ignore[misc]
+    credential = _Credential()
     name = _named()
     passwordless = forms.BooleanField(widget=forms.HiddenInput, initial=True)
 
@@ -48,15 +68,21 @@ class RenameForm(EditWebAuthnForm):  # type: ignore[misc]
 
 
 class SignInForm(LoginWebAuthnForm):  # type: ignore[misc]
+    credential = _Credential()
+
     def clean_credential(self) -> Any:
         return _checked(super().clean_credential)
 
 
 class SecondFactorForm(AuthenticateWebAuthnForm):  # type: ignore[misc]
+    credential = _Credential()
+
     def clean_credential(self) -> Any:
         return _checked(super().clean_credential)
 
 
 class AgainForm(ReauthenticateWebAuthnForm):  # type: ignore[misc]
+    credential = _Credential()
+
     def clean_credential(self) -> Any:
         return _checked(super().clean_credential)

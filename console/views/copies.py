@@ -20,6 +20,7 @@ from storage.models import Account, Table
 from storage.operations import entities
 
 LIMIT: Final = 10_000  # entities; more belong into a file
+SIZE_LIMIT: Final = 16 * 1024 * 1024  # bytes, of all of them
 _LANGUAGES: Final = ("python", "javascript")
 
 
@@ -32,7 +33,7 @@ def copy(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         stored = _stored(found, request)
     except StorageError as error:
         return JsonResponse({"error": error.text}, status=422)
-    if len(stored) > LIMIT:
+    if len(stored) > LIMIT or _size(stored) > SIZE_LIMIT:
         return JsonResponse({"error": _("So many are better exported to a file.")}, status=422)
     answer = JsonResponse(_written(request, account, found, stored))
     answer["Cache-Control"] = "no-store"
@@ -41,14 +42,24 @@ def copy(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 
 def _stored(table: Table, request: HttpRequest) -> list[StoredEntity]:
     chosen = selection.read(request.POST)
-    if chosen.scope is selection.Scope.ROWS:
-        return entities.some(table, chosen.keys)
+    is_rows = chosen.scope is selection.Scope.ROWS
+    pages = (
+        entities.some_by_some(table, chosen.keys)
+        if is_rows
+        else entities.every(table, EntityQuery(filter=chosen.filter))
+    )
     found: list[StoredEntity] = []
-    for page in entities.every(table, EntityQuery(filter=chosen.filter)):
+    size = 0
+    for page in pages:
         found += page
-        if len(found) > LIMIT:
+        size += _size(page)
+        if len(found) > LIMIT or size > SIZE_LIMIT:
             break
     return found
+
+
+def _size(stored: list[StoredEntity]) -> int:
+    return sum(len(one.content) for one in stored)
 
 
 def _written(

@@ -111,7 +111,7 @@ def _pieces(wanted: Wanted) -> Generator[str, None, None]:
 def _pages(wanted: Wanted) -> Iterator[list[StoredEntity]]:
     chosen = wanted.selection
     if chosen.scope is Scope.ROWS:
-        return iter([entities.some(wanted.table, chosen.keys)])
+        return entities.some_by_some(wanted.table, chosen.keys)
     return entities.every(wanted.table, EntityQuery(filter=chosen.filter))
 
 
@@ -119,7 +119,8 @@ def _names(wanted: Wanted) -> list[str]:
     """All properties there are, in the order of the grid as far as it has one."""
     chosen = wanted.selection
     if chosen.scope is Scope.ROWS:
-        found = _seen(entities.some(wanted.table, chosen.keys))
+        pages = entities.some_by_some(wanted.table, chosen.keys)
+        found = list(dict.fromkeys(name for page in pages for name in _seen(page)))
     else:
         first = next(entities.every(wanted.table, EntityQuery(filter=chosen.filter, top=100)), [])
         everywhere = properties.names(wanted.table, EntityQuery(filter=chosen.filter))

@@ -35,6 +35,7 @@ BUDGET: Final = 2.5  # seconds of walking; with the first attempt and the last w
 _FIRST_WINDOW: Final = 20_000  # rows
 _WINDOW_SECONDS: Final = 0.4
 _SMALLEST_WINDOW: Final = 100
+_SOME: Final = 50  # entities that are read at once by their keys
 
 
 def page(table: Table, wanted: EntityQuery) -> Page[StoredEntity]:
@@ -68,6 +69,13 @@ def some(table: Table, keys: Collection[EntityKey]) -> list[StoredEntity]:
     """The entities of these keys that exist, by key."""
     found = sql.run_in_lane(pages.some(relation_name(table.pk), keys))
     return [found[key] for key in sorted(found)]
+
+
+def some_by_some(table: Table, keys: Collection[EntityKey]) -> Iterator[list[StoredEntity]]:
+    """As some, in pages: each of the entities may be as large as an entity can be."""
+    ordered = sorted(set(keys))
+    for start in range(0, len(ordered), _SOME):
+        yield some(table, ordered[start : start + _SOME])
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,3 +125,33 @@ def test_an_export_by_a_filter_with_a_nul(visit, ada):
     answer = visit("victor").post(f"{TABLE}export/", sent)
     assert b"".join(answer.streaming_content)
     assert Activity.objects.latest("pk").detail["filter"] == "Name ne 'ab'"
+
+
+@pytest.mark.parametrize("credential", [DIGITS, "[" * 100_000, "{}", "\0"])
+def test_a_passkey_that_no_browser_sends(visit, ada, credential):
+    assert visit(None).post("/ui/login/passkey/", {"credential": credential}).status_code in {302, 422}
+    assert visit("eve").post("/ui/me/again/passkey/", {"credential": credential}).status_code == 422
+
+
+def test_a_header_that_is_no_address(visit, ada, account):
+    broken = "http://["
+    client = visit("alice")
+    asked = client.post("/ui/a/acme/keys/1/reveal/", headers={"Referer": broken})
+    assert asked["Location"].startswith("/ui/me/again/")
+    stored = entities.get(tables.get(account.pk, "people"), ADA)
+    sent = {"action": "delete", "etag": write_etag(stored.timestamp)}
+    answer = client.post(f"{TABLE}entity/?pk=se&rk=ada", sent, headers={**HTMX, "HX-Current-URL": broken})
+    assert answer["HX-Redirect"] == TABLE
+
+
+def test_what_is_copied_has_a_size(visit, people, monkeypatch):
+    monkeypatch.setattr("console.views.copies.SIZE_LIMIT", 1000)
+    for number in range(60):
+        people("se", str(number), Name="x" * 100)
+    client = visit("victor")
+    keys = [write_key(EntityKey("se", str(number))) for number in range(60)]
+    assert client.post(f"{TABLE}copy/", {"scope": "table", "as": "json"}).status_code == 422
+    assert client.post(f"{TABLE}copy/", {"scope": "rows", "key": keys, "as": "json"}).status_code == 422
+    assert client.post(f"{TABLE}copy/", {"scope": "rows", "key": keys[:3], "as": "json"}).json()["count"] == 3
+    answer = client.post(f"{TABLE}export/", {"scope": "rows", "key": keys, "format": "ndjson"})
+    assert b"".join(answer.streaming_content).count(b"\n") == 60
