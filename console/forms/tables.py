@@ -9,6 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from console.forms.seen import keep_seen
 from storage.domain.errors import StorageError
 from storage.domain.names import RESERVED_TABLE_NAME, fold_table_name, is_analytics_name
 from storage.models import Account, Table
@@ -108,6 +109,10 @@ class NotesForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Table
         fields = ("description", "tags")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        keep_seen(self)
 
 
 class NewTableForm(forms.Form):

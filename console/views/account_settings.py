@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 from console import connections
 from console.access import Capability, account_required, actor_of, admin_required
 from console.forms.accounts import FORMS, NameForm, NewAccountForm, initial_of
+from console.forms.seen import keep_seen, meant
 from console.notices import complain, say
 from console.rendering import render_part
 from storage.models import Account, Activity
@@ -74,8 +75,10 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
     found = {
         name: form(request.POST if name == which else None, initial=initial) for name, form in FORMS.items()
     }
+    for form in found.values():
+        keep_seen(form)
     if request.method == "POST" and which in found and found[which].is_valid():
-        done = _change(request, account, found[which].cleaned_data)
+        done = _change(request, account, meant(found[which]))
         if done is not None:
             say(request, _("Saved the settings of %(account)s.") % {"account": account.name}, undo=done)
         return redirect("account_settings", account.name)

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 from console import connections
 from console.access import Capability, account_required, actor_of, may, place_of
 from console.forms.tables import NewTableForm, NotesForm, TagsField
+from console.forms.seen import meant
 from console.notices import complain, say
 from console.rendering import render_part, wants_part
 from storage.domain.activity import Verb
@@ -284,7 +285,7 @@ def note(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     if not form.is_valid():
         return _settings(request, account, found, form)
     try:
-        done = tables.change(found, by=actor_of(request), **form.cleaned_data)
+        done = tables.change(found, by=actor_of(request), **meant(form))
     except StorageError as error:
         form.add_error(None, error.text)
         return _settings(request, account, found, form)

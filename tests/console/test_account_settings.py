@@ -188,3 +188,17 @@ def test_a_read_only_account_offers_no_writes(visit, account):
         True,
         True,
     ]
+
+
+def test_a_page_that_is_old_takes_nothing_back(visit, account):
+    client = visit("alice")
+    page = client.get(SETTINGS).content.decode()
+    assert 'name="initial-read_only" value="False"' in page
+    accounts.change(account, read_only=True, label="Shop")
+    seen = {"initial-protected": "False", "initial-read_only": "False"}
+    client.post(SETTINGS, {"form": "guard", "protected": "on", **seen})
+    seen = {"initial-label": "", "initial-description": "", "initial-colour": ""}
+    client.post(SETTINGS, {"form": "description", "label": "", "description": "of it\r\nall", **seen})
+    account.refresh_from_db()
+    assert (account.protected, account.read_only) == (True, True)
+    assert (account.label, account.description) == ("Shop", "of it\r\nall")

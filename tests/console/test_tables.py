@@ -330,3 +330,14 @@ def test_saves_notes(visit, people, account):
     answer = client.post(f"{SETTINGS}notes/", {"description": "x" * 2001, "tags": "a"})
     assert answer.status_code == 422
     assert tables.get(account.pk, "people").description == "<b>"
+
+
+def test_notes_that_somebody_else_wrote_meanwhile_stay(visit, people, account):
+    client = visit("max")
+    table = tables.get(account.pk, "people")
+    tables.change(table, description="theirs", tags=["old"])
+    assert 'name="initial-tags" value="old"' in client.get("/ui/a/acme/t/people/settings/").content.decode()
+    sent = {"description": "", "tags": "old, new", "initial-description": "", "initial-tags": "old"}
+    client.post("/ui/a/acme/t/people/settings/notes/", sent)
+    table = tables.get(account.pk, "people")
+    assert (table.description, table.tags) == ("theirs", ["old", "new"])
