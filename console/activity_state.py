@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import MAXYEAR, MINYEAR, date, datetime, time, timedelta
 from typing import Final
 
 from django.http import QueryDict
@@ -87,9 +87,11 @@ def _verbs(what: str) -> tuple[Verb, ...]:
 
 def _day(text: str) -> date | None:
     try:
-        return parse_date(text)
+        day = parse_date(text)
     except ValueError:
         return None
+    # beyond them a zone may lead out of the calendar
+    return day if day is not None and MINYEAR < day.year < MAXYEAR else None
 
 
 def _start(day: date | None) -> datetime | None:

@@ -155,3 +155,11 @@ def test_what_is_copied_has_a_size(visit, people, monkeypatch):
     assert client.post(f"{TABLE}copy/", {"scope": "rows", "key": keys[:3], "as": "json"}).json()["count"] == 3
     answer = client.post(f"{TABLE}export/", {"scope": "rows", "key": keys, "format": "ndjson"})
     assert b"".join(answer.streaming_content).count(b"\n") == 60
+
+
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "2026-02-30", "-1"])
+def test_days_at_the_ends_of_the_calendar(visit, ada, day):
+    client = visit("ada")
+    client.post("/ui/me/", {"time_zone": "Asia/Tokyo", "language": "en"})
+    for path in ("/ui/a/acme/activity/", "/ui/activity/"):
+        assert client.get(path, {"since": day, "until": day}).status_code == 200
