@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from enum import StrEnum
 from typing import Final, Self
+from urllib.parse import quote
 
 from django.http import QueryDict
 from django.urls import reverse
@@ -19,6 +20,7 @@ from storage.models import Account, Table
 SIZES: Final = (25, 50, 100, 200)
 DEFAULT_SIZE: Final = 50
 PAUSES: Final = (5, 30)  # seconds
+LONGEST_COLUMNS: Final = 6000  # characters of an address
 
 
 class View(StrEnum):
@@ -98,10 +100,16 @@ class State:
         return [(name, value) for name, value in named if value]
 
     @property
+    def columns_text(self) -> str:
+        """Nothing where nobody said so, or where it is too long for an address: then those of last time are shown."""
+        text = str(self.columns) or "*" if self.has_columns else ""
+        return text if len(text) <= LONGEST_COLUMNS // 9 or len(quote(text)) <= LONGEST_COLUMNS else ""
+
+    @property
     def manner(self) -> list[tuple[str, str]]:
         """How it is shown: what another query, and the size of a page, leave as it is."""
         named = [
-            ("cols", str(self.columns) or "*" if self.has_columns else ""),
+            ("cols", self.columns_text),
             ("view", "" if self.view is View.GRID else self.view),
             ("tz", "utc" if self.is_utc else ""),
             ("refresh", str(self.pause or "")),

@@ -4,22 +4,26 @@ import json
 import re
 from typing import Final
 
+LONGEST_INDENT: Final = 256 * 1024  # characters, of all lines
 _PIECE: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
 _OPENING: Final = ("{", "[")
 _CLOSING: Final = ("}", "]")
 
 
 def indented(text: str) -> str:
-    """Nothing for what is no object or array."""
+    """Nothing for what is no object or array, or is nested so deeply that its lines would be mostly spaces."""
     if text[:1] not in _OPENING or not _is_json(text):
         return ""
     written: list[str] = []
-    depth = 0
+    depth = size = 0
     for piece in _PIECE.findall(text):
         if piece in _CLOSING:
             depth -= 1
         if written and _breaks(written[-1], piece):
             written.append("\n" + "  " * depth)
+            size += 2 * depth
+            if size > LONGEST_INDENT:
+                return ""
         written.append(piece)
         if piece in _OPENING:
             depth += 1

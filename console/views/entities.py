@@ -45,7 +45,9 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         layout = layouts.last(user_of(request), account, found)
         if layout:
             arranged = replace(state, columns=columns.read(layout), has_columns=True)
-            return redirect(arranged.address(account, found))
+            if arranged.columns_text:
+                return redirect(arranged.address(account, found))
+            state = arranged
     context = results(account, found, state)
     if not wants_part(request):
         context |= _frame(request, account, found)

@@ -19,6 +19,7 @@ from console.indented_json import indented
         ("12", ""),
         ("", ""),
         ("[" * 100_000, ""),
+        ("[" * 500 + "1" + ",1" * 10_000 + "]" * 500, ""),
     ],
 )
 def test_every_piece_is_as_it_is_written(text, shown):

@@ -103,3 +103,20 @@ def test_deletes(visit, logs):
     mine = ColumnLayout.objects.get()
     visit("alice").post(f"{PEOPLE}layouts/{mine.pk}/delete/")
     assert ColumnLayout.objects.count() == 1
+
+
+def test_columns_that_fit_into_no_address_are_shown(visit, people):
+    """A shared layout of long names must not close a table for everybody."""
+    people("se", "ada", Name="Ada", Age=36)
+    names = [f"é{number:03}" + "x" * 200 for number in range(250)]
+    shared = {"name": "all", "tables": "*", "shared": "1", "cols": ",".join(["Age", *names])}
+    assert visit("eve").post(f"{PEOPLE}layouts/", shared).status_code == 302
+    client = visit("victor")
+    page = client.get(PEOPLE)
+    assert page.status_code == 200
+    assert [column.name for column in page.context["grid"].columns][2:4] == ["Age", names[0]]
+    assert len(page.context["times"]) < 1000
+    chosen = client.post(f"{PEOPLE}columns/", {"cols": ",".join(["Name", *names])})
+    assert chosen.status_code == 302
+    page = client.get(chosen["Location"])
+    assert [column.name for column in page.context["grid"].columns][2:4] == ["Name", names[0]]
