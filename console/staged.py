@@ -15,7 +15,7 @@ from storage.domain.changes import Change, Update
 from storage.domain.edm import EdmValue
 from storage.domain.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity, read_stored
 from storage.domain.errors import StorageError
-from storage.domain.etag import read_if_match, write_etag
+from storage.domain.etag import ANY, read_if_match, write_etag
 from storage.domain.names import check_property_name
 from storage.domain.typed_text import InvalidText
 from storage.models import Table
@@ -66,12 +66,12 @@ def read(text: str, now: datetime) -> list[Staged]:
 def _read_one(found: Mapping[str, str], now: datetime) -> Staged:
     key, name = keys.read_key(found["key"]), found["property"]
     check_property_name(name)
-    if key is None or name in SYSTEM_PROPERTIES:
+    if key is None or name in SYSTEM_PROPERTIES or read_if_match(found["etag"]) == ANY:
         raise Unreadable
     type_ = cell.read_type(found["type"])
     draft = Draft(type_, cell.read_form(type_, found["form"]), found["text"])
     value = None if found.get("removed") else typed_text.read(draft.type, draft.text, now, draft.form)
-    return Staged(key, name, str(found["etag"]), value)
+    return Staged(key, name, found["etag"], value)
 
 
 def lines(table: Table, staged: Sequence[Staged], errors: Mapping[EntityKey, str]) -> list[Line]:

@@ -24,7 +24,7 @@ from storage.domain.changes import Update
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity, read_stored
 from storage.domain.errors import ResourceNotFound, StorageError, UpdateConditionNotSatisfied
-from storage.domain.etag import read_if_match, write_etag
+from storage.domain.etag import ANY, read_if_match, write_etag
 from storage.domain.names import check_property_name
 from storage.models import Account, Activity, Table
 from storage.operations import activity, edits, entities, tables
@@ -132,6 +132,8 @@ def _change(request: HttpRequest, place: Place, value: EdmValue | None, draft: D
 
 def _update(place: Place, value: EdmValue | None, etag: str) -> Update:
     condition = read_if_match(etag)
+    if condition == ANY:  # nothing of ours saves whatever is there
+        raise UpdateConditionNotSatisfied
     if value is not None:
         return Update(Entity(place.key, {place.name: value}), condition, merge=True)
     if place.stored is None:

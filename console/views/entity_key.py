@@ -23,7 +23,7 @@ from storage.domain.errors import (
     StorageError,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.etag import read_if_match, write_etag
+from storage.domain.etag import ANY, read_if_match, write_etag
 from storage.models import Account
 from storage.operations import edits, entities
 
@@ -78,7 +78,10 @@ def _change(request: HttpRequest, visit: Visit) -> HttpResponse:
     if found:
         return _page(request, visit, wanted, etag, found)
     try:
-        done = edits.change_key(visit.table, visit.key, wanted, read_if_match(etag), by=actor_of(request))
+        condition = read_if_match(etag)
+        if condition == ANY:  # nothing of ours moves whatever is there
+            raise UpdateConditionNotSatisfied
+        done = edits.change_key(visit.table, visit.key, wanted, condition, by=actor_of(request))
     except EntityAlreadyExists:
         problem = Problem("rk", "", _("There is an entity with these keys already."))
         return _page(request, visit, wanted, etag, [problem])

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django import forms
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,8 +17,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from console import connections
 from console.access import Capability, account_required, actor_of, may, place_of
-from console.forms.tables import NewTableForm, NotesForm, TagsField
 from console.forms.seen import meant
+from console.forms.tables import NewTableForm, NotesForm, TagsField
 from console.notices import complain, say
 from console.rendering import render_part, wants_part
 from storage.domain.activity import Verb
@@ -165,13 +166,13 @@ def _create(request: HttpRequest, account: Account, form: NewTableForm) -> Table
     actor = actor_of(request)
     try:
         table = tables.create(account.pk, found["name"], by=actor)
+        if found["description"] or found["tags"]:
+            tables.change(table, by=actor, description=found["description"], tags=found["tags"])
     except TableAlreadyExists:  # a moment ago
         form.add_error("name", _("A table cannot have this name."))
     except StorageError as error:
         form.add_error(None, error.text)
     else:
-        if found["description"] or found["tags"]:
-            tables.change(table, by=actor, description=found["description"], tags=found["tags"])
         return table
     return None
 
@@ -220,9 +221,10 @@ def tag(request: HttpRequest, account: Account) -> HttpResponse:
         wanted = TagsField().clean(request.POST.get("add", ""))
         found = [tables.get(account.pk, name) for name in _chosen(request.POST)]
         lists = [_joined(table.tags, wanted) for table in found]
-        results = [
-            tables.change(table, by=actor, tags=tags) for table, tags in zip(found, lists, strict=True)
-        ]
+        with transaction.atomic():  # all of them or none
+            results = [
+                tables.change(table, by=actor, tags=tags) for table, tags in zip(found, lists, strict=True)
+            ]
     except forms.ValidationError as error:
         complain(request, " ".join(error.messages))
         return back

@@ -1,5 +1,7 @@
 """What no page of ours sends, and what only clients of the service store: refused or shown, and nothing fails."""
 
+import json
+
 import pytest
 
 from console.keys import write_key
@@ -163,3 +165,25 @@ def test_days_at_the_ends_of_the_calendar(visit, ada, day):
     client.post("/ui/me/", {"time_zone": "Asia/Tokyo", "language": "en"})
     for path in ("/ui/a/acme/activity/", "/ui/activity/"):
         assert client.get(path, {"since": day, "until": day}).status_code == 200
+
+
+@pytest.mark.parametrize("etag", ["", "*", "x", 1, None, []])
+def test_staged_cells_and_keys_want_the_entity_as_it_was_shown(visit, ada, account, etag):
+    client = visit("eve")
+    staged = {
+        "key": write_key(ADA),
+        "property": "Name",
+        "type": "Edm.String",
+        "form": "plain",
+        "text": "mine",
+    }
+    for more in ({}, {"removed": "1"}):
+        sent = {"changes": json.dumps([{**staged, **more, "etag": etag}]), "apply": "1"}
+        assert client.post(f"{TABLE}staged/", sent).status_code == 400
+    for action in ("save", "remove"):
+        sent = {**staged, "value": "mine", "etag": etag or "", "action": action}
+        assert client.post(f"{TABLE}cell/", sent).status_code in {412, 422}
+    sent = {"pk": "se", "rk": "other", "etag": etag or ""}
+    assert client.post(f"{TABLE}entity/key/?pk=se&rk=ada", sent).status_code == 422
+    found = entities.get(tables.get(account.pk, "people"), ADA)
+    assert b"mine" not in found.content and b'"Name"' in found.content
