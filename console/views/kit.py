@@ -26,6 +26,7 @@ class Person:
     """Somebody, so that the frame is drawn as for one."""
 
     is_authenticated: bool = True
+    shortcuts: bool = True
 
     def get_username(self) -> str:
         return "ada@example.org"
