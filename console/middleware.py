@@ -12,6 +12,8 @@ from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 
 from console import sessions
+from console.views import errors
+from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound, TableNotFound
 
 Next = Callable[[HttpRequest], HttpResponse]
 
@@ -39,6 +41,24 @@ def response_headers(get_response: Next) -> Next:
         return response
 
     return answer
+
+
+class Meanwhile:
+    """What a page is about may go while it is made: that is no failure of the server."""
+
+    def __init__(self, get_response: Next) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self._get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        match exception:
+            case TableNotFound() | ResourceNotFound():
+                return errors.not_found(request, exception)
+            case InsufficientAccountPermissions():
+                return errors.forbidden(request, exception)
+        return None
 
 
 def last_seen(get_response: Next) -> Next:

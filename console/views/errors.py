@@ -13,11 +13,11 @@ from django.template.loader import render_to_string
 
 from console import appearance, limits
 from console.access import RoleNeeded, who_may
-from storage.domain.errors import ServerBusy
+from storage.domain.errors import OperationTimedOut, ServerBusy
 
 logger = logging.getLogger(__name__)
 
-AWAY = (OperationalError, InterfaceError, ServerBusy)  # of the database
+AWAY = (OperationalError, InterfaceError, OperationTimedOut, ServerBusy)  # of the database
 PAUSE = 5  # seconds until a page asks again by itself
 
 

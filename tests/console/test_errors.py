@@ -8,7 +8,13 @@ from django.db import OperationalError
 from django.test import Client
 
 from console.views import home
-from storage.domain.errors import ServerBusy
+from storage.domain.errors import (
+    InsufficientAccountPermissions,
+    OperationTimedOut,
+    ResourceNotFound,
+    ServerBusy,
+    TableNotFound,
+)
 
 
 def test_not_found_does_not_ask_to_sign_in(client, db):
@@ -25,6 +31,10 @@ def test_not_found_does_not_ask_to_sign_in(client, db):
         (ZeroDivisionError("secret"), 500, "Something went wrong here"),
         (OperationalError("secret"), 503, "The database is away"),
         (ServerBusy(), 503, "The database is away"),
+        (OperationTimedOut(), 503, "The database is away"),
+        (TableNotFound(), 404, "There is no such page"),
+        (ResourceNotFound(), 404, "There is no such page"),
+        (InsufficientAccountPermissions(), 403, "Write operations are not allowed."),
         (SuspiciousOperation("secret"), 400, "This request makes no sense"),
         (RequestDataTooBig("secret"), 413, "A form may hold 8.0"),
     ],
