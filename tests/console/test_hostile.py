@@ -5,6 +5,7 @@ import json
 import pytest
 
 from console.keys import write_key
+from console.models import User
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey
 from storage.domain.etag import write_etag
@@ -95,8 +96,8 @@ def test_a_place_in_the_grid_that_is_no_number(visit, ada, account):
 
 @pytest.mark.parametrize("etag", ["", "*", 'W/"x"', "W/\"datetime'9999-12-31T23:59:59.9999999Z'\""])
 def test_an_entity_is_saved_only_as_it_was_opened(visit, ada, account, etag):
+    User.objects.update(time_zone="Asia/Tokyo")
     client = visit("eve")
-    client.post("/ui/me/", {"time_zone": "Asia/Tokyo", "language": "en"})
     sent = {"etag": etag, "name-0": "Name", "type-0": "Edm.String", "value-0": "mine", "kept-0": "1"}
     answer = client.post(f"{TABLE}entity/?pk=se&rk=ada", sent)
     assert answer.status_code in {404, 412}
@@ -160,9 +161,10 @@ def test_what_is_copied_has_a_size(visit, people, monkeypatch):
 
 
 @pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "2026-02-30", "-1"])
-def test_days_at_the_ends_of_the_calendar(visit, ada, day):
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles"])
+def test_days_at_the_ends_of_the_calendar(visit, ada, day, zone):
+    User.objects.update(time_zone=zone)
     client = visit("ada")
-    client.post("/ui/me/", {"time_zone": "Asia/Tokyo", "language": "en"})
     for path in ("/ui/a/acme/activity/", "/ui/activity/"):
         assert client.get(path, {"since": day, "until": day}).status_code == 200
 

@@ -28,8 +28,8 @@ def stored(entity):
 
 
 def pasted(format_, entity):
-    file = b"".join(write(format_, [[stored(entity)]], list(entity.properties)))
-    return read(file.decode(errors="surrogatepass"), NOW, Wishes())
+    file = "".join(write(format_, [[stored(entity)]], list(entity.properties)))
+    return read(file, NOW, Wishes())
 
 
 def check(found, entity):
