@@ -245,7 +245,9 @@ def usable() -> list[Account]:
 
 
 def find(name: str) -> Account | None:
-    """An account that may be used here."""
+    """An account that may be used here; none of what cannot be a name."""
+    if not is_account_name(name):
+        return None
     account = Account.objects.filter(name=name).first()
     return None if account is None or _is_refused(account) else account
 

@@ -189,3 +189,17 @@ def test_staged_cells_and_keys_want_the_entity_as_it_was_shown(visit, ada, accou
     assert client.post(f"{TABLE}entity/key/?pk=se&rk=ada", sent).status_code == 422
     found = entities.get(tables.get(account.pk, "people"), ADA)
     assert b"mine" not in found.content and b'"Name"' in found.content
+
+
+@pytest.mark.parametrize("name", ["%00", "%ED%A0%80", "ac%00me", "%2e%2e"])
+def test_names_that_nothing_has(visit, ada, name):
+    client = visit("ada")
+    paths = (
+        f"{name}/",
+        f"{name}/keys/",
+        f"{name}/t/people/",
+        f"acme/t/{name}/",
+        f"acme/t/{name}/entity/?pk=a&rk=b",
+    )
+    for path in paths:
+        assert client.get(f"/ui/a/{path}").status_code == 404
