@@ -206,8 +206,9 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
         except StorageError as error:
             complain(request, f"{name}: {error.text}")
     if done:
-        text = ngettext("Deleted %(name)s.", "Deleted %(number)s tables.", len(done))
-        say(request, text % {"name": done[0].table_name, "number": len(done)}, undo=done)
+        one = _("Deleted %(name)s.")
+        several = ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", len(done))
+        say(request, _told(one, several, done), undo=done)
     return redirect(_read_state(request.POST).address(account))
 
 
@@ -233,9 +234,15 @@ def tag(request: HttpRequest, account: Account) -> HttpResponse:
         return back
     done = [result for result in results if result is not None]
     if done:
-        text = ngettext("Tagged %(name)s.", "Tagged %(number)s tables.", len(done))
-        say(request, text % {"name": done[0].table_name, "number": len(done)}, undo=done)
+        one = _("Tagged %(name)s.")
+        several = ngettext("Tagged %(number)s table.", "Tagged %(number)s tables.", len(done))
+        say(request, _told(one, several, done), undo=done)
     return back
+
+
+def _told(one: str, several: str, done: Sequence[Activity]) -> str:
+    """A single table by its name; in a language of one plural form no plural could tell which it is."""
+    return (several if len(done) > 1 else one) % {"name": done[0].table_name, "number": len(done)}
 
 
 def _joined(tags: Sequence[str], added: Sequence[str]) -> list[str]:

@@ -66,8 +66,9 @@ def test_compiled_is_what_is_written(require, tmp_path, locale):
 @pytest.mark.parametrize("locale", LOCALES)
 def test_placeholders_agree(locale):
     for message, translation in read(CATALOGUES / locale / "LC_MESSAGES" / "django.mo").items():
-        text = message[0] if isinstance(message, tuple) else message
-        text = text.rpartition("\4")[2]
+        if isinstance(message, tuple):
+            continue  # of plurals, msgfmt compares each form with its own original
+        text = message.rpartition("\4")[2]
         wanted = {match[0] for match in PLACEHOLDER.finditer(text)}
         assert {match[0] for match in PLACEHOLDER.finditer(translation)} == wanted, message
 

@@ -74,7 +74,9 @@ def test_answers_htmx_with_the_toast_alone(post, table, inserted):
     assert "<main" not in answer.content.decode()
 
 
-@pytest.mark.parametrize("address", ["https://example.com/", "//example.com", "/acme/people", "", "/ui/../acme"])
+@pytest.mark.parametrize(
+    "address", ["https://example.com/", "//example.com", "/acme/people", "", "/ui/../acme"]
+)
 def test_leads_nowhere_else(post, inserted, address):
     assert post("eve", inserted, address=address)["Location"].startswith("/ui/a/acme/")
 

@@ -67,7 +67,10 @@ def test_back_and_forth(people):
     apply(people, Insert(entity("a", A=1)), Insert(entity("b", B=2**63 - 1)))
     before = content(people)
     done = apply(
-        people, Delete(EntityKey("p", "a"), ANY), Update(entity("b", C=3), ANY, merge=True), Insert(entity("c"))
+        people,
+        Delete(EntityKey("p", "a"), ANY),
+        Update(entity("b", C=3), ANY, merge=True),
+        Insert(entity("c")),
     )
     after = content(people)
     assert after == {"b": {"B": 2**63 - 1, "C": 3}, "c": {}}
@@ -133,9 +136,7 @@ async def test_only_once_by_two_at_the_same_time():
         await in_thread(lambda: tables.change(table, by=ADA, description="New")),
     ]
     for it in done:
-        results = await asyncio.gather(
-            *(in_thread(undo, it, ADA) for _ in range(4)), return_exceptions=True
-        )
+        results = await asyncio.gather(*(in_thread(undo, it, ADA) for _ in range(4)), return_exceptions=True)
         refused = [result.reason for result in results if isinstance(result, CannotUndo)]
         assert len(refused) == 3
         assert set(refused) <= {Reason.ALREADY_UNDONE, Reason.GONE, Reason.CHANGED_SINCE}
