@@ -19,9 +19,11 @@ from storage.domain.activity import Verb
 from storage.domain.actor import Actor, ActorKind
 from storage.domain.entity import EntityKey, StoredEntity, write_keys
 from storage.models import Account, Activity, EntityChange, Table
+from storage.sql.django import limited
 from storage.sql.tidying import tidying
 
 _BATCH: Final = 500  # rows
+_PATIENCE: Final = timedelta(seconds=5)
 _TIDY_BATCH: Final = 5_000
 
 
@@ -209,7 +211,13 @@ def page(wanted: Wanted, *, before: int | None = None, after: int | None = None,
     """Those older than one, or newer than one, or the newest.
 
     Each with ``changed``, the number of its entities, ``first_key``, the keys of the first, and ``has_table``.
+    A part of a key or a name is looked for in row after row; raises OperationTimedOut when that takes too long.
     """
+    with limited(_PATIENCE):
+        return _page(wanted, before, after, top)
+
+
+def _page(wanted: Wanted, before: int | None, after: int | None, top: int) -> Page:
     found = _shown(find(wanted))
     if after is not None:
         rows = list(found.filter(pk__gt=after).order_by("pk")[: top + 1])

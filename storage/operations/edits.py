@@ -5,6 +5,7 @@ All of them or none, in several partitions too; the statements are those of the 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from django.db import transaction
 
@@ -16,6 +17,7 @@ from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
     InvalidDuplicateRow,
+    InvalidInput,
     ResourceNotFound,
 )
 from storage.domain.etag import ANY, Precondition
@@ -25,6 +27,10 @@ from storage.operations.activity import Changed
 from storage.sql import batch, pages
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+
+# what they were before is held in memory and kept with the record: bytes of text of all entities together
+LARGEST: Final = 64 * 1024 * 1024
+_SURELY_FEW: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,10 @@ def _in_place(change: Change, before: StoredEntity | None) -> Change:
 
 
 def _found(table: Table, keys: Sequence[EntityKey], *, lock: bool = False) -> dict[EntityKey, StoredEntity]:
+    if lock and len(keys) > _SURELY_FEW and run(pages.weigh(relation_name(table.pk), keys)) > LARGEST:
+        raise InvalidInput(
+            f"These entities are more than {LARGEST >> 20} MiB together. Change fewer at once."
+        )
     return run(pages.some(relation_name(table.pk), keys, lock=lock)) if keys else {}
 
 

@@ -18,6 +18,7 @@ T = TypeVar("T")
 PAGE: Final = 100
 NOTHING: Final = background.Size(0, 0)  # of a table that was deleted just now
 _COUNTED: Final = 2000  # entities; a larger table is estimated
+_GLANCED: Final = 200  # the same of tables that only stand beside what is looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,23 +112,23 @@ def sizes(tables: Sequence[Table]) -> dict[str, Size]:
 def overview(account_id: int, *, top: int = PAGE) -> Overviews:
     """The first tables of an account, by name."""
     listing = page(account_id, top=top)
-    return Overviews(_overviews(listing.tables), listing.total, listing.next)
+    return Overviews(_overviews(listing.tables, _GLANCED), listing.total, listing.next)
 
 
 def describe(table: Table) -> Overview:
-    return _overviews([table])[0]
+    return _overviews([table], _COUNTED)[0]
 
 
-def _overviews(tables: Sequence[Table]) -> list[Overview]:
+def _overviews(tables: Sequence[Table], most: int) -> list[Overview]:
     known = background.sizes_of([table.pk for table in tables])
-    counts = _counted(known, background.count_up_to)
+    counts = _counted(known, background.count_up_to, most)
     return [
-        _overview(table, known.get(table.pk, NOTHING), counts.get(table.pk, _COUNTED)) for table in tables
+        _overview(table, known.get(table.pk, NOTHING), counts.get(table.pk, most), most) for table in tables
     ]
 
 
-def _overview(table: Table, size: background.Size, count: int) -> Overview:
-    is_exact = count < _COUNTED
+def _overview(table: Table, size: background.Size, count: int, most: int) -> Overview:
+    is_exact = count < most
     entities = count if is_exact else size.rows
     return Overview(table.name, table.created_at, entities, is_exact, size.capacity)
 
@@ -137,14 +138,16 @@ def parts(table: Table) -> Parts:
 
 
 def _counted(
-    known: Mapping[int, background.Size], count: Callable[[Sequence[int], int], Statement[dict[int, T]]]
+    known: Mapping[int, background.Size],
+    count: Callable[[Sequence[int], int], Statement[dict[int, T]]],
+    most: int = _COUNTED,
 ) -> dict[int, T]:
     """Of the tables that seem to be small."""
-    table_ids = [table_id for table_id, size in known.items() if size.rows < _COUNTED]
+    table_ids = [table_id for table_id, size in known.items() if size.rows < most]
     if not table_ids:
         return {}
     try:
-        return sql.run_in_lane(count(table_ids, _COUNTED))
+        return sql.run_in_lane(count(table_ids, most))
     except (TableNotFound, Canceled):  # one was deleted just now, or the database is busy
         return {}
 

@@ -1,12 +1,14 @@
 """The synchronous executor: the same statements on Django's own connection, inside its transaction if there is one."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar, cast
 
 import psycopg
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
+from storage.domain.errors import OperationTimedOut
 from storage.sql.failures import failure
 from storage.sql.lanes import SETTINGS
 from storage.sql.statement import Statement
@@ -33,6 +35,20 @@ def run_in_lane(statement: Statement[T], *, limit: timedelta | None = None) -> T
         if limit is not None:
             execute(f"SET LOCAL statement_timeout = {limit // timedelta(milliseconds=1)}")
         return run(statement)
+
+
+@contextmanager
+def limited(limit: timedelta) -> Iterator[None]:
+    """A transaction whose statements of the ORM may each take this long; raises OperationTimedOut."""
+    try:
+        with transaction.atomic():
+            execute(f"SET LOCAL statement_timeout = {limit // timedelta(milliseconds=1)}")
+            yield
+            execute("SET LOCAL statement_timeout = 0")  # a transaction around this one may take its time
+    except OperationalError as error:
+        if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+            raise OperationTimedOut from None
+        raise
 
 
 def walk(steps: "Generator[Statement[Any], Any, T]", run: Callable[[Statement[Any]], Any] = run) -> T:

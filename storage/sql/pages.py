@@ -49,6 +49,11 @@ JOIN jsonb_to_recordset($1::jsonb) AS wanted (pk text, rk text) ON e.pk = wanted
 ORDER BY e.pk, e.rk
 {lock}
 """
+_WEIGHT: Final = """
+SELECT coalesce(sum(octet_length(e.anns) + octet_length(e.vals)), 0)
+FROM {relation} AS e
+JOIN jsonb_to_recordset($1::jsonb) AS wanted (pk text, rk text) ON e.pk = wanted.pk AND e.rk = wanted.rk
+"""
 
 
 def some(
@@ -62,7 +67,6 @@ def some(
         relation=relation,
         lock="FOR UPDATE OF e" if lock else "",
     )
-    wanted = json.dumps([{"pk": key.partition_key, "rk": key.row_key} for key in set(keys)])
 
     def read(result: Result) -> dict[EntityKey, StoredEntity]:
         return {
@@ -70,7 +74,17 @@ def some(
             for row, found in enumerate(content.read(result, result.ntuples))
         }
 
-    return Statement(text, (wanted,), Lane.KEY, read)
+    return Statement(text, (_wanted(keys),), Lane.KEY, read)
+
+
+def weigh(relation: str, keys: Collection[EntityKey]) -> Statement[int]:
+    """How many bytes of text the entities of these keys are together."""
+    text = _WEIGHT.format(relation=relation)
+    return Statement(text, (_wanted(keys),), Lane.KEY, lambda result: int(text_at(result, 0, 0)))
+
+
+def _wanted(keys: Collection[EntityKey]) -> str:
+    return json.dumps([{"pk": key.partition_key, "rk": key.row_key} for key in set(keys)])
 
 
 # the innermost query walks the keys in order, the middle one adds up what the rows before a row weigh, the outer one

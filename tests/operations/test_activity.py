@@ -3,16 +3,18 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 
 from storage.domain.activity import Verb
 from storage.domain.actor import COMMAND, SERVER, Actor, ActorKind
 from storage.domain.entity import EntityKey, StoredEntity, write_keys
+from storage.domain.errors import OperationTimedOut
 from storage.domain.policies import AccessPolicy, SignedIdentifier
 from storage.domain.service_properties import DEFAULT, Metrics
 from storage.models import Activity, EntityChange
 from storage.operations import accounts, activity, policies, service_properties, tables
 from storage.operations.activity import Changed, Wanted
+from storage.sql.django import limited
 from storage.sql.tidying import tidying
 
 pytestmark = pytest.mark.django_db
@@ -243,6 +245,13 @@ def test_pages_in_both_directions(account):
     newest = activity.page(wanted, after=back.newer, top=4)
     assert (labels(newest), newest.newer) == (labels(first), None)
     assert activity.page(wanted, after=first.activities[0].pk).activities == []
+
+
+def test_does_not_look_for_ever(account):
+    limit = limited(timedelta(milliseconds=1))
+    with pytest.raises(OperationTimedOut), limit, connection.cursor() as cursor:
+        cursor.execute("SELECT pg_sleep(10)")
+    assert verbs() == [Verb.ACCOUNT_CREATE]  # the connection goes on as before
 
 
 def test_exports_all(account, monkeypatch):

@@ -15,6 +15,7 @@ from storage.domain.errors import (
     EntityTooLarge,
     InsufficientAccountPermissions,
     InvalidDuplicateRow,
+    InvalidInput,
     ResourceNotFound,
     TableNotFound,
     TooManyProperties,
@@ -152,6 +153,18 @@ def test_does_all_or_nothing(table, change, error):
     assert stored(table, "b", "1") is None
     assert stored(table, "z", "taken") == {"A": number(1)}
     assert Activity.objects.count() == count
+
+
+def test_refuses_more_than_can_be_held(table, monkeypatch):
+    several = [EntityKey("se", f"{number:02}") for number in range(12)]
+    edits.apply(
+        table, [Insert(Entity(key, {"Note": EdmValue(Edm.STRING, "x" * 1000)})) for key in several], by=ADA
+    )
+    monkeypatch.setattr(edits, "LARGEST", 12_000)
+    with pytest.raises(InvalidInput):
+        edits.delete(table, several, by=ADA)
+    assert entities.get(table, several[0]) is not None
+    assert edits.delete(table, several[:11], by=ADA) is not None
 
 
 def test_one_change_fails_as_itself(table):
