@@ -116,6 +116,7 @@ def _row(
         # what was typed into a row that is not set is meant
         is_set=not value("remove") or (bool(value("suggested")) and bool(text.strip()) and text != "false"),
         is_kept=bool(value("kept")) and was is not None and was.type is Edm.BINARY,
+        is_lost=bool(value("kept")) and (was is None or was.type is not Edm.BINARY) and not text,
         file=files.get(f"file-{number}"),
         lossy_text=field_text(value("lossy")),
         is_loss_accepted=bool(value("accept")),
@@ -135,6 +136,9 @@ def _read_row(row: Row, now: datetime) -> tuple[Row, EdmValue | None]:
     """The value of a row; None of one that is not set, was left empty, or cannot be read."""
     if not row.is_set or (row.is_new and not row.name.strip() and not row.text and row.file is None):
         return row, None
+    if row.is_lost and row.type is Edm.BINARY and row.file is None:
+        problem = _("These bytes were not sent with the form and cannot be found. Upload them again.")
+        return replace(row, problem=problem), None
     try:
         value = _value(row, now)
     except InvalidText as refusal:

@@ -31,6 +31,7 @@ class Row:
     is_new: bool = False
     is_set: bool = True
     is_kept: bool = False
+    is_lost: bool = False  # the form refers to bytes that are not to be found
     file: "UploadedFile[bytes] | None" = None
     loss: str = ""  # of the text that a change of the type made
     lossy_text: str = ""

@@ -115,6 +115,9 @@ def test_bytes_that_are_kept_where_there_are_none(visit, ada):
     assert visit("eve").post(f"{TABLE}entity/row/", row).status_code == 200
     draft = {"pk": "a", "rk": "b", "action": "add", **row}
     assert visit("eve").post(f"{TABLE}entity/new/", draft).status_code == 200
+    answer = visit("eve").post(f"{TABLE}entity/new/", {**draft, "action": "save"})
+    assert answer.status_code == 422
+    assert "These bytes were not sent with the form" in answer.content.decode()
 
 
 def test_a_layout_of_no_name(visit, ada):
