@@ -129,6 +129,7 @@ def test_e1_roles_indices_and_keys(open_grid):
 
 def test_e1_letters_can_be_switched_off(open_grid):
     page = open_grid("?top=25", permissions=["clipboard-read", "clipboard-write"])
+    page.evaluate("navigator.clipboard.writeText('')")  # others have copied before
     page.evaluate("document.documentElement.dataset.shortcuts = 'off'")
     cell(page, 3, "PartitionKey").click()
     press(page, "j", "d", "o")
@@ -415,3 +416,16 @@ def test_two_entities_beside_each_other(open_grid):
     page.wait_for_url("**/compare/**")
     assert page.locator(".differs th").all_inner_texts()[0].startswith("Name")
     check_axe(page)
+
+
+def test_e15_the_newest_query_wins(open_grid):
+    page = open_grid()
+    held = []
+    page.route("**/t/folk/?*", lambda route: route.continue_() if held else held.append(route))
+    for age in (1, 2):
+        page.get_by_label("$filter").fill(f"Age eq {age}")
+        page.get_by_role("button", name="Run").click()
+        expect(page.get_by_role("button", name="Run")).to_be_enabled()
+    expect(page.locator("tr[data-key]")).to_have_count(1)
+    expect(page.locator("tr[data-key]")).to_contain_text("Person 2")
+    assert "Age%20eq%202" in page.url.replace("+", "%20")

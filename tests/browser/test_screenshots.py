@@ -1,6 +1,7 @@
 """The pictures of the README: TEST_SCREENSHOTS=tests/browser/screenshots writes them anew."""
 
 import base64
+import os
 import re
 import struct
 from datetime import UTC, datetime, timedelta
@@ -102,7 +103,8 @@ def settle(page):
     page.wait_for_load_state()
 
 
-@pytest.fixture(params=["light", "dark"])
+# every run sees that they can be made; both themes are needed only to keep them
+@pytest.fixture(params=["light", "dark"] if os.environ.get("TEST_SCREENSHOTS") else ["light"])
 def show(request, studio, chromium, screenshots):
     """`show("grid", path)`: a page, and `show.take()`: its picture."""
     theme = request.param

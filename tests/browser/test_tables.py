@@ -202,7 +202,7 @@ def test_a_protected_account_wants_its_name(open_page, admin, console):
     page.goto("/ui/a/guarded/")
     page.get_by_role("button", name="Create one with sample data").click()
     page.goto("/ui/a/guarded/settings/")
-    page.locator("input[name$=protected]").check()
+    page.get_by_label("Protected").check()
     page.get_by_role("button", name="Save the protection").click()
     page.goto("/ui/a/guarded/")
     page.get_by_label("Select people").check()

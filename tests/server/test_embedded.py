@@ -101,9 +101,11 @@ def test_killed_backend_comes_back(data):
         wait_until(lambda: is_ready(live))
 
 
+# whoever runs the tests in the background may have had SIGQUIT ignored, and that is inherited
 DEAF = """
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 print("deaf", flush=True)
 while True:
     signal.pause()
