@@ -97,18 +97,18 @@ def read_entities(page):
     ]
     assert "1 to 50 of 120" in page.locator(".pager").inner_text()
     page.get_by_role("link", name="Next").click()
-    page.get_by_text("51 to 100").wait_for()
+    page.get_by_text("51 to 100", exact=True).wait_for()
     page.get_by_role("link", name="Next").click()
-    page.get_by_text("101 to 120").wait_for()
+    page.get_by_text("101 to 120", exact=True).wait_for()
     assert rows.count() == 20
     assert page.get_by_role("link", name="Next").count() == 0
     address = page.url
     page.get_by_role("link", name="Previous").click()
-    page.get_by_text("51 to 100").wait_for()
+    page.get_by_text("51 to 100", exact=True).wait_for()
     page.goto(address)  # the address is the whole state
     assert rows.first.locator("td").nth(2).inner_text().strip() == "r100"
     page.get_by_role("link", name="First").click()
-    page.get_by_text("1 to 50").wait_for()
+    page.get_by_text("1 to 50", exact=True).wait_for()
 
 
 def query(page):
