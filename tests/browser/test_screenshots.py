@@ -140,8 +140,12 @@ def test_grid(show):
 def test_conflict(show, studio):
     show.goto("/ui/a/acme/t/people/entity/?pk=se&rk=grace-hopper")
     with client_of(studio) as service:
-        change = {"PartitionKey": "se", "RowKey": "grace-hopper", "Balance": 99.5, "Team": "compilers"}
-        service.get_table_client("people").update_entity(change, mode=UpdateMode.MERGE)
+        people = service.get_table_client("people")
+        grace = people.get_entity("se", "grace-hopper")
+        change = {"Balance": grace["Balance"] + 11.5, "Team": f"{grace.get('Team', '')}, compilers"}
+        people.update_entity(
+            {"PartitionKey": "se", "RowKey": "grace-hopper", **change}, mode=UpdateMode.MERGE
+        )
     show.get_by_role("textbox", name="Age").fill("38")
     show.get_by_role("textbox", name="Balance").fill("120.0")
     show.get_by_role("button", name="Save", exact=True).click()
