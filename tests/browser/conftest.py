@@ -8,12 +8,13 @@ from uuid import UUID
 
 import pytest
 from azure.data.tables import EdmType, EntityProperty, TableServiceClient
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
-from tests.browser.page import Watch
+from tests.browser.page import PATIENCE, Watch
 from tests.conftest import missing
 from tests.live_server import start_server
 
+expect.set_options(timeout=PATIENCE)
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -54,7 +55,7 @@ def open_page(chromium, console):
             **{"locale": "en-US", **options},
         )
         contexts.append(context)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE)
         if cookies:
             context.add_cookies(
                 [{"name": n, "value": v, "domain": "127.0.0.1", "path": "/ui/"} for n, v in cookies.items()]

@@ -5,7 +5,7 @@ import re
 import pytest
 from azure.data.tables import TableServiceClient
 
-from tests.browser.page import Watch, check, check_axe
+from tests.browser.page import PATIENCE, Watch, check, check_axe
 from tests.live_server import start_server
 
 ACCOUNT = "/ui/a/devstoreaccount1/"
@@ -17,7 +17,7 @@ def journey(request, chromium, scratch):
     """A new server, and a browser with JavaScript or without."""
     with start_server(scratch / f"journey-{request.param}") as live:
         context = chromium.new_context(base_url=live.url, java_script_enabled=request.param, locale="en-US")
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         watch = Watch(page, 200)
         yield live, page, request.param

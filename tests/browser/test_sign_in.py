@@ -9,7 +9,7 @@ import pytest
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from playwright.sync_api import expect
 
-from tests.browser.page import Watch, check, check_axe, check_reflow
+from tests.browser.page import PATIENCE, Watch, check, check_axe, check_reflow
 from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, serving
 from tests.live_server import ROOT, clean_environment, start_server
 
@@ -70,7 +70,7 @@ def open_browser(chromium, place):
         options = {"locale": "en-US", "reduced_motion": "reduce", **options}
         context = chromium.new_context(base_url=f"http://localhost:{place.port}", **options)
         contexts.append(context)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         watches.append(Watch(page, expect))
         return page
