@@ -16,8 +16,9 @@ from django.utils.translation import gettext_lazy
 
 from console.models import Membership, Role, User
 from storage.domain.actor import Actor, ActorKind
-from storage.models import Account
-from storage.operations import accounts
+from storage.domain.errors import StorageError
+from storage.models import Account, Table
+from storage.operations import accounts, tables
 
 P = ParamSpec("P")
 AccountView = Callable[Concatenate[HttpRequest, Account, P], HttpResponseBase]
@@ -122,6 +123,14 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
         return cast("View[P]", login_required(check))
 
     return decorate
+
+
+def find_table(account: Account, name: str) -> Table:
+    """The table that an address names in any letter case; one that is not there has no page."""
+    try:
+        return tables.get(account.pk, name)
+    except StorageError:
+        raise Http404 from None
 
 
 def admin_required(view: View[P]) -> View[P]:

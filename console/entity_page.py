@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from console import entity_problems as problems
 from console import keys, opened
+from console.access import find_table
 from console.addresses import split
 from console.forms import entity as forms
 from console.forms import entity_row
@@ -36,7 +37,7 @@ from storage.domain.errors import (
 from storage.domain.etag import write_etag
 from storage.domain.query import EntityQuery
 from storage.models import Account, Table
-from storage.operations import entities, tables
+from storage.operations import entities
 
 EMPTY: Final = Entity(EntityKey("", ""), {})
 BLANK: Final = 9999  # the number of the row that scripts copy
@@ -103,13 +104,6 @@ def visit_of(request: HttpRequest, account: Account, table: str) -> Visit:
     if "pk" not in request.GET or "rk" not in request.GET:
         raise Http404
     return Visit(account, find_table(account, table), EntityKey(request.GET["pk"], request.GET["rk"]))
-
-
-def find_table(account: Account, name: str) -> Table:
-    try:
-        return tables.get(account.pk, name)
-    except StorageError:
-        raise Http404 from None
 
 
 def see_other(address: str) -> HttpResponse:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console import cell, cells, edit_mode, keys, notices
-from console.access import Capability, account_required, actor_of, user_of
+from console.access import Capability, account_required, actor_of, find_table, user_of
 from console.addresses import is_of_console
 from console.cell import Draft, Note
 from console.models import EditMode
@@ -27,7 +27,7 @@ from storage.domain.errors import ResourceNotFound, StorageError, UpdateConditio
 from storage.domain.etag import ANY, read_if_match, write_etag
 from storage.domain.names import check_property_name
 from storage.models import Account, Activity, Table
-from storage.operations import activity, edits, entities, tables
+from storage.operations import activity, edits, entities
 
 CONFLICT = 412
 
@@ -222,7 +222,7 @@ def _editor(
 
 
 def _place(account: Account, name: str, sent: QueryDict) -> Place:
-    table = table_of(account, name)
+    table = find_table(account, name)
     key = keys.read_key(sent.get("key", ""))
     name = sent.get("property", "")
     if key is None or name in SYSTEM_PROPERTIES:
@@ -232,13 +232,6 @@ def _place(account: Account, name: str, sent: QueryDict) -> Place:
     except StorageError:
         raise Http404 from None
     return Place(table, key, name, entities.get(table, key))
-
-
-def table_of(account: Account, name: str) -> Table:
-    try:
-        return tables.get(account.pk, name)
-    except StorageError:
-        raise Http404 from None
 
 
 def _back(request: HttpRequest, place: Place) -> str:

@@ -10,13 +10,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console import columns, grid_state, layouts, notices
-from console.access import Capability, account_required, may, place_of, user_of
+from console.access import Capability, account_required, find_table, may, place_of, user_of
 from console.cells import MIXED
 from console.columns import KEYS, TIMESTAMP, Choice, Columns
 from console.grid_state import State
 from console.models import ColumnLayout
 from console.rendering import wants_part
-from console.views.entities import find
 from storage.domain.edm import Edm
 from storage.domain.errors import StorageError
 from storage.models import Account, Table
@@ -37,7 +36,7 @@ class Line:
 @account_required(Capability.READ)
 def choose(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """All columns there are, to be shown, hidden, moved, pinned, sized; or what was chosen, as an address."""
-    found = find(account, table)
+    found = find_table(account, table)
     if request.method == "POST":
         return _chosen(request, account, found)
     return _show(request, account, found, grid_state.read(request.GET))
@@ -137,7 +136,7 @@ def _may_share(request: HttpRequest) -> bool:
 @account_required(Capability.READ)
 def save_layout(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """The fields name, tables (a table or a pattern), shared, cols, and state to return to."""
-    found = find(account, table)
+    found = find_table(account, table)
     state = grid_state.read(QueryDict(request.POST.get("state", "")))
     name, pattern = (
         request.POST.get(field, "").replace("\0", "").strip()[:64] for field in ("name", "tables")
@@ -156,7 +155,7 @@ def save_layout(request: HttpRequest, account: Account, table: str) -> HttpRespo
 @require_POST
 @account_required(Capability.READ)
 def delete_layout(request: HttpRequest, account: Account, table: str, layout: int) -> HttpResponse:
-    found = find(account, table)
+    found = find_table(account, table)
     state = grid_state.read(QueryDict(request.POST.get("state", "")))
     kept = ColumnLayout.objects.filter(account=account, pk=layout).first()
     if kept is not None and kept.user_id not in (None, user_of(request).pk):

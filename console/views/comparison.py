@@ -6,10 +6,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from console import cells, keys
-from console.access import Capability, account_required
+from console.access import Capability, account_required, find_table
 from console.cells import Cell
 from console.grid_state import State
-from console.views.entities import find
 from storage.domain import merge
 from storage.domain.edm import EdmValue
 from storage.domain.entity import Entity, read_stored
@@ -34,7 +33,7 @@ class Line:
 @account_required(Capability.READ)
 def compare(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """The entities of two fields ``key``, property by property."""
-    found = find(account, table)
+    found = find_table(account, table)
     wanted = [keys.read_key(token) for token in request.GET.getlist("key")[:2]]
     stored = [entities.get(found, key) for key in wanted if key is not None]
     if len(stored) != 2 or stored[0] is None or stored[1] is None:

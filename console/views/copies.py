@@ -9,10 +9,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from console import columns, formats, selection, snippets
-from console.access import Capability, account_required
+from console.access import Capability, account_required, find_table
 from console.connections import endpoint
 from console.snippets import Place
-from console.views.entities import find
 from storage.domain.entity import Entity, StoredEntity, read_stored
 from storage.domain.errors import StorageError
 from storage.domain.query import EntityQuery
@@ -28,7 +27,7 @@ _LANGUAGES: Final = ("python", "javascript")
 @account_required(Capability.READ)
 def copy(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """``as`` says in which form; ``text`` of the answer, and ``html`` where programs take it."""
-    found = find(account, table)
+    found = find_table(account, table)
     try:
         stored = _stored(found, request)
     except StorageError as error:

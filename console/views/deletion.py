@@ -8,11 +8,10 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from console import keys, notices, selection
-from console.access import Capability, account_required, actor_of
+from console.access import Capability, account_required, actor_of, find_table
 from console.addresses import is_of_console
 from console.rendering import render_part, wants_part
 from console.selection import Scope, Selection
-from console.views.cell import table_of
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.models import Account, Table
 from storage.operations import edits
@@ -22,7 +21,7 @@ from storage.operations import edits
 @account_required(Capability.WRITE)
 def delete(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """All of them or none; a protected account asks first."""
-    found = table_of(account, table)
+    found = find_table(account, table)
     wanted = _selection(request)
     is_done = False
     if wanted is None or wanted.scope is not Scope.ROWS:

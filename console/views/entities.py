@@ -4,12 +4,12 @@ import time
 from dataclasses import replace
 from typing import Any, Final, assert_never
 
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from console import bookmarks, cells, columns, documents, edit_mode, grid, grid_state, hints, layouts
-from console.access import Capability, account_required, user_of
+from console.access import Capability, account_required, find_table, user_of
 from console.cells import Cell
 from console.cursor import Cursor
 from console.grid_state import PAUSES, SIZES, State, View
@@ -21,7 +21,7 @@ from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.glances import Glance
 from storage.domain.query import EntityQuery, Page
 from storage.models import Account, Table
-from storage.operations import entities, table_list, tables
+from storage.operations import entities, table_list
 from storage.operations.entities import Total
 from storage.operations.table_list import Overview
 
@@ -37,7 +37,7 @@ table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelac
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """A page of entities: a filter that cannot be answered is explained beside its field."""
-    found = find(account, table)
+    found = find_table(account, table)
     state = grid_state.read(request.GET)
     if found.name != table:
         return redirect(state.address(account, found), permanent=True)
@@ -63,19 +63,12 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 @account_required(Capability.READ)
 def count(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """How many entities the filter finds, counted one by one, or that it took too long."""
-    found = find(account, table)
+    found = find_table(account, table)
     state = grid_state.read(request.GET)
     if not wants_part(request):
         return redirect(replace(state, is_counted=True).address(account, found))
     context = {"table": found, "state": state, "total": _count(found, state), "counted": True}
     return render(request, "console/entities/_total.html", context)
-
-
-def find(account: Account, name: str) -> Table:
-    try:
-        return tables.get(account.pk, name)
-    except StorageError:
-        raise Http404 from None
 
 
 def row_part(request: HttpRequest, account: Account, table: Table, key: EntityKey) -> str:

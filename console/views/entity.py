@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from console import entity_page as pages
 from console import entity_problems as problems
 from console import opened, snippets
-from console.access import Capability, account_required, actor_of
+from console.access import Capability, account_required, actor_of, find_table
 from console.connections import endpoint
 from console.entity_page import Draft, Visit, leave_for, see_other
 from console.forms import entity as forms
@@ -242,7 +242,7 @@ def shown_key(key: EntityKey) -> str:
 @account_required(Capability.WRITE)
 def row(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """One row of the form: with its value checked, or converted to the type that was just chosen."""
-    found = pages.find_table(account, table)
+    found = find_table(account, table)
     before = opened.read(found, request.POST.get("opened", ""))
     base = read_stored(before).properties if before is not None else {}
     row = forms.read_row(request.POST, request.FILES, base, now_of(request))

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 from console import entity_page as pages
 from console import entity_problems as problems
 from console import keys, opened
-from console.access import Capability, account_required, actor_of
+from console.access import Capability, account_required, actor_of, find_table
 from console.entity_page import Draft, Visit, see_other
 from console.forms import entity_row
 from console.forms.entity import Problem
@@ -34,7 +34,7 @@ TABS: Final = ("form", "json")
 @require_http_methods(["GET", "HEAD", "POST"])
 @account_required(Capability.WRITE)
 def new(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    found = pages.find_table(account, table)
+    found = find_table(account, table)
     if request.method == "POST":
         return _save(request, account, found)
     visit, draft = _opened(request, account, found)

@@ -12,13 +12,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from console import columns, formats, grid_state, selection
-from console.access import Capability, account_required, actor_of
+from console.access import Capability, account_required, actor_of, find_table
 from console.addresses import is_of_console
 from console.columns import Columns
 from console.formats import Format
 from console.selection import Scope, Selection
 from console.streaming import streamed
-from console.views.entities import find
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor
 from storage.domain.entity import StoredEntity, read_stored
@@ -41,7 +40,7 @@ class Wanted:
 @account_required(Capability.READ)
 def export(request: HttpRequest, account: Account, table: str) -> HttpResponseBase:
     """The choice of scope and format, or the file."""
-    found = find(account, table)
+    found = find_table(account, table)
     if request.method == "GET" or "format" not in request.POST:
         return _ask(request, account, found)
     try:

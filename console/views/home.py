@@ -5,18 +5,17 @@ from datetime import timedelta
 from typing import Final
 
 from django.contrib.auth.decorators import login_not_required, login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from console import bookmarks, connections, sparkline
-from console.access import Capability, account_required, may, user_of, visible_accounts
+from console.access import Capability, account_required, find_table, may, user_of, visible_accounts
 from console.models import Role
 from console.rendering import wants_part
-from storage.domain.errors import StorageError
 from storage.models import Account
-from storage.operations import accounts, activity, tables, totals
+from storage.operations import accounts, activity, totals
 from storage.operations.activity import Wanted
 from storage.operations.totals import Contents, Traffic
 
@@ -111,10 +110,7 @@ def _starts(cards: list[Card]) -> Starts:
 @require_POST
 def star(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """Mark a table as one to come back to, or not any more."""
-    try:
-        found = tables.get(account.pk, table)
-    except StorageError:
-        raise Http404 from None
+    found = find_table(account, table)
     is_starred = request.POST.get("starred") == "1"
     bookmarks.star(user_of(request), found, on=is_starred)
     if not wants_part(request):

@@ -11,11 +11,10 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from console import cells, notices, paste
-from console.access import Capability, account_required, actor_of
+from console.access import Capability, account_required, actor_of, find_table
 from console.paste import LIMIT, MODES, REASONS, WHYS, Mode, Plan
 from console.rendering import render_part, wants_part
 from console.typed_text import field_text, now_of, type_name
-from console.views.cell import table_of
 from storage.domain import typed_csv
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.errors import (
@@ -40,7 +39,7 @@ _MEANWHILE = (EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSatisfied
 @account_required(Capability.WRITE)
 def index(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """The field for a text; then what it means; with ``apply``, what it did."""
-    found = table_of(account, table)
+    found = find_table(account, table)
     if request.method == "GET":
         return _show(request, found, {})
     text = field_text(request.POST.get("text", ""))

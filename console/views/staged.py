@@ -8,11 +8,10 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from console import cells, notices, staged
-from console.access import Capability, account_required, actor_of
+from console.access import Capability, account_required, actor_of, find_table
 from console.rendering import render_part, wants_part
 from console.staged import Line, Staged
 from console.typed_text import now_of
-from console.views.cell import table_of
 from storage.domain.entity import EntityKey
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.models import Account, Table
@@ -25,7 +24,7 @@ SAVED = 204  # the page forgets what it kept, and is drawn anew
 @account_required(Capability.WRITE)
 def review(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """What the changes would do; with ``apply``, all of them or none."""
-    found = table_of(account, table)
+    found = find_table(account, table)
     try:
         kept = staged.read(request.POST.get("changes", ""), now_of(request))
     except staged.Unreadable:

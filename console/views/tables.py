@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django import forms
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from console import connections
-from console.access import Capability, account_required, actor_of, may, place_of
+from console.access import Capability, account_required, actor_of, find_table, may, place_of
 from console.forms.seen import meant
 from console.forms.tables import NewTableForm, NotesForm, TagsField
 from console.notices import complain, say
@@ -125,7 +125,7 @@ def _deleted(account: Account) -> list[Deleted]:
 def sizes(request: HttpRequest, account: Account) -> HttpResponse:
     """Of a page of the list, for it to fill in; or of one table, as exactly as can be told in time."""
     if "exactly" in request.GET:
-        found = _find(account, request.GET["exactly"])
+        found = find_table(account, request.GET["exactly"])
         context = {"table": found, "size": _counted(found), "is_tried": True}
         return render(request, "console/tables/_entities.html", context)
     listing = _page(account, _read_state(request.GET))
@@ -279,7 +279,7 @@ def restore(request: HttpRequest, account: Account) -> HttpResponse:
 @require_GET
 def settings(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """What people note about a table, and what there is to know about it."""
-    found = _find(account, table)
+    found = find_table(account, table)
     if found.name != table:
         return redirect("table_settings", account.name, found.name, permanent=True)
     return _settings(request, account, found, NotesForm(initial=_notes(found)))
@@ -289,7 +289,7 @@ def settings(request: HttpRequest, account: Account, table: str) -> HttpResponse
 @require_POST
 def note(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """Description and tags."""
-    found = _find(account, table)
+    found = find_table(account, table)
     form = NotesForm(request.POST)
     if not form.is_valid():
         return _settings(request, account, found, form)
@@ -312,13 +312,6 @@ def _settings(request: HttpRequest, account: Account, table: Table, form: NotesF
         "tags": table_list.tags(account.pk),
     }
     return render(request, "console/tables/settings.html", context, status=422 if form.errors else 200)
-
-
-def _find(account: Account, name: str) -> Table:
-    try:
-        return tables.get(account.pk, name)
-    except StorageError:
-        raise Http404 from None
 
 
 def _notes(table: Table) -> dict[str, Any]:

@@ -12,10 +12,9 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from console import keys, viewers
-from console.access import Capability, account_required
+from console.access import Capability, account_required, find_table
 from console.rendering import render_part
 from console.viewers import Viewer
-from console.views.cell import table_of
 from storage.domain import typed_text
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, StoredEntity, read_stored
@@ -39,7 +38,7 @@ LABELS: dict[Viewer, str | Promise] = {
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """The address names the key, as ``key`` or ``pk`` and ``rk``, the property, and how to look at it (``as``)."""
-    found = table_of(account, table)
+    found = find_table(account, table)
     key = key_of(request)
     name = request.GET.get("property", request.GET.get("name", ""))
     stored = entities.get(found, key)
