@@ -1,7 +1,5 @@
 """Links by which people become users: each works once, until it expires, and only its hash is kept."""
 
-import hashlib
-import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -9,7 +7,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from console import membership
+from console import link_tokens, membership
 from console.access import Capability, may, role_in
 from console.models import Invitation, Role, User
 from storage.domain.activity import Verb
@@ -36,9 +34,9 @@ class NoLongerOpen(Exception):
 @transaction.atomic
 def issue(offer: Offer, invited_by: User, *, by: Actor) -> str:
     """The token of the link, which nobody can see again."""
-    token = secrets.token_urlsafe(32)
+    token = link_tokens.new()
     Invitation.objects.create(
-        token_hash=_hash(token),
+        token_hash=link_tokens.hash_of(token),
         note=offer.note,
         is_admin=offer.is_admin,
         account=offer.account,
@@ -60,7 +58,7 @@ def pending(account: Account | None = None) -> QuerySet[Invitation]:
 
 def find(token: str) -> Invitation | None:
     """Of somebody who may still invite."""
-    found = pending().filter(token_hash=_hash(token)).first()
+    found = pending().filter(token_hash=link_tokens.hash_of(token)).first()
     return found if found is not None and _may_still_invite(found) else None
 
 
@@ -122,8 +120,3 @@ def _use(invitation: Invitation, user: User) -> None:
 
 def _described(offer: Offer) -> dict[str, object]:
     return {"user": offer.note, "role": int(offer.role), "is_admin": offer.is_admin, "days": offer.days}
-
-
-def _hash(token: str) -> str:
-    # a plain hash: the token is random, nobody can guess what gives it
-    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,13 +1,12 @@
 """The first run: a server prints an address that works once, and whoever opens it becomes the first admin."""
 
-import hashlib
-import secrets
 from collections.abc import Iterator
 
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
+from console import link_tokens
 from console.models import Setup, User
 
 ADDRESSES = 32  # how many printed ones stay valid: servers that start again and again print new ones
@@ -29,9 +28,9 @@ def is_open() -> bool:
 @transaction.atomic
 def issue() -> str:
     """A token of the setup address; only its hash is kept."""
-    token = secrets.token_urlsafe(32)
+    token = link_tokens.new()
     setup = _locked()
-    setup.token_hashes = [*setup.token_hashes, _hash(token)][-ADDRESSES:]
+    setup.token_hashes = [*setup.token_hashes, link_tokens.hash_of(token)][-ADDRESSES:]
     setup.save()
     return token
 
@@ -40,14 +39,18 @@ def accepts(token: str) -> bool:
     if not is_open():
         return False
     setup = Setup.objects.filter(pk=Setup.ONLY).first()
-    return setup is not None and _hash(token) in setup.token_hashes
+    return setup is not None and link_tokens.hash_of(token) in setup.token_hashes
 
 
 @transaction.atomic
 def finish(token: str, username: str, password: str, language: str) -> User | None:
     """Makes the first admin and closes setup for good; None when somebody else did meanwhile."""
     setup = _locked()
-    if setup.done_at is not None or _hash(token) not in setup.token_hashes or User.objects.exists():
+    if (
+        setup.done_at is not None
+        or link_tokens.hash_of(token) not in setup.token_hashes
+        or User.objects.exists()
+    ):
         return None
     setup.done_at = timezone.now()
     setup.token_hashes = []
@@ -58,8 +61,3 @@ def finish(token: str, username: str, password: str, language: str) -> User | No
 def _locked() -> Setup:
     Setup.objects.get_or_create(pk=Setup.ONLY)
     return Setup.objects.select_for_update().get(pk=Setup.ONLY)
-
-
-def _hash(token: str) -> str:
-    # a plain hash: the token is random, nobody can guess what gives it
-    return hashlib.sha256(token.encode()).hexdigest()
