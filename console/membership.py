@@ -13,10 +13,6 @@ class LastOwner(Exception):
     """It is the only owner of the account that would go."""
 
 
-class CannotRestore(Exception):
-    """What is to be undone has been changed since."""
-
-
 def members(account: Account) -> list[Membership]:
     """Owners first, then by name."""
     found = Membership.objects.filter(account=account).select_related("user")
@@ -64,17 +60,17 @@ def remove(
 
 @transaction.atomic
 def undo(done: Activity, *, by: Actor) -> Activity:
-    """Give back the role there was before; raises CannotRestore, LastOwner."""
+    """Give back the role there was before; raises ChangedSince, LastOwner."""
     account = Account.objects.filter(name=done.account_name).first()
     user = User.objects.filter(username=done.detail.get("user")).first()
     if account is None or user is None:
-        raise CannotRestore
+        raise activity.ChangedSince
     _lock(account)
     if _role(account, user) != done.after:
-        raise CannotRestore
+        raise activity.ChangedSince
     undone = _restore(account, user, done, by)
     if undone is None:
-        raise CannotRestore
+        raise activity.ChangedSince
     return undone
 
 

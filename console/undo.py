@@ -102,7 +102,7 @@ def undo(several: Sequence[Activity], by: Actor) -> list[Activity]:
         return [way(done, by)]
     except activity.UndoneAlready:
         raise CannotUndo(Reason.ALREADY_UNDONE, done) from None
-    except (membership.CannotRestore, users.CannotRestore):
+    except activity.ChangedSince:
         raise CannotUndo(Reason.CHANGED_SINCE, done) from None
     except (membership.LastOwner, users.LastAdmin):
         raise CannotUndo(Reason.LAST, done) from None

@@ -25,10 +25,6 @@ def everybody() -> QuerySet[User]:
     )
 
 
-class CannotRestore(Exception):
-    """What is to be undone has been changed since."""
-
-
 @transaction.atomic
 def add(user: User, *, by: Actor) -> Activity:
     """A user who has a name and a password."""
@@ -71,16 +67,16 @@ def set_active(user: User, *, is_active: bool, by: Actor) -> Activity | None:
 
 @transaction.atomic
 def undo(done: Activity, *, by: Actor) -> Activity:
-    """Switch a user on or off again, or what else was changed; raises CannotRestore, LastAdmin."""
+    """Switch a user on or off again, or what else was changed; raises ChangedSince, LastAdmin."""
     user = User.objects.select_for_update().filter(username=done.detail.get("user")).first()
     before, after = done.before, done.after
     if user is None or not before or not after or any(getattr(user, name) != after[name] for name in after):
-        raise CannotRestore
+        raise activity.ChangedSince
     if before.get("is_admin") is False or before.get("is_active") is False:
         _check_other_admin(user)
     undone = _set(user, by, undoes=done, **before)
     if undone is None:
-        raise CannotRestore
+        raise activity.ChangedSince
     return undone
 
 

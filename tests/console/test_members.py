@@ -6,12 +6,13 @@ import pytest
 from django.db import connection
 
 from console import membership
-from console.membership import CannotRestore, LastOwner
+from console.membership import LastOwner
 from console.models import Membership, Role, User
 from storage.domain.activity import Verb
 from storage.domain.actor import SERVER
 from storage.models import Activity
 from storage.operations import accounts
+from storage.operations.activity import ChangedSince
 
 MEMBERS = "/ui/a/acme/members/"
 
@@ -130,6 +131,6 @@ def test_undo(account, cast):
 def test_undo_of_what_changed_since(account, cast):
     done = membership.set_role(account, cast["eve"], Role.VIEWER, by=SERVER)
     membership.set_role(account, cast["eve"], Role.OWNER, by=SERVER)
-    with pytest.raises(CannotRestore):
+    with pytest.raises(ChangedSince):
         membership.undo(done, by=SERVER)
     assert role_of("eve") == Role.OWNER

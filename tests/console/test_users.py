@@ -4,10 +4,11 @@ import pytest
 
 from console import users
 from console.models import User
-from console.users import CannotRestore, LastAdmin
+from console.users import LastAdmin
 from storage.domain.activity import Verb
 from storage.domain.actor import SERVER
 from storage.models import Activity
+from storage.operations.activity import ChangedSince
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_undo(cast):
     done = users.set_active(cast["eve"], is_active=False, by=SERVER)
     users.undo(done, by=SERVER)
     assert User.objects.get(username="eve").is_active
-    with pytest.raises(CannotRestore):
+    with pytest.raises(ChangedSince):
         users.undo(done, by=SERVER)
 
 
