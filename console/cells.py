@@ -52,6 +52,10 @@ def absent() -> Cell:
     return Cell(SafeString(f'<span class="absent">{escape(text)}</span>'), len(text) + 4, "absent")
 
 
+def draw_or_absent(value: EdmValue | None) -> Cell:
+    return absent() if value is None else draw(value)
+
+
 def draw(value: EdmValue, size: int | None = None, zone: tzinfo | None = None) -> Cell:
     """``size`` in bytes where the value is only the beginning of what is stored; ``zone`` None: times in UTC."""
     type_ = value.type

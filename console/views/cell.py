@@ -158,7 +158,7 @@ def _staged(request: HttpRequest, place: Place, value: EdmValue | None, draft: D
     if value is not None:  # "now" is the moment at which it was typed
         draft = replace(draft, text=typed_text.write(value, draft.form))
     context = {
-        "markup": (cells.absent() if value is None else cells.draw(value)).markup,
+        "markup": cells.draw_or_absent(value).markup,
         "key": keys.write_key(place.key),
         "property": place.name,
         "etag": request.POST.get("etag", ""),

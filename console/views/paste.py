@@ -150,7 +150,7 @@ def _line(planned: paste.Planned, names: list[str]) -> dict[str, Any]:
 
 
 def _markup(value: EdmValue | None) -> SafeString:
-    return (cells.absent() if value is None else cells.draw(value)).markup
+    return cells.draw_or_absent(value).markup
 
 
 def _show(request: HttpRequest, table: Table, context: dict[str, Any], status: int = 200) -> HttpResponse:

@@ -74,4 +74,4 @@ def _show(
 
 def _markup(line: Line, *, now: bool) -> str:
     value = line.now if now else line.staged.value
-    return (cells.absent() if value is None else cells.draw(value)).markup
+    return cells.draw_or_absent(value).markup
