@@ -4,13 +4,14 @@ https://learn.microsoft.com/rest/api/storageservices/define-stored-access-policy
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from enum import StrEnum
+from typing import Final, NamedTuple
 
 from storage.domain.edm import utf16_length
-from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue
+from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue, StorageError
 
 POLICY_LIMIT: Final = 5
 IDENTIFIER_LIMIT: Final = 64  # UTF-16 code units
@@ -47,8 +48,8 @@ class SignedIdentifier:
 
 def read_policy(start: str | None, expiry: str | None, permission: str | None) -> AccessPolicy:
     """The policy of values as somebody wrote them; raises InvalidXmlNodeValue."""
-    if permission is not None:
-        _check_permission(permission)
+    if permission is not None and not _is_permission(permission):
+        raise InvalidXmlNodeValue
     return AccessPolicy(
         read_instant(start) if start else start, read_instant(expiry) if expiry else expiry, permission
     )
@@ -69,26 +70,67 @@ def read_instant(text: str) -> str:
     return f"{instant.isoformat()[:19]}.{fraction or '':0<7}Z"
 
 
+class Rule(StrEnum):
+    """What a set of policies may break, in the order in which the service looks at it."""
+
+    NUMBER = "number"
+    UNIQUE = "unique"
+    IDENTIFIER = "identifier"
+    START = "start"
+    EXPIRY = "expiry"
+    PERMISSION = "permission"
+
+
+class Fault(NamedTuple):
+    """``place`` of the policy that breaks it; None: there are too many of them."""
+
+    rule: Rule
+    place: int | None = None
+
+    @property
+    def error(self) -> StorageError:
+        is_value = self.rule in (Rule.START, Rule.EXPIRY, Rule.PERMISSION)
+        return InvalidXmlNodeValue() if is_value else InvalidXmlDocument()
+
+
 def check(identifiers: Sequence[SignedIdentifier]) -> None:
     """Raises InvalidXmlDocument for too many, for one that comes twice, for one of a wrong length."""
-    names = {identifier.identifier for identifier in identifiers}
-    if not len(names) == len(identifiers) <= POLICY_LIMIT:
-        raise InvalidXmlDocument
-    if not all(_IDENTIFIER.fullmatch(name) and utf16_length(name) <= IDENTIFIER_LIMIT for name in names):
-        raise InvalidXmlDocument
-    for identifier in identifiers:
-        if identifier.policy is not None:
-            _check_policy(identifier.policy)
+    for fault in faults(identifiers):
+        raise fault.error
 
 
-def _check_policy(policy: AccessPolicy) -> None:
-    if policy != read_policy(policy.start, policy.expiry, policy.permission):
-        raise InvalidXmlNodeValue
+def faults(identifiers: Sequence[SignedIdentifier]) -> Iterator[Fault]:
+    if len(identifiers) > POLICY_LIMIT:
+        yield Fault(Rule.NUMBER)
+    names = [identifier.identifier for identifier in identifiers]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            yield Fault(Rule.UNIQUE, place)
+    for place, name in enumerate(names):
+        if not _IDENTIFIER.fullmatch(name) or utf16_length(name) > IDENTIFIER_LIMIT:
+            yield Fault(Rule.IDENTIFIER, place)
+    for place, identifier in enumerate(identifiers):
+        for rule in _wrong_terms(identifier.policy or AccessPolicy()):
+            yield Fault(rule, place)
 
 
-def _check_permission(letters: str) -> None:
-    if not set(letters) <= set(PERMISSIONS) or len(set(letters)) != len(letters):
-        raise InvalidXmlNodeValue
+def _wrong_terms(policy: AccessPolicy) -> Iterator[Rule]:
+    for rule, instant in ((Rule.START, policy.start), (Rule.EXPIRY, policy.expiry)):
+        if instant and not _is_instant(instant):
+            yield rule
+    if policy.permission and not _is_permission(policy.permission):
+        yield Rule.PERMISSION
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        return read_instant(text) == text
+    except InvalidXmlNodeValue:
+        return False
+
+
+def _is_permission(letters: str) -> bool:
+    return set(letters) <= set(PERMISSIONS) and len(set(letters)) == len(letters)
 
 
 def _offset(sign: str | None, hours: int, minutes: int) -> timedelta:

@@ -28,11 +28,13 @@ def replace(
     identifiers: Sequence[SignedIdentifier],
     *,
     by: Actor = SERVER,
+    seen: Sequence[SignedIdentifier] | None = None,
     undoes: Activity | None = None,
 ) -> Activity | None:
     """Set Table ACL: these take the place of all stored ones; every request from here on goes by them.
 
-    None when they were so already. An undo only where they have not been changed since.
+    None when they were so already. Only where those that were ``seen`` are still the stored ones, and an undo only
+    where they have not been changed since; else ChangedSince.
     """
     check(identifiers)
     if is_analytics_name(folded_name):
@@ -49,7 +51,8 @@ def replace(
         if table is None:
             raise ResourceNotFound
         before = write([_identifier(policy) for policy in table.policies.order_by("place")])
-        if undoes is not None and before != undoes.after:
+        expected = undoes.after if undoes is not None else before if seen is None else write(seen)
+        if before != expected:
             raise activity.ChangedSince
         table.policies.all().delete()
         StoredAccessPolicy.objects.bulk_create(

@@ -11,7 +11,7 @@ from storage.domain.errors import (
     UnsupportedXmlNode,
 )
 from storage.domain.policies import AccessPolicy, SignedIdentifier, check
-from storage.protocol.policies import read_identifiers, write_identifiers
+from storage.domain.policies_xml import read_identifiers, write_identifiers
 
 BOM = b"\xef\xbb\xbf"
 DECLARATION = b'<?xml version="1.0" encoding="utf-8"?>'
