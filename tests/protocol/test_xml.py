@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.errors import InvalidXmlDocument, StorageError
+from storage.domain.policies_xml import read_identifiers
 from storage.domain.service_properties_xml import read_properties
 from storage.domain.xml import DEPTH_LIMIT, MARKUP_LIMIT, TAG_LIMIT, read_xml
-from storage.domain.policies_xml import read_identifiers
 from tests.cost import costs_less_than
 
 MIB = 1024 * 1024
