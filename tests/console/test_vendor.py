@@ -8,8 +8,14 @@ import pytest
 from tests.live_server import ROOT
 
 FOLDERS = [ROOT / "static" / "vendor", ROOT / "tests" / "browser" / "vendor"]
-OURS = {"static": ["vendor.toml", "icons.txt", "sprite.py", "fonts.py"], "browser": ["vendor.toml"]}
-LICENSES = {"0BSD", "ISC AND MIT", "OFL-1.1", "MPL-2.0"}
+OURS = {
+    "static": [
+        "vendor.toml", "icons.txt", "sprite.py", "fonts.py",
+        "codemirror.py", "codemirror.json", "codemirror-lock.json",
+    ],
+    "browser": ["vendor.toml"],
+}  # fmt: skip
+LICENSES = {"0BSD", "MIT", "ISC AND MIT", "OFL-1.1", "MPL-2.0"}
 PACKAGES = [
     pytest.param(folder, package, id=package["name"])
     for folder in FOLDERS
