@@ -21,7 +21,14 @@ EXPORTS = {
     "@codemirror/view": ("EditorView", "keymap", "placeholder"),
     "@lezer/highlight": ("tags",),
 }
-OPTIONS = ("--bundle", "--format=esm", "--minify", "--target=es2022", "--charset=utf8", "--legal-comments=none")
+OPTIONS = (
+    "--bundle",
+    "--format=esm",
+    "--minify",
+    "--target=es2022",
+    "--charset=utf8",
+    "--legal-comments=none",
+)
 
 
 def main() -> None:
@@ -37,7 +44,9 @@ def main() -> None:
     target.mkdir(parents=True, exist_ok=True)
     bundler = next((folder / "node_modules" / "@esbuild").glob("*/bin/esbuild"))
     subprocess.run(
-        [bundler, "entry.js", *OPTIONS, f"--outfile={target.resolve() / 'codemirror.js'}"], cwd=folder, check=True
+        [bundler, "entry.js", *OPTIONS, f"--outfile={target.resolve() / 'codemirror.js'}"],
+        cwd=folder,
+        check=True,
     )
     (target / "LICENSE").write_text(licences(folder))
 
