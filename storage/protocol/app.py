@@ -17,7 +17,9 @@ from storage.domain.errors import (
     UnsupportedHttpVerb,
 )
 from storage.domain.observed import Observed
+from storage.domain.options import read_options
 from storage.domain.request_log import is_wanted
+from storage.domain.routes import Kind, Target, address, operation, target
 from storage.domain.service_properties import NO_LOGS, CorsRule, Logging
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
@@ -37,9 +39,8 @@ from storage.protocol.negotiation import (
     heeded_options,
     read_version,
 )
-from storage.protocol.query_options import check_options, read_options
+from storage.protocol.query_options import check_options
 from storage.protocol.request_log import entry
-from storage.protocol.routes import Kind, Target, address, operation, target
 from storage.protocol.service import service_resource
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from functools import lru_cache
 from time import time
 from typing import Final, NamedTuple
 
-from storage.domain import sas
+from storage.domain import routes, sas
 from storage.domain.access import OWNER, Grant, Kind, Operation
 from storage.domain.addresses import is_within
 from storage.domain.errors import (
@@ -16,15 +16,15 @@ from storage.domain.errors import (
     TableNotFound,
 )
 from storage.domain.observed import SIGNED_BY, Authentication, Credential
+from storage.domain.options import read_options
 from storage.domain.policies import AccessPolicy
+from storage.domain.routes import Address, Target
 from storage.domain.sas import AccountSas, TableSas
+from storage.domain.signature import SignedRequest, read_authorization, verify
 from storage.operations.catalog import KnownAccount
 from storage.operations.identity import Identity
 from storage.operations.service import Service
-from storage.protocol import challenge, routes
-from storage.protocol.query_options import read_options
-from storage.protocol.routes import Address, Target
-from storage.protocol.signature import SignedRequest, read_authorization, verify
+from storage.protocol import challenge
 
 
 class Sent(NamedTuple):

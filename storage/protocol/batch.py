@@ -20,10 +20,13 @@ from storage.domain.errors import (
     UpdateConditionNotSatisfied,
 )
 from storage.domain.names import fold_table_name
+from storage.domain.options import read_options
+from storage.domain.routes import Kind, inner_path, operation, target
+from storage.domain.statuses import status_of
 from storage.protocol import entities, multipart
 from storage.protocol.accept import Format
 from storage.protocol.call import Answer, Call, Headers
-from storage.protocol.errors import status_of, write_error
+from storage.protocol.errors import write_error
 from storage.protocol.multipart import AnswerPart, Part
 from storage.protocol.negotiation import (
     FIRST_WITHOUT_ATOM,
@@ -35,8 +38,7 @@ from storage.protocol.negotiation import (
     heeded_options,
     read_version,
 )
-from storage.protocol.query_options import check_options, read_options
-from storage.protocol.routes import Kind, inner_path, operation, target
+from storage.protocol.query_options import check_options
 
 _COMMON: Final = [(b"X-Content-Type-Options", b"nosniff"), (b"Cache-Control", b"no-cache")]
 

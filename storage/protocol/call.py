@@ -9,13 +9,13 @@ from storage.domain.actor import Actor, ActorKind
 from storage.domain.identity import Trust
 from storage.domain.names import KEY_LENGTH_LIMIT
 from storage.domain.observed import Authentication, Observed
+from storage.domain.routes import Address, Target
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
 from storage.protocol.accept import Format
 from storage.protocol.negotiation import response_format
 from storage.protocol.payload import Context
 from storage.protocol.query_options import read_select
-from storage.protocol.routes import Address, Target
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -6,12 +6,12 @@ from storage.domain.errors import InvalidInput, MethodNotAllowed, MissingRequire
 from storage.domain.etag import read_if_match, write_etag
 from storage.domain.names import fold_table_name
 from storage.domain.query import EntityQuery
+from storage.domain.routes import Kind, key_count
 from storage.protocol import formats, payload
 from storage.protocol.call import CONTENT_TYPES, Answer, Call, Headers
 from storage.protocol.formats import Members
 from storage.protocol.negotiation import FIRST_WITH_UPSERT, Preference, read_preference
 from storage.protocol.query_options import read_entity_query, read_select, write_token
-from storage.protocol.routes import Kind, key_count
 
 
 async def collection(call: Call) -> Answer:

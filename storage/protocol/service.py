@@ -13,11 +13,11 @@ from storage.domain.errors import (
     MissingRequiredQueryParameter,
     UnsupportedHttpVerb,
 )
+from storage.domain.routes import Kind
 from storage.domain.service_properties_xml import read_properties, write_properties
 from storage.domain.xml import START
 from storage.protocol.call import Answer, Call
 from storage.protocol.policies import table_acl
-from storage.protocol.routes import Kind
 
 _XML: Final = (b"Content-Type", b"application/xml")
 

@@ -16,6 +16,7 @@ import psycopg
 import pytest
 from django.conf import settings
 
+from storage.domain.signature import SignedRequest, sign
 from storage.models import Account, Activity
 from storage.operations import accounts, tables
 from storage.operations.threads import in_thread
@@ -24,7 +25,6 @@ from storage.protocol import body as request_body
 from storage.protocol.app import TableService
 from storage.protocol.body import BODY_LIMIT
 from storage.protocol.call import Rules
-from storage.protocol.signature import SignedRequest, sign
 from storage.sql import lanes
 from storage.sql.statement import Lane
 from tests.cost import costs_less_than

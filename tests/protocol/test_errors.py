@@ -16,7 +16,8 @@ from storage.domain.errors import (
     StorageError,
     TableNotFound,
 )
-from storage.protocol.errors import reason, status_of, write_error
+from storage.domain.statuses import status_of
+from storage.protocol.errors import reason, write_error
 from storage.protocol.negotiation import ErrorFormat
 
 REQUEST_ID = "1056d2e8-0002-001e-6603-674cea000000"

@@ -13,11 +13,11 @@ from storage.domain.errors import (
     OutOfRangeQueryParameterValue,
 )
 from storage.domain.filters import parse
+from storage.domain.options import read_options
 from storage.domain.query import EntityQuery, Position, TableQuery
 from storage.protocol.query_options import (
     check_options,
     read_entity_query,
-    read_options,
     read_select,
     read_table_query,
     read_token,

@@ -13,8 +13,8 @@ from storage.domain.errors import (
     MethodNotAllowed,
     NotImplemented,
 )
+from storage.domain.routes import Address, Kind, Target, address, inner_path, operation, target
 from storage.protocol.payload import entity_link
-from storage.protocol.routes import Address, Kind, Target, address, inner_path, operation, target
 from tests.cost import costs_less_than
 from tests.strategies import keys
 

@@ -7,7 +7,7 @@ import hmac
 import pytest
 
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
-from storage.protocol.signature import (
+from storage.domain.signature import (
     Authorization,
     Scheme,
     SignedRequest,

@@ -1,0 +1,67 @@
+"""The query string of a request as the options it gives, among them the fields of a shared access signature."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from storage.domain.errors import (
+    AuthenticationFailed,
+    InvalidInput,
+    InvalidQueryParameterValue,
+    InvalidUri,
+)
+from storage.domain.sas import SAS_NAMES
+
+# names that are ours to understand in any letter case; the rest is ignored
+_TOLERANT: Final = {
+    name.lower(): name
+    for name in (
+        "comp",
+        "restype",
+        "timeout",
+        "NextTableName",
+        "NextPartitionKey",
+        "NextRowKey",
+        "api-version",
+        *SAS_NAMES,
+    )
+}
+# of these the operation depends: the one that is signed must be the one that is meant
+_SIGNED: Final = frozenset({"comp", "restype"})
+
+
+@lru_cache(maxsize=512)
+def read_options(query: bytes) -> Mapping[str, str]:
+    """The parameters of a raw query string by name; a plus is a space here. ``raw:$select`` is that option as sent."""
+    options: dict[str, str] = {}
+    if not query:
+        return MappingProxyType(options)
+    doubled = False
+    for part in query.split(b"&"):
+        raw_name, _, raw_value = part.partition(b"=")
+        name = _decode(raw_name)
+        name = _TOLERANT.get(name.lower(), name)
+        if name in options:
+            if name.startswith("$"):
+                raise InvalidInput
+            if name in _SIGNED:
+                raise InvalidQueryParameterValue(
+                    QueryParameterName=name, QueryParameterValue=_decode(raw_value)
+                )
+            doubled = doubled or name in SAS_NAMES
+        options[name] = _decode(raw_value)
+        if name == "$select":
+            options["raw:$select"] = raw_value.decode("latin-1")
+    if doubled and "sig" in options:
+        # which of the two was signed, whoever reads it next might judge differently
+        raise AuthenticationFailed(AuthenticationErrorDetail="A parameter of the signature came twice.")
+    return MappingProxyType(options)
+
+
+def _decode(raw: bytes) -> str:
+    try:
+        return unquote_to_bytes(raw.replace(b"+", b" ")).decode()
+    except UnicodeDecodeError:
+        raise InvalidUri from None
