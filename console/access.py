@@ -1,8 +1,7 @@
-"""Who may do what: one table of permissions, and the decorators by which views ask it."""
+"""Who may open a page: the decorators by which views ask the table of permissions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, cast
 
@@ -14,34 +13,18 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.models import Membership, Role, User
+from console import roles
+from console.models import User
 from storage.domain.actor import Actor, ActorKind
 from storage.domain.errors import StorageError
+from storage.domain.roles import LEAST_ROLE, Capability, Role, may
 from storage.models import Account, Table
 from storage.operations import accounts, tables
+from storage.operations.members import role_in
 
 P = ParamSpec("P")
 AccountView = Callable[Concatenate[HttpRequest, Account, P], HttpResponseBase]
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
-
-
-class Capability(Enum):
-    """What can be done in an account."""
-
-    READ = "read"
-    WRITE = "write"
-    MANAGE_TABLES = "manage tables"
-    MANAGE_ACCESS = "manage access"
-    OWN = "own"
-
-
-LEAST_ROLE: Final[Mapping[Capability, Role]] = {
-    Capability.READ: Role.VIEWER,
-    Capability.WRITE: Role.EDITOR,
-    Capability.MANAGE_TABLES: Role.MAINTAINER,
-    Capability.MANAGE_ACCESS: Role.MAINTAINER,
-    Capability.OWN: Role.OWNER,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +62,6 @@ def actor_named(request: HttpRequest, username: str) -> Actor:
         request.META.get("REMOTE_ADDR", ""),
         request.headers.get("User-Agent", "")[:256],
     )
-
-
-def role_in(user: User, account: Account) -> Role | None:
-    """None when the account is none of the user's business."""
-    if user.is_admin:
-        return Role.OWNER
-    found = Membership.objects.filter(user=user, account=account).first()
-    return None if found is None else Role(found.role)
-
-
-def may(role: Role, capability: Capability) -> bool:
-    return role >= LEAST_ROLE[capability]
-
-
-def visible_accounts(user: User) -> list[tuple[Account, Role]]:
-    """The accounts a user may see, by name, with the user's role."""
-    roles = dict(Membership.objects.filter(user=user).values_list("account_id", "role"))
-    shown = sorted(accounts.usable(), key=lambda account: account.name)
-    if user.is_admin:
-        return [(account, Role.OWNER) for account in shown]
-    return [(account, Role(roles[account.pk])) for account in shown if account.pk in roles]
 
 
 def account_required(capability: Capability) -> Callable[[AccountView[P]], View[P]]:
@@ -147,7 +109,7 @@ class RoleNeeded(PermissionDenied):
     """``role``: the least that would do in the account; None: that of an admin of the server."""
 
     def __init__(self, role: Role | None, account: Account | None = None) -> None:
-        label = ADMIN if role is None else role.label
+        label = ADMIN if role is None else roles.label(role)
         super().__init__(_("This needs the role %(role)s.") % {"role": label})
         self.role = role
         self.account = account

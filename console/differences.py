@@ -11,8 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console import cells
-from console.models import Role
+from console import cells, roles
 from storage.domain.activity import Verb
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, StoredEntity, read_stored
@@ -166,7 +165,7 @@ def _flat(verb: Verb, value: Any) -> dict[str, Any]:
 
 
 def role_label(value: Any) -> str:
-    return str(Role(value).label) if value in Role.values else ""
+    return roles.label(value) if isinstance(value, int) else ""
 
 
 def _members(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -9,8 +9,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console import appearance
-from console.access import Capability, Place, may, place_of, user_of, visible_accounts
+from console.access import Place, place_of, user_of
+from storage.domain.roles import Capability, may
 from storage.models import Account
+from storage.operations.members import visible_accounts
 
 
 @dataclass(frozen=True, slots=True)

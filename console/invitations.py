@@ -7,13 +7,14 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from console import link_tokens, membership
-from console.access import Capability, may, role_in
-from console.models import Invitation, Role, User
+from console import link_tokens
+from console.models import Invitation, User
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor
+from storage.domain.roles import Capability, Role, may
 from storage.models import Account
-from storage.operations import activity
+from storage.operations import activity, members
+from storage.operations.members import role_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def join(invitation: Invitation, user: User, *, by: Actor) -> None:
     if invitation.account is not None:
         present = user.memberships.filter(account=invitation.account).first()
         if present is None or present.role < invitation.role:
-            membership.set_role(invitation.account, user, Role(invitation.role), by=by)
+            members.set_role(invitation.account, user, Role(invitation.role), by=by)
 
 
 @transaction.atomic

@@ -9,16 +9,8 @@ from django.utils.translation import check_for_language
 from django.utils.translation import gettext_lazy as _
 
 from console.appearance import Density, Theme
+from storage.domain.roles import Role
 from storage.models import Account, Table
-
-
-class Role(models.IntegerChoices):
-    """What somebody is in an account; each may what those before may."""
-
-    VIEWER = 1, _("Viewer")
-    EDITOR = 2, _("Editor")
-    MAINTAINER = 3, _("Maintainer")
-    OWNER = 4, _("Owner")
 
 
 class EditMode(models.TextChoices):
@@ -90,21 +82,6 @@ class User(AbstractBaseUser):
         return username.strip().lower()
 
 
-class Membership(models.Model):
-    """The role of a user in an account."""
-
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
-    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
-    role = models.PositiveSmallIntegerField(choices=Role, default=Role.EDITOR)
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=("user", "account"), name="one_role_in_an_account"),)
-
-    def __str__(self) -> str:
-        return f"{self.user} in {self.account}: {self.get_role_display()}"
-
-
 class Setup(models.Model):
     """The one row that says whether the first admin was made; whoever makes one holds its lock."""
 
@@ -124,7 +101,7 @@ class Invitation(models.Model):
     note = models.CharField(max_length=150, blank=True, default="")  # for whom
     is_admin = models.BooleanField(default=False)
     account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")
-    role = models.PositiveSmallIntegerField(choices=Role, default=Role.EDITOR)
+    role = models.PositiveSmallIntegerField(default=Role.EDITOR.value)
     invited_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
@@ -172,3 +149,75 @@ class ColumnLayout(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class SavedQuery(models.Model):
+    """A query with a name, of one user or shared with all who may read the account."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
+    table_name = models.CharField(max_length=63)  # folded; a table that is made anew finds its queries again
+    slug = models.CharField(max_length=64)
+    name = models.CharField(max_length=64)
+    description = models.TextField(max_length=2000, blank=True, default="")
+    content = models.JSONField()  # what of a grid's address it keeps, by name
+    owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="saved_queries")
+    is_shared = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("account", "table_name", "slug"), name="one_query_of_an_address"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SavedQueryVersion(models.Model):
+    """What a query was; the newest is what it is."""
+
+    query = models.ForeignKey(SavedQuery, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()  # from 1
+    content = models.JSONField()
+    author = models.CharField(max_length=150)
+    saved_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("query", "number"), name="one_version_of_a_number"),)
+
+    def __str__(self) -> str:
+        return f"{self.query} {self.number}"
+
+
+class RecentQuery(models.Model):
+    """A filter that a user ran."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    # a row of storage's: no constraint, so that deleting a table waits for nobody
+    table = models.ForeignKey(Table, on_delete=models.CASCADE, db_constraint=False, related_name="+")
+    digest = models.BinaryField(max_length=16)  # of the text, which may be too long for an index
+    text = models.TextField()
+    used_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("user", "table", "digest"), name="one_recent_query"),)
+        indexes = (models.Index(fields=("user", "-used_at"), name="recent_queries_of_a_user"),)
+
+    def __str__(self) -> str:
+        return self.text[:64]
+
+
+class StoredState(models.Model):
+    """What an address says that would be too long; whoever has the key still needs the right to read the table."""
+
+    key = models.CharField(max_length=24, primary_key=True)
+    state = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    used_at = models.DateTimeField()
+
+    class Meta:
+        indexes = (models.Index(fields=("used_at",), name="stored_states_by_use"),)
+
+    def __str__(self) -> str:
+        return self.key

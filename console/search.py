@@ -12,10 +12,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console import bookmarks, frame
-from console.access import Place, may, visible_accounts
-from console.models import Role, User
+from console.access import Place
+from console.models import User
+from storage.domain.roles import Role, may
 from storage.models import Account, Table
 from storage.operations import search
+from storage.operations.members import visible_accounts
 
 TOP: Final = 8  # tables, so that what else is found is seen too
 

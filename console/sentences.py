@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from console.models import Role
+from console import roles
 from storage.domain.activity import Verb
 from storage.domain.actor import ActorKind
 from storage.models import Activity
@@ -140,7 +140,7 @@ def _table(done: Activity) -> SafeString:
 
 
 def _role(done: Activity) -> str:
-    return str(Role(done.after).label) if done.after in Role.values else ""
+    return roles.label(done.after) if isinstance(done.after, int) else ""
 
 
 def _key(done: Activity) -> SafeString:

@@ -6,13 +6,13 @@ from typing import Final
 
 from django.utils import timezone
 
-from console import membership, users
-from console.access import Capability, may
-from console.models import Membership, Role, User
+from console import users
+from console.models import User
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor, ActorKind
-from storage.models import Account, Activity
-from storage.operations import activity, undoing
+from storage.domain.roles import Capability, Role, may
+from storage.models import Account, Activity, Membership
+from storage.operations import activity, members, undoing
 from storage.operations.undoing import CannotUndo, Reason, effect
 
 Roles = Mapping[int, Role]  # of one user, by the number of the account
@@ -35,8 +35,8 @@ _NEEDS: Final[Mapping[Verb, Capability]] = {
 }
 # what only the console knows; one at a time
 _WAYS: Final[Mapping[Verb, Callable[[Activity, Actor], Activity]]] = {
-    Verb.MEMBER_SET: lambda done, by: membership.undo(done, by=by),
-    Verb.MEMBER_REMOVE: lambda done, by: membership.undo(done, by=by),
+    Verb.MEMBER_SET: lambda done, by: members.undo(done, by=by),
+    Verb.MEMBER_REMOVE: lambda done, by: members.undo(done, by=by),
     Verb.USER_CHANGE: lambda done, by: users.undo(done, by=by),
 }
 
@@ -104,5 +104,5 @@ def undo(several: Sequence[Activity], by: Actor) -> list[Activity]:
         raise CannotUndo(Reason.ALREADY_UNDONE, done) from None
     except activity.ChangedSince:
         raise CannotUndo(Reason.CHANGED_SINCE, done) from None
-    except (membership.LastOwner, users.LastAdmin):
+    except (members.LastOwner, users.LastAdmin):
         raise CannotUndo(Reason.LAST, done) from None

@@ -1,9 +1,12 @@
-"""Everything but entities: accounts and tables."""
+"""Everything but entities: accounts, tables, who and what may reach them, and what was done."""
 
 from typing import Final, Self
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
+
+from storage.domain.roles import Role
 
 
 class Account(models.Model):
@@ -19,12 +22,30 @@ class Account(models.Model):
     label = models.CharField(max_length=64, blank=True, default="")
     description = models.TextField(max_length=2000, blank=True, default="")
     colour = models.CharField(max_length=7, blank=True, default="")  # "#rrggbb"
+    labels = models.JSONField(default=dict)  # texts by name, for whoever sorts accounts by machine
+    expires_at = models.DateTimeField(null=True, default=None)  # when it is frozen, and a day later deleted
     protected = models.BooleanField(default=False)  # it cannot be deleted, and dialogs say so
     read_only = models.BooleanField(default=False)  # every write is refused, through every door
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
         return self.name
+
+
+class Membership(models.Model):
+    """The role of a user in an account."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
+    role = models.PositiveSmallIntegerField(default=Role.EDITOR.value)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        db_table = "console_membership"  # where it was before there was a management API
+        constraints = (models.UniqueConstraint(fields=("user", "account"), name="one_role_in_an_account"),)
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.account}: {Role(self.role).name.lower()}"
 
 
 class Tables(models.QuerySet["Table"]):
@@ -80,6 +101,63 @@ class StoredAccessPolicy(models.Model):
 
     def __str__(self) -> str:
         return self.identifier
+
+
+class IssuedToken(models.Model):
+    """A shared access signature that was made here, or that somebody has given a label; never the signature."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="issued_tokens")
+    fingerprint = models.CharField(max_length=64)  # domain.sas.fingerprint
+    kind = models.CharField(max_length=8)  # "table" or "account"
+    table_name = models.CharField(max_length=63, blank=True, default="")
+    parameters = models.JSONField()  # pairs, as domain.sas.parameters
+    label = models.CharField(max_length=64)
+    purpose = models.TextField(max_length=2000, blank=True, default="")
+    owner = models.CharField(max_length=150, blank=True, default="")  # whom to ask about it
+    author = models.CharField(max_length=150)  # the name of the user
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, default=None)  # of its own, not of its policy
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("account", "fingerprint"), name="one_issued_token"),)
+        indexes = (models.Index(fields=("expires_at",), name="issued_tokens_by_expiry"),)
+
+    def __str__(self) -> str:
+        return self.label
+
+
+class BlockedToken(models.Model):
+    """A shared access signature that is refused whatever it says."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="blocked_tokens")
+    fingerprint = models.CharField(max_length=64)
+    author = models.CharField(max_length=150)
+    blocked_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("account", "fingerprint"), name="one_blocked_token"),)
+
+    def __str__(self) -> str:
+        return self.fingerprint
+
+
+class ApiToken(models.Model):
+    """By which a script acts for a user through the management API; only the hash of its secret is kept."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=64)
+    scope = models.CharField(max_length=8)  # of domain.roles
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")  # null: all
+    digest = models.CharField(max_length=64, unique=True)  # hexadecimal SHA-256
+    prefix = models.CharField(max_length=16)  # what of the secret may be shown
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, default=None)
+    last_used_at = models.DateTimeField(null=True, default=None)
+    last_used_from = models.CharField(max_length=64, blank=True, default="")
+    revoked_at = models.DateTimeField(null=True, default=None)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 # what tells one count from another, and so whether it is written anew or again

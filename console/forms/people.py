@@ -5,8 +5,10 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from console import roles
 from console.forms.setup import SetupForm
-from console.models import Role, User
+from console.models import User
+from storage.domain.roles import Role
 from storage.models import Account
 
 DAYS = [(1, _("one day")), (7, _("7 days")), (30, _("30 days"))]
@@ -16,7 +18,7 @@ USERNAME = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "fals
 class RoleForm(forms.Form):
     """The role of somebody who is a member."""
 
-    role = forms.TypedChoiceField(label=_("Role"), choices=Role.choices, coerce=lambda text: Role(int(text)))
+    role = forms.TypedChoiceField(label=_("Role"), choices=roles.CHOICES, coerce=lambda text: Role(int(text)))
 
 
 class MemberForm(RoleForm):

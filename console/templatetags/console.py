@@ -11,7 +11,7 @@ from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console import glyphs, notices, sentences
+from console import glyphs, notices, roles, sentences
 from console.glyphs import GLYPHS, Glyph
 from storage.domain.entity import EntityKey
 from storage.models import Activity
@@ -47,6 +47,11 @@ def type_glyph(name: str) -> Glyph:
 def type_mark(name: str) -> SafeString:
     """The mark of an EDM name, or of mix."""
     return glyphs.mark(name)
+
+
+@register.filter
+def role_label(role: int) -> str:
+    return roles.label(role)
 
 
 @register.filter

@@ -11,11 +11,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from console import connections
-from console.access import Capability, account_required, actor_of, admin_required
+from console.access import account_required, actor_of, admin_required
 from console.forms.accounts import FORMS, NameForm, NewAccountForm, initial_of
 from console.forms.seen import keep_seen, meant
 from console.notices import complain, say
 from console.rendering import render_part
+from storage.domain.roles import Capability
 from storage.models import Account, Activity
 from storage.operations import accounts, totals
 from storage.operations.accounts import AccountError

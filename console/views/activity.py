@@ -16,10 +16,11 @@ from django.views.decorators.http import require_safe
 from console import activity_file as file
 from console import activity_state, differences, sentences
 from console import undo as ways
-from console.access import Capability, account_required, admin_required, user_of
+from console.access import account_required, admin_required, user_of
 from console.activity_state import GROUPS, State
 from console.rendering import render_part
 from console.streaming import streamed
+from storage.domain.roles import Capability
 from storage.models import Account, Activity
 from storage.operations import activity
 from storage.operations.activity import Wanted

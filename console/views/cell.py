@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console import cell, cells, edit_mode, keys, notices
-from console.access import Capability, account_required, actor_of, find_table, user_of
+from console.access import account_required, actor_of, find_table, user_of
 from console.addresses import is_of_console
 from console.cell import Draft, Note
 from console.models import EditMode
@@ -26,6 +26,7 @@ from storage.domain.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEn
 from storage.domain.errors import ResourceNotFound, StorageError, UpdateConditionNotSatisfied
 from storage.domain.etag import ANY, read_if_match, write_etag
 from storage.domain.names import check_property_name
+from storage.domain.roles import Capability
 from storage.models import Account, Activity, Table
 from storage.operations import activity, edits, entities
 

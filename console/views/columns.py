@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console import columns, grid_state, layouts, notices
-from console.access import Capability, account_required, find_table, may, place_of, user_of
+from console.access import account_required, find_table, place_of, user_of
 from console.cells import MIXED
 from console.columns import KEYS, TIMESTAMP, Choice, Columns
 from console.grid_state import State
@@ -18,6 +18,7 @@ from console.models import ColumnLayout
 from console.rendering import wants_part
 from storage.domain.edm import Edm
 from storage.domain.errors import StorageError
+from storage.domain.roles import Capability, may
 from storage.models import Account, Table
 from storage.operations import entities, properties
 from storage.operations.properties import Property

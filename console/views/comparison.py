@@ -6,12 +6,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from console import cells, keys
-from console.access import Capability, account_required, find_table
+from console.access import account_required, find_table
 from console.cells import Cell
 from console.grid_state import State
 from storage.domain import merge
 from storage.domain.edm import EdmValue
 from storage.domain.entity import Entity, read_stored
+from storage.domain.roles import Capability
 from storage.models import Account
 from storage.operations import entities
 

@@ -9,12 +9,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from console import columns, formats, selection, snippets
-from console.access import Capability, account_required, find_table
+from console.access import account_required, find_table
 from console.connections import endpoint
 from console.snippets import Place
 from storage.domain.entity import Entity, StoredEntity, read_stored
 from storage.domain.errors import StorageError
 from storage.domain.query import EntityQuery
+from storage.domain.roles import Capability
 from storage.models import Account, Table
 from storage.operations import entities
 

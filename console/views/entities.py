@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from console import bookmarks, cells, columns, documents, edit_mode, grid, grid_state, hints, layouts
-from console.access import Capability, account_required, find_table, user_of
+from console.access import account_required, find_table, user_of
 from console.cells import Cell
 from console.cursor import Cursor
 from console.grid_state import PAUSES, SIZES, State, View
@@ -20,6 +20,7 @@ from storage.domain.entity import EntityKey, read_stored
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.glances import Glance
 from storage.domain.query import EntityQuery, Page
+from storage.domain.roles import Capability
 from storage.models import Account, Table
 from storage.operations import entities, table_list
 from storage.operations.entities import Total

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from console import entity_page as pages
 from console import entity_problems as problems
 from console import opened, snippets
-from console.access import Capability, account_required, actor_of, find_table
+from console.access import account_required, actor_of, find_table
 from console.connections import endpoint
 from console.entity_page import Draft, Visit, leave_for, see_other
 from console.forms import entity as forms
@@ -29,6 +29,7 @@ from storage.domain.entity import Entity, EntityKey, StoredEntity, read_stored
 from storage.domain.errors import ResourceNotFound, StorageError, UpdateConditionNotSatisfied
 from storage.domain.etag import NEVER, Precondition, read_if_match
 from storage.domain.query import EntityQuery, Position
+from storage.domain.roles import Capability
 from storage.models import Account
 from storage.operations import activity, edits, entities
 

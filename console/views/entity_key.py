@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from console import entity_page as pages
 from console import entity_problems as problems
-from console.access import Capability, account_required, actor_of
+from console.access import account_required, actor_of
 from console.entity_page import Visit, see_other
 from console.forms.entity import Problem
 from console.notices import say
@@ -24,6 +24,7 @@ from storage.domain.errors import (
     UpdateConditionNotSatisfied,
 )
 from storage.domain.etag import ANY, read_if_match, write_etag
+from storage.domain.roles import Capability
 from storage.models import Account
 from storage.operations import edits, entities
 

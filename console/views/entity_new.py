@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 from console import entity_page as pages
 from console import entity_problems as problems
 from console import keys, opened
-from console.access import Capability, account_required, actor_of, find_table
+from console.access import account_required, actor_of, find_table
 from console.entity_page import Draft, Visit, see_other
 from console.forms import entity_row
 from console.forms.entity import Problem
@@ -25,6 +25,7 @@ from storage.domain.errors import (
     EntityAlreadyExists,
     StorageError,
 )
+from storage.domain.roles import Capability
 from storage.models import Account, Table
 from storage.operations import edits, entities
 

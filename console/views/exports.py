@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from console import columns, formats, grid_state, selection
-from console.access import Capability, account_required, actor_of, find_table
+from console.access import account_required, actor_of, find_table
 from console.addresses import is_of_console
 from console.columns import Columns
 from console.formats import Format
@@ -23,6 +23,7 @@ from storage.domain.actor import Actor
 from storage.domain.entity import StoredEntity, read_stored
 from storage.domain.errors import StorageError
 from storage.domain.query import EntityQuery
+from storage.domain.roles import Capability
 from storage.models import Account, Table
 from storage.operations import activity, entities, properties, table_list
 

@@ -11,12 +11,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from console import bookmarks, connections, sparkline
-from console.access import Capability, account_required, find_table, may, user_of, visible_accounts
-from console.models import Role
+from console.access import account_required, find_table, user_of
 from console.rendering import wants_part
+from storage.domain.roles import Capability, Role, may
 from storage.models import Account
 from storage.operations import accounts, activity, totals
 from storage.operations.activity import Wanted
+from storage.operations.members import visible_accounts
 from storage.operations.totals import Contents, Traffic
 
 ACTIVITIES: Final = 10

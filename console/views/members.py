@@ -8,14 +8,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from console import invitations, membership
-from console.access import Capability, account_required, actor_of, may, role_in, user_of
+from console import invitations, roles
+from console.access import account_required, actor_of, user_of
 from console.forms.people import InviteForm, MemberForm, RoleForm
 from console.invitations import Offer
-from console.membership import LastOwner
-from console.models import Invitation, Role, User
+from console.models import Invitation, User
 from console.notices import complain, say
+from storage.domain.roles import Capability, Role, may
 from storage.models import Account
+from storage.operations import members as members_of
+from storage.operations.members import LastOwner, role_in
 
 
 @require_safe
@@ -50,7 +52,7 @@ def change(request: HttpRequest, account: Account, member: int) -> HttpResponse:
 def remove(request: HttpRequest, account: Account, member: int) -> HttpResponse:
     user = _member(account, member)
     try:
-        done = membership.remove(account, user, by=actor_of(request))
+        done = members_of.remove(account, user, by=actor_of(request))
     except LastOwner:
         complain(request, _last_owner(user))
     else:
@@ -101,11 +103,11 @@ def issue(request: HttpRequest, offer: Offer) -> str:
 
 def _set(request: HttpRequest, account: Account, user: User, role: Role) -> None:
     try:
-        done = membership.set_role(account, user, role, by=actor_of(request))
+        done = members_of.set_role(account, user, role, by=actor_of(request))
     except LastOwner:
         complain(request, _last_owner(user))
         return
-    values = {"user": user, "account": account.name, "role": role.label}
+    values = {"user": user, "account": account.name, "role": roles.label(role)}
     say(request, _("%(user)s is now %(role)s of %(account)s.") % values, undo=done)
 
 
@@ -127,10 +129,10 @@ def _page(
     offer: Offer | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    shown = membership.members(account)
+    shown = members_of.members(account)
     context = {
         "members": shown,
-        "roles": Role.choices,
+        "roles": roles.CHOICES,
         "admins": User.objects.filter(is_admin=True, is_active=True).order_by("username"),
         "member_form": member_form or MemberForm(initial={"role": Role.EDITOR}),
         "invite_form": invite_form or InviteForm(auto_id="invite_%s"),

@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from console import cells, notices, paste
-from console.access import Capability, account_required, actor_of, find_table
+from console.access import account_required, actor_of, find_table
 from console.paste import LIMIT, MODES, REASONS, WHYS, Mode, Plan
 from console.rendering import render_part, wants_part
 from console.typed_text import field_text, now_of, type_name
@@ -25,6 +25,7 @@ from storage.domain.errors import (
     UpdateConditionNotSatisfied,
 )
 from storage.domain.pasted import Pasted, Unreadable, Why
+from storage.domain.roles import Capability
 from storage.domain.typed_csv import Wishes
 from storage.models import Account, Table
 from storage.operations import edits

@@ -14,11 +14,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from console import appearance, reauthentication, sign_ins
 from console import sessions as signed_in
-from console.access import user_of, visible_accounts
+from console.access import user_of
 from console.browsers import name_of
 from console.forms.profile import PasswordForm, PreferencesForm
 from console.models import User
 from console.notices import say
+from storage.operations.members import visible_accounts
 
 
 @login_required

@@ -7,9 +7,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from console import search
-from console.access import Place, role_in, user_of
+from console.access import Place, user_of
 from console.search import Kind
 from storage.operations import accounts
+from storage.operations.members import role_in
 
 MOST: Final = 200  # tables on a page
 

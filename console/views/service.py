@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from console.access import Capability, account_required, actor_of
+from console.access import account_required, actor_of
 from console.forms import service as forms
 from console.forms.service import METHODS, RECIPES, Draft
 from console.notices import complain, say
@@ -20,6 +20,7 @@ from console.rendering import render_part
 from storage.domain import cors
 from storage.domain.activity import Verb
 from storage.domain.errors import CorsPreflightFailure, InvalidHeaderValue, StorageError
+from storage.domain.roles import Capability
 from storage.domain.service_properties import (
     CORS_RULE_LIMIT,
     CORS_SIZE_LIMIT,

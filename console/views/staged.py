@@ -8,12 +8,13 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from console import cells, notices, staged
-from console.access import Capability, account_required, actor_of, find_table
+from console.access import account_required, actor_of, find_table
 from console.rendering import render_part, wants_part
 from console.staged import Line, Staged
 from console.typed_text import now_of
 from storage.domain.entity import EntityKey
 from storage.domain.errors import ChangeSetError, StorageError
+from storage.domain.roles import Capability
 from storage.models import Account, Table
 from storage.operations import edits
 

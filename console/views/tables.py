@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from console import connections
-from console.access import Capability, account_required, actor_of, find_table, may, place_of
+from console.access import account_required, actor_of, find_table, place_of
 from console.forms.seen import meant
 from console.forms.tables import NewTableForm, NotesForm, TagsField
 from console.notices import complain, say
@@ -24,6 +24,7 @@ from console.rendering import render_part, wants_part
 from storage.domain.activity import Verb
 from storage.domain.errors import StorageError, TableAlreadyExists
 from storage.domain.query import EntityQuery
+from storage.domain.roles import Capability, may
 from storage.models import Account, Activity, Table
 from storage.operations import activity, entities, samples, table_list, tables
 from storage.operations.table_list import Listing, Size

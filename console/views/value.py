@@ -12,12 +12,13 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from console import keys, viewers
-from console.access import Capability, account_required, find_table
+from console.access import account_required, find_table
 from console.rendering import render_part
 from console.viewers import Viewer
 from storage.domain import typed_text
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, StoredEntity, read_stored
+from storage.domain.roles import Capability
 from storage.models import Account, Table
 from storage.operations import entities
 

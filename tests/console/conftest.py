@@ -3,10 +3,12 @@
 import pytest
 from django.test import Client
 
-from console.models import Membership, Role, User
+from console.models import User
 from storage.domain.changes import Insert
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import Entity, EntityKey
+from storage.domain.roles import Role
+from storage.models import Membership
 from storage.operations import accounts, tables
 from storage.sql import entities as sql
 from storage.sql.django import run

@@ -10,8 +10,6 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from console import membership
-from console.models import Role
 from storage.domain.activity import Verb
 from storage.domain.actor import COMMAND, SERVER, Actor, ActorKind
 from storage.domain.changes import Delete, Insert, Update
@@ -19,9 +17,10 @@ from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import Entity, EntityKey
 from storage.domain.etag import ANY
 from storage.domain.policies import AccessPolicy, SignedIdentifier
+from storage.domain.roles import Role
 from storage.domain.service_properties import DEFAULT, CorsRule, Metrics
 from storage.models import Activity
-from storage.operations import accounts, activity, edits, policies, service_properties, tables
+from storage.operations import accounts, activity, edits, members, policies, service_properties, tables
 from storage.operations.undoing import KEPT, undo
 
 PAGE = "/ui/a/acme/activity/"
@@ -101,7 +100,7 @@ def test_every_verb_is_a_sentence(account, cast):
 def test_says_what_people_became(account, cast):
     from console import sentences
 
-    done = membership.set_role(account, cast["eve"], Role.OWNER, by=EVE)
+    done = members.set_role(account, cast["eve"], Role.OWNER, by=EVE)
     assert sentences.plain(done) == "eve gave eve the role Owner"
     done = activity.record(Verb.USER_CHANGE, EVE, detail={"user": "eve", "added": "passkey"})
     assert sentences.plain(done) == "eve changed how they sign in"
@@ -270,7 +269,7 @@ def test_shows_settings(read, account, table, cast):
         (policies.replace(account.pk, "people", one), ["readers", "2030-01-01"]),
         (service_properties.replace(account.pk, lambda _: wanted), ["minute_metrics.enabled", "cors"]),
         (tables.change(table, description="Of people", tags=["a", "b"]), ["Of people", "a, b"]),
-        (membership.set_role(account, cast["eve"], Role.OWNER, by=EVE), ["eve", "Role", "Owner", "Editor"]),
+        (members.set_role(account, cast["eve"], Role.OWNER, by=EVE), ["eve", "Role", "Owner", "Editor"]),
         (tables.delete(account.pk, "people", keep=KEPT), ["7"]),
     ]
     for done, texts in shown:

@@ -8,8 +8,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from console import bookmarks
-from console.models import Bookmark, Membership, Role
-from storage.models import RequestCount
+from console.models import Bookmark
+from storage.domain.roles import Role
+from storage.models import Membership, RequestCount
 from storage.operations import accounts, tables
 from storage.operations.metrics import hour_of
 

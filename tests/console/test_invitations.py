@@ -9,10 +9,11 @@ from django.utils import timezone
 
 from console import invitations
 from console.invitations import NoLongerOpen, Offer
-from console.models import Invitation, Membership, Role, User
+from console.models import Invitation, User
 from storage.domain.activity import Verb
 from storage.domain.actor import SERVER
-from storage.models import Activity
+from storage.domain.roles import Role
+from storage.models import Activity, Membership
 
 GOOD = {
     "username": "Nina@Example.com",

@@ -5,14 +5,14 @@ import threading
 import pytest
 from django.db import connection
 
-from console import membership
-from console.membership import LastOwner
-from console.models import Membership, Role, User
+from console.models import User
 from storage.domain.activity import Verb
 from storage.domain.actor import SERVER
-from storage.models import Activity
-from storage.operations import accounts
+from storage.domain.roles import Role
+from storage.models import Activity, Membership
+from storage.operations import accounts, members
 from storage.operations.activity import ChangedSince
+from storage.operations.members import LastOwner
 
 MEMBERS = "/ui/a/acme/members/"
 
@@ -78,11 +78,11 @@ def test_u2_the_last_owner_stays(visit, cast):
 
 
 def test_an_owner_who_is_switched_off_is_none(account, cast):
-    membership.set_role(account, cast["max"], Role.OWNER, by=SERVER)
+    members.set_role(account, cast["max"], Role.OWNER, by=SERVER)
     cast["max"].is_active = False
     cast["max"].save()
     with pytest.raises(LastOwner):
-        membership.remove(account, cast["alice"], by=SERVER)
+        members.remove(account, cast["alice"], by=SERVER)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -90,13 +90,13 @@ def test_two_owners_cannot_remove_each_other():
     account = accounts.add("acme")
     users = [User.objects.create_user(name, "x") for name in ("ann", "bob")]
     for user in users:
-        membership.set_role(account, user, Role.OWNER, by=SERVER)
+        members.set_role(account, user, Role.OWNER, by=SERVER)
     start = threading.Barrier(2)
 
     def leave(user):
         start.wait()
         try:
-            membership.remove(account, user, by=SERVER)
+            members.remove(account, user, by=SERVER)
         except LastOwner:
             pass
         finally:
@@ -112,25 +112,25 @@ def test_two_owners_cannot_remove_each_other():
 
 def test_a_stranger_of_another_account_cannot_be_changed(visit, cast):
     other = accounts.add("other")
-    membership.set_role(other, cast["sam"], Role.VIEWER, by=SERVER)
+    members.set_role(other, cast["sam"], Role.VIEWER, by=SERVER)
     assert visit("alice").post(f"{MEMBERS}{cast['sam'].pk}/", {"role": "4"}).status_code == 404
     assert Membership.objects.get(user=cast["sam"]).role == Role.VIEWER
 
 
 def test_undo(account, cast):
-    done = membership.set_role(account, cast["eve"], Role.VIEWER, by=SERVER)
-    undone = membership.undo(done, by=SERVER)
+    done = members.set_role(account, cast["eve"], Role.VIEWER, by=SERVER)
+    undone = members.undo(done, by=SERVER)
     assert role_of("eve") == Role.EDITOR
-    membership.undo(undone, by=SERVER)
+    members.undo(undone, by=SERVER)
     assert role_of("eve") == Role.VIEWER
-    gone = membership.remove(account, cast["eve"], by=SERVER)
-    membership.undo(gone, by=SERVER)
+    gone = members.remove(account, cast["eve"], by=SERVER)
+    members.undo(gone, by=SERVER)
     assert role_of("eve") == Role.VIEWER
 
 
 def test_undo_of_what_changed_since(account, cast):
-    done = membership.set_role(account, cast["eve"], Role.VIEWER, by=SERVER)
-    membership.set_role(account, cast["eve"], Role.OWNER, by=SERVER)
+    done = members.set_role(account, cast["eve"], Role.VIEWER, by=SERVER)
+    members.set_role(account, cast["eve"], Role.OWNER, by=SERVER)
     with pytest.raises(ChangedSince):
-        membership.undo(done, by=SERVER)
+        members.undo(done, by=SERVER)
     assert role_of("eve") == Role.OWNER

@@ -9,8 +9,9 @@ from django.core.cache import cache
 
 from console import invitations
 from console.invitations import Offer
-from console.models import Role, User
+from console.models import User
 from storage.domain.actor import SERVER
+from storage.domain.roles import Role
 from storage.models import Activity
 from storage.server.sign_in import Provider
 from tests.console.conftest import PASSWORD

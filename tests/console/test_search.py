@@ -4,8 +4,8 @@ import pytest
 from django.urls import reverse
 
 from console import bookmarks
-from console.models import Membership, Role
-from storage.models import Table
+from storage.domain.roles import Role
+from storage.models import Membership, Table
 from storage.operations import accounts, search, tables
 
 SEARCH = "/ui/search/"

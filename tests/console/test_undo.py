@@ -3,12 +3,12 @@
 import pytest
 from django.urls import reverse
 
-from console.models import Role
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor, ActorKind
 from storage.domain.changes import Insert, Update
 from storage.domain.entity import Entity, EntityKey
 from storage.domain.etag import ANY
+from storage.domain.roles import Role
 from storage.models import Activity
 from storage.operations import accounts, activity, edits, tables
 from storage.operations.undoing import KEPT
@@ -169,12 +169,12 @@ def test_a_get_undoes_nothing(visit, table, inserted):
 
 
 def test_a_role(visit, cast, account):
-    from console import membership
+    from storage.operations import members
 
-    done = membership.set_role(account, cast["eve"], Role.OWNER, by=by("alice"))
+    done = members.set_role(account, cast["eve"], Role.OWNER, by=by("alice"))
     alice = visit("alice")
     answer = alice.post(reverse("undo", args=[done.pk]), {"next": "/ui/a/acme/"})
     assert "as it was" in alice.get(answer["Location"]).content.decode()
-    assert membership.members(account)[-2].role in {Role.EDITOR, Role.MAINTAINER}
+    assert members.members(account)[-2].role in {Role.EDITOR, Role.MAINTAINER}
     answer = alice.post(reverse("undo", args=[done.pk]), {"next": "/ui/a/acme/"})
     assert "Not undone" in alice.get(answer["Location"]).content.decode()

@@ -8,9 +8,11 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import ProgrammingError
 
-from console import membership, users
-from console.models import Role, User
+from console import users
+from console.models import User
+from storage.domain.roles import Role
 from storage.models import Account
+from storage.operations import members
 from storage.operations.activity import of_command
 
 NONE = "none"
@@ -64,11 +66,11 @@ class Command(BaseCommand):
         if found is None:
             raise CommandError(f"There is no account {account}.")
         if role == NONE:
-            membership.remove(found, user, by=of_command(), keeps_owner=False)
+            members.remove(found, user, by=of_command(), keeps_owner=False)
             self.stdout.write(f"{user} is no longer in {account}.")
         else:
             given = Role[role.upper()]
-            membership.set_role(found, user, given, by=of_command(), keeps_owner=False)
+            members.set_role(found, user, given, by=of_command(), keeps_owner=False)
             self.stdout.write(f"{user} is {role} of {account}.")
 
     def _password(self, name: str, **_: Any) -> None:

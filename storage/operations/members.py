@@ -1,16 +1,49 @@
 """Who is what in an account. Every account keeps its last owner, so that somebody can name the next."""
 
+from typing import Protocol
+
+from django.apps import apps
+from django.conf import settings
 from django.db import transaction
 
-from console.models import Membership, Role, User
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor
-from storage.models import Account, Activity
-from storage.operations import activity
+from storage.domain.roles import Role
+from storage.models import Account, Activity, Membership
+from storage.operations import accounts, activity
+
+
+class Person(Protocol):
+    """Of the model that settings.AUTH_USER_MODEL names."""
+
+    pk: int
+    username: str
+    is_admin: bool
+    is_active: bool
 
 
 class LastOwner(Exception):
     """It is the only owner of the account that would go."""
+
+
+def role_in(user: Person, account: Account) -> Role | None:
+    """None when the account is none of the user's business; an admin of the server is an owner everywhere."""
+    return Role.OWNER if user.is_admin else _role(account, user)
+
+
+def visible_accounts(user: Person) -> list[tuple[Account, Role]]:
+    """The accounts a user may see, by name, with the user's role."""
+    roles = dict(Membership.objects.filter(user_id=user.pk).values_list("account_id", "role"))
+    shown = sorted(accounts.usable(), key=lambda account: account.name)
+    if user.is_admin:
+        return [(account, Role.OWNER) for account in shown]
+    return [(account, Role(roles[account.pk])) for account in shown if account.pk in roles]
+
+
+def find_person(username: str) -> Person | None:
+    people = apps.get_model(settings.AUTH_USER_MODEL)
+    found: Person | None = people._default_manager.filter(username=username).first()
+    return found
 
 
 def members(account: Account) -> list[Membership]:
@@ -22,7 +55,7 @@ def members(account: Account) -> list[Membership]:
 @transaction.atomic
 def set_role(
     account: Account,
-    user: User,
+    user: Person,
     role: Role,
     *,
     by: Actor,
@@ -39,13 +72,13 @@ def set_role(
         return None
     if before == Role.OWNER and keeps_owner:
         _check_other_owner(account, user)
-    Membership.objects.update_or_create(user=user, account=account, defaults={"role": role})
+    Membership.objects.update_or_create(user_id=user.pk, account=account, defaults={"role": role})
     return _record(Verb.MEMBER_SET, account, user, (before, role), by, undoes)
 
 
 @transaction.atomic
 def remove(
-    account: Account, user: User, *, by: Actor, undoes: Activity | None = None, keeps_owner: bool = True
+    account: Account, user: Person, *, by: Actor, undoes: Activity | None = None, keeps_owner: bool = True
 ) -> Activity | None:
     """None when they were no member."""
     _lock(account)
@@ -54,7 +87,7 @@ def remove(
         return None
     if before == Role.OWNER and keeps_owner:
         _check_other_owner(account, user)
-    Membership.objects.filter(account=account, user=user).delete()
+    Membership.objects.filter(account=account, user_id=user.pk).delete()
     return _record(Verb.MEMBER_REMOVE, account, user, (before, None), by, undoes)
 
 
@@ -62,7 +95,7 @@ def remove(
 def undo(done: Activity, *, by: Actor) -> Activity:
     """Give back the role there was before; raises ChangedSince, LastOwner."""
     account = Account.objects.filter(name=done.account_name).first()
-    user = User.objects.filter(username=done.detail.get("user")).first()
+    user = find_person(str(done.detail.get("user")))
     if account is None or user is None:
         raise activity.ChangedSince
     _lock(account)
@@ -74,7 +107,7 @@ def undo(done: Activity, *, by: Actor) -> Activity:
     return undone
 
 
-def _restore(account: Account, user: User, done: Activity, by: Actor) -> Activity | None:
+def _restore(account: Account, user: Person, done: Activity, by: Actor) -> Activity | None:
     if done.before is None:
         return remove(account, user, by=by, undoes=done)
     return set_role(account, user, Role(done.before), by=by, undoes=done)
@@ -85,21 +118,21 @@ def _lock(account: Account) -> None:
     Account.objects.select_for_update(no_key=True).get(pk=account.pk)
 
 
-def _role(account: Account, user: User) -> Role | None:
-    found = Membership.objects.filter(account=account, user=user).values_list("role", flat=True).first()
+def _role(account: Account, user: Person) -> Role | None:
+    found = Membership.objects.filter(account=account, user_id=user.pk).values_list("role", flat=True).first()
     return None if found is None else Role(found)
 
 
-def _check_other_owner(account: Account, user: User) -> None:
+def _check_other_owner(account: Account, user: Person) -> None:
     others = Membership.objects.filter(account=account, role=Role.OWNER, user__is_active=True)
-    if not others.exclude(user=user).exists():
+    if not others.exclude(user_id=user.pk).exists():
         raise LastOwner
 
 
 def _record(
     verb: Verb,
     account: Account,
-    user: User,
+    user: Person,
     roles: tuple[Role | None, Role | None],
     by: Actor,
     undoes: Activity | None,
