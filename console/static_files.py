@@ -17,11 +17,13 @@ from typing import Any
 from console.folders import folder
 
 ROOT = folder("static")
-STYLES = ROOT / "console" / "css"  # many small files, of which the browser gets two
+STYLES = ROOT / "console" / "css"  # many small files, of which the browser gets one, two or three
 STYLESHEET = "console/console.css"
 # what only the pages of a table need, beside all of the folder data
 DATA_STYLESHEET = "console/data.css"
 DATA_STYLES = frozenset({"cell.css", "entities.css", "entity.css", "grid.css", "viewer.css"})
+# and the folder access, for pages about policies, tokens, queries and the management API
+ACCESS_STYLESHEET = "console/access.css"
 PREFIX = "/ui/static/"
 TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -49,8 +51,10 @@ def read_all() -> dict[str, bytes]:
     styles = [path for path in found if path.is_relative_to(STYLES)]
     contents = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in found if path not in styles}
     of_data = [path for path in styles if path.name in DATA_STYLES or path.parent.name == "data"]
-    contents[STYLESHEET] = _sheet(path for path in styles if path not in of_data)
+    of_access = [path for path in styles if path.parent.name == "access"]
+    contents[STYLESHEET] = _sheet(path for path in styles if path not in (*of_data, *of_access))
     contents[DATA_STYLESHEET] = _sheet(of_data)
+    contents[ACCESS_STYLESHEET] = _sheet(of_access)
     return contents
 
 
