@@ -24,10 +24,12 @@ ICONS: Final[Mapping[str, str]] = {
     "key": "key-round",
     "table": "table-2",
     "policies": "shield",
+    "sas": "ticket",
     "properties": "sliders-horizontal",
     "entity": "rows-3",
     "user": "user",
     "member": "users",
+    "api-token": "plug",
 }
 _OWN_ICONS: Final[Mapping[Verb, str]] = {
     Verb.ENTITY_INSERT: "circle-plus",
@@ -38,9 +40,11 @@ _OWN_ICONS: Final[Mapping[Verb, str]] = {
     Verb.TABLE_DELETE: "trash-2",
     Verb.TABLE_RESTORE: "rotate-ccw",
     Verb.ACCOUNT_DELETE: "trash-2",
+    Verb.ACCOUNT_EXPIRE: "hourglass",
     Verb.KEY_REVEAL: "eye",
     Verb.KEY_COPY: "copy",
     Verb.KEY_ROTATE: "rotate-ccw-key",
+    Verb.SAS_BLOCK: "ban",
     Verb.SIGN_IN: "log-in",
     Verb.SIGN_OUT: "log-out",
     Verb.SIGN_IN_FAILED: "shield-alert",
@@ -53,6 +57,7 @@ _OWN_ICONS: Final[Mapping[Verb, str]] = {
 _SENTENCES: Final[Mapping[Verb, Promise]] = {
     Verb.ACCOUNT_CREATE: gettext_lazy("%(who)s made the account %(account)s"),
     Verb.ACCOUNT_CHANGE: gettext_lazy("%(who)s changed settings of the account %(account)s"),
+    Verb.ACCOUNT_EXPIRE: gettext_lazy("%(who)s froze the account %(account)s, whose time is over"),
     Verb.ACCOUNT_DELETE: gettext_lazy("%(who)s deleted the account %(account)s"),
     Verb.KEY_REVEAL: gettext_lazy("%(who)s looked at %(key)s"),
     Verb.KEY_COPY: gettext_lazy("%(who)s copied %(key)s"),
@@ -63,6 +68,12 @@ _SENTENCES: Final[Mapping[Verb, Promise]] = {
     Verb.TABLE_RESTORE: gettext_lazy("%(who)s brought back the table %(table)s"),
     Verb.POLICIES_SET: gettext_lazy("%(who)s set the access policies of %(table)s"),
     Verb.PROPERTIES_SET: gettext_lazy("%(who)s set the service properties"),
+    Verb.SAS_ISSUE: gettext_lazy("%(who)s made the shared access signature %(sas)s"),
+    Verb.SAS_CHANGE: gettext_lazy("%(who)s changed what is noted of the shared access signature %(sas)s"),
+    Verb.SAS_BLOCK: gettext_lazy("%(who)s blocked the shared access signature %(sas)s"),
+    Verb.SAS_UNBLOCK: gettext_lazy("%(who)s unblocked the shared access signature %(sas)s"),
+    Verb.API_TOKEN_ISSUE: gettext_lazy("%(who)s made the API token %(token)s for %(user)s"),
+    Verb.API_TOKEN_REVOKE: gettext_lazy("%(who)s revoked the API token %(token)s of %(user)s"),
     Verb.SIGN_IN: gettext_lazy("%(who)s signed in"),
     Verb.SIGN_OUT: gettext_lazy("%(who)s signed out"),
     Verb.SIGN_IN_FAILED: gettext_lazy("Somebody failed to sign in as %(who)s"),
@@ -86,6 +97,8 @@ def sentence(done: Activity) -> SafeString:
         "account": format_html("<strong>{}</strong>", done.account_name),
         "user": format_html("<strong>{}</strong>", done.detail.get("user", "")),
         "key": _key(done),
+        "sas": _signature(done),
+        "token": format_html('<strong class="mono">{}</strong>', done.detail.get("token", "")),
         "role": format_html("<strong>{}</strong>", _role(done)),
     }
     if verb is Verb.USER_CHANGE and done.detail.get("user") == done.actor:
@@ -126,6 +139,9 @@ def who(done: Activity) -> SafeString:
             return _filled(_("A client with the token %(name)s"), {"name": short})
         case ActorKind.BEARER:
             return _filled(_("A client with a bearer token of %(name)s"), {"name": name})
+        case ActorKind.TOKEN:
+            token = format_html('<strong class="mono">{}</strong>', done.detail.get("by_token", ""))
+            return _filled(_("%(name)s, by the API token %(token)s,"), {"name": name, "token": token})
         case ActorKind.COMMAND:
             return _filled(_("%(name)s, on the machine of the server,"), {"name": name})
         case ActorKind.SERVER:
@@ -147,6 +163,14 @@ def _key(done: Activity) -> SafeString:
     if done.detail.get("declared"):
         return SafeString(conditional_escape(_("the declared keys")))
     return format_html('<strong class="mono">{}</strong>', done.detail.get("key", ""))
+
+
+def _signature(done: Activity) -> SafeString:
+    """By its label, or else by what its fingerprint begins with."""
+    label, fingerprint = done.detail.get("label", ""), str(done.detail.get("fingerprint", ""))
+    if label:
+        return format_html("<strong><bdi>{}</bdi></strong>", label)
+    return format_html('<strong class="mono" title="{}">{}</strong>', fingerprint, fingerprint[:8])
 
 
 _REKEYED: Final = gettext_lazy("%(who)s gave an entity of %(table)s the key %(entity)s")

@@ -8,6 +8,7 @@ class Verb(StrEnum):
 
     ACCOUNT_CREATE = "account.create"
     ACCOUNT_CHANGE = "account.change"  # label, description, colour, flags, networks
+    ACCOUNT_EXPIRE = "account.expire"  # its time is over
     ACCOUNT_DELETE = "account.delete"
     KEY_REVEAL = "key.reveal"
     KEY_COPY = "key.copy"
@@ -17,6 +18,10 @@ class Verb(StrEnum):
     TABLE_DELETE = "table.delete"
     TABLE_RESTORE = "table.restore"
     POLICIES_SET = "policies.set"
+    SAS_ISSUE = "sas.issue"
+    SAS_CHANGE = "sas.change"  # label, purpose, owner
+    SAS_BLOCK = "sas.block"
+    SAS_UNBLOCK = "sas.unblock"
     PROPERTIES_SET = "properties.set"
     ENTITY_INSERT = "entity.insert"
     ENTITY_CHANGE = "entity.change"
@@ -32,6 +37,8 @@ class Verb(StrEnum):
     USER_REMOVE = "user.remove"
     MEMBER_SET = "member.set"
     MEMBER_REMOVE = "member.remove"
+    API_TOKEN_ISSUE = "api-token.issue"
+    API_TOKEN_REVOKE = "api-token.revoke"
     UNDO = "undo"
 
 
@@ -44,6 +51,9 @@ UNDOABLE: frozenset[Verb] = frozenset(
         Verb.TABLE_DELETE,
         Verb.TABLE_RESTORE,
         Verb.POLICIES_SET,
+        Verb.SAS_CHANGE,
+        Verb.SAS_BLOCK,
+        Verb.SAS_UNBLOCK,
         Verb.PROPERTIES_SET,
         Verb.ENTITY_INSERT,
         Verb.ENTITY_CHANGE,

@@ -12,19 +12,24 @@ class ActorKind(StrEnum):
     KEY = "key"
     SAS = "sas"
     BEARER = "bearer"
+    TOKEN = "token"  # of the management API
     COMMAND = "command"  # of manage.py
     SERVER = "server"  # by itself
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """``name``: of a user their user name, else as in domain.observed.Credential, never a signature."""
+    """``name``: of a user their user name, else as in domain.observed.Credential, never a signature.
+
+    ``token``: the name of the user's token, through which a script acts.
+    """
 
     kind: ActorKind
     name: str = ""
     address: str = ""  # of the client
     agent: str = ""
     request_id: str = ""
+    token: str = ""
 
 
 SERVER: Final = Actor(ActorKind.SERVER)

@@ -16,7 +16,7 @@ from storage.domain.errors import TableNotFound
 from storage.domain.names import is_account_name
 from storage.domain.policies import AccessPolicy
 from storage.domain.service_properties import ServiceProperties
-from storage.models import StoredAccessPolicy
+from storage.models import BlockedToken, StoredAccessPolicy
 from storage.operations import accounts, service_properties, tables
 from storage.operations.threads import in_thread
 from storage.sql.notify import News, listen
@@ -36,6 +36,7 @@ class KnownAccount(NamedTuple):
     networks: tuple[Network, ...]
     properties: ServiceProperties
     read_only: bool = False
+    blocked: frozenset[str] = frozenset()  # fingerprints of shared access signatures
 
 
 class KnownTable(NamedTuple):
@@ -146,6 +147,7 @@ def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
         accounts.networks_of(account),
         service_properties.of(account),
         account.read_only,
+        frozenset(BlockedToken.objects.filter(account=account).values_list("fingerprint", flat=True)),
     )
     return known, ()
 

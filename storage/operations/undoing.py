@@ -22,9 +22,10 @@ from storage.domain.errors import (
 )
 from storage.domain.etag import Precondition
 from storage.models import Account, Activity, EntityChange, Table
-from storage.operations import accounts, activity, edits, policies, service_properties, tables
+from storage.operations import accounts, activity, edits, policies, service_properties, shared_access, tables
 from storage.operations.accounts import AccountError
 from storage.operations.heeded import heeded
+from storage.operations.shared_access import Description
 from storage.sql.background import has_rows
 
 KEPT: Final = timedelta(days=7)  # how long a deleted table can be brought back
@@ -199,7 +200,8 @@ def _undo_properties(done: Activity, by: Actor) -> Activity | None:
 def _undo_account_change(done: Activity, by: Actor) -> Activity | None:
     account = _account(done)
     _check_first(done)
-    return accounts.set_fields(account.name, done.before or {}, by=by, undoes=done)
+    before = accounts.read_settings(done.before or {})
+    return accounts.set_fields(account.name, before, by=by, undoes=done)
 
 
 def _account(done: Activity) -> Account:
@@ -207,6 +209,20 @@ def _account(done: Activity) -> Account:
     if account is None:
         raise CannotUndo(Reason.GONE, done)
     return account
+
+
+def _undo_description(done: Activity, by: Actor) -> Activity | None:
+    _check_first(done)
+    before = None if done.before is None else Description(**done.before)
+    return shared_access.describe(_account(done), done.detail["fingerprint"], before, by=by, undoes=done)
+
+
+def _undo_block(done: Activity, by: Actor) -> Activity | None:
+    _check_first(done)
+    blocked = bool((done.before or {}).get("blocked"))
+    return shared_access.set_blocked(
+        _account(done), done.detail["fingerprint"], blocked=blocked, by=by, undoes=done
+    )
 
 
 _WAYS: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]] = {
@@ -219,6 +235,9 @@ _WAYS: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]] = {
     Verb.TABLE_DELETE: _undo_deletion,
     Verb.TABLE_CHANGE: _undo_table_change,
     Verb.POLICIES_SET: _undo_policies,
+    Verb.SAS_CHANGE: _undo_description,
+    Verb.SAS_BLOCK: _undo_block,
+    Verb.SAS_UNBLOCK: _undo_block,
     Verb.PROPERTIES_SET: _undo_properties,
     Verb.ACCOUNT_CHANGE: _undo_account_change,
 }
@@ -227,6 +246,8 @@ _HEEDED: Final = frozenset(
         Verb.TABLE_CREATE,
         Verb.TABLE_RESTORE,
         Verb.POLICIES_SET,
+        Verb.SAS_BLOCK,
+        Verb.SAS_UNBLOCK,
         Verb.PROPERTIES_SET,
         Verb.ACCOUNT_CHANGE,
     }

@@ -11,7 +11,7 @@ from django.db.models import Count, Max, Sum
 
 from storage.domain.metrics import Client, Use
 from storage.domain.observed import Authentication
-from storage.models import CredentialUse, SeenCredential
+from storage.models import BlockedToken, CredentialUse, SeenCredential
 from storage.sql.background import commit_soon
 
 HOUR: Final = timedelta(hours=1)
@@ -193,6 +193,15 @@ def credential(account_id: int, authentication: Authentication, name: str, now: 
     return _usage(row, total or 0)
 
 
+def parameters(account_id: int, fingerprint: str) -> Parameters | None:
+    """Of a shared access signature; None when it was not used."""
+    seen = SeenCredential.objects.filter(
+        account_id=account_id, authentication=Authentication.SAS, name=fingerprint
+    )
+    found = seen.values_list("parameters", flat=True).first()
+    return None if found is None else tuple((name, value) for name, value in found)
+
+
 def clients(account_id: int, authentication: Authentication, name: str, since: datetime) -> list[ClientUsage]:
     """Who used a key or token since then, to the hour and at most eight days back; the last first."""
     uses = CredentialUse.objects.filter(
@@ -218,8 +227,10 @@ def _usage(row: SeenCredential, uses: int) -> Usage:
 def tidy(now: datetime) -> None:
     """Drops what is too old."""
     CredentialUse.objects.filter(hour__lt=now - _USES_KEPT).delete()
-    SeenCredential.objects.filter(last_used_at__lt=now - _CREDENTIALS_KEPT).delete()
+    # what is blocked cannot be used, and must still be found by whoever would unblock it
+    kept = BlockedToken.objects.values("fingerprint")
+    SeenCredential.objects.filter(last_used_at__lt=now - _CREDENTIALS_KEPT).exclude(name__in=kept).delete()
     numbers = SeenCredential.objects.values_list("account_id").annotate(number=Count("pk"))
     for account_id, _ in numbers.filter(number__gt=_CREDENTIALS_LIMIT):
         mine = SeenCredential.objects.filter(account_id=account_id).order_by("-last_used_at", "pk")
-        mine.exclude(pk__in=mine.values("pk")[:_CREDENTIALS_LIMIT]).delete()
+        mine.exclude(pk__in=mine.values("pk")[:_CREDENTIALS_LIMIT]).exclude(name__in=kept).delete()

@@ -121,6 +121,8 @@ async def _by_token(
             AuthenticationErrorDetail=f"Signature did not match. String to sign used was {text}"
         )
     _check_keys_accepted(account)
+    if account.blocked and credential.name in account.blocked:
+        raise AuthenticationFailed(AuthenticationErrorDetail="The signature has been blocked.")
     policy = await _policy(service, account, token) if isinstance(token, TableSas) else None
     grant = sas.grant(token, policy, now=time(), scheme=sent.scheme, address=sent.client)
     return Authorized(account, grant, _signed(credential, key))

@@ -4,14 +4,16 @@ https://learn.microsoft.com/rest/api/storageservices/create-service-sas
 https://learn.microsoft.com/rest/api/storageservices/create-account-sas
 """
 
-from storage.domain.sas.signing import sign, signed_by, string_to_sign
-from storage.domain.sas.terms import effective, grant, key_range
+from storage.domain.sas.signing import recognize, sign, signed_by, string_to_sign
+from storage.domain.sas.terms import effective, fixed_by, grant, granted, key_range, period
 from storage.domain.sas.tokens import (
     SAS_NAMES,
     AccountSas,
     TableSas,
     check,
     fingerprint,
+    is_well_formed,
+    of_parameters,
     parameters,
     read,
     write,
@@ -24,10 +26,16 @@ __all__ = [
     "check",
     "effective",
     "fingerprint",
+    "fixed_by",
     "grant",
+    "granted",
+    "is_well_formed",
     "key_range",
+    "of_parameters",
     "parameters",
+    "period",
     "read",
+    "recognize",
     "sign",
     "signed_by",
     "string_to_sign",

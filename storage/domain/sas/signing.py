@@ -4,6 +4,7 @@ import base64
 import hmac
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import TypeVar
 
 from storage.domain.sas.tokens import NAMED_SERVICE, RESTRICTED, SCOPED, AccountSas, TableSas, check
@@ -65,6 +66,17 @@ def signed_by(token: TableSas | AccountSas, account: str, keys: Sequence[bytes])
     text, signature = string_to_sign(token, account), token.signature.encode()
     for index, key in enumerate(keys):
         if hmac.compare_digest(_signature(text, key), signature):
+            return index
+    return None
+
+
+def recognize(
+    token: TableSas | AccountSas, fingerprint: str, account: str, keys: Sequence[bytes]
+) -> int | None:
+    """Which of ``keys`` made a token of which only the fingerprint is known; None if none of them did."""
+    text = string_to_sign(token, account)
+    for index, key in enumerate(keys):
+        if sha256(_signature(text, key)).hexdigest() == fingerprint:
             return index
     return None
 

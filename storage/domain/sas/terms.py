@@ -33,6 +33,11 @@ def grant(
         raise AuthorizationProtocolMismatch
     if token.address:
         _check_address(token.address, address)
+    return granted(token, terms)
+
+
+def granted(token: TableSas | AccountSas, terms: AccessPolicy) -> Grant:
+    """What a token is good for, whenever and wherever it is good."""
     return _of_table(token, terms) if isinstance(token, TableSas) else _of_account(token)
 
 
@@ -55,9 +60,21 @@ def effective(token: TableSas | AccountSas, policy: AccessPolicy | None) -> Acce
     return AccessPolicy(start or None, expiry, permission)
 
 
-def _check_time(terms: AccessPolicy, now: int) -> None:
+def period(terms: AccessPolicy) -> tuple[int | None, int | None]:
+    """From when until when, in ticks since 1970."""
     start = read_instant(terms.start) if terms.start else None
-    expiry = read_instant(terms.expiry) if terms.expiry else None
+    return start, read_instant(terms.expiry) if terms.expiry else None
+
+
+def fixed_by(policy: AccessPolicy | None) -> frozenset[str]:
+    """What a token may not say because the policy that it names does: attributes of the token."""
+    stored = policy or AccessPolicy()
+    named = (("start", stored.start), ("expiry", stored.expiry), ("permissions", stored.permission))
+    return frozenset(name for name, value in named if value)
+
+
+def _check_time(terms: AccessPolicy, now: int) -> None:
+    start, expiry = period(terms)
     if expiry is None or now >= expiry or (start is not None and now < start):
         raise AuthenticationFailed(
             AuthenticationErrorDetail="Signature not valid in the specified time frame: "

@@ -5,7 +5,7 @@ signed text tells no difference.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
@@ -91,6 +91,16 @@ def parameters(token: TableSas | AccountSas) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in found if value)
 
 
+def of_parameters(pairs: Iterable[tuple[str, str]]) -> TableSas | AccountSas | None:
+    """The inverse of parameters; other names mean nothing. None for what makes no token."""
+    options = dict(pairs)
+    found = {name: value for name, value in options.items() if name in SAS_NAMES and name != "sig"}
+    try:
+        return read({**found, "sig": ""})
+    except AuthenticationFailed:
+        return None
+
+
 def fingerprint(token: TableSas | AccountSas) -> str:
     """Hexadecimal SHA-256 of the signature, by which a token is known without being kept."""
     return sha256(token.signature.encode()).hexdigest()
@@ -109,14 +119,18 @@ def _attribute(kind: type[TableSas] | type[AccountSas], name: str) -> str:
 
 def check(token: TableSas | AccountSas) -> None:
     """Refuses what no client writes, and whatever could be taken for something else than was signed."""
-    for name, (attribute, well_formed) in _FIELDS[type(token)].items():
-        value = getattr(token, attribute)
-        if value and not (_PRINTABLE.fullmatch(value) and well_formed(value)):
+    for name, (attribute, _) in _FIELDS[type(token)].items():
+        if not is_well_formed(type(token), name, getattr(token, attribute)):
             raise _malformed(name)
     if isinstance(token, TableSas):
         _check_table_sas(token)
     else:
         _check_account_sas(token)
+
+
+def is_well_formed(kind: type[TableSas] | type[AccountSas], name: str, value: str) -> bool:
+    """Whether a parameter of a token may have this value; an empty one is as good as none."""
+    return not value or bool(_PRINTABLE.fullmatch(value) and _FIELDS[kind][name][1](value))
 
 
 def _check_table_sas(token: TableSas) -> None:
@@ -235,6 +249,10 @@ _FIELDS: Final[Mapping[type[TableSas] | type[AccountSas], _Fields]] = {
         **_SHARED,
         "ses": ("encryption_scope", _is_anything),
     },
+}
+# of each kind, without the signature
+PARAMETERS: Final[Mapping[type[TableSas] | type[AccountSas], Sequence[str]]] = {
+    kind: tuple(fields) for kind, fields in _FIELDS.items()
 }
 # user delegation SAS, which there are none of for tables
 _DELEGATED: Final = (

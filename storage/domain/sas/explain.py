@@ -1,0 +1,172 @@
+"""What a token says, as codes: each parameter by itself, and all of them together. Words are the reader's own."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from storage.domain.access import Operation
+from storage.domain.errors import AuthorizationServiceMismatch
+from storage.domain.policies import AccessPolicy
+from storage.domain.sas.terms import granted, period
+from storage.domain.sas.tokens import PARAMETERS, AccountSas, TableSas, is_well_formed, parameters
+
+
+class Meaning(StrEnum):
+    """What a parameter is about."""
+
+    VERSION = "version"
+    TABLE = "table"
+    SERVICES = "services"
+    RESOURCE_TYPES = "resource types"
+    PERMISSIONS = "permissions"
+    START = "start"
+    EXPIRY = "expiry"
+    ADDRESS = "address"
+    PROTOCOL = "protocol"
+    IDENTIFIER = "identifier"
+    START_PARTITION = "start partition"
+    START_ROW = "start row"
+    END_PARTITION = "end partition"
+    END_ROW = "end row"
+    ENCRYPTION_SCOPE = "encryption scope"
+    SIGNATURE = "signature"
+    UNKNOWN = "unknown"  # the signature does not cover it
+
+
+_MEANINGS: Final[Mapping[str, Meaning]] = {
+    "sv": Meaning.VERSION,
+    "tn": Meaning.TABLE,
+    "ss": Meaning.SERVICES,
+    "srt": Meaning.RESOURCE_TYPES,
+    "sp": Meaning.PERMISSIONS,
+    "st": Meaning.START,
+    "se": Meaning.EXPIRY,
+    "sip": Meaning.ADDRESS,
+    "spr": Meaning.PROTOCOL,
+    "si": Meaning.IDENTIFIER,
+    "spk": Meaning.START_PARTITION,
+    "srk": Meaning.START_ROW,
+    "epk": Meaning.END_PARTITION,
+    "erk": Meaning.END_ROW,
+    "ses": Meaning.ENCRYPTION_SCOPE,
+    "sig": Meaning.SIGNATURE,
+}
+# those whose value is a word of letters, each with a meaning of its own
+_LETTERS: Final = frozenset({"ss", "srt", "sp"})
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A parameter; ``letters`` are those that its value consists of. One that is malformed makes the token useless."""
+
+    name: str
+    value: str
+    meaning: Meaning
+    letters: tuple[str, ...] = ()
+    is_well_formed: bool = True
+
+
+def explain(pairs: Iterable[tuple[str, str]]) -> list[Explained]:
+    """Of the decoded parameters of a URL, also of one that makes no token; in the order they came."""
+    sent = list(pairs)
+    names = {name for name, value in sent if value}
+    kind = AccountSas if {"ss", "srt"} <= names else TableSas
+    return [_explain(kind, name, value) for name, value in sent]
+
+
+def _explain(kind: type[TableSas] | type[AccountSas], name: str, value: str) -> Explained:
+    if name == "sig":
+        return Explained(name, value, Meaning.SIGNATURE)
+    if name not in PARAMETERS[kind]:
+        # what belongs to the other kind is refused, and what belongs to none does not count
+        return Explained(
+            name, value, _MEANINGS.get(name, Meaning.UNKNOWN), is_well_formed=name not in _MEANINGS
+        )
+    letters = tuple(value) if name in _LETTERS else ()
+    return Explained(name, value, _MEANINGS[name], letters, is_well_formed(kind, name, value))
+
+
+class Ability(StrEnum):
+    """What somebody with a token can do."""
+
+    QUERY = "query entities"
+    ADD = "add entities"
+    UPDATE = "update entities"
+    UPSERT = "insert or update entities"
+    DELETE = "delete entities"
+    LIST_TABLES = "list tables"
+    CREATE_TABLES = "create tables"
+    DELETE_TABLES = "delete tables"
+    READ_SERVICE = "read service properties"
+    WRITE_SERVICE = "set service properties"
+
+
+# each by one operation that takes the same; in the order they are told
+_OPERATIONS: Final[Mapping[Ability, Operation]] = {
+    Ability.QUERY: Operation.QUERY_ENTITIES,
+    Ability.ADD: Operation.INSERT_ENTITY,
+    Ability.UPDATE: Operation.UPDATE_ENTITY,
+    Ability.UPSERT: Operation.INSERT_OR_REPLACE_ENTITY,
+    Ability.DELETE: Operation.DELETE_ENTITY,
+    Ability.LIST_TABLES: Operation.QUERY_TABLES,
+    Ability.CREATE_TABLES: Operation.CREATE_TABLE,
+    Ability.DELETE_TABLES: Operation.DELETE_TABLE,
+    Ability.READ_SERVICE: Operation.GET_SERVICE_PROPERTIES,
+    Ability.WRITE_SERVICE: Operation.SET_SERVICE_PROPERTIES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The first and the last entity that a token reaches, as it says it; empty texts are no bounds."""
+
+    start_partition: str = ""
+    start_row: str = ""
+    end_partition: str = ""
+    end_row: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All of a token together with its policy; instants are ticks since 1970. ``table`` is empty for all tables."""
+
+    abilities: tuple[Ability, ...]
+    table: str
+    keys: Keys
+    start: int | None
+    expiry: int | None
+    is_https_only: bool
+    address: str
+
+
+def summarize(token: TableSas | AccountSas, terms: AccessPolicy) -> Summary:
+    """``terms``: what token and policy say together, as ``effective`` or what there is of it."""
+    start, expiry = period(terms)
+    of_table = token if isinstance(token, TableSas) else None
+    return Summary(
+        abilities(token, terms),
+        of_table.table if of_table else "",
+        Keys(of_table.start_partition, of_table.start_row, of_table.end_partition, of_table.end_row)
+        if of_table
+        else Keys(),
+        start,
+        expiry,
+        token.protocol == "https",
+        token.address,
+    )
+
+
+def abilities(token: TableSas | AccountSas, terms: AccessPolicy) -> tuple[Ability, ...]:
+    """By the same rules by which its requests are judged."""
+    try:
+        grant = granted(token, terms)
+    except AuthorizationServiceMismatch:
+        return ()
+    return tuple(
+        ability for ability, operation in _OPERATIONS.items() if grant.allows(operation, grant.table)
+    )
+
+
+def explain_token(token: TableSas | AccountSas) -> list[Explained]:
+    return explain(parameters(token))

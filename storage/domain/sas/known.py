@@ -1,0 +1,115 @@
+"""A token of which the server knows, without its signature, and how it stands with it now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from storage.domain.edm import TICKS_PER_SECOND
+from storage.domain.errors import AuthenticationFailed
+from storage.domain.policies import AccessPolicy
+from storage.domain.sas.terms import effective, period
+from storage.domain.sas.tokens import AccountSas, TableSas
+
+SOON: Final = timedelta(days=7)
+
+# those of each table, by its folded name and by identifier
+Policies = Mapping[str, Mapping[str, AccessPolicy]]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownToken:
+    """One that was made here or that somebody has used; ``token`` is without its signature.
+
+    ``key`` is the number of the key that verifies it, None when none does any more. Who made it, and when, is not
+    known of one that was only seen; ``uses`` are those of 24 hours.
+    """
+
+    fingerprint: str
+    token: TableSas | AccountSas
+    label: str = ""
+    is_registered: bool = False
+    is_blocked: bool = False
+    created: datetime | None = None
+    last_used: datetime | None = None
+    uses: int = 0
+    key: int | None = None
+    purpose: str = ""
+    owner: str = ""
+    author: str = ""
+    address: str = ""  # where it was last used from
+    agent: str = ""
+
+    @property
+    def table(self) -> str:
+        """As the token spells it; empty for one of the whole account."""
+        return self.token.table if isinstance(self.token, TableSas) else ""
+
+    @property
+    def identifier(self) -> str:
+        """Of the policy that it names."""
+        return self.token.identifier if isinstance(self.token, TableSas) else ""
+
+
+class State(StrEnum):
+    """How a token stands; what is not among the first three is refused."""
+
+    ACTIVE = "active"
+    EXPIRES_SOON = "expires-soon"
+    NOT_YET_VALID = "not-yet-valid"
+    EXPIRED = "expired"
+    REVOKED = "revoked"  # the key that made it is no more
+    ORPHANED = "orphaned"  # the policy that it names is no more
+    CONFLICTING = "conflicting"  # it and its policy say the same thing, or neither says what must be said
+    BLOCKED = "blocked"
+
+
+GOOD: Final = frozenset({State.ACTIVE, State.EXPIRES_SOON})
+
+
+def state(known: KnownToken, policies: Policies, now: datetime) -> State:
+    if known.is_blocked:
+        return State.BLOCKED
+    if known.key is None:
+        return State.REVOKED
+    if is_orphaned(known.token, policies):
+        return State.ORPHANED
+    agreed = terms(known.token, policies)
+    return State.CONFLICTING if agreed is None else _state_in_time(agreed, now)
+
+
+def _state_in_time(agreed: AccessPolicy, now: datetime) -> State:
+    start, expiry = period(agreed)
+    moment = ticks(now)
+    if expiry is None or moment >= expiry:
+        return State.EXPIRED
+    if start is not None and moment < start:
+        return State.NOT_YET_VALID
+    return State.EXPIRES_SOON if expiry - moment <= SOON.total_seconds() * TICKS_PER_SECOND else State.ACTIVE
+
+
+def terms(token: TableSas | AccountSas, policies: Policies) -> AccessPolicy | None:
+    """What token and policy say together; None when that makes no good token, whatever the time is."""
+    if is_orphaned(token, policies):
+        return None
+    try:
+        return effective(token, policy_of(token, policies))
+    except AuthenticationFailed:
+        return None
+
+
+def is_orphaned(token: TableSas | AccountSas, policies: Policies) -> bool:
+    """Whether it names a policy that there is not."""
+    return isinstance(token, TableSas) and bool(token.identifier) and policy_of(token, policies) is None
+
+
+def policy_of(token: TableSas | AccountSas, policies: Policies) -> AccessPolicy | None:
+    if not isinstance(token, TableSas):
+        return None
+    return policies.get(token.folded, {}).get(token.identifier)
+
+
+def ticks(moment: datetime) -> int:
+    """Since 1970."""
+    return int(moment.timestamp()) * TICKS_PER_SECOND + moment.microsecond * (TICKS_PER_SECOND // 10**6)

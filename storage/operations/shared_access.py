@@ -1,0 +1,312 @@
+"""Shared access signatures: which are known and how they stand, who made them, and which are blocked.
+
+A signature is told to whoever makes it, once; only its fingerprint is kept.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Final
+
+from django.db import transaction
+
+from storage.domain import sas
+from storage.domain.activity import Verb
+from storage.domain.actor import Actor
+from storage.domain.edm import TICKS_PER_SECOND
+from storage.domain.errors import AuthenticationFailed, ResourceNotFound
+from storage.domain.observed import Authentication
+from storage.domain.policies import AccessPolicy
+from storage.domain.sas import AccountSas, TableSas
+from storage.domain.sas.known import KnownToken, Policies, State, is_orphaned, state
+from storage.domain.sas.tokens import read_instant
+from storage.models import Account, Activity, BlockedToken, IssuedToken, StoredAccessPolicy, Table
+from storage.operations import accounts, activity, tables, usage
+from storage.operations.heeded import heeded
+from storage.operations.usage import Usage
+
+_SEEN: Final = 2000  # of an account, those used last; of those registered all are known
+
+
+def known(account: Account, now: datetime) -> list[KnownToken]:
+    """Those registered, the newest first; then those that were only seen, the last used first."""
+    issued = list(IssuedToken.objects.filter(account=account).order_by("-created_at", "-pk"))
+    seen = {use.name: use for use in usage.credentials(account.pk, now, Authentication.SAS, limit=_SEEN)}
+    if len(seen) == _SEEN:
+        missing = [record.fingerprint for record in issued if record.fingerprint not in seen]
+        found = (usage.credential(account.pk, Authentication.SAS, name, now) for name in missing)
+        seen |= {use.name: use for use in found if use is not None}
+    return _joined(account, issued, seen.values())
+
+
+def find(account: Account, fingerprint: str, now: datetime) -> KnownToken | None:
+    issued = list(IssuedToken.objects.filter(account=account, fingerprint=fingerprint))
+    use = usage.credential(account.pk, Authentication.SAS, fingerprint, now)
+    return next(iter(_joined(account, issued, [] if use is None else [use])), None)
+
+
+def policies_of(account: Account) -> Policies:
+    """What its tokens may name; a policy without the element is an empty one."""
+    found: dict[str, dict[str, AccessPolicy]] = {}
+    stored = StoredAccessPolicy.objects.filter(table__account=account, table__deleted_at=None)
+    for policy in stored.select_related("table"):
+        terms = AccessPolicy(policy.start, policy.expiry, policy.permission)
+        found.setdefault(policy.table.folded_name, {})[policy.identifier] = terms
+    return found
+
+
+def expiring(account: Account, now: datetime) -> list[KnownToken]:
+    """Those good now that will not be in a week."""
+    policies = policies_of(account)
+    return [token for token in known(account, now) if state(token, policies, now) is State.EXPIRES_SOON]
+
+
+def _joined(account: Account, issued: Sequence[IssuedToken], uses: Iterable[Usage]) -> list[KnownToken]:
+    seen = {use.name: use for use in uses}
+    blocked = set(BlockedToken.objects.filter(account=account).values_list("fingerprint", flat=True))
+    keys = accounts.keys_of(account)
+    registered = [_registered(record, seen.pop(record.fingerprint, None)) for record in issued]
+    found = [token for token in (*registered, *map(_seen, seen.values())) if token is not None]
+    return [_judged(token, account.name, keys, blocked) for token in found]
+
+
+def _registered(record: IssuedToken, use: Usage | None) -> KnownToken | None:
+    token = sas.of_parameters((name, value) for name, value in record.parameters)
+    if token is None:
+        return None
+    described = KnownToken(
+        record.fingerprint,
+        token,
+        record.label,
+        is_registered=True,
+        created=record.created_at if record.author else None,
+        purpose=record.purpose,
+        owner=record.owner,
+        author=record.author,
+    )
+    return described if use is None else _used(described, use)
+
+
+def _seen(use: Usage) -> KnownToken | None:
+    token = sas.of_parameters(use.parameters)
+    return None if token is None else _used(KnownToken(use.name, token), use)
+
+
+def _used(token: KnownToken, use: Usage) -> KnownToken:
+    return replace(token, last_used=use.last, uses=use.uses, address=use.address, agent=use.agent)
+
+
+def _judged(token: KnownToken, account: str, keys: Sequence[bytes], blocked: set[str]) -> KnownToken:
+    key = sas.recognize(token.token, token.fingerprint, account, keys)
+    return replace(token, key=None if key is None else key + 1, is_blocked=token.fingerprint in blocked)
+
+
+# making one
+
+
+class Refusal(StrEnum):
+    """Why a token is not made: it would be refused."""
+
+    MALFORMED = "malformed"
+    NO_TABLE = "no table"
+    NO_POLICY = "no policy"
+    CONFLICTING = "conflicting"  # it says what its policy says, or neither says what one must
+
+
+class TokenRefused(Exception):
+    """``detail`` as the service says it."""
+
+    def __init__(self, reason: Refusal, detail: str = "") -> None:
+        self.reason = reason
+        self.detail = detail
+        super().__init__(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What people note of a token; a label is what it is known by."""
+
+    label: str
+    purpose: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """``token`` with its signature, which nobody can be told again."""
+
+    token: TableSas | AccountSas
+    fingerprint: str
+    activity: Activity
+
+
+@transaction.atomic
+def issue(
+    account: Account, token: TableSas | AccountSas, key: int, description: Description, *, by: Actor
+) -> Issued:
+    """Sign a token with key 1 or 2, and note whose it is. Raises TokenRefused."""
+    table = check(account, token)
+    signed = _signed(account, token, key)
+    fingerprint = sas.fingerprint(signed)
+    IssuedToken.objects.update_or_create(
+        account=account,
+        fingerprint=fingerprint,
+        defaults={
+            "kind": kind_of(token),
+            "table_name": "" if table is None else table.name,
+            "parameters": sas.parameters(signed),
+            "author": by.name,
+            "expires_at": _moment(token.expiry),
+            **asdict(description),
+        },
+    )
+    detail = {
+        "fingerprint": fingerprint,
+        "label": description.label,
+        "kind": kind_of(token),
+        "key": f"key{key}",
+    }
+    done = activity.record(Verb.SAS_ISSUE, by, account=account, table=table, detail=detail)
+    return Issued(signed, fingerprint, done)
+
+
+def check(account: Account, token: TableSas | AccountSas) -> Table | None:
+    """The table of a token that would be good at some time; raises TokenRefused for one that never is."""
+    try:
+        sas.check(token)
+    except AuthenticationFailed as error:
+        raise TokenRefused(Refusal.MALFORMED, _detail(error)) from None
+    table = tables.find(account.pk, token.folded) if isinstance(token, TableSas) else None
+    if isinstance(token, TableSas) and table is None:
+        raise TokenRefused(Refusal.NO_TABLE)
+    policies = policies_of(account)
+    if is_orphaned(token, policies):
+        raise TokenRefused(Refusal.NO_POLICY)
+    identifier = token.identifier if isinstance(token, TableSas) else ""
+    policy = policies[table.folded_name][identifier] if table and identifier else None
+    try:
+        sas.effective(token, policy)
+    except AuthenticationFailed as error:
+        raise TokenRefused(Refusal.CONFLICTING, _detail(error)) from None
+    return table
+
+
+def kind_of(token: TableSas | AccountSas) -> str:
+    return "table" if isinstance(token, TableSas) else "account"
+
+
+def _signed(account: Account, token: TableSas | AccountSas, key: int) -> TableSas | AccountSas:
+    secret = accounts.keys_of(account)[key - 1]
+    # each by itself, for the type that comes out
+    if isinstance(token, TableSas):
+        return sas.sign(token, account.name, secret)
+    return sas.sign(token, account.name, secret)
+
+
+def _detail(error: AuthenticationFailed) -> str:
+    return str(error.details.get("AuthenticationErrorDetail", ""))
+
+
+def _moment(text: str) -> datetime | None:
+    ticks = read_instant(text) if text else None
+    return None if ticks is None else datetime.fromtimestamp(ticks // TICKS_PER_SECOND, UTC)
+
+
+# what is noted of one
+
+
+def describe(
+    account: Account,
+    fingerprint: str,
+    description: Description | None,
+    *,
+    by: Actor,
+    undoes: Activity | None = None,
+) -> Activity | None:
+    """Give a token that was seen or made here another label; None takes back that it has one.
+
+    None when it was so already; raises ResourceNotFound for a token of which nothing is known.
+    """
+    with transaction.atomic():
+        record = (
+            IssuedToken.objects.select_for_update().filter(account=account, fingerprint=fingerprint).first()
+        )
+        before, after = _described(record), None if description is None else asdict(description)
+        if undoes is not None and before != undoes.after:
+            raise activity.ChangedSince
+        if before == after:
+            return None
+        _describe(account, fingerprint, record, description)
+        named = description.label if description else (before or {}).get("label", "")
+        detail = {"fingerprint": fingerprint, "label": named}
+        return activity.record(
+            Verb.SAS_CHANGE, by, account=account, detail=detail, before=before, after=after, undoes=undoes
+        )
+
+
+def _described(record: IssuedToken | None) -> dict[str, str] | None:
+    if record is None:
+        return None
+    return {"label": record.label, "purpose": record.purpose, "owner": record.owner}
+
+
+def _describe(
+    account: Account, fingerprint: str, record: IssuedToken | None, description: Description | None
+) -> None:
+    if record is None:
+        record = _adopted(account, fingerprint)
+    if description is None:
+        record.delete()
+        return
+    for name, value in asdict(description).items():
+        setattr(record, name, value)
+    record.save()
+
+
+def _adopted(account: Account, fingerprint: str) -> IssuedToken:
+    """Of one that was made elsewhere, and so has no author."""
+    seen = usage.parameters(account.pk, fingerprint)
+    token = None if seen is None else sas.of_parameters(seen)
+    if token is None:
+        raise ResourceNotFound
+    return IssuedToken(
+        account=account,
+        fingerprint=fingerprint,
+        kind=kind_of(token),
+        table_name=token.table if isinstance(token, TableSas) else "",
+        parameters=sas.parameters(token),
+        expires_at=_moment(token.expiry),
+    )
+
+
+# blocking one
+
+
+def set_blocked(
+    account: Account, fingerprint: str, *, blocked: bool, by: Actor, undoes: Activity | None = None
+) -> Activity | None:
+    """Refuse a token, or no longer; every process does from its next request on. None when it was so already."""
+    with heeded():
+        record = IssuedToken.objects.filter(account=account, fingerprint=fingerprint).first()
+        if record is None and usage.parameters(account.pk, fingerprint) is None:
+            raise ResourceNotFound
+        barred = BlockedToken.objects.select_for_update().filter(account=account, fingerprint=fingerprint)
+        before = barred.exists()
+        if undoes is not None and {"blocked": before} != undoes.after:
+            raise activity.ChangedSince
+        if before == blocked:
+            return None
+        if blocked:
+            BlockedToken.objects.create(account=account, fingerprint=fingerprint, author=by.name)
+        else:
+            barred.delete()
+        return activity.record(
+            Verb.SAS_BLOCK if blocked else Verb.SAS_UNBLOCK,
+            by,
+            account=account,
+            detail={"fingerprint": fingerprint, "label": "" if record is None else record.label},
+            before={"blocked": before},
+            after={"blocked": blocked},
+            undoes=undoes,
+        )
