@@ -1,7 +1,6 @@
 """How applications reach an account: endpoints, connection strings, and what to paste where."""
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode, urlsplit
@@ -11,7 +10,8 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console import samples
+from storage.domain.connections import PROGRAMS, Form, connection_string, read_host
+from storage.domain.connections import write as write_form
 from storage.models import Account
 from storage.operations import accounts
 
@@ -30,8 +30,7 @@ def shown(account: Account, endpoint: str) -> str:
 
 
 def write(account: Account, endpoint: str, key: str) -> str:
-    scheme = urlsplit(endpoint).scheme
-    return f"DefaultEndpointsProtocol={scheme};AccountName={account.name};AccountKey={key};TableEndpoint={endpoint};"
+    return connection_string(account.name, endpoint, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,49 +68,35 @@ def _with_port(name: str) -> str:
     return name if ":" in name else f"{name}:{settings.OPTIONS.port}"
 
 
-def read_name(text: str) -> str:
-    """The name of a host, with a port or a scheme; empty for what is none."""
-    text = text.strip()
-    try:
-        parts = urlsplit(text if "://" in text else f"//{text}")
-        is_good = parts.hostname is not None and (parts.port or True)
-    except ValueError:
-        return ""
-    is_plain = text.isascii() and not set(text) & set(" ;'\"\\<>{}$`\n\r\t?#@%")
-    return text if is_good and is_plain and parts.scheme in {"", "http", "https"} else ""
-
-
-Writer = Callable[[str], str]
-
-
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What to paste where; ``write`` makes it of a connection string."""
+    """A form of a connection string, as people call it."""
 
-    slug: str
+    form: Form
     label: str | Promise
-    write: Writer
-    is_code: bool = False
 
+    @property
+    def slug(self) -> str:
+        return self.form.value
 
-def _json(document: object) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    @property
+    def is_code(self) -> bool:
+        return self.form in PROGRAMS
+
+    def write(self, text: str) -> str:
+        return write_form(self.form, text)
 
 
 FORMATS: Final = (
-    Format("string", _("Connection string"), lambda text: text),
-    Format("env", _(".env file"), lambda text: f'TABLES_CONNECTION_STRING="{text}"'),
-    Format("compose", "docker-compose.yml", lambda text: samples.COMPOSE % text),
-    Format("appsettings", "appsettings.json", lambda text: _json({"ConnectionStrings": {"Tables": text}})),
-    Format(
-        "functions",
-        "local.settings.json",
-        lambda text: _json({"IsEncrypted": False, "Values": {"AzureWebJobsStorage": text, "Tables": text}}),
-    ),
-    Format("python", "Python", lambda text: samples.PYTHON % text, is_code=True),
-    Format("javascript", "JavaScript", lambda text: samples.JAVASCRIPT % text, is_code=True),
-    Format("csharp", "C#", lambda text: samples.CSHARP % text, is_code=True),
-    Format("go", "Go", lambda text: samples.GO % text, is_code=True),
+    Format(Form.STRING, _("Connection string")),
+    Format(Form.ENV, _(".env file")),
+    Format(Form.COMPOSE, "docker-compose.yml"),
+    Format(Form.APPSETTINGS, "appsettings.json"),
+    Format(Form.FUNCTIONS, "local.settings.json"),
+    Format(Form.PYTHON, "Python"),
+    Format(Form.JAVASCRIPT, "JavaScript"),
+    Format(Form.CSHARP, "C#"),
+    Format(Form.GO, "Go"),
 )
 
 
@@ -141,7 +126,7 @@ def read_choice(data: Mapping[str, str]) -> Choice:
     formats = {found.slug: found for found in FORMATS}
     return Choice(
         hosts.get(data.get("host", ""), HERE),
-        read_name(data.get("name", "")[:253]),
+        read_host(data.get("name", "")[:253]),
         formats.get(data.get("format", ""), FORMATS[0]),
         2 if data.get("key") == "2" else 1,
     )

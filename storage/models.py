@@ -24,6 +24,8 @@ class Account(models.Model):
     colour = models.CharField(max_length=7, blank=True, default="")  # "#rrggbb"
     labels = models.JSONField(default=dict)  # texts by name, for whoever sorts accounts by machine
     expires_at = models.DateTimeField(null=True, default=None)  # when it is frozen, and a day later deleted
+    frozen_at = models.DateTimeField(null=True, default=None)  # when that was, not by hand
+    request_digest = models.CharField(max_length=64, blank=True, default="")  # of what the API made it by
     protected = models.BooleanField(default=False)  # it cannot be deleted, and dialogs say so
     read_only = models.BooleanField(default=False)  # every write is refused, through every door
     created_at = models.DateTimeField(auto_now_add=True)
@@ -168,10 +170,31 @@ REQUEST_COUNT_KEY: Final = (
     "process",
     "secondary",
     "operation",
+    # how many requests came in this minute
+    window_started_at = models.DateTimeField(null=True, default=None)
+    window_requests = models.PositiveIntegerField(default=0)
     "authentication",
     "status",
     "error",
 )
+
+class KeyedRequest(models.Model):
+    """What a request with an Idempotency-Key has made, so that the same one again makes nothing; no secret."""
+
+    token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=255)
+    digest = models.CharField(max_length=64)  # of the request
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
+    fingerprint = models.CharField(max_length=64, blank=True, default="")  # of a token that was issued
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("token", "key"), name="one_request_of_a_key"),)
+        indexes = (models.Index(fields=("created_at",), name="keyed_requests_by_time"),)
+
+    def __str__(self) -> str:
+        return self.key
+
 
 
 class RequestCount(models.Model):

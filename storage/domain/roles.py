@@ -43,7 +43,7 @@ class Scope(StrEnum):
 
 _REACH: Final[Mapping[Scope, frozenset[Capability]]] = {
     Scope.READ: frozenset({Capability.READ}),
-    Scope.WRITE: frozenset({Capability.READ, Capability.WRITE}),
+    Scope.WRITE: frozenset({Capability.READ, Capability.WRITE, Capability.MANAGE_TABLES}),
     Scope.MANAGE: frozenset(Capability),
 }
 

@@ -5,8 +5,9 @@ import binascii
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -14,11 +15,15 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
+from storage.domain import connections, lifetimes
 from storage.domain.activity import Verb
 from storage.domain.actor import SERVER, Actor
 from storage.domain.addresses import Network, read_network
 from storage.domain.errors import InsufficientAccountPermissions, ServerBusy
+from storage.domain.labels import LabelError
+from storage.domain.labels import check as check_labels
 from storage.domain.names import is_account_name
 from storage.models import Account, Activity, Table
 from storage.operations import activity
@@ -40,10 +45,22 @@ class AccountError(Exception):
 
 
 class AccountIsProtected(AccountError):
+class AccountExists(AccountError):
+    """The name is taken."""
+
+
     """It cannot be removed."""
 
 
 @dataclass(frozen=True, slots=True)
+class AccountHasTables(AccountError):
+    """It is removed only with them."""
+
+
+class AccountIsOver(AccountError):
+    """Its end is past, so that it cannot be switched on."""
+
+
 class AccountKeys:
     """An account as somebody declares it; a key that is not given stays, or is generated."""
 
@@ -67,16 +84,26 @@ def add(
     description: str = "",
     colour: str = "",
 ) -> Account:
+    labels: Mapping[str, str] | None = None,
+    lifetime: timedelta | None = None,
+    expires_at: datetime | None = None,
+    request_digest: str = "",
     _check_name(name)
+    """With a ``lifetime``, or until ``expires_at``, it is frozen after that, and later deleted."""
     keys = AccountKeys(name, primary or generate_key(), secondary)
     _check_keys(keys)
-    described = {"label": label, "description": description, "colour": colour}
+    described = {"label": label, "description": description, "colour": colour, "labels": dict(labels or {})}
+    _check_settings(described)
+    end = timezone.now() + lifetime if lifetime is not None else expires_at
+    new = Account(name=name, expires_at=end, request_digest=request_digest, **described)
     try:
         with heeded():
-            account = _store(Account(name=name, **described), keys)
-            activity.record(Verb.ACCOUNT_CREATE, by, account=account, after=described)
+            account = _store(new, keys)
+            activity.record(
+                Verb.ACCOUNT_CREATE, by, account=account, after={**described, "expires_at": _written(end)}
+            )
     except IntegrityError:
-        raise AccountError(f"There is an account {name} already.") from None
+        raise AccountExists(f"There is an account {name} already.") from None
     return account
 
 
@@ -123,7 +150,7 @@ class Settings(TypedDict, total=False):
 
 SETTINGS: Final = tuple(Settings.__annotations__)
 # what requests go by
-_HEEDED: Final = frozenset({"read_only", "enabled", "shared_key_access", "networks"})
+_HEEDED: Final = frozenset({"read_only", "enabled", "shared_key_access", "networks", "expires_at"})
 
 
 def change(account: Account, *, by: Actor = SERVER, **fields: Unpack[Settings]) -> Activity | None:
@@ -131,6 +158,8 @@ def change(account: Account, *, by: Actor = SERVER, **fields: Unpack[Settings]) 
     return set_fields(account.name, fields, by=by, seen=account)
 
 
+    labels: dict[str, str]
+    expires_at: datetime | None
 def set_enabled(name: str, enabled: bool, *, by: Actor = SERVER) -> None:
     """Switch an account off, or on again; nothing of it is lost."""
     set_fields(name, {"enabled": enabled}, by=by)
@@ -159,25 +188,26 @@ def set_fields(
     with heeded() if _HEEDED & fields.keys() else transaction.atomic():
         account = _locked(name)
         before = {field: getattr(account, field) for field in fields}
-        if undoes is not None and before != undoes.after:
+        if undoes is not None and _in_json(before) != undoes.after:
             raise activity.ChangedSince
         for field, value in fields.items():
             setattr(account, field, value)
         changed = [field for field, value in before.items() if value != fields[field]]
         if not changed:
             return None
-        account.save(update_fields=changed)
+        _thaw_or_refuse(account, fields, timezone.now())
+        account.save(update_fields=(*changed, "enabled", "frozen_at"))
         done = activity.record(
             Verb.ACCOUNT_CHANGE,
             by,
             account=account,
-            before={field: before[field] for field in changed},
-            after={field: fields[field] for field in changed},
+            before=_in_json({field: before[field] for field in changed}),
+            after=_in_json({field: fields[field] for field in changed}),
             undoes=undoes,
         )
     if seen is not None:
-        for field in changed:
-            setattr(seen, field, fields[field])
+        for field in (*changed, "enabled", "frozen_at"):
+            setattr(seen, field, getattr(account, field))
     return done
 
 
@@ -193,9 +223,74 @@ def _check_settings(fields: Mapping[str, object]) -> None:
             )
 
 
+def _thaw_or_refuse(account: Account, fields: Mapping[str, object], now: datetime) -> None:
+    """Who gives an account more time thaws it; nothing else brings back one whose time is over."""
+    is_over = account.expires_at is not None and account.expires_at <= now
+    if fields.get("enabled") and is_over:
+        raise AccountIsOver(f"The time of the account {account.name} is over; give it more before.")
+    if account.frozen_at is not None and not is_over:
+        account.frozen_at = None
+        account.enabled = True
+
+
+def read_settings(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as the record of activity keeps them."""
+    found = dict(written)
+    if found.get("expires_at") is not None:
+        found["expires_at"] = datetime.fromisoformat(found["expires_at"])
+    return found
+
+
+def _in_json(fields: Mapping[str, Any]) -> dict[str, Any]:
+    if "expires_at" in fields:
+        return {**fields, "expires_at": _written(fields["expires_at"])}
+    return dict(fields)
+
+
+def _written(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.astimezone(UTC).isoformat()
+
+
+def expire(now: datetime) -> None:
+    """Freeze the accounts whose time is over, and delete those that have been frozen for long enough."""
+    for name in Account.objects.filter(expires_at__lte=now, frozen_at=None).values_list("name", flat=True):
+        _freeze(name, now)
+    over = Account.objects.filter(frozen_at__lte=now - lifetimes.GRACE, protected=False, read_only=False)
+    for name in over.values_list("name", flat=True):
+        _purge(name, now)
+
+
+def _freeze(name: str, now: datetime) -> None:
+    with heeded():
+        account = _locked_or_none(name)
+        if account is None or account.expires_at is None or account.expires_at > now:
+            return  # somebody gave it more time a moment ago
+        before = account.enabled
+        account.frozen_at, account.enabled = now, False
+        account.save(update_fields=("frozen_at", "enabled"))
+        activity.record(
+            Verb.ACCOUNT_EXPIRE,
+            SERVER,
+            account=account,
+            before={"enabled": before},
+            after={"enabled": False},
+            detail={"expires_at": _written(account.expires_at)},
+        )
+
+
+def _purge(name: str, now: datetime) -> None:
+    with heeded():
+        account = _locked_or_none(name)
+        if account is None or account.frozen_at is None or lifetimes.purged_at(account.frozen_at) > now:
+            return
+        if not account.protected and not account.read_only:
+            _remove(name, with_tables=True, by=SERVER)
+
+
 def networks_of(account: Account) -> tuple[Network, ...]:
     return tuple(network for network in map(read_network, account.networks) if network is not None)
 
+    _check_labels(fields.get("labels", {}))
 
 def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER) -> None:
     """An account that is protected stays; so do the tables of one that may only be read."""
@@ -205,11 +300,19 @@ def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER) -> None:
 
 def _remove(name: str, *, with_tables: bool, by: Actor) -> None:
     account = _locked(name)
+def _check_labels(given: object) -> None:
+    assert isinstance(given, Mapping)
+    try:
+        check_labels(given)
+    except LabelError as error:
+        raise AccountError(str(error)) from None
+
+
     if account.protected:
         raise AccountIsProtected(f"The account {name} is protected; remove the protection first.")
     names = list(Table.objects.own().filter(account=account).values_list("name", flat=True))
     if names and not with_tables:
-        raise AccountError(
+        raise AccountHasTables(
             f"The account {name} still has tables ({len(names)}); remove them as well with --with-tables."
         )
     if names and account.read_only:
@@ -219,7 +322,7 @@ def _remove(name: str, *, with_tables: bool, by: Actor) -> None:
         if table.deleted_at is None:
             sql.execute(relations.bury(table.pk))
         sql.execute(relations.drop(table.pk))
-    before = {field: getattr(account, field) for field in SETTINGS}
+    before = _in_json({field: getattr(account, field) for field in SETTINGS})
     activity.record(Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted(names)})
     account.delete()
 
@@ -260,8 +363,7 @@ def is_public(account: Account) -> bool:
 def connection_string(account: Account, endpoint: str) -> str:
     """For any SDK; a key only if it is no secret, for this may stand on a screen or in a log."""
     key = write_key(DEVELOPMENT_KEY) if is_public(account) else "(see: account list --keys)"
-    scheme = endpoint.partition(":")[0]
-    return f"DefaultEndpointsProtocol={scheme};AccountName={account.name};AccountKey={key};TableEndpoint={endpoint};"
+    return connections.connection_string(account.name, endpoint, key)
 
 
 def names() -> set[str]:

@@ -68,7 +68,7 @@ def record(
 
     Raises UndoneAlready.
     """
-    details = dict(detail or {})
+    details = {**(detail or {}), **({"by_token": by.token} if by.token else {})}
     if undoes is not None:
         _check_not_undone(undoes)
         if verb is not Verb.UNDO:

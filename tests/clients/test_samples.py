@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console import samples
+from storage.domain import connection_samples as samples
 from tests.live_server import LiveServer
 
 EXPECTED = "ada Ada Lovelace\n"

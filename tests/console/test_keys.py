@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from console.connections import FORMATS, MASK, read_name
+from console.connections import FORMATS, MASK
 from storage.domain.activity import Verb
+from storage.domain.connections import read_host
 from storage.domain.metrics import Client as User
 from storage.domain.metrics import Use
 from storage.domain.observed import SIGNED_BY, Authentication
@@ -171,7 +172,7 @@ def test_hosts(visit, host, name, endpoint):
     ["a;AccountKey=x", 'a"', "a b", "ftp://a", "http://", "a\nb", "a:b", "<i>", "a:99999", "$(id)", "é"],
 )
 def test_refuses_what_is_no_host(text):
-    assert read_name(text) == ""
+    assert read_host(text) == ""
 
 
 def test_changing_the_form_answers_the_part(visit):

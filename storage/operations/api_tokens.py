@@ -1,0 +1,139 @@
+"""Tokens of the management API: made once, shown once, known by their hash, gone with their user."""
+
+import hashlib
+import math
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Case, F, Q, QuerySet, When
+from django.utils import timezone
+
+from storage.domain import api_tokens
+from storage.domain.activity import Verb
+from storage.domain.actor import Actor
+from storage.domain.roles import Scope
+from storage.models import Account, Activity, ApiToken
+from storage.operations import activity
+from storage.operations.members import Person
+
+TOKEN_LIMIT: Final = 100  # of a user, those that work
+_SEEN_EVERY: Final = timedelta(minutes=1)
+_WINDOW: Final = timedelta(minutes=1)
+
+
+class TokenError(Exception):
+    """Why there is no such token, as one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """``account``: the only one it is for; None: all that its user may see. ``expires_at`` None: it never does."""
+
+    name: str
+    scope: Scope
+    account: Account | None = None
+    expires_at: datetime | None = None
+
+
+@transaction.atomic
+def issue(user: Person, wanted: Wanted, *, by: Actor) -> tuple[str, ApiToken]:
+    """The secret, which nobody can be told again, and what is kept of it."""
+    if of(user).count() >= TOKEN_LIMIT:
+        raise TokenError(f"A user has at most {TOKEN_LIMIT} tokens; revoke one first.")
+    secret = _generate()
+    token = ApiToken.objects.create(
+        user_id=user.pk,
+        name=wanted.name,
+        scope=wanted.scope,
+        account=wanted.account,
+        digest=_digest(secret),
+        prefix=api_tokens.shown(secret),
+        expires_at=wanted.expires_at,
+    )
+    _record(Verb.API_TOKEN_ISSUE, token, user, by)
+    return secret, token
+
+
+def of(user: Person) -> QuerySet[ApiToken]:
+    """Those that work or did until they expired, the newest first."""
+    found = ApiToken.objects.filter(user_id=user.pk, revoked_at=None)
+    return found.select_related("account").order_by("-pk")
+
+
+def authenticate(secret: str, now: datetime, address: str) -> ApiToken | None:
+    """The token of a secret, with its user, if it works; that it was used is noted once a minute."""
+    if not api_tokens.is_token(secret):
+        return None
+    working = ApiToken.objects.filter(digest=_digest(secret), revoked_at=None, user__is_active=True)
+    found = working.filter(_unexpired(now)).select_related("user", "account").first()
+    if found is not None:
+        _see(found, now, address)
+    return found
+
+
+def _see(token: ApiToken, now: datetime, address: str) -> None:
+    long_ago = now - _SEEN_EVERY
+    if token.last_used_at is None or token.last_used_at <= long_ago:
+        unseen = ApiToken.objects.filter(Q(last_used_at=None) | Q(last_used_at__lte=long_ago), pk=token.pk)
+        unseen.update(last_used_at=now, last_used_from=address[:64])
+
+
+def seconds_to_wait(token: ApiToken, limit: int, now: datetime) -> int:
+    """0, and the request counts, while there were fewer than ``limit`` in this minute; over all processes."""
+    since = now - _WINDOW
+    is_new = Q(window_started_at=None) | Q(window_started_at__lte=since)
+    counted = ApiToken.objects.filter(is_new | Q(window_requests__lt=limit), pk=token.pk).update(
+        window_requests=Case(When(is_new, then=1), default=F("window_requests") + 1),
+        window_started_at=Case(When(is_new, then=now), default=F("window_started_at")),
+    )
+    if counted:
+        return 0
+    started = ApiToken.objects.values_list("window_started_at", flat=True).filter(pk=token.pk).first()
+    return 1 if started is None else max(1, math.ceil((started + _WINDOW - now).total_seconds()))
+
+
+@transaction.atomic
+def revoke(token: ApiToken, *, by: Actor) -> Activity | None:
+    """For good, from the next request on; None when it was revoked already."""
+    revoked = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
+    return _record(Verb.API_TOKEN_REVOKE, token, token.user, by) if revoked else None
+
+
+def revoke_all(user: Person, *, by: Actor) -> int:
+    """Of somebody who is switched off: their tokens must not come back to life with them."""
+    found: Iterable[ApiToken] = of(user).select_related("user")
+    return sum(revoke(token, by=by) is not None for token in found)
+
+
+def tidy(now: datetime) -> None:
+    """Those that were revoked or expired long ago tell nobody anything."""
+    long_ago = now - timedelta(days=90)
+    ApiToken.objects.filter(Q(revoked_at__lt=long_ago) | Q(expires_at__lt=long_ago)).delete()
+
+
+def is_expired(token: ApiToken, now: datetime) -> bool:
+    return token.expires_at is not None and token.expires_at <= now
+
+
+def _unexpired(now: datetime) -> Q:
+    return Q(expires_at=None) | Q(expires_at__gt=now)
+
+
+def _generate() -> str:
+    return api_tokens.write(
+        "".join(secrets.choice(api_tokens.ALPHABET) for _ in range(api_tokens.RANDOM_LENGTH))
+    )
+
+
+def _digest(secret: str) -> str:
+    # a plain hash: the secret is random, nobody can guess what gives it
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _record(verb: Verb, token: ApiToken, user: Person, by: Actor) -> Activity:
+    detail = {"token": token.name, "user": user.username, "scope": token.scope}
+    return activity.record(verb, by, account=token.account, detail=detail)
