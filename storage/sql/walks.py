@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from storage.domain.filters import Bound, KeyBounds, KeyInterval, Operator, key_range
-from storage.domain.query import EntityQuery, Position
+from storage.domain.query import EntityQuery, Position, access_path
 from storage.sql.filters import compile
 from storage.sql.statement import Lane
 
@@ -27,7 +27,8 @@ class Binder:
 
 
 def walk(query: EntityQuery, binder: Binder) -> Walk:
-    bounds = key_range(query.filter)
+    access = access_path(query.filter)
+    bounds = access.bounds
     conditions = _key_conditions(bounds, query.start, query.end, binder)
     if bounds.residual is not None:
         compiled = compile(bounds.residual, len(binder.parameters) + 1)
@@ -37,7 +38,7 @@ def walk(query: EntityQuery, binder: Binder) -> Walk:
         condition=" AND ".join(conditions) or "true",
         # inside one partition the planner would sort by both, not knowing beyond LIMIT that the first is constant
         order="pk, rk" if bounds.partition.single is None else "rk",
-        lane=Lane.KEY if bounds.residual is None else Lane.FILTER,
+        lane=Lane.KEY if access.is_by_keys else Lane.FILTER,
     )
 
 

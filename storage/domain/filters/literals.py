@@ -8,6 +8,8 @@ from storage.domain.edm import INT64, Edm, EdmValue, read_datetime, write_dateti
 from storage.domain.errors import InvalidInput
 from storage.domain.filters.lexer import Kind, Token
 
+LITERALS: Final = frozenset({Kind.STRING, Kind.NUMBER, Kind.DATETIME, Kind.GUID, Kind.BINARY})
+
 TRUE: Final = EdmValue(Edm.BOOLEAN, True)
 FALSE: Final = EdmValue(Edm.BOOLEAN, False)
 
@@ -44,7 +46,14 @@ def read_literal(token: Token, text: str) -> EdmValue:
             if _HEX.fullmatch(digits):
                 return EdmValue(Edm.BINARY, bytes.fromhex(digits))
             raise _unrecognized(Edm.BINARY, token, text)
+        case Kind.NAME:
+            return WORDS[token.text]
     raise AssertionError(f"{token.kind} is no literal")
+
+
+def is_literal(token: Token) -> bool:
+    """Whether an operand of this text is a value, whatever stands around it."""
+    return token.kind in LITERALS or (token.kind is Kind.NAME and token.text in WORDS)
 
 
 def _quoted_part(token: Token) -> str:

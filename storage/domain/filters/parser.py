@@ -12,7 +12,7 @@ from storage.domain.edm import Edm, EdmValue
 from storage.domain.errors import InvalidInput
 from storage.domain.filters.ast import And, Comparison, Constant, Filter, Not, Operator, Or
 from storage.domain.filters.lexer import Kind, Token, syntax_error, tokens
-from storage.domain.filters.literals import TRUE, WORDS, read_literal
+from storage.domain.filters.literals import LITERALS, TRUE, WORDS, read_literal
 
 DEPTH_LIMIT: Final = 200  # levels of parentheses and ``not``; ``not (`` is one level
 
@@ -31,7 +31,6 @@ _BINARY: Final = {
     **dict.fromkeys(("add", "sub"), 5),
     **dict.fromkeys(("mul", "div", "mod"), 6),
 }
-_LITERALS: Final = frozenset({Kind.STRING, Kind.NUMBER, Kind.DATETIME, Kind.GUID, Kind.BINARY})
 
 
 class _Name(NamedTuple):
@@ -107,7 +106,7 @@ class _Parser:
                 self._open(takes_list=self._top().text == "in")
             elif token.kind is Kind.MINUS:
                 self._push(_Pending("-", _NEGATE))
-            elif token.kind in _LITERALS:
+            elif token.kind in LITERALS:
                 return self.operands.append(read_literal(token, self.text))
             elif token.kind is not Kind.NAME:
                 raise self._unexpected(token)
