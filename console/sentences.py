@@ -62,6 +62,7 @@ _SENTENCES: Final[Mapping[Verb, Promise]] = {
     Verb.KEY_REVEAL: gettext_lazy("%(who)s looked at %(key)s"),
     Verb.KEY_COPY: gettext_lazy("%(who)s copied %(key)s"),
     Verb.KEY_ROTATE: gettext_lazy("%(who)s replaced %(key)s"),
+    Verb.KEY_END: gettext_lazy("%(who)s ended the grace of %(key)s"),
     Verb.TABLE_CREATE: gettext_lazy("%(who)s made the table %(table)s"),
     Verb.TABLE_CHANGE: gettext_lazy("%(who)s changed notes on the table %(table)s"),
     Verb.TABLE_DELETE: gettext_lazy("%(who)s deleted the table %(table)s"),

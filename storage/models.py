@@ -50,6 +50,19 @@ class Membership(models.Model):
         return f"{self.user} in {self.account}: {Role(self.role).name.lower()}"
 
 
+class RetiredKey(models.Model):
+    """A key that was replaced, sealed as it was: accepted for a while if somebody wished so, and then recognized."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="retired_keys")
+    number = models.PositiveSmallIntegerField()  # 1 or 2
+    sealed = models.BinaryField()
+    retired_at = models.DateTimeField()
+    accepted_until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"key{self.number} (old)"
+
+
 class Tables(models.QuerySet["Table"]):
     def own(self) -> Self:
         """Those that are listed: not deleted, and not the metrics that the service itself writes."""
@@ -157,26 +170,13 @@ class ApiToken(models.Model):
     last_used_at = models.DateTimeField(null=True, default=None)
     last_used_from = models.CharField(max_length=64, blank=True, default="")
     revoked_at = models.DateTimeField(null=True, default=None)
+    # how many requests came in this minute
+    window_started_at = models.DateTimeField(null=True, default=None)
+    window_requests = models.PositiveIntegerField(default=0)
 
     def __str__(self) -> str:
         return self.name
 
-
-# what tells one count from another, and so whether it is written anew or again
-REQUEST_COUNT_KEY: Final = (
-    "account",
-    "minutes",
-    "period",
-    "process",
-    "secondary",
-    "operation",
-    # how many requests came in this minute
-    window_started_at = models.DateTimeField(null=True, default=None)
-    window_requests = models.PositiveIntegerField(default=0)
-    "authentication",
-    "status",
-    "error",
-)
 
 class KeyedRequest(models.Model):
     """What a request with an Idempotency-Key has made, so that the same one again makes nothing; no secret."""
@@ -195,6 +195,19 @@ class KeyedRequest(models.Model):
     def __str__(self) -> str:
         return self.key
 
+
+# what tells one count from another, and so whether it is written anew or again
+REQUEST_COUNT_KEY: Final = (
+    "account",
+    "minutes",
+    "period",
+    "process",
+    "secondary",
+    "operation",
+    "authentication",
+    "status",
+    "error",
+)
 
 
 class RequestCount(models.Model):

@@ -13,6 +13,7 @@ class Verb(StrEnum):
     KEY_REVEAL = "key.reveal"
     KEY_COPY = "key.copy"
     KEY_ROTATE = "key.rotate"
+    KEY_END = "key.end"  # the grace of one that was replaced
     TABLE_CREATE = "table.create"
     TABLE_CHANGE = "table.change"  # description, tags
     TABLE_DELETE = "table.delete"

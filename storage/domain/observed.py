@@ -8,6 +8,12 @@ from typing import Final, NamedTuple
 from storage.domain.access import Operation
 
 SIGNED_BY: Final = "key"  # no parameter of the service has this name
+KEY_NAMES: Final = ("key1", "key2")
+
+
+def retired_key_name(number: int) -> str:
+    """Of a key that was replaced and is still accepted."""
+    return f"key{number} (old)"
 
 
 class Authentication(StrEnum):
@@ -25,9 +31,9 @@ class Authentication(StrEnum):
 class Credential(NamedTuple):
     """What a request was authorized with.
 
-    ``name``: "key1" or "key2"; of a shared access signature the SHA-256 of its signature in hexadecimal; of a bearer
-    token its subject. ``parameters`` are the fields of a shared access signature but for the signature itself, and
-    under SIGNED_BY the key that made it.
+    ``name``: that of an account key; of a shared access signature the SHA-256 of its signature in hexadecimal; of a
+    bearer token its subject. ``parameters`` are the fields of a shared access signature but for the signature itself,
+    and under SIGNED_BY the key that made it.
     """
 
     authentication: Authentication

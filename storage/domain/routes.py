@@ -7,9 +7,11 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from storage.domain.access import Operation
+from storage.domain import access
+from storage.domain.access import Grant, Operation
 from storage.domain.entity import EntityKey
 from storage.domain.errors import (
+    AuthenticationFailed,
     HostInformationNotPresent,
     InvalidInput,
     InvalidUri,
@@ -222,6 +224,19 @@ def operation(
     return _OPERATIONS.get((target.kind, method))
 
 
+def check_target(grant: Grant, operation: Operation | None, target: Target) -> None:
+    """Whether the grant covers an operation; None is one that does not exist, which is said later."""
+    if grant.kind is access.Kind.OWNER:
+        return
+    table = target.table.lower() if target.kind in _OF_A_TABLE else None
+    if grant.table is not None and table not in (None, grant.table):
+        # the name of the table is signed, so for another the signature is as good as none
+        raise AuthenticationFailed(AuthenticationErrorDetail="The signature is for another table.")
+    if operation is not None:
+        grant.check(operation, table)
+
+
+_OF_A_TABLE: Final = (Kind.ENTITIES, Kind.ENTITY, Kind.UNNAMED)
 _OPERATIONS: Final = {
     (Kind.TABLES, "GET"): Operation.QUERY_TABLES,
     (Kind.TABLES, "POST"): Operation.CREATE_TABLE,

@@ -25,7 +25,7 @@ from storage.domain.errors import InsufficientAccountPermissions, ServerBusy
 from storage.domain.labels import LabelError
 from storage.domain.labels import check as check_labels
 from storage.domain.names import is_account_name
-from storage.models import Account, Activity, Table
+from storage.models import Account, Activity, RetiredKey, Table
 from storage.operations import activity
 from storage.operations.heeded import heeded
 from storage.sql import django as sql
@@ -37,6 +37,7 @@ DEVELOPMENT_KEY = base64.b64decode(
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 KEY_LENGTH = 64
+NO_GRACE: Final = timedelta(0)
 NONCE_LENGTH = 12
 
 
@@ -44,15 +45,14 @@ class AccountError(Exception):
     """Why an account cannot be what was asked, as one sentence."""
 
 
-class AccountIsProtected(AccountError):
 class AccountExists(AccountError):
     """The name is taken."""
 
 
+class AccountIsProtected(AccountError):
     """It cannot be removed."""
 
 
-@dataclass(frozen=True, slots=True)
 class AccountHasTables(AccountError):
     """It is removed only with them."""
 
@@ -61,6 +61,7 @@ class AccountIsOver(AccountError):
     """Its end is past, so that it cannot be switched on."""
 
 
+@dataclass(frozen=True, slots=True)
 class AccountKeys:
     """An account as somebody declares it; a key that is not given stays, or is generated."""
 
@@ -83,13 +84,13 @@ def add(
     label: str = "",
     description: str = "",
     colour: str = "",
-) -> Account:
     labels: Mapping[str, str] | None = None,
     lifetime: timedelta | None = None,
     expires_at: datetime | None = None,
     request_digest: str = "",
-    _check_name(name)
+) -> Account:
     """With a ``lifetime``, or until ``expires_at``, it is frozen after that, and later deleted."""
+    _check_name(name)
     keys = AccountKeys(name, primary or generate_key(), secondary)
     _check_keys(keys)
     described = {"label": label, "description": description, "colour": colour, "labels": dict(labels or {})}
@@ -121,17 +122,28 @@ def ensure(declared: Iterable[AccountKeys], *, by: Actor = SERVER) -> None:
                 activity.record(verb, by, account=account, detail={"declared": True})
 
 
-def rotate(name: str, which: int, *, by: Actor = SERVER) -> Account:
-    """Regenerate Key 1 or 2; requests and tokens signed with the old one are refused at once."""
+def rotate(name: str, which: int, *, by: Actor = SERVER, grace: timedelta = NO_GRACE) -> Account:
+    """Regenerate Key 1 or 2; requests and tokens signed with the old one are refused when its grace is over.
+
+    The service has no grace: there, and here unless somebody wishes one, that is at once.
+    """
+    now = timezone.now()
     with heeded():
         account = _locked(name)
-        sealed = _seal(name, generate_key())
-        if which == 1:
-            account.primary_key_sealed = sealed
-        else:
-            account.secondary_key_sealed = sealed
-        account.save()
-        activity.record(Verb.KEY_ROTATE, by, account=account, detail={"key": f"key{which}"})
+        field = "primary_key_sealed" if which == 1 else "secondary_key_sealed"
+        RetiredKey.objects.create(
+            account=account,
+            number=which,
+            sealed=getattr(account, field),
+            retired_at=now,
+            accepted_until=now + grace,
+        )
+        setattr(account, field, _seal(name, generate_key()))
+        account.save(update_fields=(field,))
+        detail = {"key": f"key{which}"}
+        if grace:
+            detail["accepted_until"] = (now + grace).isoformat()
+        activity.record(Verb.KEY_ROTATE, by, account=account, detail=detail)
     return account
 
 
@@ -146,6 +158,8 @@ class Settings(TypedDict, total=False):
     enabled: bool
     shared_key_access: bool
     networks: list[str]
+    labels: dict[str, str]
+    expires_at: datetime | None
 
 
 SETTINGS: Final = tuple(Settings.__annotations__)
@@ -158,8 +172,6 @@ def change(account: Account, *, by: Actor = SERVER, **fields: Unpack[Settings]) 
     return set_fields(account.name, fields, by=by, seen=account)
 
 
-    labels: dict[str, str]
-    expires_at: datetime | None
 def set_enabled(name: str, enabled: bool, *, by: Actor = SERVER) -> None:
     """Switch an account off, or on again; nothing of it is lost."""
     set_fields(name, {"enabled": enabled}, by=by)
@@ -209,18 +221,6 @@ def set_fields(
         for field in (*changed, "enabled", "frozen_at"):
             setattr(seen, field, getattr(account, field))
     return done
-
-
-def _check_settings(fields: Mapping[str, object]) -> None:
-    unknown = fields.keys() - set(SETTINGS)
-    assert not unknown, unknown
-    networks = fields.get("networks", ())
-    assert isinstance(networks, Sequence)
-    for text in networks:
-        if read_network(text) is None:
-            raise AccountError(
-                f"{text!r} is no address and no network; write it as 192.0.2.1 or 192.0.2.0/24."
-            )
 
 
 def _thaw_or_refuse(account: Account, fields: Mapping[str, object], now: datetime) -> None:
@@ -287,10 +287,30 @@ def _purge(name: str, now: datetime) -> None:
             _remove(name, with_tables=True, by=SERVER)
 
 
+def _check_settings(fields: Mapping[str, object]) -> None:
+    unknown = fields.keys() - set(SETTINGS)
+    assert not unknown, unknown
+    _check_labels(fields.get("labels", {}))
+    networks = fields.get("networks", ())
+    assert isinstance(networks, Sequence)
+    for text in networks:
+        if read_network(text) is None:
+            raise AccountError(
+                f"{text!r} is no address and no network; write it as 192.0.2.1 or 192.0.2.0/24."
+            )
+
+
+def _check_labels(given: object) -> None:
+    assert isinstance(given, Mapping)
+    try:
+        check_labels(given)
+    except LabelError as error:
+        raise AccountError(str(error)) from None
+
+
 def networks_of(account: Account) -> tuple[Network, ...]:
     return tuple(network for network in map(read_network, account.networks) if network is not None)
 
-    _check_labels(fields.get("labels", {}))
 
 def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER) -> None:
     """An account that is protected stays; so do the tables of one that may only be read."""
@@ -300,14 +320,6 @@ def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER) -> None:
 
 def _remove(name: str, *, with_tables: bool, by: Actor) -> None:
     account = _locked(name)
-def _check_labels(given: object) -> None:
-    assert isinstance(given, Mapping)
-    try:
-        check_labels(given)
-    except LabelError as error:
-        raise AccountError(str(error)) from None
-
-
     if account.protected:
         raise AccountIsProtected(f"The account {name} is protected; remove the protection first.")
     names = list(Table.objects.own().filter(account=account).values_list("name", flat=True))
@@ -377,6 +389,11 @@ def keys_of(account: Account) -> tuple[bytes, bytes]:
         _unseal(account.name, bytes(account.primary_key_sealed)),
         _unseal(account.name, bytes(account.secondary_key_sealed)),
     )
+
+
+def unseal(account: Account, sealed: bytes | memoryview) -> bytes:
+    """A key that once was this account's."""
+    return _unseal(account.name, bytes(sealed))
 
 
 def write_key(key: bytes) -> str:

@@ -17,7 +17,8 @@ from storage.domain.names import is_account_name
 from storage.domain.policies import AccessPolicy
 from storage.domain.service_properties import ServiceProperties
 from storage.models import BlockedToken, StoredAccessPolicy
-from storage.operations import accounts, service_properties, tables
+from storage.operations import accounts, retired_keys, service_properties, tables
+from storage.operations.retired_keys import AcceptedKey
 from storage.operations.threads import in_thread
 from storage.sql.notify import News, listen
 from storage.sql.relations import relation_name
@@ -37,6 +38,7 @@ class KnownAccount(NamedTuple):
     properties: ServiceProperties
     read_only: bool = False
     blocked: frozenset[str] = frozenset()  # fingerprints of shared access signatures
+    retired: tuple[AcceptedKey, ...] = ()
 
 
 class KnownTable(NamedTuple):
@@ -148,6 +150,7 @@ def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
         service_properties.of(account),
         account.read_only,
         frozenset(BlockedToken.objects.filter(account=account).values_list("fingerprint", flat=True)),
+        retired_keys.accepted(account),
     )
     return known, ()
 

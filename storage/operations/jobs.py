@@ -12,7 +12,7 @@ from django.utils.module_loading import import_string
 
 from storage.domain.errors import StorageError
 from storage.models import Job
-from storage.operations import activity, analytics, metrics, request_log, tables, usage
+from storage.operations import activity, analytics, metrics, request_log, retired_keys, tables, usage
 from storage.operations.threads import in_background
 from storage.sql.background import alone_at
 
@@ -92,6 +92,7 @@ def _tidy(now: datetime) -> None:
     metrics.tidy(now)
     usage.tidy(now)
     activity.tidy(now)
+    retired_keys.tidy(now)
 
 
 def _tidy_daily(now: datetime) -> None:

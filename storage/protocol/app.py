@@ -19,13 +19,13 @@ from storage.domain.errors import (
 from storage.domain.observed import Observed
 from storage.domain.options import read_options
 from storage.domain.request_log import is_wanted
-from storage.domain.routes import Kind, Target, address, operation, target
+from storage.domain.routes import Kind, Target, address, check_target, operation, target
 from storage.domain.service_properties import NO_LOGS, CorsRule, Logging
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
 from storage.protocol import batch, entities, tables
 from storage.protocol.accept import Format
-from storage.protocol.authorization import Authorized, Sent, authentication, authorize, check_target
+from storage.protocol.authorization import Authorized, Sent, authentication, authorize
 from storage.protocol.body import Body, ClientGone, Receive
 from storage.protocol.call import CONTENT_TYPES, Answer, Call, Headers, Rules
 from storage.protocol.cors import preflight, response_headers

@@ -1,12 +1,12 @@
 """Who sent a request, and what it may have done: by an account key, a shared access signature or a bearer token."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from time import time
 from typing import Final, NamedTuple
 
-from storage.domain import routes, sas
-from storage.domain.access import OWNER, Grant, Kind, Operation
+from storage.domain import sas
+from storage.domain.access import OWNER, Grant
 from storage.domain.addresses import is_within
 from storage.domain.errors import (
     AccountIsDisabled,
@@ -15,10 +15,16 @@ from storage.domain.errors import (
     KeyBasedAuthenticationNotPermitted,
     TableNotFound,
 )
-from storage.domain.observed import SIGNED_BY, Authentication, Credential
+from storage.domain.observed import (
+    KEY_NAMES,
+    SIGNED_BY,
+    Authentication,
+    Credential,
+    retired_key_name,
+)
 from storage.domain.options import read_options
 from storage.domain.policies import AccessPolicy
-from storage.domain.routes import Address, Target
+from storage.domain.routes import Address
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.signature import SignedRequest, read_authorization, verify
 from storage.operations.catalog import KnownAccount
@@ -49,8 +55,10 @@ class Authorized(NamedTuple):
     credential: Credential
 
 
-_OF_A_TABLE: Final = (routes.Kind.ENTITIES, routes.Kind.ENTITY, routes.Kind.UNNAMED)
-_KEYS: Final = tuple(Credential(Authentication.KEY, name) for name in ("key1", "key2"))
+_CREDENTIALS: Final = {
+    name: Credential(Authentication.KEY, name)
+    for name in (*KEY_NAMES, *(retired_key_name(number) for number in (1, 2)))
+}
 
 
 def authentication(sent: Sent) -> Authentication:
@@ -87,26 +95,26 @@ async def _authorize(service: Service, account: KnownAccount | None, sent: Sent)
     return _by_key(account, sent, header)
 
 
-def check_target(grant: Grant, operation: Operation | None, target: Target) -> None:
-    """Whether the grant covers an operation; None is one that does not exist, which is said later."""
-    if grant.kind is Kind.OWNER:
-        return
-    table = target.table.lower() if target.kind in _OF_A_TABLE else None
-    if grant.table is not None and table not in (None, grant.table):
-        # the name of the table is signed, so for another the signature is as good as none
-        raise AuthenticationFailed(AuthenticationErrorDetail="The signature is for another table.")
-    if operation is not None:
-        grant.check(operation, table)
-
-
 def _by_key(account: KnownAccount | None, sent: Sent, header: bytes) -> Authorized:
     authorization = read_authorization(header)
     signed = SignedRequest(sent.method, sent.path, sent.query, sent.headers, sent.address.account)
-    key = verify(signed, authorization, account.keys if account is not None else (), time())
+    now = time()
+    keys, names = _keys(account, now)
+    key = verify(signed, authorization, keys, now)
     if account is None:
         raise AuthenticationFailed
     _check_keys_accepted(account)
-    return Authorized(account, OWNER, _KEYS[key])
+    return Authorized(account, OWNER, _CREDENTIALS[names[key]])
+
+
+def _keys(account: KnownAccount | None, now: float) -> tuple[Sequence[bytes], Sequence[str]]:
+    """The keys that are accepted, and what they are called."""
+    if account is None:
+        return (), ()
+    if not account.retired:
+        return account.keys, KEY_NAMES
+    old = [key for key in account.retired if now < key.until]
+    return (*account.keys, *(key.key for key in old)), (*KEY_NAMES, *(key.name for key in old))
 
 
 async def _by_token(
@@ -114,24 +122,22 @@ async def _by_token(
 ) -> Authorized:
     token, credential = presented
     name = sent.address.account
-    key = sas.signed_by(token, name, account.keys if account is not None else ())
+    keys, names = _keys(account, time())
+    key = sas.signed_by(token, name, keys)
     if account is None or key is None:
-        text = sas.string_to_sign(token, name)
-        raise AuthenticationFailed(
-            AuthenticationErrorDetail=f"Signature did not match. String to sign used was {text}"
-        )
+        raise sas.not_signed(token, name)
     _check_keys_accepted(account)
     if account.blocked and credential.name in account.blocked:
-        raise AuthenticationFailed(AuthenticationErrorDetail="The signature has been blocked.")
+        raise sas.is_blocked()
     policy = await _policy(service, account, token) if isinstance(token, TableSas) else None
     grant = sas.grant(token, policy, now=time(), scheme=sent.scheme, address=sent.client)
-    return Authorized(account, grant, _signed(credential, key))
+    return Authorized(account, grant, _signed(credential, names[key]))
 
 
 @lru_cache(maxsize=512)
-def _signed(credential: Credential, key: int) -> Credential:
+def _signed(credential: Credential, key: str) -> Credential:
     """With the key that signed it, for whoever is about to rotate one."""
-    return credential._replace(parameters=(*credential.parameters, (SIGNED_BY, f"key{key + 1}")))
+    return credential._replace(parameters=(*credential.parameters, (SIGNED_BY, key)))
 
 
 class _Presented(NamedTuple):
@@ -167,9 +173,7 @@ async def _policy(service: Service, account: KnownAccount, token: TableSas) -> A
     except TableNotFound:
         known = None
     if known is None or token.identifier not in known.policies:
-        raise AuthenticationFailed(
-            AuthenticationErrorDetail="There is no stored access policy of this identifier."
-        )
+        raise sas.no_policy()
     return known.policies[token.identifier]
 
 

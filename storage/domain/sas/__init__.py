@@ -4,6 +4,7 @@ https://learn.microsoft.com/rest/api/storageservices/create-service-sas
 https://learn.microsoft.com/rest/api/storageservices/create-account-sas
 """
 
+from storage.domain.sas.refusals import is_blocked, no_policy, not_signed
 from storage.domain.sas.signing import recognize, sign, signed_by, string_to_sign
 from storage.domain.sas.terms import effective, fixed_by, grant, granted, key_range, period
 from storage.domain.sas.tokens import (
@@ -29,8 +30,11 @@ __all__ = [
     "fixed_by",
     "grant",
     "granted",
+    "is_blocked",
     "is_well_formed",
     "key_range",
+    "no_policy",
+    "not_signed",
     "of_parameters",
     "parameters",
     "period",
