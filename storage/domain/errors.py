@@ -15,6 +15,7 @@ class StorageError(Exception):
     def __init__(self, message: str | None = None, **details: str) -> None:
         self.text = self.message if message is None else message
         self.details = details
+        self.span: tuple[int, int] | None = None  # of characters, where a text was at fault
         super().__init__(self.text)
 
     @property

@@ -12,7 +12,19 @@ from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from storage.domain.edm import Edm, EdmValue, quote
 from storage.domain.encoding import escape, project
-from storage.domain.filters.ast import And, Comparison, Constant, Filter, Not, Operator, Or, fold
+from storage.domain.filters.ast import (
+    And,
+    Comparison,
+    Constant,
+    Filter,
+    IsSet,
+    Match,
+    MatchKind,
+    Not,
+    Operator,
+    Or,
+    fold,
+)
 from storage.domain.filters.keys import storable
 
 SYSTEM_COLUMNS: Final = {"PartitionKey": "pk", "RowKey": "rk", "Timestamp": "ts"}
@@ -59,6 +71,13 @@ _SPANS: Final = {
 }
 
 
+_TEXT_MATCHES: Final = {
+    MatchKind.CONTAINS: "strpos({text}, {part}) > 0",
+    MatchKind.ENDS_WITH: "right({text}, length({part})) = {part}",
+}
+_PAIRS: Final = "[\x01\ue000]"  # what leads the pairs of encoding.escape
+
+
 class _Equality(NamedTuple):
     """Of a key column, or of a property with a projected value; not bound yet, because alternatives go together."""
 
@@ -90,7 +109,7 @@ def _is_indexable(node: Filter, operands: list[bool]) -> bool:
             return any(operands)
         case Or():
             return all(operands)
-        case Not() | Constant():
+        case Not() | Constant() | Match() | IsSet():
             return False
         case _:
             assert_never(node)
@@ -116,6 +135,10 @@ class _Compiler:
         match node:
             case Comparison():
                 return self._compare(node)
+            case Match():
+                return self._match(node)
+            case IsSet(name):
+                return "TRUE" if name in SYSTEM_COLUMNS else f"props ? {self._name(name)}"
             case Constant(value):
                 return _constant(value)
             case Not():
@@ -181,6 +204,25 @@ class _Compiler:
         operator, key = asked
         return f'{column} {OPERATORS[operator]} {self.bind(key, "text")} COLLATE "C"'
 
+    def _match(self, match: Match) -> _Part:
+        column = SYSTEM_COLUMNS.get(match.property)
+        if column is None:
+            return self._match_property(match)
+        if column == "ts" or isinstance(storable(Operator.EQ, match.text), bool):
+            return _constant(False)
+        return _TEXT_MATCHES[match.kind].format(text=column, part=self.bind(match.text, "text"))
+
+    def _match_property(self, match: Match) -> _Part:
+        """Escaped pairs may look like parts of each other: where there are any, they are told apart one by one."""
+        text = f"(props->>{self._name(match.property)})"
+        part = escape(match.text)
+        plain = _TEXT_MATCHES[match.kind].format(text=f"substr({text}, 2)", part=self.bind(part, "text"))
+        pattern = self.bind(_whole_characters(part, match.kind), "text")
+        return (
+            f"(starts_with({text}, 's') AND {plain}"
+            f" AND ({text} !~ {self.bind(_PAIRS, 'text')} OR {text} ~ {pattern}))"
+        )
+
     def _compare_boolean(self, comparison: Comparison, truth: bool) -> _Part:
         wanted = [value for value in (False, True) if comparison.operator.holds(value, truth)]
         if not wanted:
@@ -223,6 +265,13 @@ class _Compiler:
 
     def _name(self, name: str) -> str:
         return self.bind(escape(name), "text")
+
+
+def _whole_characters(escaped: str, kind: MatchKind) -> str:
+    """A regular expression for projected Strings that have the text, but never from the middle of a pair."""
+    quoted = "".join(c if c.isalnum() or ord(c) > 127 or c == "\x01" else f"\\{c}" for c in escaped)
+    end = "$" if kind is MatchKind.ENDS_WITH else ""
+    return f"^s(?:[^\x01\ue000]|[\x01\ue000].)*{quoted}{end}"
 
 
 def _constant(value: bool) -> str:

@@ -2,27 +2,34 @@
 
 import contextlib
 import math
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.edm import Edm, EdmValue
+from storage.domain.edm import Edm, EdmValue, read_datetime
 from storage.domain.errors import InvalidInput, NotImplemented, OutOfRangeInput
 from storage.domain.filters import (
     And,
     Comparison,
     Constant,
+    Dialect,
+    IsSet,
+    Match,
+    MatchKind,
     Not,
     Operator,
     Or,
     conjuncts,
+    is_console_only,
     matches_table,
     mentions,
     parse,
     write,
 )
 from storage.domain.filters.parser import DEPTH_LIMIT
+from storage.domain.filters.templates import absolute
 from tests.cost import costs_less_than
 
 
@@ -388,6 +395,113 @@ def test_writes_no_more_than_was_read(text):
 def test_a_connective_needs_two_operands():
     with pytest.raises(ValueError, match="two operands"):
         And((A,))
+
+
+# what only the console understands
+
+NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
+CONSOLE_READ = [
+    ("contains(A,'x')", Match("A", MatchKind.CONTAINS, "x")),
+    ("contains ( A , 'it''s' )", Match("A", MatchKind.CONTAINS, "it's")),
+    ("endswith(A,'')", Match("A", MatchKind.ENDS_WITH, "")),
+    ("isset(A)", IsSet("A")),
+    ("not isset(A) and Flag", And((Not(IsSet("A")), FLAG))),
+    ("(isset(A) or contains(isset,'x'))", Or((IsSet("A"), Match("isset", MatchKind.CONTAINS, "x")))),
+    ("contains eq 1 and isset", And((int32("contains", 1), eq("isset", Edm.BOOLEAN, True)))),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CONSOLE_READ, ids=[text for text, _ in CONSOLE_READ])
+def test_the_console_reads(text, expected):
+    assert parse(text, Dialect.CONSOLE) == expected
+    assert parse(write(expected), Dialect.CONSOLE) == expected
+
+
+@pytest.mark.parametrize("text", [text for text, _ in CONSOLE_READ[:-1]])
+def test_the_service_does_not_read_what_is_the_consoles(text):
+    assert is_console_only(parse(text, Dialect.CONSOLE))
+    with pytest.raises(NotImplemented):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *UNSUPPORTED,
+        "contains('x',A)",
+        "contains(A,5)",
+        "contains(A)",
+        "contains(A,'x','y')",
+        "contains(A,B)",
+        "isset('A')",
+        "isset(A,B)",
+        "isset()",
+        "contains(A,'x') eq true",
+        "isset(A) eq isset(B)",
+        "A eq contains(A,'x')",
+    ],
+)
+def test_the_console_does_not_implement(text):
+    with pytest.raises(NotImplemented):
+        parse(text, Dialect.CONSOLE)
+
+
+@pytest.mark.parametrize(("text", "sentence"), INVALID, ids=[text for text, _ in INVALID])
+def test_the_console_refuses_as_the_service_does(text, sentence):
+    with pytest.raises(InvalidInput) as refusal:
+        parse(text, Dialect.CONSOLE, NOW)
+
+    assert refusal.value.text == sentence
+
+
+def test_a_time_may_be_relative_where_it_is_known_what_time_it_is():
+    text = "T ge datetime'{{now-24h}}' and T lt datetime'{{now}}'"
+    since, until = parse(text, Dialect.CONSOLE, NOW).operands
+
+    assert since.literal == EdmValue(Edm.DATETIME, read_datetime("2026-11-20T12:30:00Z"))
+    assert until.literal == EdmValue(Edm.DATETIME, read_datetime("2026-11-21T12:30:00Z"))
+    assert write(parse(text, Dialect.CONSOLE, NOW)) == text
+    assert parse(absolute(text, NOW)) == parse(text, Dialect.CONSOLE, NOW)
+    with pytest.raises(InvalidInput):
+        parse(text)
+
+
+console_leaves = (
+    leaves
+    | st.builds(Match, names, st.sampled_from(MatchKind), st.text(alphabet="'a \x00\ud800😀") | st.text())
+    | st.builds(IsSet, names)
+)
+
+
+@given(st.recursive(console_leaves, branches, max_leaves=20))
+def test_reading_the_consoles_dialect_is_the_inverse_of_writing_it(tree):
+    assert repr(parse(write(tree), Dialect.CONSOLE)) == repr(tree)
+
+
+# where a text is at fault
+
+SPANS = [
+    ("aaa bbb ccc", "bbb"),
+    ("A eq", ""),
+    ("A eq 1 AND B eq 2", "AND"),
+    ("A eq 1)", ")"),
+    ("A eq 5abc", "5abc"),
+    ("A = 1", "="),
+    ("A eq 'x", "'x"),
+    ("A eq 9223372036854775808 or B", "9223372036854775808"),
+    ("A eq datetime'yesterday' or B", "datetime'yesterday'"),
+    ("A eq datetime'0001-01-01' or B", "datetime'0001-01-01'"),
+    ("A eq guid'0'", "guid'0'"),
+]
+
+
+@pytest.mark.parametrize(("text", "fault"), SPANS, ids=[text for text, _ in SPANS])
+def test_a_refusal_knows_what_is_at_fault(text, fault):
+    with pytest.raises((InvalidInput, OutOfRangeInput)) as refusal:
+        parse(text)
+
+    start, end = refusal.value.span
+    assert text[start:end] == fault
 
 
 # questions about a tree

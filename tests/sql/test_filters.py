@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 
 from storage.domain.edm import INT32, Edm, EdmValue, quote
 from storage.domain.encoding import escape, project
-from storage.domain.filters import And, Comparison, Constant, Not, Operator, Or, parse
+from storage.domain.filters import (
+    And,
+    Comparison,
+    Constant,
+    IsSet,
+    Match,
+    MatchKind,
+    Not,
+    Operator,
+    Or,
+    parse,
+)
 from storage.domain.filters.ast import fold
 from storage.sql.filters import Condition, compile, is_indexable
 
@@ -54,6 +65,7 @@ TEXTS = [
         "t2020",
         "null",
         "1e400",
+        "(.*)",
     ),
     *("o'reilly", 'a"b\\c', "{}", "%", "$1", "é", "z", "\u007f", "\ud7ff", "\ue000", "\uffff", "😀"),
     *(
@@ -62,6 +74,9 @@ TEXTS = [
         "a\x00",
         "a\x00b",
         "a\x01",
+        "a\x00\x02b",
+        "\x02",
+        "\u0802",
         "\ud800",
         "\udfff",
         "a\ud800b",
@@ -150,6 +165,11 @@ def holds(tree, entity):
         match node:
             case Comparison(name, operator, literal):
                 return compares(value_of(entity, name), operator, literal)
+            case Match(name, kind, text):
+                value = value_of(entity, name)
+                return value is not None and value.type is Edm.STRING and FINDS[kind](value.value, text)
+            case IsSet(name):
+                return value_of(entity, name) is not None
             case Constant(value):
                 return value
             case Not():
@@ -160,6 +180,9 @@ def holds(tree, entity):
                 return any(operands)
 
     return fold(tree, visit)
+
+
+FINDS = {MatchKind.CONTAINS: str.__contains__, MatchKind.ENDS_WITH: str.endswith}
 
 
 def value_of(entity, name):
@@ -223,6 +246,24 @@ def test_a_system_property_matches_no_other_type(cursor, text):
     assert len(selected(cursor, parse(f"not ({text})"))) == len(ENTITIES)
 
 
+@pytest.mark.parametrize("kind", MatchKind)
+@pytest.mark.parametrize("name", ["V", "PartitionKey", "RowKey", "Timestamp", "Missing"])
+def test_a_part_of_a_text_is_found_wherever_it_is(cursor, name, kind):
+    for text in TEXTS:
+        match = Match(name, kind, text)
+
+        assert selected(cursor, match) == expected(match), text
+        assert selected(cursor, Not(match)) == expected(Not(match)), text
+
+
+@pytest.mark.parametrize(
+    "name", ["V", "W", "Missing", "PartitionKey", "RowKey", "Timestamp", "a\x00b", "\ud800"]
+)
+def test_a_property_of_any_type_is_set(cursor, name):
+    assert selected(cursor, IsSet(name)) == expected(IsSet(name))
+    assert selected(cursor, Not(IsSet(name))) == expected(Not(IsSet(name)))
+
+
 def test_constants(cursor):
     assert len(selected(cursor, parse("true"))) == len(ENTITIES)
     assert selected(cursor, parse("false")) == set()
@@ -241,7 +282,13 @@ def branches(inner):
     return st.builds(And, operands) | st.builds(Or, operands) | st.builds(Not, inner)
 
 
-@given(st.recursive(comparisons | st.builds(Constant, st.booleans()), branches, max_leaves=12))
+matches = st.builds(
+    Match, st.sampled_from(["V", "W", "RowKey"]), st.sampled_from(MatchKind), st.sampled_from(TEXTS)
+)
+leaves = comparisons | st.builds(Constant, st.booleans()) | matches | st.builds(IsSet, st.sampled_from("VW"))
+
+
+@given(st.recursive(leaves, branches, max_leaves=12))
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_combination_selects_what_it_should(cursor, tree):
     assert selected(cursor, tree) == expected(tree)

@@ -8,14 +8,18 @@ from storage.domain.filters.ast import (
     Comparison,
     Constant,
     Filter,
+    IsSet,
+    Match,
+    MatchKind,
     Not,
     Operator,
     Or,
     conjuncts,
+    is_console_only,
     mentions,
 )
 from storage.domain.filters.keys import Bound, KeyBounds, KeyInterval, key_range
-from storage.domain.filters.parser import parse
+from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.tables import matches_table
 from storage.domain.filters.writer import write
 
@@ -24,13 +28,18 @@ __all__ = [
     "Bound",
     "Comparison",
     "Constant",
+    "Dialect",
     "Filter",
+    "IsSet",
     "KeyBounds",
     "KeyInterval",
+    "Match",
+    "MatchKind",
     "Not",
     "Operator",
     "Or",
     "conjuncts",
+    "is_console_only",
     "key_range",
     "matches_table",
     "mentions",

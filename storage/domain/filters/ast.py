@@ -59,6 +59,32 @@ class Comparison:
     literal: EdmValue
 
 
+IS_SET: Final = "isset"
+
+
+class MatchKind(StrEnum):
+    """How a text stands in a String; the values are the names of the functions."""
+
+    CONTAINS = "contains"
+    ENDS_WITH = "endswith"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A String that has the text in it or at its end. Of the console's dialect: the service has no such thing."""
+
+    property: str
+    kind: MatchKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class IsSet:
+    """The entity has the property, of whatever type. Of the console's dialect."""
+
+    property: str
+
+
 @dataclass(frozen=True, slots=True)
 class And:
     """Two or more operands; one that is an And itself stands in parentheses."""
@@ -91,7 +117,7 @@ class Constant:
     value: bool
 
 
-Filter: TypeAlias = Comparison | And | Or | Not | Constant
+Filter: TypeAlias = Comparison | Match | IsSet | And | Or | Not | Constant
 
 
 def _check_operands(operands: tuple[Filter, ...]) -> None:
@@ -147,5 +173,10 @@ def conjuncts(root: Filter) -> list[Filter]:
 
 
 def mentions(root: Filter) -> set[str]:
-    """The names of all properties that the filter compares."""
-    return {node.property for node in walk(root) if isinstance(node, Comparison)}
+    """The names of all properties that the filter looks at."""
+    return {node.property for node in walk(root) if isinstance(node, Comparison | Match | IsSet)}
+
+
+def is_console_only(root: Filter) -> bool:
+    """Whether the filter asks what the service has no words for."""
+    return any(isinstance(node, Match | IsSet) for node in walk(root))

@@ -80,7 +80,7 @@ def _token(match: re.Match[str], text: str) -> Token:
 
 def _invalid_name(text: str, name: str, start: int) -> InvalidInput:
     if name[0] in "0123456789":  # a number that goes on as if it were a name
-        return syntax_error(text, start + len(name))
+        return syntax_error(text, start + len(name), (start, start + len(name)))
     for offset, character in enumerate(name):
         if not f"{'_' if offset else ''}{character}".isidentifier():
             return _invalid_character(text, start + offset)
@@ -90,16 +90,21 @@ def _invalid_name(text: str, name: str, start: int) -> InvalidInput:
 def _unreadable(text: str, start: int) -> InvalidInput:
     character = text[start]
     if character == "'":
-        return InvalidInput(f"There is an unterminated string literal at position {len(text)} in '{text}'.")
+        unterminated = f"There is an unterminated string literal at position {len(text)} in '{text}'."
+        return located(InvalidInput(unterminated), start, len(text))
     return _invalid_character(text, start)
 
 
 def _invalid_character(text: str, position: int) -> InvalidInput:
     character = text[position]
-    return InvalidInput(
-        f"Syntax error: character '{character}' is not valid at position {position} in '{text}'."
-    )
+    sentence = f"Syntax error: character '{character}' is not valid at position {position} in '{text}'."
+    return located(InvalidInput(sentence), position, position + 1)
 
 
-def syntax_error(text: str, position: int) -> InvalidInput:
-    return InvalidInput(f"Syntax error at position {position} in '{text}'.")
+def syntax_error(text: str, position: int, span: tuple[int, int]) -> InvalidInput:
+    return located(InvalidInput(f"Syntax error at position {position} in '{text}'."), *span)
+
+
+def located(error: InvalidInput, start: int, end: int) -> InvalidInput:
+    error.span = (start, end)
+    return error

@@ -2,11 +2,13 @@
 
 import math
 import re
+from datetime import datetime
 from typing import Final
 
 from storage.domain.edm import INT64, Edm, EdmValue, read_datetime, write_datetime
 from storage.domain.errors import InvalidInput
 from storage.domain.filters.lexer import Kind, Token
+from storage.domain.filters.times import RelativeTime, read_relative
 
 LITERALS: Final = frozenset({Kind.STRING, Kind.NUMBER, Kind.DATETIME, Kind.GUID, Kind.BINARY})
 
@@ -27,15 +29,20 @@ _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
 _INT64_DIGITS: Final = 19
 
 
-def read_literal(token: Token, text: str) -> EdmValue:
-    """The value of a literal token; ``text`` is the whole filter, for the sentence of an error."""
+def read_literal(token: Token, text: str, now: datetime | None = None) -> EdmValue:
+    """The value of a literal token; ``text`` is the whole filter, for the sentence of an error.
+
+    Where ``now`` is given, a DateTime may be said relative to it.
+    """
     match token.kind:
         case Kind.STRING:
             return EdmValue(Edm.STRING, _unquoted(token.text))
         case Kind.NUMBER:
             return _read_number(token, text)
         case Kind.DATETIME:
-            return EdmValue(Edm.DATETIME, read_datetime(_quoted_part(token)))
+            quoted = _quoted_part(token)
+            relative = read_relative(quoted, now) if now is not None else None
+            return EdmValue(Edm.DATETIME, read_datetime(quoted) if relative is None else relative)
         case Kind.GUID:
             guid = _quoted_part(token).lower()
             if _GUID.fullmatch(guid):
@@ -111,6 +118,8 @@ def write_literal(value: EdmValue) -> str:
             return f"{number}L"
         case EdmValue(Edm.DOUBLE, float(number)):
             return _write_double(number)
+        case EdmValue(Edm.DATETIME, RelativeTime() as moment):
+            return f"datetime'{moment.text}'"
         case EdmValue(Edm.DATETIME, int(ticks)):
             return f"datetime'{write_datetime(ticks)}'"
         case EdmValue(Edm.GUID, str(guid)):

@@ -4,13 +4,26 @@ What the service refuses although it is well-formed (functions, arithmetic, two 
 UNSUPPORTED, so that a syntax error after it is still the one to be told.
 """
 
+from datetime import datetime
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 from storage.domain import errors
 from storage.domain.edm import Edm, EdmValue
-from storage.domain.errors import InvalidInput
-from storage.domain.filters.ast import And, Comparison, Constant, Filter, Not, Operator, Or
+from storage.domain.errors import InvalidInput, StorageError
+from storage.domain.filters.ast import (
+    IS_SET,
+    And,
+    Comparison,
+    Constant,
+    Filter,
+    IsSet,
+    Match,
+    MatchKind,
+    Not,
+    Operator,
+    Or,
+)
 from storage.domain.filters.lexer import Kind, Token, syntax_error, tokens
 from storage.domain.filters.literals import LITERALS, TRUE, WORDS, read_literal
 
@@ -19,6 +32,7 @@ DEPTH_LIMIT: Final = 200  # levels of parentheses and ``not``; ``not (`` is one 
 NOT_BOOLEAN: Final = "The $filter expression must evaluate to a single boolean value."
 TOO_DEEP: Final = f"The $filter expression is nested deeper than {DEPTH_LIMIT} levels."
 
+_MATCHES: Final = frozenset(MatchKind)
 _RELATIONS: Final = {str(operator): operator for operator in Operator}
 # ``not`` stands below the relations: ``not a eq 1`` means ``not (a eq 1)``, the only reading that makes sense
 _NOT: Final = 3
@@ -31,6 +45,13 @@ _BINARY: Final = {
     **dict.fromkeys(("add", "sub"), 5),
     **dict.fromkeys(("mul", "div", "mod"), 6),
 }
+
+
+class Dialect(Enum):
+    """What is understood: what the service does, or also what only the console offers."""
+
+    SERVICE = "service"
+    CONSOLE = "console"  # contains, endswith and isset
 
 
 class _Name(NamedTuple):
@@ -59,16 +80,21 @@ class _Pending(NamedTuple):
 _BOTTOM: Final = _Pending("", 0)
 
 
-def parse(text: str) -> Filter | None:
-    """The filter, None for a blank one; raises InvalidInput or NotImplemented."""
+def parse(text: str, dialect: Dialect = Dialect.SERVICE, now: datetime | None = None) -> Filter | None:
+    """The filter, None for a blank one; raises InvalidInput or NotImplemented.
+
+    Times may be relative, as ``datetime'{{now-24h}}'``, where ``now`` is given.
+    """
     if not text.strip():
         return None
-    return _Parser(text).parse()
+    return _Parser(text, dialect, now).parse()
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, dialect: Dialect, now: datetime | None) -> None:
         self.text = text
+        self.dialect = dialect
+        self.now = now
         self.tokens = tokens(text)
         self.position = 0
         self.depth = 0
@@ -94,7 +120,7 @@ class _Parser:
         return self.tokens[min(self.position + ahead, len(self.tokens) - 1)].kind
 
     def _unexpected(self, token: Token) -> InvalidInput:
-        return syntax_error(self.text, token.end)
+        return syntax_error(self.text, token.end, (token.start, token.end))
 
     # where an operand must come
 
@@ -107,7 +133,7 @@ class _Parser:
             elif token.kind is Kind.MINUS:
                 self._push(_Pending("-", _NEGATE))
             elif token.kind in LITERALS:
-                return self.operands.append(read_literal(token, self.text))
+                return self.operands.append(self._read_literal(token))
             elif token.kind is not Kind.NAME:
                 raise self._unexpected(token)
             elif token.text == "not":
@@ -115,8 +141,18 @@ class _Parser:
             elif self._read_name(token):
                 return None
 
+    def _read_literal(self, token: Token) -> EdmValue:
+        try:
+            return read_literal(token, self.text, self.now)
+        except StorageError as error:
+            error.span = (token.start, token.end)
+            raise
+
     def _read_name(self, token: Token) -> bool:
         """Whether the name is an operand; otherwise it opened the arguments of a function."""
+        if self.dialect is Dialect.CONSOLE and (call := self._read_console_call(token)):
+            self.operands.append(call)
+            return True
         is_path = self._skip_path()
         if self._peek() is Kind.OPEN and token.text not in _BINARY:
             return self._open_call()
@@ -127,6 +163,19 @@ class _Parser:
         else:
             self.operands.append(WORDS.get(token.text) or _Name(token.text))
         return True
+
+    def _read_console_call(self, name: Token) -> Filter | None:
+        """What only the console understands, if it stands here as it must; else it is read as any function."""
+        arguments = self.tokens[self.position : self.position + 5]
+        match [argument.kind for argument in arguments]:
+            case [Kind.OPEN, Kind.NAME, Kind.CLOSE, *_] if name.text == IS_SET:
+                self.position += 3
+                return IsSet(arguments[1].text)
+            case [Kind.OPEN, Kind.NAME, Kind.COMMA, Kind.STRING, Kind.CLOSE] if name.text in _MATCHES:
+                self.position += 5
+                text = str(read_literal(arguments[3], self.text).value)
+                return Match(arguments[1].text, MatchKind(name.text), text)
+        return None
 
     def _skip_path(self) -> bool:
         start = self.position

@@ -1,7 +1,7 @@
 """Filters of the table collection, whose only property is TableName."""
 
 from storage.domain.edm import Edm
-from storage.domain.filters.ast import And, Comparison, Constant, Filter, Not, Or, fold
+from storage.domain.filters.ast import And, Comparison, Constant, Filter, IsSet, Match, Not, Or, fold
 
 
 def matches_table(root: Filter, name: str) -> bool:
@@ -12,6 +12,8 @@ def matches_table(root: Filter, name: str) -> bool:
         match node:
             case Comparison():
                 return _matches(node, folded)
+            case Match() | IsSet():
+                return False  # never asked of tables
             case Constant(value):
                 return value
             case Not():

@@ -3,7 +3,20 @@
 from types import UnionType
 from typing import assert_never
 
-from storage.domain.filters.ast import And, Comparison, Constant, Filter, Not, Or, fold, operands_of
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.filters.ast import (
+    IS_SET,
+    And,
+    Comparison,
+    Constant,
+    Filter,
+    IsSet,
+    Match,
+    Not,
+    Or,
+    fold,
+    operands_of,
+)
 from storage.domain.filters.literals import write_literal
 
 
@@ -15,6 +28,10 @@ def _write(node: Filter, operands: list[str]) -> str:
     match node:
         case Comparison(name, operator, literal):
             return f"{name} {operator} {write_literal(literal)}"
+        case Match(name, kind, text):
+            return f"{kind}({name},{write_literal(EdmValue(Edm.STRING, text))})"
+        case IsSet(name):
+            return f"{IS_SET}({name})"
         case Constant(value):
             return "true" if value else "false"
         case Not():
