@@ -13,7 +13,7 @@ from psycopg.conninfo import make_conninfo
 
 from storage.server import embedded, options
 from storage.server.data_folder import DataFolder
-from tests import distribution
+from tests import distribution, emptying
 from tests.live_server import LiveServer, start_server
 
 # the same examples in every run, however slow: a failure is then the change's own
@@ -60,6 +60,7 @@ def django_db_modify_db_settings(postgres):
     database["HOST"] = settings.DATABASES["default"]["HOST"] = postgres["host"]
     settings.LANES_CONNINFO = make_conninfo("", **{**postgres, "dbname": "test_tablero"})
     settings.SERVER_SECRET = b"the secret of the tests"
+    emptying.install()
 
 
 @pytest.fixture(scope="session")
