@@ -1,0 +1,72 @@
+"""What a filter of a table may hold: its properties, their frequent values, the value of one cell."""
+
+from typing import Any, Final
+
+from django.http import Http404
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from console.columns import KEYS, TIMESTAMP
+from console.typed_text import type_name
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import EntityKey, read_stored
+from storage.domain.errors import StorageError
+from storage.domain.filters import Dialect, parse
+from storage.domain.filters.literals import write_literal
+from storage.domain.filters.narrowing import How, condition, narrowed_by
+from storage.models import Table
+from storage.operations import entities, properties
+
+_SYSTEM: Final = ((KEYS[0], Edm.STRING), (KEYS[1], Edm.STRING), (TIMESTAMP, Edm.DATETIME))
+_LITERALS: Final = {
+    Edm.BOOLEAN: ("true", "false"),
+    Edm.DATETIME: ("datetime'{{now-1h}}'", "datetime'{{now-24h}}'", "datetime'{{now-7d}}'"),
+}
+
+
+def types_of(table: Table) -> dict[str, tuple[Edm, ...]]:
+    """The names that a filter may hold, with the types that are stored, the most frequent first."""
+    found = {name: (type_,) for name, type_ in _SYSTEM}
+    return found | {it.name: it.types for it in properties.catalogue(table).properties}
+
+
+def known(table: Table) -> dict[str, Any]:
+    shares = {it.name: round(it.share * 100) for it in properties.catalogue(table).properties}
+    return {
+        "properties": [
+            {"name": name, "types": ", ".join(map(type_name, types)), "share": shares.get(name, 100)}
+            for name, types in types_of(table).items()
+        ],
+        "functions": [
+            {"label": label, "apply": f"{label}(", "detail": _("not on Azure")}
+            for label in ("contains", "endswith", "isset")
+        ],
+    }
+
+
+def values(table: Table, name: str) -> list[dict[str, str]]:
+    types = types_of(table).get(name, ())
+    found = [{"text": text, "detail": ""} for type_ in types for text in _LITERALS.get(type_, ())]
+    return found
+
+
+def narrowed(table: Table, text: str, key: EntityKey, name: str, how: How) -> str:
+    """The filter that also asks for what this property of the entity is."""
+    value = _value(table, key, name)
+    if value is None or value.type not in how.types:
+        raise Http404
+    try:
+        root = parse(text, Dialect.CONSOLE, timezone.now())
+    except StorageError:  # what cannot be read cannot be narrowed either
+        text, root = "", None
+    return narrowed_by(text, root, condition(name, how, value))
+
+
+def _value(table: Table, key: EntityKey, name: str) -> EdmValue | None:
+    stored = entities.get(table, key)
+    if stored is None:
+        return None
+    system = dict(zip((*KEYS, TIMESTAMP), (*key, stored.timestamp), strict=True))
+    if name in system:
+        return EdmValue(dict(_SYSTEM)[name], system[name])
+    return read_stored(stored).properties.get(name)

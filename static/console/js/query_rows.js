@@ -1,0 +1,113 @@
+// The filter drawn as rows: what is changed in them goes to the server, which answers the text they mean.
+import { post } from "./answer.js";
+import { card, check, field, run, setText, take } from "./query.js";
+
+const PAUSE = 250; // milliseconds
+const builder = () => document.getElementById("query-builder");
+const rows = () => builder()?.querySelector("form");
+const choice = () => document.getElementById("query-by");
+
+let timer;
+let asked = new AbortController();
+let isShapeNew = false; // whether more than the value in a field changed, so that the rows have to be drawn anew
+
+// text or rows
+
+document.addEventListener("click", (event) => {
+  const tab = event.target.closest?.("[data-by]");
+  if (!tab || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  choice().value = tab.dataset.by;
+  mark();
+  check();
+});
+
+function mark() {
+  for (const tab of card().querySelectorAll("[data-by]")) {
+    if (tab.dataset.by === choice().value) tab.setAttribute("aria-current", "true");
+    else tab.removeAttribute("aria-current");
+  }
+  const address = new URL(location.href);
+  if ((address.searchParams.get("by") ?? "") === choice().value) return;
+  if (choice().value) address.searchParams.set("by", choice().value);
+  else address.searchParams.delete("by");
+  window.history.replaceState(window.history.state, "", address);
+}
+
+document.addEventListener("htmx:after:swap", () => choice() && setTimeout(mark));
+
+// rows that change
+
+function later(isNew) {
+  isShapeNew ||= isNew;
+  clearTimeout(timer);
+  asked.abort(); // the newest wins
+  timer = setTimeout(send, isNew ? 0 : PAUSE);
+}
+
+async function send(button) {
+  clearTimeout(timer);
+  asked.abort();
+  asked = new AbortController();
+  const { signal } = asked;
+  const form = rows();
+  const body = new FormData(form, button);
+  body.set("f", field().value);
+  try {
+    const { status, found } = await post(form.action, body, signal);
+    if (status === 200 || status === 422) show(found);
+  } catch {
+    // given up for a newer one, or no answer: the next change asks again
+  }
+}
+
+function show(found) {
+  const next = found.getElementById("query-builder");
+  if (!next) return;
+  const { text } = next.dataset;
+  const active = document.activeElement;
+  const place = builder().contains(active) ? { id: active.id, start: active.selectionStart, end: active.selectionEnd } : null;
+  if (isShapeNew || !place) isShapeNew = false;
+  else keepFields(found, next);
+  take(found);
+  if (text !== undefined) setText(text, { isChecked: false });
+  refocus(place);
+}
+
+/** Somebody types in one of the fields: only what is said about each of them is new. */
+function keepFields(found, next) {
+  for (const note of builder().querySelectorAll("[data-note]")) {
+    const said = next.querySelector(`#${CSS.escape(note.id)}`);
+    if (said) note.replaceChildren(...said.childNodes);
+  }
+  next.remove();
+}
+
+function refocus(place) {
+  const wanted = builder().querySelector("[data-focus]");
+  const it = wanted ?? (place?.id && document.getElementById(place.id));
+  if (!it || it === document.activeElement || (!wanted && !place)) return;
+  it.focus();
+  if (!wanted && place.start !== null && it.setSelectionRange && it.type === "text") it.setSelectionRange(place.start, place.end);
+}
+
+const isOfRows = (event) => event.target.form && event.target.form === rows();
+
+document.addEventListener("input", (event) => {
+  if (isOfRows(event) && !event.isComposing) later(event.target.matches("select, [type=checkbox], [type=radio]"));
+});
+
+document.addEventListener("change", (event) => {
+  if (isOfRows(event) && event.target.matches("[data-shapes]")) later(true);
+});
+
+document.addEventListener("submit", async (event) => {
+  if (event.target !== rows()) return;
+  event.preventDefault();
+  if (event.submitter?.name === "do" && event.submitter.value !== "run") {
+    isShapeNew = true;
+    return send(event.submitter);
+  }
+  await send();
+  run();
+});
