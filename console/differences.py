@@ -139,15 +139,34 @@ _NAMES: Final[Mapping[str, Promise]] = {
     "is_admin": gettext_lazy("Admin of the server"),
     "is_active": gettext_lazy("May sign in"),
     "role": gettext_lazy("Role"),
+    "name": gettext_lazy("Name"),
+    "is_shared": gettext_lazy("Shared"),
+    "query.f": gettext_lazy("Filter"),
+    "query.s": gettext_lazy("Properties asked for"),
+    "query.cols": gettext_lazy("Columns"),
+    "query.sort": gettext_lazy("Order"),
+    "query.top": gettext_lazy("Per page"),
+    "query.view": gettext_lazy("View"),
 }
 
 
 def of_settings(done: Activity) -> list[Difference]:
-    before, after = (_flat(effect(done), value) for value in (done.before, done.after))
+    return between(*(_flat(effect(done), value) for value in (done.before, done.after)))
+
+
+def name_of(setting: str) -> str | Promise:
+    return _NAMES.get(setting, setting)
+
+
+def flat(value: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(_members(value))
+
+
+def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
     names = [*before, *(name for name in after if name not in before)]
-    both = done.before is not None and done.after is not None  # else nothing need not be said to be nothing
+    both = bool(before) and bool(after)  # else nothing need not be said to be nothing
     return [
-        Difference(_NAMES.get(name, name), _setting(before.get(name)), _setting(after.get(name)))
+        Difference(name_of(name), _setting(before.get(name)), _setting(after.get(name)))
         for name in names
         if before.get(name) != after.get(name) and (before.get(name) or after.get(name) or both)
     ]
@@ -160,7 +179,7 @@ def _flat(verb: Verb, value: Any) -> dict[str, Any]:
     if verb is Verb.POLICIES_SET:
         return {policy["identifier"]: _policy(policy["policy"]) for policy in value}
     if isinstance(value, dict):
-        return dict(_members(value))
+        return flat(value)
     return {"role": role_label(value)} if verb in {Verb.MEMBER_SET, Verb.MEMBER_REMOVE} else {"": value}
 
 
@@ -217,7 +236,7 @@ _FACTS: Final[Mapping[str, Promise]] = {
     "removed": gettext_lazy("Removed"),
 }
 # said by the sentence, or the business of machines
-_SAID: Final = frozenset({"verb", "declared"})
+_SAID: Final = frozenset({"verb", "declared", "query", "of_table", "saved", "version"})
 
 
 def facts(done: Activity) -> list[tuple[str | Promise, str]]:

@@ -28,6 +28,7 @@ class Entry:
 
 RAIL: Final = (
     Entry("account", _("Tables"), "table-2"),
+    Entry("queries", _("Queries"), "bookmark"),
     Entry("activity", _("Activity"), "history"),
     Entry("service", _("Service"), "sliders-horizontal"),
     Entry("keys", _("Keys"), "key-round", Capability.MANAGE_ACCESS),

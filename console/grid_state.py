@@ -10,16 +10,19 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 
-from console import columns, cursor
+from console import columns, cursor, short_addresses
 from console.columns import Columns
 from console.cursor import Cursor
-from storage.domain.filters import parse
+from console.short_addresses import LONGEST, Short
+from storage.domain.filters import Dialect, parse
 from storage.domain.query import EntityQuery
 from storage.models import Account, Table
 
 SIZES: Final = (25, 50, 100, 200)
 DEFAULT_SIZE: Final = 50
 PAUSES: Final = (5, 30)  # seconds
+ROWS: Final = "rows"
+MOST_SELECTED: Final = 252  # properties, as many as an entity may have
 LONGEST_COLUMNS: Final = 6000  # characters of an address
 
 
@@ -42,6 +45,11 @@ class State:
     pause: int = 0  # seconds between looking anew, 0: never
     is_counted: bool = False
     open: str = ""  # the entity in the drawer
+    saved: str = ""  # the slug of the saved query that was applied
+    values: tuple[tuple[str, str], ...] = ()  # what its parameters were given
+    short: Short | None = None  # what the address says in one key
+    select: tuple[str, ...] = ()  # the properties that are read; none: all, or those with a column
+    by: str = ""  # rows: the filter is drawn as such
 
     @property
     def cursor(self) -> Cursor | None:
@@ -60,8 +68,8 @@ class State:
     def wanted(self) -> EntityQuery:
         """Raises the error of a filter that cannot be read."""
         return EntityQuery(
-            filter=parse(self.filter) if self.filter else None,
-            select=self.columns.only,
+            filter=parse(self.filter, Dialect.CONSOLE, timezone.now()) if self.filter else None,
+            select=self.select or self.columns.only,
             top=self.top,
             start=self.cursor.position if self.cursor else None,
         )
@@ -91,7 +99,9 @@ class State:
         """What is to be said in an address, but for what goes without saying; where a page starts comes last."""
         named = [
             ("f", self.filter),
+            ("s", ",".join(self.select)),
             ("top", "" if self.size == DEFAULT_SIZE else str(self.size)),
+            ("by", self.by),
             *self.manner,
             ("exact", "1" if self.is_counted else ""),
             ("open", self.open),
@@ -113,12 +123,14 @@ class State:
             ("view", "" if self.view is View.GRID else self.view),
             ("tz", "utc" if self.is_utc else ""),
             ("refresh", str(self.pause or "")),
+            ("q", self.saved),
+            *(("p", f"{name}:{value}") for name, value in self.values),
         ]
         return [(name, value) for name, value in named if value]
 
     def query(self) -> str:
         found = QueryDict(mutable=True)
-        for name, value in self.fields:
+        for name, value in self.fields if self.short is None else self.short.beside(self.fields):
             found.appendlist(name, value)
         return found.urlencode()
 
@@ -127,9 +139,24 @@ class State:
         query = self.query()
         return f"{path}?{query}" if query else path
 
+    def shortened(self, account: Account, table: Table) -> Self:
+        """The same, with one key for what would make the address too long."""
+        if len(self.address(account, table)) <= LONGEST:
+            return self
+        # where its page starts is not part of it, so that all pages of a query share one key; unless that is too long
+        lasting = replace(self.at_start(), open="", is_counted=False, short=None)
+        short = replace(self, short=short_addresses.keep(table, lasting.query()))
+        if len(short.address(account, table)) <= LONGEST:
+            return short
+        return replace(self, short=short_addresses.keep(table, replace(self, short=None).query()))
 
-def read(query: QueryDict) -> State:
-    """What is not understood is as if it were not there."""
+
+def read(query: QueryDict, table: Table | None = None) -> State:
+    """What is not understood is as if it were not there; a key says something only of its own table."""
+    key = query.get(short_addresses.NAME, "")
+    short = short_addresses.find(table, key) if key and table is not None else None
+    if short is not None:
+        query = short.beneath(query)
     starts = query.getlist("after")
     view = query.get("view", "")
     return State(
@@ -142,9 +169,24 @@ def read(query: QueryDict) -> State:
         view=View(view) if view in list(View) else View.GRID,
         is_utc=query.get("tz") == "utc",
         pause=_one_of(PAUSES, query.get("refresh", ""), 0),
-        is_counted="exact" in query,
+        is_counted=bool(query.get("exact")),
         open=query.get("open", ""),
+        saved=query.get("q", ""),
+        values=tuple((name, value) for name, _, value in _parameters(query)),
+        short=short,
+        select=_select(query),
+        by=ROWS if query.get("by") == ROWS else "",
     )
+
+
+def _select(query: QueryDict) -> tuple[str, ...]:
+    """Commas between them, or each by itself as a form without scripts says it."""
+    names = ",".join(query.getlist("s")).split(",")
+    return tuple(dict.fromkeys(name for name in map(str.strip, names) if name.isidentifier()))[:MOST_SELECTED]
+
+
+def _parameters(query: QueryDict) -> list[tuple[str, str, str]]:
+    return [text.partition(":") for text in query.getlist("p") if text.partition(":")[0]]
 
 
 def _one_of(offered: tuple[int, ...], text: str, default: int) -> int:

@@ -160,14 +160,20 @@ class SavedQuery(models.Model):
     name = models.CharField(max_length=64)
     description = models.TextField(max_length=2000, blank=True, default="")
     content = models.JSONField()  # what of a grid's address it keeps, by name
-    owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="saved_queries")
+    # None: somebody who is gone; what they shared stays
+    owner = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="saved_queries")
     is_shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
+    deleted_at = models.DateTimeField(null=True, default=None)  # kept for a while, to be brought back
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=("account", "table_name", "slug"), name="one_query_of_an_address"),
+            models.UniqueConstraint(
+                fields=("account", "table_name", "slug"),
+                condition=models.Q(deleted_at=None),
+                name="one_query_of_an_address",
+            ),
         )
 
     def __str__(self) -> str:

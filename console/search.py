@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console import bookmarks, frame
+from console import bookmarks, frame, saved_queries
 from console.access import Place
 from console.models import User
 from storage.domain.roles import Role, may
@@ -28,6 +28,7 @@ class Kind(Enum):
     RECENT = _("Opened last")
     TABLE = _("Tables")
     ACCOUNT = _("Accounts")
+    QUERY = _("Saved queries")
     PAGE = _("Pages")
     USER = _("Users")
     MORE = _("More")
@@ -62,6 +63,7 @@ def find(user: User, text: str, place: Place | None, *, top: int = TOP) -> list[
     return [
         *tables,
         *(hit for account, _role in accounts for hit in _account(account, text)),
+        *_queries(user, accounts, text),
         *(hit for hit in _pages(user, place) if text.casefold() in str(hit.text).casefold()),
         *_users(user, text),
         *(_more(text) if len(tables) == top else ()),
@@ -97,6 +99,14 @@ def _account(account: Account, text: str) -> Iterator[Hit]:
     if text.lower() in account.name or text.casefold() in account.label.casefold():
         address = reverse("account", args=(account.name,))
         yield Hit(Kind.ACCOUNT, account.name, address, "database", account, account.label, is_data=True)
+
+
+def _queries(user: User, accounts: list[tuple[Account, Role]], text: str) -> Iterator[Hit]:
+    by_number = {account.pk: account for account, _role in accounts}
+    for query in saved_queries.named(user, by_number.keys(), text, top=TOP):
+        account = by_number[query.account_id]
+        address = reverse("query", args=(account.name, query.table_name, query.slug))
+        yield Hit(Kind.QUERY, query.name, address, "bookmark", account, query.table_name, is_data=True)
 
 
 def _users(user: User, text: str) -> Iterator[Hit]:

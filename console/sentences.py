@@ -24,6 +24,7 @@ ICONS: Final[Mapping[str, str]] = {
     "key": "key-round",
     "table": "table-2",
     "policies": "shield",
+    "query": "bookmark",
     "sas": "ticket",
     "properties": "sliders-horizontal",
     "entity": "rows-3",
@@ -67,6 +68,9 @@ _SENTENCES: Final[Mapping[Verb, Promise]] = {
     Verb.TABLE_CHANGE: gettext_lazy("%(who)s changed notes on the table %(table)s"),
     Verb.TABLE_DELETE: gettext_lazy("%(who)s deleted the table %(table)s"),
     Verb.TABLE_RESTORE: gettext_lazy("%(who)s brought back the table %(table)s"),
+    Verb.QUERY_CREATE: gettext_lazy("%(who)s saved the query %(query)s of %(table)s"),
+    Verb.QUERY_CHANGE: gettext_lazy("%(who)s changed the query %(query)s of %(table)s"),
+    Verb.QUERY_DELETE: gettext_lazy("%(who)s deleted the query %(query)s of %(table)s"),
     Verb.POLICIES_SET: gettext_lazy("%(who)s set the access policies of %(table)s"),
     Verb.PROPERTIES_SET: gettext_lazy("%(who)s set the service properties"),
     Verb.SAS_ISSUE: gettext_lazy("%(who)s made the shared access signature %(sas)s"),
@@ -110,6 +114,8 @@ def sentence(done: Activity) -> SafeString:
         )
     if verb in _ENTITIES:
         return _of_entities(done, verb, parts)
+    if verb.startswith("query."):
+        return _of_query(done, verb, parts)
     return _filled(_SENTENCES[verb], parts)
 
 
@@ -174,6 +180,27 @@ def _signature(done: Activity) -> SafeString:
     return format_html('<strong class="mono" title="{}">{}</strong>', fingerprint, fingerprint[:8])
 
 
+def _of_query(done: Activity, verb: Verb, parts: dict[str, SafeString]) -> SafeString:
+    """Of a private one nobody is told the name; one whose table is gone has no table to lead to."""
+    name = done.detail.get("query", "")
+    table = done.table_name or done.detail.get("of_table", "")
+    found = {
+        **parts,
+        "query": format_html("<strong><bdi>{}</bdi></strong>", name),
+        "table": parts["table"]
+        if done.table_name
+        else format_html('<strong class="mono">{}</strong>', table),
+    }
+    if name:
+        return _filled(
+            _BROUGHT_BACK if done.undoes_id and verb is Verb.QUERY_CREATE else _SENTENCES[verb], found
+        )
+    if verb is Verb.QUERY_DELETE:
+        return _filled(_("%(who)s deleted a private query of %(table)s"), found)
+    return _filled(_("%(who)s brought back a private query of %(table)s"), found)
+
+
+_BROUGHT_BACK: Final = gettext_lazy("%(who)s brought back the query %(query)s of %(table)s")
 _REKEYED: Final = gettext_lazy("%(who)s gave an entity of %(table)s the key %(entity)s")
 _Plural = Callable[[int], str]
 _ENTITIES: Final[Mapping[Verb, tuple[Promise, _Plural]]] = {
@@ -275,6 +302,10 @@ def undone(several: Sequence[Activity]) -> str:
             number = sum(map(_number, several))
             shown = number_format(number, force_grouping=True)
             return _entities_undone(effect(first), number) % {**names, "number": shown}
+        case Verb.QUERY_CREATE:
+            return _("Brought back the query.")
+        case Verb.QUERY_DELETE:
+            return _("Deleted the query.")
     return _("Put everything back as it was.")
 
 

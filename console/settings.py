@@ -186,5 +186,10 @@ CACHES = {
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     },
 }
-DAILY = ["console.sessions.tidy"]  # what else is tidied once a day
+DAILY = [  # what else is tidied once a day
+    "console.sessions.tidy",
+    "console.short_addresses.tidy",
+    "console.saved_queries.tidy",
+    "console.recent_queries.tidy",
+]
 ANNOUNCED = ["console.setup.announcement"]  # what else a server says when it is ready

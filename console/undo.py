@@ -6,7 +6,7 @@ from typing import Final
 
 from django.utils import timezone
 
-from console import users
+from console import saved_queries, users
 from console.models import User
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor, ActorKind
@@ -35,12 +35,18 @@ _NEEDS: Final[Mapping[Verb, Capability]] = {
     Verb.ACCOUNT_CHANGE: Capability.OWN,
     Verb.MEMBER_SET: Capability.OWN,
     Verb.MEMBER_REMOVE: Capability.OWN,
+    Verb.QUERY_CREATE: Capability.WRITE,
+    Verb.QUERY_CHANGE: Capability.WRITE,
+    Verb.QUERY_DELETE: Capability.WRITE,
 }
 # what only the console knows; one at a time
 _WAYS: Final[Mapping[Verb, Callable[[Activity, Actor], Activity]]] = {
     Verb.MEMBER_SET: lambda done, by: members.undo(done, by=by),
     Verb.MEMBER_REMOVE: lambda done, by: members.undo(done, by=by),
     Verb.USER_CHANGE: lambda done, by: users.undo(done, by=by),
+    Verb.QUERY_CREATE: lambda done, by: saved_queries.undo(done, by=by),
+    Verb.QUERY_CHANGE: lambda done, by: saved_queries.undo(done, by=by),
+    Verb.QUERY_DELETE: lambda done, by: saved_queries.undo(done, by=by),
 }
 
 
@@ -68,14 +74,18 @@ def may_undo(user: User, done: Activity, roles: Roles) -> bool:
     role = roles.get(done.account_id or 0)
     if role is None or verb not in _NEEDS:
         return False
+    if verb.startswith("query.") and not done.detail.get("query"):
+        return _is_own(user, done)  # a private query is its owner's business, who may be a viewer
     needed = Capability.WRITE if _is_own_change(user, done, verb) else _NEEDS[verb]
     return may(role, needed)
 
 
 def _is_own_change(user: User, done: Activity, verb: Verb) -> bool:
-    return (
-        verb.startswith("entity.") and done.actor_kind == ActorKind.USER and done.actor == user.get_username()
-    )
+    return verb.startswith("entity.") and _is_own(user, done)
+
+
+def _is_own(user: User, done: Activity) -> bool:
+    return done.actor_kind == ActorKind.USER and done.actor == user.get_username()
 
 
 def locked_accounts() -> set[int]:

@@ -68,6 +68,7 @@ urlpatterns = [
     path("ui/u/<int:user>/change/", users.change, name="user_change"),
     path("ui/join/", invitations.join, name="join"),
     path("ui/invitations/<int:invitation>/withdraw/", members.withdraw, name="invitation_withdraw"),
+    path("ui/a/<account>/", include("console.query_urls")),
     path("ui/", include("console.activity_urls")),
     path("ui/healthz", health.alive),
     path("ui/readyz", health.ready),

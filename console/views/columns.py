@@ -40,7 +40,7 @@ def choose(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     found = find_table(account, table)
     if request.method == "POST":
         return _chosen(request, account, found)
-    return _show(request, account, found, grid_state.read(request.GET))
+    return _show(request, account, found, grid_state.read(request.GET, found))
 
 
 def _show(request: HttpRequest, account: Account, table: Table, state: State) -> HttpResponse:
@@ -96,7 +96,7 @@ def _line(choice: Choice, known: dict[str, Property]) -> Line:
 
 def _chosen(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """The fields name (in order), show, pin, width-NAME; up and down move a column."""
-    state = grid_state.read(QueryDict(request.POST.get("state", "")))
+    state = grid_state.read(QueryDict(request.POST.get("state", "")), table)
     asked = columns.read(request.POST["cols"]) if "cols" in request.POST else _read(request.POST)
     layouts.remember(user_of(request), account, table, str(asked))
     wanted = replace(state, columns=asked, has_columns=True)
@@ -138,7 +138,7 @@ def _may_share(request: HttpRequest) -> bool:
 def save_layout(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """The fields name, tables (a table or a pattern), shared, cols, and state to return to."""
     found = find_table(account, table)
-    state = grid_state.read(QueryDict(request.POST.get("state", "")))
+    state = grid_state.read(QueryDict(request.POST.get("state", "")), found)
     name, pattern = (
         request.POST.get(field, "").replace("\0", "").strip()[:64] for field in ("name", "tables")
     )
@@ -157,7 +157,7 @@ def save_layout(request: HttpRequest, account: Account, table: str) -> HttpRespo
 @account_required(Capability.READ)
 def delete_layout(request: HttpRequest, account: Account, table: str, layout: int) -> HttpResponse:
     found = find_table(account, table)
-    state = grid_state.read(QueryDict(request.POST.get("state", "")))
+    state = grid_state.read(QueryDict(request.POST.get("state", "")), found)
     kept = ColumnLayout.objects.filter(account=account, pk=layout).first()
     if kept is not None and kept.user_id not in (None, user_of(request).pk):
         kept = None

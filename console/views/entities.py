@@ -8,13 +8,29 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from console import bookmarks, cells, columns, documents, edit_mode, grid, grid_state, hints, layouts
+from console import (
+    applied_queries,
+    bookmarks,
+    cells,
+    columns,
+    documents,
+    edit_mode,
+    grid,
+    grid_state,
+    hints,
+    layouts,
+    recent_queries,
+    saved_queries,
+    short_addresses,
+)
 from console.access import account_required, find_table, user_of
 from console.cells import Cell
 from console.cursor import Cursor
 from console.grid_state import PAUSES, SIZES, State, View
 from console.keys import write_key
 from console.rendering import render_part, wants_part
+from console.views import short
+from console.views.saved import role_of
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, read_stored
 from storage.domain.errors import OperationTimedOut, StorageError
@@ -39,17 +55,20 @@ table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelac
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """A page of entities: a filter that cannot be answered is explained beside its field."""
     found = find_table(account, table)
-    state = grid_state.read(request.GET)
+    state = grid_state.read(request.GET, found)
+    if short_addresses.NAME in request.GET and state.short is None:
+        return short.gone(request, account, found)
     if found.name != table:
         return redirect(state.address(account, found), permanent=True)
-    if not state.has_columns:
-        layout = layouts.last(user_of(request), account, found)
-        if layout:
-            arranged = replace(state, columns=columns.read(layout), has_columns=True)
-            if arranged.columns_text:
-                return redirect(arranged.address(account, found))
-            state = arranged
+    arranged = _arranged(request, account, found, state)
+    shown = arranged.shortened(account, found)
+    if shown is not arranged or (arranged is not state and arranged.columns_text):
+        return redirect(shown.address(account, found))
+    state = arranged
     context = results(account, found, state)
+    context["applied"] = applied_queries.applied(user_of(request), role_of(request), account, found, state)
+    if not context["error"]:
+        _remember(request, found, state)
     if not wants_part(request):
         context |= _frame(request, account, found)
     return render_part(
@@ -61,11 +80,24 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     )
 
 
+def _remember(request: HttpRequest, table: Table, state: State) -> None:
+    """A filter that somebody ran; not its later pages, nor a grid that looks anew by itself."""
+    is_refresh = wants_part(request) and "HX-Current-URL" not in request.headers
+    if state.filter and not state.starts and not is_refresh:
+        recent_queries.ran(user_of(request), table, state.filter)
+
+
+def _arranged(request: HttpRequest, account: Account, table: Table, state: State) -> State:
+    """With the columns of last time where the address names none."""
+    layout = "" if state.has_columns else layouts.last(user_of(request), account, table)
+    return replace(state, columns=columns.read(layout), has_columns=True) if layout else state
+
+
 @account_required(Capability.READ)
 def count(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """How many entities the filter finds, counted one by one, or that it took too long."""
     found = find_table(account, table)
-    state = grid_state.read(request.GET)
+    state = grid_state.read(request.GET, found)
     if not wants_part(request):
         return redirect(replace(state, is_counted=True).address(account, found))
     context = {"table": found, "state": state, "total": _count(found, state), "counted": True}
@@ -80,7 +112,7 @@ def row_part(request: HttpRequest, account: Account, table: Table, key: EntityKe
     stored = entities.get(table, key)
     if stored is None:
         return ""
-    state = grid_state.read(QueryDict(request.POST.get("next", "").partition("?")[2]))
+    state = grid_state.read(QueryDict(request.POST.get("next", "").partition("?")[2]), table)
     glance = Glance(key, stored.timestamp, read_stored(stored).properties, {})
     shown = columns.listed(state.columns, request.POST.getlist("column"))
     index = request.POST.get("index", "")
@@ -141,6 +173,7 @@ def _frame(request: HttpRequest, account: Account, table: Table) -> dict[str, An
     return {
         "listing": table_list.overview(account.pk),
         "is_starred": bookmarks.opened(user_of(request), table),
+        "queries": saved_queries.of_table(user_of(request), table),
     }
 
 

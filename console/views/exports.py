@@ -57,7 +57,7 @@ def export(request: HttpRequest, account: Account, table: str) -> HttpResponseBa
 
 def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") -> HttpResponse:
     asked = request.POST if request.method == "POST" else request.GET
-    state = grid_state.read(asked)
+    state = grid_state.read(asked, table)
     keys = asked.getlist("key")
     scopes: list[tuple[Scope, int | None, bool]] = [(Scope.ROWS, len(keys), True)] if keys else []
     if state.filter and not error:

@@ -18,6 +18,9 @@ class Verb(StrEnum):
     TABLE_CHANGE = "table.change"  # description, tags
     TABLE_DELETE = "table.delete"
     TABLE_RESTORE = "table.restore"
+    QUERY_CREATE = "query.create"  # a saved one
+    QUERY_CHANGE = "query.change"
+    QUERY_DELETE = "query.delete"
     POLICIES_SET = "policies.set"
     SAS_ISSUE = "sas.issue"
     SAS_CHANGE = "sas.change"  # label, purpose, owner

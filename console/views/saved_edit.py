@@ -1,0 +1,285 @@
+"""Saving queries, changing and deleting them, and their versions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from console import applied_queries, differences, grid_state, notices, saved_queries
+from console.access import RoleNeeded, account_required, actor_of, find_table, user_of
+from console.addresses import is_of_console
+from console.applied_queries import applied, content_of
+from console.differences import Difference
+from console.entity_page import see_other
+from console.forms.queries import QueryForm
+from console.grid_state import State
+from console.models import SavedQuery, SavedQueryVersion
+from console.saved_queries import Draft
+from console.views.saved import role_of
+from storage.domain.roles import LEAST_ROLE, Capability, may
+from storage.models import Account, Table
+from storage.operations.activity import ChangedSince
+
+
+@require_http_methods(["GET", "POST"])
+@account_required(Capability.READ)
+def new(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """Save what a grid shows, of which the address says the same as the grid's own; also what a query became."""
+    found = find_table(account, table)
+    state = _sent_state(request, found)
+    initial = _initial(request, account, found, state)
+    form = QueryForm(request.POST if request.method == "POST" else None, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        _check_sharing(request, account, form)
+        query = saved_queries.create(
+            found, _draft(form, content_of(state)), owner=user_of(request), by=actor_of(request)
+        )
+        notices.say(request, _("Saved the query %(name)s.") % {"name": query.name})
+        return see_other(_grid(account, found, query, state))
+    context = _form_context(request, account, found, state, form)
+    return render(request, "console/queries/edit.html", context, status=422 if form.is_bound else 200)
+
+
+def _sent_state(request: HttpRequest, table: Table) -> State:
+    sent = QueryDict(request.POST.get("state", "")) if request.method == "POST" else request.GET
+    state = grid_state.read(sent, table)
+    return replace(state.at_start(), open="", is_counted=False)
+
+
+def _initial(request: HttpRequest, account: Account, table: Table, state: State) -> dict[str, object]:
+    initial: dict[str, object] = {"filter": state.filter, "keeps_view": True}
+    source = applied(user_of(request), role_of(request), account, table, state)
+    if source is not None:
+        initial |= {
+            "name": _("%(name)s, a copy") % {"name": source.query.name[:50]},
+            "description": source.query.description,
+            "filter": source.content.get("f", ""),
+        }
+    return initial
+
+
+def _check_sharing(request: HttpRequest, account: Account, form: QueryForm) -> None:
+    if form.cleaned_data["is_shared"] and not may(role_of(request), Capability.WRITE):
+        raise RoleNeeded(LEAST_ROLE[Capability.WRITE], account)
+
+
+def _draft(form: QueryForm, content: Mapping[str, str]) -> Draft:
+    values = form.cleaned_data
+    kept = dict(content) if values["keeps_view"] else {}
+    kept.pop("f", None)
+    text = {"f": values["filter"]} if values["filter"] else {}
+    return Draft(values["name"], values["description"], text | kept, values["is_shared"])
+
+
+def _grid(account: Account, table: Table, query: SavedQuery, state: State) -> str:
+    """Back to what was saved, under its name; a query that asks for values does so when it is run."""
+    if applied_queries.parameters(query) and not state.values:
+        return reverse("query", args=(account.name, table.name, query.slug))
+    shown = replace(state, saved=query.slug)
+    if not applied_queries.parameters(query):
+        shown = applied_queries.state_of(query, {})
+    return shown.shortened(account, table).address(account, table)
+
+
+def _form_context(
+    request: HttpRequest, account: Account, table: Table, state: State, form: QueryForm
+) -> dict[str, Any]:
+    if not may(role_of(request), Capability.WRITE):
+        form.fields.pop("is_shared")
+    kept = {name: value for name, value in content_of(state).items() if name != "f"}
+    return {
+        "account": account,
+        "table": table,
+        "state": state,
+        "form": form,
+        "kept": [(differences.name_of(f"query.{name}"), value) for name, value in kept.items()],
+        "back": state.shortened(account, table).address(account, table),
+    }
+
+
+# one that is there
+
+
+def _find(request: HttpRequest, table: Table, slug: str) -> SavedQuery:
+    query = saved_queries.find(user_of(request), table, slug)
+    if query is None:
+        raise Http404
+    return query
+
+
+def _to_change(request: HttpRequest, account: Account, table: Table, slug: str) -> SavedQuery:
+    query = _find(request, table, slug)
+    _check_change(request, account, query)
+    return query
+
+
+def _check_change(request: HttpRequest, account: Account, query: SavedQuery) -> None:
+    if not saved_queries.may_change(user_of(request), role_of(request), query):
+        raise RoleNeeded(LEAST_ROLE[Capability.WRITE], account)
+
+
+@require_http_methods(["GET", "POST"])
+@account_required(Capability.READ)
+def edit(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
+    """Its name, text and sharing; with a grid's state in the address, also what that shows."""
+    found = find_table(account, table)
+    query = _to_change(request, account, found, slug)
+    state = _sent_state(request, found)
+    content = content_of(state) if state.saved == slug else query.content
+    form = QueryForm(request.POST if request.method == "POST" else None, initial=_initial_of(query, content))
+    status = 422 if form.is_bound else 200
+    if request.method == "POST" and form.is_valid():
+        _check_sharing_of(request, account, query, form)
+        try:
+            changed = _change(request, query, _draft(form, content))
+        except ChangedSince:
+            form.add_error(
+                None, _("Somebody saved another version meanwhile. Look at it before you save yours.")
+            )
+            status = 409
+        else:
+            notices.say(request, _("Saved the query %(name)s.") % {"name": changed.name})
+            return see_other(reverse("query_versions", args=(account.name, found.name, changed.slug)))
+    shown = replace(_state_of(query), saved=query.slug) if content is query.content else state
+    context = _form_context(request, account, found, shown, form) | {
+        "query": query,
+        "version": request.POST.get("version") or saved_queries.newest(query),
+        "sent": state.query() if state.saved == slug else "",
+        "asks": applied_queries.parameters(query),
+    }
+    return render(request, "console/queries/edit.html", context, status=status)
+
+
+def _state_of(query: SavedQuery) -> State:
+    """Not to be run: what it asks for is not filled."""
+    asked = QueryDict(mutable=True)
+    asked.update(query.content)
+    return grid_state.read(asked)
+
+
+def _initial_of(query: SavedQuery, content: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "name": query.name,
+        "description": query.description,
+        "filter": content.get("f", ""),
+        "is_shared": query.is_shared,
+        "keeps_view": True,
+    }
+
+
+def _check_sharing_of(request: HttpRequest, account: Account, query: SavedQuery, form: QueryForm) -> None:
+    """To keep for oneself what others use is its owner's right alone: for anybody else it would be gone."""
+    _check_sharing(request, account, form)
+    if query.is_shared and not form.cleaned_data["is_shared"] and query.owner_id != user_of(request).pk:
+        raise PermissionDenied(
+            _("Only %(owner)s may stop sharing this query.") % {"owner": query.owner or "-"}
+        )
+
+
+def _change(request: HttpRequest, query: SavedQuery, draft: Draft) -> SavedQuery:
+    seen = request.POST.get("version", "")
+    number = int(seen) if seen.isdecimal() and len(seen) < 9 else 0
+    return saved_queries.change(query, draft, seen=number, by=actor_of(request))
+
+
+@require_POST
+@account_required(Capability.READ)
+def update(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
+    """What the grid shows is what the query is from now on."""
+    found = find_table(account, table)
+    query = _to_change(request, account, found, slug)
+    state = _sent_state(request, found)
+    shown = applied(user_of(request), role_of(request), account, found, replace(state, saved=slug))
+    assert shown is not None
+    back = replace(state, saved=slug).shortened(account, found).address(account, found)
+    try:
+        _change(request, query, replace(saved_queries.draft_of(query), content=shown.content))
+    except ChangedSince:
+        link = reverse("query_versions", args=(account.name, found.name, slug))
+        notices.complain(request, _("Not saved: somebody saved another version meanwhile."), link=link)
+    else:
+        notices.say(request, _("Saved the query %(name)s.") % {"name": query.name})
+    return see_other(back)
+
+
+@require_POST
+@account_required(Capability.READ)
+def delete(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
+    query = saved_queries.find_named(user_of(request), account.pk, table, slug)
+    if query is None:
+        raise Http404
+    _check_change(request, account, query)
+    try:
+        done = saved_queries.delete(query, by=actor_of(request))
+    except ChangedSince:
+        raise Http404 from None
+    notices.say(request, _("Deleted the query %(name)s.") % {"name": query.name}, undo=done)
+    back = request.POST.get("next", "")
+    return see_other(back if is_of_console(back) else reverse("queries", args=(account.name,)))
+
+
+# versions
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """``differences`` from the version before."""
+
+    version: SavedQueryVersion
+    differences: list[Difference]
+
+
+@require_safe
+@account_required(Capability.READ)
+def versions(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
+    found = find_table(account, table)
+    query = _find(request, found, slug)
+    kept = saved_queries.versions(query)
+    context = {
+        "account": account,
+        "table": found,
+        "query": query,
+        "lines": [
+            Line(version, _differences(version, before))
+            for version, before in zip(kept, [*kept[1:], None], strict=True)
+        ],
+        "may_change": saved_queries.may_change(user_of(request), role_of(request), query),
+        "parameters": applied_queries.parameters(query),
+    }
+    return render(request, "console/queries/versions.html", context)
+
+
+def _differences(version: SavedQueryVersion, before: SavedQueryVersion | None) -> list[Difference]:
+    return differences.between({} if before is None else _told(before), _told(version))
+
+
+def _told(version: SavedQueryVersion) -> dict[str, Any]:
+    kept = version.content
+    return differences.flat(
+        {"name": kept["name"], "description": kept["description"], "query": kept["content"]}
+    )
+
+
+@require_POST
+@account_required(Capability.READ)
+def restore(request: HttpRequest, account: Account, table: str, slug: str, number: int) -> HttpResponse:
+    """An earlier version becomes the newest."""
+    found = find_table(account, table)
+    query = _to_change(request, account, found, slug)
+    version = query.versions.filter(number=number).first()
+    if version is None:
+        raise Http404
+    back = reverse("query_versions", args=(account.name, found.name, slug))
+    try:
+        _change(request, query, saved_queries.draft_at(version, is_shared=query.is_shared))
+    except ChangedSince:
+        notices.complain(request, _("Not restored: somebody saved another version meanwhile."))
+    else:
+        notices.say(request, _("Version %(number)s is the newest again.") % {"number": number})
+    return see_other(back)
