@@ -14,6 +14,7 @@ from console.views import (
     entity_new,
     exports,
     paste,
+    query,
     staged,
     value,
 )
@@ -30,6 +31,10 @@ urlpatterns = [
     path("staged/", staged.review, name="entities_staged"),
     path("value/", value.show, name="entities_value"),
     path("count/", entities.count, name="entities_count"),
+    path("query/check/", query.check, name="query_check"),
+    path("query/known/", query.known, name="query_known"),
+    path("query/values/", query.values, name="query_values"),
+    path("query/cell/", query.cell, name="query_cell"),
     path("columns/", columns.choose, name="entities_columns"),
     path("layouts/", columns.save_layout, name="layouts"),
     path("layouts/<int:layout>/delete/", columns.delete_layout, name="layout_delete"),

@@ -4,6 +4,8 @@ import time
 from dataclasses import replace
 from typing import Any, Final, assert_never
 
+from csp.constants import NONCE
+from csp.decorators import csp_update
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -19,6 +21,7 @@ from console import (
     grid_state,
     hints,
     layouts,
+    query_reading,
     recent_queries,
     saved_queries,
     short_addresses,
@@ -51,6 +54,7 @@ table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelac
 """
 
 
+@csp_update({"style-src": [NONCE]})  # of the editor
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """A page of entities: a filter that cannot be answered is explained beside its field."""
@@ -133,6 +137,7 @@ def results(account: Account, table: Table, state: State) -> dict[str, Any]:
         "error": error,
         "milliseconds": max(1, round(milliseconds)),
         "sizes": SIZES,
+        "reading": query_reading.read(account, table, state),
         **_listing(account, table, state, page),
         **(_shown(account, table, state, page) if page.entities else _nothing(account, table, state, error)),
         "total": _total(table, overview, state, page) if page.entities else Total(None),

@@ -1,9 +1,9 @@
 // The results after they were swapped, and looked at anew: the focus stays, what is selected or edited too.
 import { cellAt, current, enter, gridOf, prepare } from "./grid.js";
+import { field, focus, isTyped, run, setText } from "./query.js";
 
 const results = () => document.getElementById("results");
 const grid = () => results()?.querySelector("[data-grid]");
-const field = () => document.getElementById("filter");
 let shown = results();
 let before = null; // where the focus was
 
@@ -18,10 +18,7 @@ document.addEventListener("htmx:after:swap", () => {
   const asked = shown?.dataset.filter;
   shown = now;
   // a filter that came by a link is shown; one that is being typed is left alone
-  if (field() && now.dataset.filter !== asked && document.activeElement !== field()) field().value = now.dataset.filter;
-  const error = document.getElementById("filter_error")?.textContent.trim();
-  if (error) field()?.setAttribute("aria-invalid", "true");
-  else field()?.removeAttribute("aria-invalid");
+  if (field() && now.dataset.filter !== asked && !isTyped()) setText(now.dataset.filter, { isChecked: false });
   keepFocus();
   tell(now.dataset.summary.trim());
   wait();
@@ -32,7 +29,9 @@ function keepFocus() {
     const row = grid().rows[Math.min(before.cell[0], grid().rows.length - 1)];
     enter(row.cells[Math.min(before.cell[1], row.cells.length - 1)]);
   } else if (before?.inside && document.activeElement === document.body) {
-    (results().querySelector(".grid-region, .documents, .single, .empty") ?? field())?.focus({ preventScroll: true });
+    const place = results().querySelector(".grid-region, .documents, .single, .empty");
+    if (place) place.focus({ preventScroll: true });
+    else focus();
   }
   before = null;
 }
@@ -187,9 +186,9 @@ document.addEventListener("change", (event) => {
 
 document.addEventListener("keydown", (event) => {
   const isCommand = event.ctrlKey || event.metaKey;
-  if (isCommand && event.key === "Enter" && (event.target === field() || cellAt(event) || event.target.matches?.(".grid-region"))) {
+  if (isCommand && event.key === "Enter" && (cellAt(event) || event.target.matches?.(".grid-region"))) {
     event.preventDefault();
-    document.getElementById("query")?.requestSubmit();
+    run();
   }
   if (event.key === "Enter" && event.target.matches?.(".grid-region") && !isCommand) enter(current(gridOf(event.target.firstElementChild)));
 });

@@ -53,15 +53,20 @@ export async function check() {
   asked = new AbortController();
   const { signal } = asked;
   card().setAttribute("aria-busy", "true");
-  const body = new FormData(form());
   try {
-    const { status, found } = await post(card().dataset.check, body, signal);
+    const { status, found } = await send(card().dataset.check, new FormData(form()), signal);
     if (status === 200) take(found);
   } catch {
     // given up for a newer one, or no answer: the next key asks again
   } finally {
     if (asked.signal === signal) card()?.removeAttribute("aria-busy");
   }
+}
+
+/** As post, for what is no form of its own. */
+export function send(address, body, signal) {
+  body.set("csrfmiddlewaretoken", card().dataset.token);
+  return post(address, body, signal);
 }
 
 /** Parts of the card in an answer take the place of those here. */

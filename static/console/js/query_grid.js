@@ -1,13 +1,12 @@
 // What a cell and a column have to say to the query: filter by this value, sort by this column.
-import { post } from "./answer.js";
-import { card, field, run, setText } from "./query.js";
+import { card, field, run, send, setText } from "./query.js";
 
 document.addEventListener("tablero:filter", async (event) => {
   const { cell, how } = event.detail;
   const head = cell.closest("table").rows[0].cells[cell.cellIndex];
   const body = new FormData();
   for (const [name, value] of Object.entries({ how, key: cell.parentElement.dataset.key, name: head.dataset.property, f: field().value })) body.set(name, value);
-  const { status, found } = await post(card().dataset.narrow, body).catch(() => ({}));
+  const { status, found } = await send(card().dataset.narrow, body).catch(() => ({}));
   const text = found?.querySelector("[data-text]")?.dataset.text;
   if (status !== 200 || text === undefined) return;
   setText(text);

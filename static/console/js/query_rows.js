@@ -1,6 +1,5 @@
 // The filter drawn as rows: what is changed in them goes to the server, which answers the text they mean.
-import { post } from "./answer.js";
-import { card, check, field, run, setText, take } from "./query.js";
+import { card, check, field, run, send as ask, setText, take } from "./query.js";
 
 const PAUSE = 250; // milliseconds
 const builder = () => document.getElementById("query-builder");
@@ -54,7 +53,7 @@ async function send(button) {
   const body = new FormData(form, button);
   body.set("f", field().value);
   try {
-    const { status, found } = await post(form.action, body, signal);
+    const { status, found } = await ask(form.action, body, signal);
     if (status === 200 || status === 422) show(found);
   } catch {
     // given up for a newer one, or no answer: the next change asks again

@@ -22,7 +22,7 @@ document.addEventListener("keydown", (event) => {
     const field = document.querySelector("[data-search]");
     if (!field) return;
     field.focus();
-    field.select();
+    field.select?.();
     event.preventDefault();
   }
 });
