@@ -39,10 +39,15 @@ PAGES = {
     "activity": "/ui/a/devstoreaccount1/activity/",
     "activity of tables": "/ui/a/devstoreaccount1/activity/?what=tables&who=nobody",
     "server activity": "/ui/activity/",
+    "queries": "/ui/a/devstoreaccount1/queries/",
+    "queries that ran": "/ui/a/devstoreaccount1/queries/?tab=recent",
+    "new query": TABLE + "queries/new/?f=Age+ge+30&top=25",
     "rotation": "/ui/a/devstoreaccount1/keys/1/rotate/",
     "second page": TABLE + "?top=25",
     "as JSON": TABLE + "?view=json&top=25",
     "one by one": TABLE + "?view=form",
+    "policies": TABLE + "acl/",
+    "policies as XML": TABLE + "acl/?view=xml",
     "columns": TABLE + "columns/",
     "export": TABLE + "export/",
     "paste": TABLE + "paste/",
@@ -55,6 +60,8 @@ PAGES = {
 }
 # what is no page: parts, files, and what only answers a form; or what its own test sees
 NO_PAGES = {
+    *("queries_forget", "query_menu", "query", "query_edit", "query_update", "query_delete"),
+    *("query_versions", "query_restore"),
     *(
         "appearance",
         "account_logout",
@@ -67,6 +74,7 @@ NO_PAGES = {
     ),
     *(
         "service_save",
+        "policies_save",
         "table_notes",
         "members_add",
         "members_invite",

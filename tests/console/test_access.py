@@ -60,6 +60,8 @@ PAGES = {
     "table_restore": MANAGERS_POST,
     "table_settings": MEMBERS_READ,
     "table_notes": MANAGERS_POST,
+    "policies": MEMBERS_READ,
+    "policies_save": MANAGERS_POST,
     "service": MEMBERS_READ,
     "service_save": {
         **MANAGERS_POST,
@@ -203,6 +205,31 @@ PAGES = {
         "POST": {302: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
         "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
     },
+    **each(
+        ("queries", "query_menu"),
+        {
+            "GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+            "POST": {405: SIGNED_IN, "else": TO_SIGN_IN},
+        },
+    ),
+    "queries_forget": {
+        "POST": {303: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "query_new": {
+        "GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+        "POST": {422: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+    },
+    # none is saved
+    **each(
+        ("query", "query_versions"),
+        {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {405: SIGNED_IN, "else": TO_SIGN_IN}},
+    ),
+    "query_edit": each(("GET", "POST"), {404: SIGNED_IN, "else": TO_SIGN_IN}),
+    **each(
+        ("query_update", "query_delete", "query_restore"),
+        {"POST": {404: SIGNED_IN, "else": TO_SIGN_IN}, "GET": {405: SIGNED_IN, "else": TO_SIGN_IN}},
+    ),
     "appearance": {"GET": {"else": 405}, "POST": {"else": 302}},
     "setup": {"GET": {"else": 404}, "POST": {"else": 404}},
     "account_login": {"GET": {302: SIGNED_IN, "else": 200}, "POST": {302: SIGNED_IN, "else": 422}},
@@ -215,6 +242,12 @@ PAGES = {
     "account_logout": {"GET": {200: SIGNED_IN, "else": 302}, "POST": {"else": 302}},
 }
 ARGUMENTS = {
+    **each(("queries", "queries_forget"), ["acme"]),
+    **each(("query_menu", "query_new"), ["acme", "people"]),
+    **each(
+        ("query", "query_edit", "query_update", "query_delete", "query_versions"), ["acme", "people", "none"]
+    ),
+    "query_restore": ["acme", "people", "none", 1],
     **each(("activity", "activity_export"), ["acme"]),
     "activity_entry": ["acme", 0],
     **each(("server_activity_entry", "undo"), [0]),
