@@ -25,6 +25,7 @@ class Kind(Enum):
     SLASH = "/"
     MINUS = "-"
     END = "end"
+    UNREADABLE = "unreadable"
 
 
 class Token(NamedTuple):
@@ -69,13 +70,41 @@ def tokens(text: str) -> list[Token]:
     return [*found, Token(Kind.END, "", position, position)]
 
 
+def lenient_tokens(text: str) -> list[Token]:
+    """The tokens with what cannot be read among them: character by character, of an open string all the rest."""
+    found: list[Token] = []
+    position = len(text) - len(text.lstrip())
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is not None:
+            kind, read = match.lastgroup or "", match[match.lastgroup or 0]
+            readable = kind != "name" or read.isidentifier()
+            found.append(
+                Token(
+                    _kind(kind, read) if readable else Kind.UNREADABLE, read, position, position + len(read)
+                )
+            )
+            position = match.end()
+        elif text[position].isspace():
+            position += 1
+        else:
+            end = len(text) if text[position] == "'" else position + 1
+            found.append(Token(Kind.UNREADABLE, text[position:end], position, end))
+            position = end
+    return [*found, Token(Kind.END, "", len(text), len(text))]
+
+
+def _kind(group: str, read: str) -> Kind:
+    return _KINDS[read if group == "mark" else group]
+
+
 def _token(match: re.Match[str], text: str) -> Token:
     group = match.lastgroup or ""
     read = match[group]
     start = match.start()
     if group == "name" and not read.isidentifier():
         raise _invalid_name(text, read, start)
-    return Token(_KINDS[read if group == "mark" else group], read, start, start + len(read))
+    return Token(_kind(group, read), read, start, start + len(read))
 
 
 def _invalid_name(text: str, name: str, start: int) -> InvalidInput:
