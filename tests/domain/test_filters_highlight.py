@@ -20,7 +20,7 @@ PAINTED = [
     ("A = 1", "property unreadable number"),
     ("A eq 'x", "property operator unreadable"),
     ("A eq 5abc", "property operator unreadable"),
-    ("A == \"x\" && B", "property unreadable property unreadable property"),
+    ("A == \"x\" && B", "property unreadable unreadable property unreadable unreadable property"),
     ("A like 'x'", "property unreadable string"),
     ("A AND B", "property unreadable property"),
 ]  # fmt: skip

@@ -82,7 +82,7 @@ def _painted(found: list[Token]) -> Iterator[tuple[Token, Paint]]:
 
 def _is_sign(token: Token) -> bool:
     """Whether it is what stands between operands elsewhere: = or &&."""
-    return token.kind is Kind.UNREADABLE and not token.text[0].isalnum()
+    return token.kind is Kind.UNREADABLE and token.text in "=&|<>!\""
 
 
 def _paint_of_operand(token: Token, following: Token) -> Paint:
