@@ -116,13 +116,14 @@ def faults(identifiers: Sequence[SignedIdentifier]) -> Iterator[Fault]:
 
 def _wrong_terms(policy: AccessPolicy) -> Iterator[Rule]:
     for rule, instant in ((Rule.START, policy.start), (Rule.EXPIRY, policy.expiry)):
-        if instant and not _is_instant(instant):
+        if instant and not is_instant(instant):
             yield rule
     if policy.permission and not _is_permission(policy.permission):
         yield Rule.PERMISSION
 
 
-def _is_instant(text: str) -> bool:
+def is_instant(text: str) -> bool:
+    """Whether it is as a policy keeps it."""
     try:
         return read_instant(text) == text
     except InvalidXmlNodeValue:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from django.db.models import Count
+
 from storage.domain.activity import Verb
 from storage.domain.actor import SERVER, Actor
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound
@@ -20,6 +22,13 @@ def stored(account_id: int, folded_name: str) -> list[SignedIdentifier]:
     if table is None:
         raise ResourceNotFound
     return [_identifier(policy) for policy in table.policies.order_by("place")]
+
+
+def tables_with_policies(account_id: int, *, but: int, most: int = 500) -> list[Table]:
+    """By name, each with its number of policies as ``policy_count``."""
+    own = Table.objects.own().filter(account_id=account_id).exclude(pk=but)
+    counted = own.annotate(policy_count=Count("policies")).filter(policy_count__gt=0)
+    return list(counted.order_by("folded_name")[:most])
 
 
 def replace(

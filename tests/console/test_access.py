@@ -289,7 +289,7 @@ ARGUMENTS = {
             "table_restore",
         )
     },
-    **{name: ["acme", "people"] for name in ("table_settings", "table_notes")},
+    **{name: ["acme", "people"] for name in ("table_settings", "table_notes", "policies", "policies_save")},
     **each(("mfa_edit_webauthn", "mfa_remove_webauthn", "session_end", "disconnect"), [0]),
     **each(("openid_connect_login", "openid_connect_callback", "connect"), ["nowhere"]),
     "account": ["acme"],

@@ -1,0 +1,234 @@
+"""What a save of policies does to the tokens that are known, in words."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.timesince import timesince, timeuntil
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
+
+from storage.domain import sas
+from storage.domain.edm import TICKS_PER_SECOND
+from storage.domain.policies import AccessPolicy, SignedIdentifier
+from storage.domain.sas.effects import Effect, Kind, Shift
+from storage.domain.sas.known import KnownToken, State
+from storage.domain.sas.tokens import AccountSas, TableSas
+
+SHOWN: Final = 50  # lines at most of what changes, and as many of each policy that stays
+
+LETTERS: Final[Mapping[str, Promise]] = {
+    "r": gettext_lazy("r Query"),
+    "a": gettext_lazy("a Add"),
+    "u": gettext_lazy("u Update"),
+    "d": gettext_lazy("d Delete"),
+}
+_ICONS: Final[Mapping[Kind, str]] = {
+    Kind.REVOKED: "circle-off",
+    Kind.NARROWED: "arrow-down",
+    Kind.REVIVED: "rotate-ccw",
+    Kind.WIDENED: "arrow-up",
+    Kind.UNCHANGED: "check",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    effect: Effect
+    icon: str
+    told: tuple[str, ...]
+
+    @property
+    def known(self) -> KnownToken:
+        return self.effect.known
+
+    @property
+    def kind(self) -> str:
+        return self.effect.kind.value
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """Tokens of one policy to which nothing happens."""
+
+    identifier: str
+    lines: tuple[Line, ...]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """``unregistered`` are those among all that were not made here."""
+
+    changed: tuple[Line, ...]
+    unchanged: tuple[Unchanged, ...]
+    change_count: int
+    stay_count: int
+    unregistered: int
+    revoked: int
+
+    @property
+    def hidden_count(self) -> int:
+        return self.change_count - len(self.changed)
+
+
+def preview(
+    effects: Sequence[Effect], after: Sequence[SignedIdentifier], renamed: Mapping[str, str], now: datetime
+) -> Preview:
+    """``renamed`` has the new Id by the old one."""
+    policies = {it.identifier: it.policy for it in after}
+    changed = [effect for effect in effects if effect.kind is not Kind.UNCHANGED]
+    same = [effect for effect in effects if effect.kind is Kind.UNCHANGED]
+    return Preview(
+        tuple(_line(effect, policies, renamed, now) for effect in changed[:SHOWN]),
+        tuple(_unchanged(same, policies, renamed, now)),
+        len(changed),
+        len(same),
+        sum(not effect.known.is_registered for effect in effects),
+        sum(effect.kind is Kind.REVOKED for effect in effects),
+    )
+
+
+def _unchanged(
+    same: Iterable[Effect],
+    policies: Mapping[str, AccessPolicy | None],
+    renamed: Mapping[str, str],
+    now: datetime,
+) -> Iterable[Unchanged]:
+    groups: dict[str, list[Effect]] = {}
+    for effect in same:
+        groups.setdefault(effect.known.identifier, []).append(effect)
+    for identifier, found in groups.items():
+        lines = tuple(_line(effect, policies, renamed, now) for effect in found[:SHOWN])
+        yield Unchanged(identifier, lines, len(found))
+
+
+def _line(
+    effect: Effect, policies: Mapping[str, AccessPolicy | None], renamed: Mapping[str, str], now: datetime
+) -> Line:
+    told = (*_changes(effect, policies, renamed, now), _use(effect.known, now))
+    return Line(effect, _ICONS[effect.kind], tuple(filter(None, told)))
+
+
+def _changes(
+    effect: Effect, policies: Mapping[str, AccessPolicy | None], renamed: Mapping[str, str], now: datetime
+) -> list[str]:
+    match effect.kind:
+        case Kind.REVOKED:
+            return [_why_revoked(effect, policies, renamed)]
+        case Kind.REVIVED:
+            is_later = effect.after is State.NOT_YET_VALID
+            return [_("revived, but not valid yet") if is_later else _("revived: works again")]
+        case Kind.UNCHANGED:
+            return [_unchanged_sentence(effect)]
+    return [
+        *([_("gains %(permissions)s") % {"permissions": letters(effect.gained)}] if effect.gained else []),
+        *([_("loses %(permissions)s") % {"permissions": letters(effect.lost)}] if effect.lost else []),
+        *([_start_sentence(effect, effect.start)] if effect.start else []),
+        *([_expiry_sentence(effect.expiry)] if effect.expiry else []),
+    ]
+
+
+def letters(found: str) -> str:
+    return listed(str(LETTERS[letter]) for letter in found)
+
+
+def listed(items: Iterable[str]) -> str:
+    return pgettext("between the items of a list", ", ").join(items)
+
+
+def _why_revoked(
+    effect: Effect, policies: Mapping[str, AccessPolicy | None], renamed: Mapping[str, str]
+) -> str:
+    identifier = effect.known.identifier
+    match effect.after:
+        case State.ORPHANED if identifier in renamed:
+            return _(
+                "revoked: renaming %(old)s to %(new)s takes its policy away, and a token keeps its Id"
+            ) % {
+                "old": identifier,
+                "new": renamed[identifier],
+            }
+        case State.ORPHANED:
+            return _("revoked: there is no policy %(identifier)s any more") % {"identifier": identifier}
+        case State.EXPIRED:
+            return _("revoked: it has expired then")
+        case _:
+            return _why_conflicting(effect.known.token, policies.get(identifier))
+
+
+def _why_conflicting(token: TableSas | AccountSas, policy: AccessPolicy | None) -> str:
+    """What both say, else what neither does."""
+    names = {"start": _("start"), "expiry": _("expiry"), "permissions": _("permissions")}
+    both = [name for name in names if name in sas.fixed_by(policy) and getattr(token, name)]
+    if both:
+        terms = listed(names[name] for name in both)
+        return _("revoked: it says itself what the policy then says too (%(terms)s)") % {"terms": terms}
+    return _("revoked: neither it nor the policy then has both an expiry and permissions")
+
+
+def _unchanged_sentence(effect: Effect) -> str:
+    match effect.after:
+        case State.ACTIVE | State.EXPIRES_SOON:
+            return _("unchanged")
+        case State.NOT_YET_VALID:
+            return _("unchanged: not valid yet")
+        case State.EXPIRED:
+            return _("unchanged: it has expired")
+        case State.BLOCKED:
+            return _("unchanged: it is blocked")
+        case State.REVOKED:
+            return _("unchanged: the key that made it is gone")
+        case State.ORPHANED:
+            return _("unchanged: there is no policy of its Id")
+        case State.CONFLICTING:
+            return _("unchanged: it does not go with its policy")
+
+
+def _start_sentence(effect: Effect, shift: Shift) -> str:
+    if shift.after is None:
+        return _("has no start any more")
+    moment = {"time": _clock(shift.after)}
+    if effect.is_paused:
+        return _("refused until %(time)s") % moment
+    return (_("starts later: %(time)s") if shift.is_later else _("starts earlier: %(time)s")) % moment
+
+
+def _expiry_sentence(shift: Shift) -> str:
+    moment = {"time": _clock(shift.after or 0)}
+    return (_("expires later: %(time)s") if shift.is_later else _("expires earlier: %(time)s")) % moment
+
+
+def _clock(ticks: int) -> str:
+    """By the reader's clock."""
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=ticks // TICKS_PER_SECOND)
+        return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00")
+    except (OverflowError, ValueError):
+        return str(ticks)
+
+
+def _use(known: KnownToken, now: datetime) -> str:
+    if known.last_used is None:
+        return _("never used")
+    return _("last used %(when)s") % {"when": distance(known.last_used, now)}
+
+
+def distance(moment: datetime, now: datetime) -> str:
+    if abs(moment - now) < timedelta(minutes=1):
+        return _("just now")
+    if moment < now:
+        return _("%(time)s ago") % {"time": timesince(moment, now, depth=1)}
+    return _("in %(time)s") % {"time": timeuntil(moment, now, depth=2)}
+
+
+def of_table(known: Iterable[KnownToken], folded_name: str) -> list[KnownToken]:
+    """Those of a table that name a policy."""
+    return [
+        it
+        for it in known
+        if isinstance(it.token, TableSas) and it.token.folded == folded_name and it.identifier
+    ]

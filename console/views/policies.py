@@ -1,0 +1,335 @@
+"""The stored access policies of a table: as a form or as XML, with what a save does to the tokens that are known."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from xml.etree.ElementTree import ParseError, indent, tostring
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_POST
+
+from console import policy_effects, policy_page, policy_presets
+from console.access import account_required, actor_of, find_table, place_of, user_of
+from console.forms import policies as forms
+from console.forms.policies import Draft
+from console.notices import complain, say
+from console.rendering import render_part, wants_part
+from console.typed_text import now_of
+from storage.domain.activity import Verb
+from storage.domain.errors import StorageError
+from storage.domain.policies import POLICY_LIMIT, SignedIdentifier, check
+from storage.domain.policies_xml import read_identifiers, write_identifiers
+from storage.domain.roles import Capability, may
+from storage.domain.sas.effects import effects
+from storage.domain.sas.known import KnownToken
+from storage.domain.xml import read_xml
+from storage.models import Account, Table
+from storage.operations import activity, policies, shared_access, tables
+
+PAGE: Final = "console/policies/show.html"
+EDITOR: Final = "console/policies/_editor.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request about the policies of one table."""
+
+    request: HttpRequest
+    account: Account
+    table: Table
+
+    @property
+    def zone(self) -> str:
+        return user_of(self.request).time_zone
+
+    @property
+    def may_edit(self) -> bool:
+        place = place_of(self.request)
+        is_allowed = place is not None and may(place.role, Capability.MANAGE_ACCESS)
+        return is_allowed and not self.account.read_only
+
+    def address(self, *, xml: bool) -> str:
+        path = reverse("policies", args=(self.account.name, self.table.name))
+        return f"{path}?view=xml" if xml else path
+
+    def stored(self) -> list[SignedIdentifier]:
+        return policies.stored(self.account.pk, self.table.folded_name)
+
+    def tokens(self) -> list[KnownToken]:
+        known = shared_access.known(self.account, now_of(self.request))
+        return policy_effects.of_table(known, self.table.folded_name)
+
+
+@account_required(Capability.READ)
+@require_GET
+def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """The editor, as a form or as XML."""
+    found = find_table(account, table)
+    if found.name != table:
+        return redirect("policies", account.name, found.name, permanent=True)
+    asked = Asked(request, account, found)
+    stored = asked.stored()
+    if request.GET.get("view") == "xml":
+        return _answer_xml(asked, write_xml(stored), stored)
+    return _answer(asked, forms.write_draft(stored, asked.zone))
+
+
+@account_required(Capability.MANAGE_ACCESS)
+@require_POST
+def save(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """What a button of the editor asks for; only one of them saves."""
+    asked = Asked(request, account, find_table(account, table))
+    what = request.POST.get("do", "save")
+    if "xml" in request.POST:
+        return _act_on_xml(asked, what)
+    draft = forms.read_draft(request.POST, asked.zone)
+    match what.split(":"):
+        case ["save"]:
+            return _save_draft(asked, draft)
+        case ["preview"]:
+            return _preview(asked, draft)
+        case ["xml"]:
+            return _turn_into_xml(asked, draft)
+        case ["copy"]:
+            return _copy(asked, draft)
+        case _:
+            return _answer(asked, *_changed(draft, what, request))
+
+
+def _changed(draft: Draft, what: str, request: HttpRequest) -> tuple[Draft, dict[str, Any]]:
+    """The draft after a button, and where the focus goes."""
+    match what.split(":"):
+        case ["add", template]:
+            draft = policy_presets.added(draft, template)
+            return draft, {"focus": f"{draft.rows[-1].id}-identifier"}
+        case ["remove", id_]:
+            return policy_presets.removed(draft, id_), {"focus": "add"}
+        case ["expiry", id_, "date"]:
+            text = request.POST.get(f"{id_}-date", "")
+            return policy_presets.dated(draft, id_, text), {"focus": f"{id_}-expiry"}
+        case ["start" | "expiry" as field, id_, name]:
+            return policy_presets.preset(draft, id_, field, name), {"focus": f"{id_}-{field}"}
+        case _:
+            return draft, {}
+
+
+# as a form
+
+
+def _save_draft(asked: Asked, draft: Draft) -> HttpResponse:
+    now = draft.now()
+    told = draft.told(now)
+    if told:
+        return _answer(asked, draft, {"told": told}, status=422)
+    try:
+        return _save(asked, draft.read(now), draft.seen)
+    except StorageError as error:
+        complain(asked.request, error.text)
+        return _answer(asked, draft, status=422)
+
+
+def _save(
+    asked: Asked, wanted: Sequence[SignedIdentifier], seen: Sequence[SignedIdentifier], *, xml: bool = False
+) -> HttpResponse:
+    """Unless somebody else saved since: then both sets are shown."""
+    before = asked.stored()
+    try:
+        done = policies.replace(
+            asked.account.pk, asked.table.folded_name, wanted, by=actor_of(asked.request), seen=seen
+        )
+    except activity.ChangedSince:
+        return _conflict(asked, wanted)
+    text = _told(asked, before, wanted) if done else _("Nothing was changed.")
+    say(asked.request, text, undo=done)
+    return redirect(asked.address(xml=xml))
+
+
+def _told(asked: Asked, before: Sequence[SignedIdentifier], after: Sequence[SignedIdentifier]) -> str:
+    saved = _("Saved the policies of %(table)s.") % {"table": asked.table.name}
+    revoked = _preview_of(asked, before, after, asked.tokens(), {}).revoked
+    if not revoked:
+        return saved
+    said = ngettext(
+        "%(number)s known token is revoked by it; undoing it revives the token.",
+        "%(number)s known tokens are revoked by it; undoing it revives them.",
+        revoked,
+    )
+    return f"{saved} {said % {'number': revoked}}"
+
+
+def _preview(asked: Asked, draft: Draft) -> HttpResponse:
+    """While somebody types: what has changed beside the fields, which are left alone."""
+    if not wants_part(asked.request):
+        return _answer(asked, draft, {"told": draft.told(draft.now())})
+    context = {"table": asked.table, **_of_draft(asked, draft), "beside": True}
+    return render(asked.request, "console/policies/_changes.html", context)
+
+
+def _copy(asked: Asked, draft: Draft) -> HttpResponse:
+    """Nothing is saved by this."""
+    try:
+        source = tables.get(asked.account.pk, asked.request.POST.get("source", ""))
+        copied = policies.stored(asked.account.pk, source.folded_name)
+    except StorageError as error:
+        complain(asked.request, error.text)
+        return _answer(asked, draft)
+    return _answer(asked, policy_presets.copied(draft, copied), {"copied_from": source.name})
+
+
+def _answer(
+    asked: Asked, draft: Draft, extra: dict[str, Any] | None = None, status: int = 200
+) -> HttpResponse:
+    return _render(asked, {**_of_draft(asked, draft), **(extra or {})}, status)
+
+
+def _of_draft(asked: Asked, draft: Draft) -> dict[str, Any]:
+    now, tokens = draft.now(), asked.tokens()
+    read = draft.read(now)
+    return {
+        "draft": draft,
+        "rows": policy_page.rows(draft, tokens, now),
+        "limit": POLICY_LIMIT,
+        "left": POLICY_LIMIT - len(draft.rows),
+        "operations": policy_page.OPERATIONS,
+        "letters": policy_effects.LETTERS,
+        "starts": policy_presets.STARTS,
+        "expiries": policy_presets.EXPIRIES,
+        "templates": policy_presets.TEMPLATES,
+        "preview": _preview_of(asked, draft.seen, read, tokens, policy_page.renamed(draft, read)),
+    }
+
+
+def _preview_of(
+    asked: Asked,
+    before: Sequence[SignedIdentifier],
+    after: Sequence[SignedIdentifier],
+    tokens: Sequence[KnownToken],
+    renamed: dict[str, str],
+) -> policy_effects.Preview:
+    now = now_of(asked.request)
+    return policy_effects.preview(effects(before, after, tokens, now), after, renamed, now)
+
+
+# as XML
+
+
+def _act_on_xml(asked: Asked, what: str) -> HttpResponse:
+    text, seen = asked.request.POST["xml"], forms.read_seen(asked.request.POST.get("seen", "[]"))
+    try:
+        wanted = _read_xml(text, seen)
+        if what == "form":
+            return _answer(asked, forms.write_draft(wanted, asked.zone, seen))
+        if what != "preview":
+            check(wanted)
+            return _save(asked, wanted, seen, xml=True)
+    except StorageError as error:
+        return _answer_xml(asked, text, seen, error=error, status=422 if what != "preview" else 200)
+    return _answer_xml(asked, text, seen, wanted)
+
+
+def _read_xml(text: str, seen: Sequence[SignedIdentifier]) -> list[SignedIdentifier]:
+    """What was not touched is what it was, also where XML has one word for two things."""
+    unbroken = text.replace("\r\n", "\n")
+    if unbroken.strip() == write_xml(seen).strip():
+        return list(seen)
+    return read_identifiers(unbroken.encode(errors="surrogatepass"))
+
+
+def _turn_into_xml(asked: Asked, draft: Draft) -> HttpResponse:
+    """What is wrong in a form might not come back from XML."""
+    now = draft.now()
+    told = draft.told(now)
+    if told:
+        return _answer(asked, draft, {"told": told}, status=422)
+    wanted = draft.read(now)
+    return _answer_xml(asked, write_xml(wanted), draft.seen, wanted)
+
+
+def _answer_xml(
+    asked: Asked,
+    text: str,
+    seen: Sequence[SignedIdentifier],
+    wanted: Sequence[SignedIdentifier] | None = None,
+    error: StorageError | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """``wanted`` is what the text says; without it, that is what is stored, unless there is an error."""
+    after = seen if wanted is None else wanted
+    context: dict[str, Any] = {
+        "xml": text,
+        "seen": forms.write_seen(seen),
+        "error": error,
+        "at": _position(error),
+        "preview": None if error else _preview_of(asked, seen, after, asked.tokens(), {}),
+    }
+    if asked.request.POST.get("do") == "preview" and wants_part(asked.request):
+        context |= {"table": asked.table, "beside": True}
+        return render(asked.request, "console/policies/_changes.html", context)
+    return _render(asked, context, status)
+
+
+def write_xml(identifiers: Sequence[SignedIdentifier]) -> str:
+    """What a client gets, with line breaks for people."""
+    root = read_xml(write_identifiers(identifiers))
+    indent(root)
+    # a carriage return that is not escaped would be read as a line feed
+    return tostring(root, encoding="unicode").replace("\r", "&#13;")
+
+
+def _position(error: StorageError | None) -> tuple[int, int] | None:
+    """Line and column, from 1, where a parser got stuck."""
+    if error is None or not isinstance(error.__cause__, ParseError):
+        return None
+    line, column = error.__cause__.position
+    return line, column + 1
+
+
+def _render(asked: Asked, context: dict[str, Any], status: int) -> HttpResponse:
+    context = {
+        "table": asked.table,
+        "told": {},
+        "sources": policies.tables_with_policies(asked.account.pk, but=asked.table.pk),
+        "is_draft": asked.request.method == "POST",
+        "may_edit": asked.may_edit,
+        **context,
+    }
+    response = render_part(asked.request, page=PAGE, part=EDITOR, context=context, status=status)
+    if asked.request.method == "POST":
+        response["HX-Replace-Url"] = asked.address(xml="xml" in context)
+    return response
+
+
+# when two edit at once
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A policy of one of the two sets; ``is_different`` where the other has it not, or not so."""
+
+    identifier: SignedIdentifier
+    is_different: bool
+
+
+def _conflict(asked: Asked, mine: Sequence[SignedIdentifier]) -> HttpResponse:
+    now = asked.stored()
+    wanted = activity.Wanted(
+        account_ids=[asked.account.pk], verbs=[Verb.POLICIES_SET], table=asked.table.name
+    )
+    context = {
+        "table": asked.table,
+        "theirs": _sides(now, mine),
+        "ours": _sides(mine, now),
+        "draft": forms.write_draft(mine, asked.zone, now),
+        "last": next(iter(activity.page(wanted, top=1).activities), None),
+        "preview": _preview_of(asked, now, mine, asked.tokens(), {}),
+    }
+    page, part = "console/policies/conflict.html", "console/policies/_conflict.html"
+    return render_part(asked.request, page=page, part=part, context=context, status=409)
+
+
+def _sides(identifiers: Sequence[SignedIdentifier], others: Sequence[SignedIdentifier]) -> list[Side]:
+    return [Side(it, it not in others) for it in identifiers]
