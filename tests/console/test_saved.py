@@ -7,9 +7,10 @@ import pytest
 from django.utils import timezone
 
 from console import recent_queries, saved_queries, short_addresses
+from console.keys import read_key
 from console.models import RecentQuery, SavedQuery, StoredState
 from storage.models import Activity, Table
-from storage.operations import accounts, tables
+from storage.operations import accounts, activity, tables
 
 PEOPLE = "/ui/a/acme/t/people/"
 NEW = PEOPLE + "queries/new/"
@@ -36,7 +37,7 @@ def query(**fields):
 
 
 def names(answer):
-    return [row.key.row_key for row in answer.context["grid"].rows]
+    return [read_key(row.token).row_key for row in answer.context["grid"].rows]
 
 
 def messages(answer):
@@ -71,3 +72,380 @@ def test_q6_says_what_changed_and_updates(visit, filled):
     answer = client.post(PEOPLE + "q/adas/update/", form | {"state": "f=Age+eq+1"}, follow=True)
     assert messages(answer)[-1] == "Not saved: somebody saved another version meanwhile."
     assert query().content["f"] == "Name eq 'Grace'"
+
+
+def test_q6_a_change_without_update_is_no_change_of_the_query(visit, filled):
+    client = visit("victor")
+    save(client, keeps_view="")
+    # the columns of whoever looks are no change of a query that says nothing of columns
+    shown = client.get(PEOPLE, {"f": ADA, "cols": "Name,*", "q": "adas"})
+    assert shown.context["applied"].changed == []
+    assert client.get(PEOPLE, {"f": ADA, "q": "nothing"}).context["applied"] is None
+
+
+def test_q6_asks_for_values(visit, filled):
+    client = visit("victor")
+    save(
+        client,
+        "Of a tenant",
+        filter="PartitionKey eq '{{tenant}}' and Age lt {{age}}",
+        description="One team",
+    )
+    address = PEOPLE + "q/of-a-tenant/"
+    asked = client.get(address)
+    assert asked.status_code == 200
+    assert [field.label for field in asked.context["form"]] == ["tenant", "age"]
+    refused = client.get(address, {"v-tenant": "se", "v-age": "37 or true"})
+    assert refused.status_code == 422
+    assert "v-age" in refused.context["form"].errors
+    answer = client.get(address, {"v-tenant": "se", "v-age": "37"}, follow=True)
+    assert names(answer) == ["1"]
+    assert answer.context["state"].filter == "PartitionKey eq 'se' and Age lt 37"
+    applied = answer.context["applied"]
+    assert applied.changed == []
+    # the values stand in the form when they are asked for again
+    again = client.get(applied.again)
+    assert [field.value() for field in again.context["form"]] == ["se", "37"]
+
+
+def test_q6_a_value_says_no_more_than_its_place(visit, filled):
+    client = visit("victor")
+    save(client, "Named", filter="Name eq '{{who}}'")
+    answer = client.get(PEOPLE + "q/named/", {"v-who": "O'Hara"}, follow=True)
+    assert names(answer) == ["1"]
+    answer = client.get(PEOPLE + "q/named/", {"v-who": "x' or Name ne 'x"}, follow=True)
+    assert answer.context["error"] == ""
+    assert not answer.context["has_rows"]
+
+
+def test_q6_an_update_keeps_the_places_unless_the_filter_was_changed(visit, filled):
+    client = visit("victor")
+    save(client, "Named", filter="Name eq '{{who}}'")
+    state = {"f": ADA, "p": "who:Ada", "q": "named", "top": "25"}
+    shown = client.get(PEOPLE, state)
+    assert not shown.context["applied"].is_filled
+    form = {"state": shown.context["state"].query(), "version": "1"}
+    client.post(PEOPLE + "q/named/update/", form)
+    assert query().content == {"f": "Name eq '{{who}}'", "top": "25"}
+    changed = client.get(PEOPLE, state | {"f": "Name eq 'Grace'"})
+    assert changed.context["applied"].is_filled
+    edited = client.get(f"{PEOPLE}q/named/edit/?{changed.context['state'].query()}")
+    assert edited.context["form"]["filter"].value() == "Name eq 'Grace'"
+    assert "Name eq &#x27;{{who}}&#x27;" in edited.content.decode()
+
+
+def test_q6_a_relative_time_stays_relative(visit, filled):
+    client = visit("victor")
+    save(client, "New", filter="Timestamp ge datetime'{{now-24h}}' and PartitionKey eq '{{tenant}}'")
+    answer = client.get(PEOPLE + "q/new/", {"v-tenant": "se"}, follow=True)
+    assert answer.context["state"].filter == "Timestamp ge datetime'{{now-24h}}' and PartitionKey eq 'se'"
+    assert names(answer) == ["1", "2"]
+
+
+def test_q6_private_and_shared(visit, cast, filled):
+    save(visit("victor"))
+    assert visit("eve").get(PEOPLE + "q/adas/").status_code == 404
+    assert visit("ada").get(PEOPLE + "q/adas/").status_code == 404
+    assert "adas" not in str(visit("eve").get("/ui/a/acme/queries/").context["lines"]).lower()
+    assert visit("victor").get("/ui/a/acme/queries/").context["lines"][0].query.name == "Adas"
+    # who may only read shares nothing
+    assert save(visit("victor"), "Shared", is_shared="on").status_code == 403
+    form = {"name": "Adas", "filter": ADA, "is_shared": "on", "version": "1"}
+    assert visit("victor").post(PEOPLE + "q/adas/edit/", form).status_code == 403
+    save(visit("eve"), "Shared", is_shared="on")
+    assert visit("victor").get(PEOPLE + "q/shared/").status_code == 302
+    for what in ("edit", "update", "delete", "versions/1/restore"):
+        assert visit("victor").post(f"{PEOPLE}q/shared/{what}/", {"version": "1"}).status_code == 403
+    # whoever may write changes it, but keeps it from nobody
+    form = {"name": "Ours", "filter": ADA, "is_shared": "on", "keeps_view": "on", "version": "1"}
+    assert visit("max").post(PEOPLE + "q/shared/edit/", form).status_code == 303
+    del form["is_shared"]
+    assert visit("max").post(PEOPLE + "q/shared/edit/", form | {"version": "2"}).status_code == 403
+    assert visit("eve").post(PEOPLE + "q/shared/edit/", form | {"version": "2"}).status_code == 303
+    assert visit("max").get(PEOPLE + "q/shared/").status_code == 404
+
+
+def test_q6_versions_are_compared_and_restored(visit, filled):
+    client = visit("eve")
+    save(client, is_shared="on")
+    form = {
+        "name": "Graces",
+        "filter": "Name eq 'Grace'",
+        "is_shared": "on",
+        "keeps_view": "on",
+        "version": "1",
+    }
+    assert client.post(PEOPLE + "q/adas/edit/", form)["Location"] == PEOPLE + "q/adas/versions/"
+    shown = client.get(PEOPLE + "q/adas/versions/")
+    newest, first = shown.context["lines"]
+    assert [str(it.name) for it in newest.differences] == ["Name", "Filter"]
+    assert (newest.version.author, first.version.number) == ("eve", 1)
+    stale = client.post(PEOPLE + "q/adas/edit/", form | {"name": "Late"})
+    assert stale.status_code == 409
+    assert query().name == "Graces"
+    client.post(PEOPLE + "q/adas/versions/1/restore/", {"version": "2"})
+    restored = query()
+    assert (restored.name, restored.content, saved_queries.newest(restored)) == ("Adas", {"f": ADA}, 3)
+    assert client.post(PEOPLE + "q/adas/versions/9/restore/", {"version": "3"}).status_code == 404
+
+
+def test_q6_a_deleted_query_is_brought_back_with_its_versions(visit, filled):
+    client = visit("eve")
+    save(client, is_shared="on")
+    answer = client.post(PEOPLE + "q/adas/delete/", follow=True)
+    assert messages(answer)[-1] == "Deleted the query Adas."
+    gone = client.get(PEOPLE + "q/adas/")
+    assert gone.status_code == 404
+    assert "Name eq &#x27;Ada&#x27;" in gone.content.decode()
+    done = Activity.objects.get(verb="query.delete")
+    save(client, "Adas", is_shared="on")  # takes the address meanwhile
+    client.post(f"/ui/undo/{done.pk}/")
+    assert {found.slug for found in SavedQuery.objects.filter(deleted_at=None)} == {"adas", "adas-2"}
+    assert query(slug="adas-2").versions.count() == 1
+    # and the undoing is undone
+    client.post(f"/ui/undo/{Activity.objects.latest('pk').pk}/")
+    assert query().slug == "adas"
+    record = client.get("/ui/a/acme/activity/").content.decode()
+    assert "brought back the query" in record
+    assert "deleted the query" in record
+
+
+def test_q6_the_record_keeps_a_private_query_to_itself(visit, filled):
+    client = visit("victor")
+    save(client, "Secret plans", filter="Name eq 'secret'")
+    client.post(PEOPLE + "q/secret-plans/delete/")
+    (done,) = Activity.objects.filter(verb__startswith="query.")
+    record = visit("max").get("/ui/a/acme/activity/").content.decode()
+    assert "deleted a private query of" in record
+    for page in (record, visit("max").get("/ui/a/acme/activity/export/?format=ndjson").getvalue().decode()):
+        assert "ecret" not in page
+    assert visit("max").get(PEOPLE + "q/secret-plans/").status_code == 404
+    assert visit("alice").post(f"/ui/undo/{done.pk}/").status_code == 403
+    assert visit("victor").post(f"/ui/undo/{done.pk}/").status_code == 302
+    assert query().name == "Secret plans"
+
+
+def test_q6_what_was_changed_since_is_not_undone(visit, filled):
+    client = visit("eve")
+    save(client, is_shared="on")
+    created = Activity.objects.get(verb="query.create")
+    form = {"name": "Adas", "filter": "Age eq 1", "is_shared": "on", "version": "1"}
+    client.post(PEOPLE + "q/adas/edit/", form)
+    changed = Activity.objects.get(verb="query.change")
+    assert "changed since" in messages(client.post(f"/ui/undo/{created.pk}/", follow=True))[-1]
+    client.post(f"/ui/undo/{changed.pk}/")
+    assert query().content == {"f": ADA}
+    assert visit("victor").post(f"/ui/undo/{changed.pk}/").status_code == 403
+
+
+def test_q6_found_where_people_look(visit, filled):
+    save(visit("eve"), "Überfällige Konten", is_shared="on")
+    save(visit("max"), "Überfällige privat")
+    client = visit("victor")
+    (group,) = client.get("/ui/palette/", {"q": "fällige"}).context["groups"]
+    assert [(str(hit.text), hit.detail) for hit in group.hits] == [("Überfällige Konten", "people")]
+    assert 'id="rail-queries"' in client.get(PEOPLE).content.decode()
+    menu = client.get(
+        PEOPLE + "queries/menu/", headers={"HX-Current-URL": "http://x" + PEOPLE + "?f=Age+eq+1"}
+    )
+    assert [found.name for found, _asks in menu.context["queries"]] == ["Überfällige Konten"]
+    assert menu.context["state"].filter == "Age eq 1"
+    assert [line.query.name for line in client.get("/ui/a/acme/queries/?q=KONTEN").context["lines"]] == [
+        "Überfällige Konten"
+    ]
+    assert visit("sam").get("/ui/palette/", {"q": "fällige"}).context["groups"] == []
+
+
+def test_a_query_outlives_its_table_and_its_author(visit, cast, account, filled):
+    save(visit("eve"), "Kept", is_shared="on")
+    save(visit("eve"), "Mine")
+    tables.delete(account.pk, "people")
+    (line,) = visit("max").get("/ui/a/acme/queries/").context["lines"]
+    assert line.table is None
+    assert visit("max").get(PEOPLE + "q/kept/").status_code == 404
+    cast["eve"].delete()
+    saved_queries.tidy(timezone.now())
+    assert query().name == "Kept"
+    assert visit("max").post(PEOPLE + "q/kept/delete/").status_code == 303
+
+
+def test_what_was_deleted_is_tidied_with_the_record(visit, filled, settings):
+    save(visit("eve"))
+    saved_queries.delete(query(), by=activity.of_command())
+    saved_queries.tidy(timezone.now() + timedelta(days=settings.ACTIVITY_DAYS - 1))
+    assert SavedQuery.objects.count() == 1
+    saved_queries.tidy(timezone.now() + timedelta(days=settings.ACTIVITY_DAYS + 1))
+    assert SavedQuery.objects.count() == 0
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_g12_a_hostile_name_is_text_everywhere(visit, filled, name):
+    client = visit("eve")
+    save(
+        client, name, description=name, filter=f"Name eq '{name[:20]}' and Age eq {{{{age}}}}", is_shared="on"
+    )
+    slug = query().slug
+    pages = [
+        client.get(f"{PEOPLE}q/{slug}/", {"v-age": "1"}, follow=True),
+        client.get(f"{PEOPLE}q/{slug}/"),
+        client.get(f"{PEOPLE}q/{slug}/versions/"),
+        client.get(f"{PEOPLE}q/{slug}/edit/"),
+        client.get(PEOPLE + "queries/menu/"),
+        client.get("/ui/a/acme/queries/"),
+        client.get("/ui/a/acme/activity/"),
+        client.get("/ui/palette/", {"q": name[:5]}),
+    ]
+    pages.append(client.post(f"{PEOPLE}q/{slug}/delete/", follow=True))
+    pages.append(client.get(f"{PEOPLE}q/{slug}/"))
+    for page in pages:
+        assert page.status_code in {200, 404}
+        assert "<img src=x" not in page.content.decode()
+        assert "<b>بالعالم" not in page.content.decode()
+
+
+def test_refuses_what_is_no_query(visit, filled):
+    client = visit("victor")
+    for fields in ({"name": " "}, {"name": "x" * 65}, {"filter": "Age eq"}, {"filter": "Age eq 1\0"}):
+        assert save(client, **{"name": "Adas", **fields}).status_code == 422
+    assert SavedQuery.objects.count() == 0
+
+
+def test_names_that_make_no_address_get_one(visit, filled):
+    client = visit("victor")
+    for name in ("!!!", "???", "查询", "a b"):
+        save(client, name)
+    slugs = SavedQuery.objects.order_by("pk").values_list("slug", flat=True)
+    assert list(slugs) == ["query", "query-2", "查询", "a-b"]
+    assert client.get(PEOPLE + "q/查询/").status_code == 302
+
+
+# those that ran last
+
+
+def ran(client):
+    return [recent.text for recent, *_rest in client.get("/ui/a/acme/queries/?tab=recent").context["lines"]]
+
+
+def test_keeps_what_ran_without_an_error(visit, filled):
+    client = visit("victor")
+    for text in (ADA, "Age eq 1", "Age eq", "", ADA):
+        client.get(PEOPLE, {"f": text})
+    assert ran(client) == [ADA, "Age eq 1"]
+    assert ran(visit("eve")) == []
+    # a grid that looks anew by itself runs nothing new, and a later page is the same query
+    client.get(PEOPLE, {"f": "Age eq 2"}, headers={"HX-Request": "true"})
+    first = client.get(PEOPLE, {"f": "Age ge 1", "top": "25"})
+    assert first.context["state"].starts == ()
+    assert ran(client) == ["Age ge 1", ADA, "Age eq 1"]
+    client.post("/ui/a/acme/queries/forget/")
+    assert ran(client) == []
+
+
+def test_keeps_fifty(visit, cast, filled):
+    table = Table.objects.get(folded_name="people")
+    for number in range(recent_queries.MOST + 3):
+        recent_queries.ran(cast["victor"], table, f"Age eq {number}")
+    assert ran(visit("victor"))[0] == "Age eq 52"
+    assert len(ran(visit("victor"))) == 50
+    recent_queries.tidy(timezone.now())
+    assert RecentQuery.objects.count() == 50
+
+
+def test_a_query_that_ran_costs_one_statement(cast, filled, django_assert_num_queries):
+    table = Table.objects.get(folded_name="people")
+    for _time in range(2):
+        with django_assert_num_queries(1):
+            recent_queries.ran(cast["victor"], table, "Name eq '" + "ü" * 9_000 + "'")
+
+
+# Q8
+
+
+LONG = " or ".join(f"Name eq '{'n' * 30}{number}'" for number in range(80)) + " or Name eq 'Ada'"
+
+
+def test_q8_a_long_filter_gets_a_short_address(visit, filled):
+    client = visit("victor")
+    answer = client.get(PEOPLE, {"f": LONG, "top": "25"})
+    assert answer.status_code == 302
+    short = answer["Location"]
+    assert short.startswith(PEOPLE + "?k=")
+    assert len(short) < 100
+    shown = client.get(short)
+    assert shown.context["state"].filter == LONG
+    assert names(shown) == ["1"]
+    # the same again is the same address, and somebody else may open it
+    assert client.get(PEOPLE, {"f": LONG, "top": "25"})["Location"] == short
+    assert StoredState.objects.count() == 1
+    assert names(visit("eve").get(short)) == ["1"]
+
+
+def test_q8_every_link_of_the_page_keeps_it(visit, people):
+    for number in range(30):
+        people("p", f"{number:02}", Name="Ada")
+    client = visit("victor")
+    shown = client.get(client.get(PEOPLE, {"f": LONG, "top": "25", "tz": "utc"})["Location"])
+    links = {name: shown.context[name] for name in ("here", "next", "times", "all")}
+    links |= {str(view): address for view, address, _is_current in shown.context["views"]}
+    for name, address in links.items():
+        assert "?k=" in address, name
+        assert len(address) < 300, name
+    following = client.get(links["next"])
+    assert (following.status_code, len(names(following))) == (200, 5)
+    assert following.context["state"].filter == LONG
+    assert client.get(following.context["previous"]).context["state"].starts == ()
+    assert client.get(links["json"]).context["state"].view == "json"
+    assert client.get(client.get(links["json"]).context["views"][0][1]).context["state"].view == "grid"
+    assert not client.get(links["times"]).context["state"].is_utc
+    assert client.get(links["all"]).context["state"].filter == ""
+    state = shown.context["state"].query()
+    assert client.get(f"{PEOPLE}columns/?{state}").context["state"].filter == LONG
+    assert client.get(f"{PEOPLE}export/?{state}").context["state"].filter == LONG
+    counted = client.get(f"{PEOPLE}count/?{state}", headers={"HX-Request": "true"})
+    assert counted.context["total"].number == 30
+    # a query that is long is saved as it is
+    client.post(NEW, {"name": "Long", "filter": LONG, "state": state, "keeps_view": "on"})
+    assert client.get(PEOPLE + "q/long/")["Location"].startswith(PEOPLE + "?k=")
+    applied = client.get(PEOPLE + "q/long/", follow=True).context["applied"]
+    assert (applied.query.name, applied.changed) == ("Long", [])
+
+
+def test_q8_a_key_opens_only_what_one_may_read(visit, cast, account, filled):
+    tables.create(account.pk, "carts")
+    short = visit("victor").get(PEOPLE, {"f": LONG})["Location"]
+    key = short.partition("?")[2]
+    assert visit("sam").get(short).status_code == 404
+    assert visit(None).get(short).status_code == 302
+    elsewhere = visit("victor").get(f"/ui/a/acme/t/carts/?{key}")
+    assert elsewhere.status_code == 404
+    assert "nnnn" not in elsewhere.content.decode()
+    other = accounts.add("other")
+    tables.create(other.pk, "people")
+    assert "nnnn" not in visit("ada").get(f"/ui/a/other/t/people/?{key}").content.decode()
+    for address in ("?k=" + "0" * 24, "?k=", "?k=%00"):
+        answer = visit("victor").get(PEOPLE + address)
+        assert (answer.status_code, "grid" in answer.context) == (404, False)
+
+
+def test_q8_what_is_not_used_for_half_a_year_goes(visit, filled):
+    client = visit("victor")
+    short = client.get(PEOPLE, {"f": LONG})["Location"]
+    StoredState.objects.update(used_at=timezone.now() - timedelta(days=179))
+    assert client.get(short).status_code == 200  # and so it is used again
+    short_addresses.tidy(timezone.now() + timedelta(days=179))
+    assert client.get(short).status_code == 200
+    short_addresses.tidy(timezone.now() + timedelta(days=181))
+    gone = client.get(short)
+    assert gone.status_code == 404
+    assert "This address is not kept any more" in gone.content.decode()
+
+
+def test_q8_a_long_key_is_kept_with_its_page(visit, people):
+    for number in range(26):
+        people("p" * 700, f"{number:02}" + "ü" * 400, Name="Ada")
+    client = visit("victor")
+    first = client.get(PEOPLE, {"top": "25"})
+    answer = client.get(first.context["next"])
+    assert answer.status_code == 302
+    assert len(answer["Location"]) < 100
+    assert len(names(client.get(answer["Location"]))) == 1
