@@ -24,17 +24,17 @@ class Form:
 
 
 def write_csv(found: Iterable[Activity]) -> Iterator[str]:
-    lines = _Lines()
+    lines = Lines()
     writer = csv.writer(lines)
     writer.writerow(_COLUMNS)
     yield lines.take()
     for done in found:
         row = _row(done)
-        writer.writerow([_cell(row[name]) for name in _COLUMNS])
+        writer.writerow([cell(row[name]) for name in _COLUMNS])
         yield lines.take()
 
 
-class _Lines:
+class Lines:
     """What csv writes to."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class _Lines:
         return line
 
 
-def _cell(value: Any) -> object:
+def cell(value: Any) -> object:
     if isinstance(value, dict | list):
         value = json.dumps(value, ensure_ascii=False)
     if isinstance(value, str) and value.startswith(_FORMULA):

@@ -29,6 +29,7 @@ class Entry:
 RAIL: Final = (
     Entry("account", _("Tables"), "table-2"),
     Entry("queries", _("Queries"), "bookmark"),
+    Entry("sas", _("Policies & SAS"), "ticket", Capability.MANAGE_ACCESS),
     Entry("activity", _("Activity"), "history"),
     Entry("service", _("Service"), "sliders-horizontal"),
     Entry("keys", _("Keys"), "key-round", Capability.MANAGE_ACCESS),

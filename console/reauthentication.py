@@ -38,8 +38,9 @@ def is_recent(request: HttpRequest) -> bool:
     return any(0 <= time.time() - record["at"] < RECENT for record in records)
 
 
-def ask(request: HttpRequest) -> HttpResponse:
-    address = f"{reverse('account_reauthenticate')}?{urlencode({'next': _page_of(request)})}"
+def ask(request: HttpRequest, back: str = "") -> HttpResponse:
+    """``back``: the address to come back to, of a form that can be filled in by it."""
+    address = f"{reverse('account_reauthenticate')}?{urlencode({'next': back or _page_of(request)})}"
     if request.headers.get("HX-Request") == "true":
         return HttpResponseClientRedirect(address)
     return redirect(address)
