@@ -60,6 +60,7 @@ urlpatterns = [
     path("ui/a/<account>/t/<table>/acl/save/", policies.save, name="policies_save"),
     path("ui/a/<account>/t/<table>/", entities.show, name="entities"),
     path("ui/a/<account>/t/<table>/", include("console.entity_urls")),
+    path("ui/a/<account>/", include("console.sas_urls")),
     path("ui/a/<account>/members/", members.index, name="members"),
     path("ui/a/<account>/members/add/", members.add, name="members_add"),
     path("ui/a/<account>/members/invite/", members.invite, name="members_invite"),
