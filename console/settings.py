@@ -40,6 +40,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "console.middleware.Compression",  # with padding of random length, so that sizes betray nothing
     "console.middleware.response_headers",
+    "storage.api.middleware.problem_details",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -186,6 +187,40 @@ CACHES = {
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     },
 }
+# the management API; what its views have in common is in storage.api.views.base
+REST_FRAMEWORK: dict[str, object] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_SCHEMA_CLASS": "storage.api.documentation.Schema",
+    "EXCEPTION_HANDLER": "storage.api.problems.answer",
+    "UNAUTHENTICATED_USER": None,
+    "URL_FORMAT_OVERRIDE": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Tablero management API",
+    "VERSION": "1",
+    "DESCRIPTION": "Accounts and what is in them but entities, for scripts and CI. Every request needs a token of"
+    " the profile page in `Authorization: Bearer`; what it may do is what its user may, within its scope. Errors are"
+    " problem details (RFC 9457).",
+    "SCHEMA_PATH_PREFIX": "/ui/api/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [],
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "SORT_OPERATIONS": False,
+    "TAGS": [
+        {"name": "Token"},
+        {"name": "Accounts"},
+        {"name": "Keys"},
+        {"name": "Tables"},
+        {"name": "Policies"},
+        {"name": "Shared access signatures"},
+        {"name": "Service properties"},
+        {"name": "Members"},
+        {"name": "Activity"},
+    ],
+}
+API_REQUESTS_PER_MINUTE = 600  # of one token
 DAILY = [  # what else is tidied once a day
     "console.sessions.tidy",
     "console.short_addresses.tidy",

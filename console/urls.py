@@ -74,6 +74,7 @@ urlpatterns = [
     path("ui/invitations/<int:invitation>/withdraw/", members.withdraw, name="invitation_withdraw"),
     path("ui/a/<account>/", include("console.query_urls")),
     path("ui/", include("console.activity_urls")),
+    path("ui/api/v1/", include("storage.api.urls")),
     path("ui/healthz", health.alive),
     path("ui/readyz", health.ready),
     path("ui/metrics", metrics.metrics),

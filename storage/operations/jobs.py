@@ -12,7 +12,17 @@ from django.utils.module_loading import import_string
 
 from storage.domain.errors import StorageError
 from storage.models import Job
-from storage.operations import activity, analytics, metrics, request_log, retired_keys, tables, usage
+from storage.operations import (
+    accounts,
+    activity,
+    analytics,
+    api_tokens,
+    metrics,
+    request_log,
+    retired_keys,
+    tables,
+    usage,
+)
 from storage.operations.threads import in_background
 from storage.sql.background import alone_at
 
@@ -44,6 +54,11 @@ async def run() -> None:
             "Records could not be tidied",
         ),
         _Duty(lambda: alone("daily", _DAY, _tidy_daily), _TIDY_INTERVAL, "Sessions could not be tidied"),
+        _Duty(
+            lambda: alone("accounts", _INTERVAL, accounts.expire),
+            _INTERVAL,
+            "Accounts whose time is over could not be frozen",
+        ),
         _Duty(_tidy_logs, _TIDY_INTERVAL, "Logs could not be tidied"),
     )
     # unlike gather(), which ends with the first that is cancelled, waits for all
@@ -93,6 +108,7 @@ def _tidy(now: datetime) -> None:
     usage.tidy(now)
     activity.tidy(now)
     retired_keys.tidy(now)
+    api_tokens.tidy(now)
 
 
 def _tidy_daily(now: datetime) -> None:

@@ -87,6 +87,16 @@ def page(
     return Listing(rows[:top], matching.count(), rows[top].folded_name if len(rows) > top else None)
 
 
+def listed(
+    account_id: int, *, prefix: str = "", tag: str = "", after: str = "", top: int = PAGE
+) -> list[Table]:
+    """By name: those whose name begins so, in any letter case, after a folded name."""
+    found = Table.objects.own().filter(account_id=account_id, folded_name__startswith=prefix.lower())
+    if tag:
+        found = found.filter(tags__contains=[tag])
+    return list(found.filter(folded_name__gt=after).order_by("folded_name")[:top])
+
+
 def tags(account_id: int, most: int = 100) -> list[str]:
     """Those in use, by name."""
     used = Table.objects.own().filter(account_id=account_id).exclude(tags=[]).values_list("tags", flat=True)

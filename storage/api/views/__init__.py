@@ -1,0 +1,1 @@
+"""What the API answers: each view reads, asks an operation, and writes."""

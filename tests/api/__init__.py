@@ -1,0 +1,1 @@
+"""The management API, by the requests that scripts make."""

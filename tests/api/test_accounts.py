@@ -1,0 +1,241 @@
+"""Accounts by scripts: made once, found by labels, changed, frozen, deleted."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from storage.domain.activity import Verb
+from storage.domain.actor import ActorKind
+from storage.models import Account, Activity
+from storage.operations import accounts, tables
+
+
+@pytest.fixture
+def ada(call):
+    return call("ada")
+
+
+def test_it_works(ada):
+    made = ada(
+        "POST", "accounts", {"name": "branch", "ttl": "8h", "labels": {"branch": "main"}, "label": "CI"}
+    )
+    assert made.status_code == 201, made.content
+    found = made.json()
+    key = accounts.write_key(accounts.keys_of(Account.objects.get(name="branch"))[0])
+    assert found["connection_string"] == (
+        "DefaultEndpointsProtocol=http;AccountName=branch;"
+        f"AccountKey={key};TableEndpoint=http://testserver/branch;"
+    )
+    assert (found["state"], found["labels"], found["label"], found["role"]) == (
+        "active", {"branch": "main"}, "CI", "owner",
+    )  # fmt: skip
+    end = datetime.fromisoformat(found["expires_at"]) - datetime.fromisoformat(found["created_at"])
+    assert abs(end - timedelta(hours=8)) < timedelta(seconds=5)
+    shown = ada("GET", "accounts/branch").json()
+    assert shown == {name: value for name, value in found.items() if name != "connection_string"}
+    assert ada("DELETE", "accounts/branch").status_code == 204
+    assert ada("GET", "accounts/branch").status_code == 404
+
+
+def test_what_is_done_is_recorded_with_user_and_token(ada):
+    ada("POST", "accounts", {"name": "branch"}, **{"User-Agent": "curl/8"})
+    done = Activity.objects.get(verb=Verb.ACCOUNT_CREATE, account_name="branch")
+    assert (done.actor_kind, done.actor, done.detail["by_token"]) == (ActorKind.TOKEN, "ada", "ci")
+    assert (done.agent, done.address) == ("curl/8", "127.0.0.1")
+
+
+def test_the_same_request_again_makes_nothing(ada):
+    body = {"name": "branch", "labels": {"a": "1", "b": "2"}, "ttl": "1h"}
+    first = ada("POST", "accounts", body)
+    second = ada("POST", "accounts", dict(reversed(body.items())))
+    assert (first.status_code, second.status_code) == (201, 200)
+    assert first.json() == second.json()
+    assert Account.objects.filter(name="branch").count() == 1
+    assert Activity.objects.filter(verb=Verb.KEY_REVEAL, account_name="branch").count() == 1
+
+    ada("PATCH", "accounts/branch", {"ttl": "3h"})
+    third = ada("POST", "accounts", body)
+    assert third.status_code == 200
+    assert third.json()["expires_at"] > first.json()["expires_at"]
+
+
+def test_another_request_for_the_same_name_conflicts(ada):
+    ada("POST", "accounts", {"name": "branch"})
+    refused = ada("POST", "accounts", {"name": "branch", "label": "x"})
+    assert refused.status_code == 409
+    assert refused.json()["detail"] == "There is an account branch already."
+    assert ada("POST", "accounts", {"name": "acme"}).status_code == 409  # made in the console
+
+
+def test_a_name_is_made_up(ada):
+    first, second = (ada("POST", "accounts", {}) for _ in range(2))
+    assert [first.status_code, second.status_code] == [201, 201]
+    assert first.json()["name"] != second.json()["name"]
+
+
+def test_a_key_makes_a_made_up_name_idempotent(ada):
+    body, key = {"labels": {"run": "7"}}, {"Idempotency-Key": "run-7"}
+    first, second = (ada("POST", "accounts", body, **key) for _ in range(2))
+    assert [first.status_code, second.status_code] == [201, 200]
+    assert first.json() == second.json()
+    reused = ada("POST", "accounts", {"labels": {"run": "8"}}, **key)
+    assert reused.status_code == 422
+    assert reused.json()["type"].endswith("#problem-idempotency-key-reused")
+    assert ada("POST", "accounts", body, **{"Idempotency-Key": "a b"}).status_code == 400
+
+
+def test_lists_and_finds(ada, call, account):
+    for number in range(3):
+        ada("POST", "accounts", {"name": f"ci{number}00", "labels": {"n": str(number), "kind": "ci"}})
+    ada("POST", "accounts/ci000/freeze")
+
+    def names(query="", caller=ada):
+        found = caller("GET", f"accounts{query}")
+        assert found.status_code == 200, found.content
+        return [one["name"] for one in found.json()["items"]]
+
+    assert names() == ["acme", "ci000", "ci100", "ci200"]
+    assert names("?name=ci") == ["ci000", "ci100", "ci200"]
+    assert names("?label=n%3D1") == ["ci100"]
+    assert names("?label=kind&label=n%3D2") == ["ci200"]
+    assert names("?state=frozen") == ["ci000"]
+    assert names("?state=active&label=kind") == ["ci100", "ci200"]
+    assert names(caller=call("alice", "read")) == ["acme"]
+    assert names(caller=call("sam", "read")) == []
+    assert names(caller=call("ada", "read", account=account)) == ["acme"]
+
+
+def test_pages(ada):
+    for number in range(4):
+        accounts.add(f"more{number}")
+    address, found = "accounts?limit=2&name=more", []
+    while address:
+        answer = ada("GET", address)
+        page = answer.json()
+        found += [one["name"] for one in page["items"]]
+        address = (page["next"] or "").removeprefix("http://testserver")
+        assert bool(address) == ("Link" in answer.headers)
+    assert found == ["more0", "more1", "more2", "more3"]
+    assert ada("GET", "accounts?cursor=%C3%A9").status_code == 400
+
+
+def test_changes_what_is_named_and_nothing_else(ada, account):
+    changed = ada(
+        "PATCH",
+        "accounts/acme",
+        {"description": "d", "networks": ["10.0.0.0/8"], "protected": True, "labels": {"a": ""}},
+    )
+    assert changed.status_code == 200, changed.content
+    found = changed.json()
+    assert (found["description"], found["networks"], found["protected"]) == ("d", ["10.0.0.0/8"], True)
+    assert found["labels"] == {"a": ""}
+    assert ada("PATCH", "accounts/acme", {}).json() == found
+    account.refresh_from_db()
+    assert (account.label, account.enabled, account.description) == ("", True, "d")
+
+
+def test_freezes_and_thaws(ada, account):
+    assert ada("POST", "accounts/acme/freeze").json()["state"] == "frozen"
+    account.refresh_from_db()
+    assert not account.enabled
+    assert ada("POST", "accounts/acme/thaw").json()["state"] == "active"
+
+
+def test_tables_keep_an_account_unless_they_may_go(ada, account):
+    tables.create(account.pk, "people")
+    refused = ada("DELETE", "accounts/acme")
+    assert refused.status_code == 409
+    assert "with_tables=true" in refused.json()["detail"]
+    ada("PATCH", "accounts/acme", {"protected": True})
+    assert ada("DELETE", "accounts/acme?with_tables=true").status_code == 409
+    ada("PATCH", "accounts/acme", {"protected": False})
+    assert ada("DELETE", "accounts/acme?with_tables=true").status_code == 204
+
+
+def test_keys_and_connections(ada, account):
+    first, second = (accounts.write_key(key) for key in accounts.keys_of(account))
+    shown = ada("GET", "accounts/acme/keys").json()["items"]
+    assert [key["value"] for key in shown] == [first, second]
+    string = ada("GET", "accounts/acme/connection-string?key=key2&host=tablero:10002")
+    assert string.json()["text"] == (
+        "DefaultEndpointsProtocol=http;AccountName=acme;"
+        f"AccountKey={second};TableEndpoint=http://tablero:10002/acme;"
+    )
+    env = ada("GET", "accounts/acme/connection-string?form=env", Accept="text/plain")
+    assert env.headers["Content-Type"].startswith("text/plain")
+    assert env.content.decode().startswith('TABLES_CONNECTION_STRING="DefaultEndpointsProtocol=http;')
+    assert env.headers["Cache-Control"] == "no-store"
+    for form in ("compose", "appsettings", "functions", "python", "javascript", "csharp", "go"):
+        assert first in ada("GET", f"accounts/acme/connection-string?form={form}").json()["text"]
+    rotated = ada("POST", "accounts/acme/keys/key1/rotate").json()
+    account.refresh_from_db()
+    assert rotated["value"] == accounts.write_key(accounts.keys_of(account)[0]) != first
+    assert ada("POST", "accounts/acme/keys/key3/rotate").status_code == 404
+    assert Activity.objects.filter(verb=Verb.KEY_REVEAL, account=account).count() == 2 + 1 + 1 + 7
+
+
+# its time
+
+
+def over(account):
+    Account.objects.filter(pk=account.pk).update(expires_at=datetime(2026, 1, 1, tzinfo=UTC))
+    accounts.expire(datetime.now(UTC))
+    account.refresh_from_db()
+
+
+def test_a3_an_account_freezes_when_its_time_is_over_and_goes_a_day_later(ada, account):
+    tables.create(account.pk, "people")
+    over(account)
+    shown = ada("GET", "accounts/acme").json()
+    assert shown["state"] == "expired"
+    assert not account.enabled
+    gone = datetime.fromisoformat(shown["deleted_at"])
+    assert gone == account.frozen_at + timedelta(hours=24)
+    assert Activity.objects.filter(verb=Verb.ACCOUNT_EXPIRE, actor_kind=ActorKind.SERVER).count() == 1
+
+    accounts.expire(gone - timedelta(seconds=1))
+    assert Account.objects.filter(pk=account.pk).exists()
+    accounts.expire(gone)
+    assert not Account.objects.filter(pk=account.pk).exists()
+
+
+@pytest.mark.parametrize("guard", ["protected", "read_only"])
+def test_an_account_that_is_guarded_only_freezes(ada, account, guard):
+    accounts.change(account, **{guard: True})
+    over(account)
+    assert ada("GET", "accounts/acme").json()["deleted_at"] is None
+    accounts.expire(datetime.now(UTC) + timedelta(days=9))
+    assert Account.objects.filter(pk=account.pk).exists()
+
+
+@pytest.mark.parametrize("more", [{"ttl": "2h"}, {"expires_at": None}])
+def test_more_time_thaws(ada, account, more):
+    over(account)
+    refused = ada("POST", "accounts/acme/thaw")
+    assert refused.status_code == 409
+    assert "give it more" in refused.json()["detail"]
+    assert ada("PATCH", "accounts/acme", more).json()["state"] == "active"
+    account.refresh_from_db()
+    assert (account.enabled, account.frozen_at) == (True, None)
+
+
+def test_more_time_does_not_thaw_what_was_frozen_by_hand(ada, account):
+    ada("POST", "accounts/acme/freeze")
+    assert ada("PATCH", "accounts/acme", {"ttl": "2h"}).json()["state"] == "frozen"
+
+
+def test_time_is_one_of_both_and_within_a_year(ada):
+    for body in (
+        {"ttl": "1h", "expires_at": "2026-12-01T00:00:00Z"},
+        {"ttl": "0m"},
+        {"ttl": "400d"},
+        {"ttl": "1"},
+        {"ttl": 60},
+        {"expires_at": "2020-01-01T00:00:00Z"},
+        {"expires_at": "2099-01-01T00:00:00Z"},
+        {"expires_at": "2026-12-01"},
+        {"expires_at": "0001-01-01T00:00:00+14:00"},
+    ):
+        refused = ada("POST", "accounts", {"name": "branch", **body})
+        assert refused.status_code == 400, body
+        assert refused.json()["errors"][0]["pointer"] in {"#/ttl", "#/expires_at"}
