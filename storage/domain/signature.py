@@ -78,7 +78,7 @@ def verify(request: SignedRequest, authorization: Authorization, keys: Sequence[
         key = _signer(prefix + path + suffix, authorization.mac, keys)
         if key is not None:
             return key
-    text = (prefix + (request.path or b"/") + suffix).decode("utf-8", "replace")
+    text = string_to_sign(request, authorization.scheme).decode("utf-8", "replace")
     raise AuthenticationFailed(
         AuthenticationErrorDetail="The MAC signature found in the HTTP request is not the same as any "
         f"computed signature. Server used following string to sign: '{text}'."
@@ -87,9 +87,13 @@ def verify(request: SignedRequest, authorization: Authorization, keys: Sequence[
 
 def sign(request: SignedRequest, key: bytes, scheme: Scheme = Scheme.SHARED_KEY) -> bytes:
     """The value of the Authorization header of a request that holds its date already."""
-    prefix, suffix = _around_path(request, scheme, _date(request))
-    mac = hmac.digest(key, prefix + (request.path or b"/") + suffix, "sha256")
+    mac = hmac.digest(key, string_to_sign(request, scheme), "sha256")
     return b"%b %b:%b" % (scheme.value, request.account.encode(), binascii.b2a_base64(mac, newline=False))
+
+
+def string_to_sign(request: SignedRequest, scheme: Scheme) -> bytes:
+    prefix, suffix = _around_path(request, scheme, _date(request))
+    return prefix + (request.path or b"/") + suffix
 
 
 def _signer(text: bytes, mac: bytes, keys: Sequence[bytes]) -> int | None:
@@ -129,7 +133,7 @@ def _date(request: SignedRequest) -> bytes:
 
 
 def _check_freshness(date: bytes, now: float) -> None:
-    instant = _read_date(date)
+    instant = read_date(date)
     if instant is None:
         raise AuthenticationFailed(AuthenticationErrorDetail="The request has no valid date.")
     if not -CLOCK_SKEW <= now - instant <= CLOCK_SKEW:
@@ -140,7 +144,7 @@ def _check_freshness(date: bytes, now: float) -> None:
 
 
 @lru_cache(maxsize=256)
-def _read_date(date: bytes) -> int | None:
+def read_date(date: bytes) -> int | None:
     """Seconds since 1970 of a date as RFC 1123, RFC 850 or asctime write it."""
     if len(date) > 64:
         return None

@@ -12,21 +12,23 @@ from storage.domain.sas.tokens import NAMED_SERVICE, RESTRICTED, SCOPED, Account
 Token = TypeVar("Token", TableSas, AccountSas)
 
 
-def string_to_sign(token: TableSas | AccountSas, account: str) -> str:
-    """``account`` by its primary name."""
-    fields = _of_table(token, account) if isinstance(token, TableSas) else _of_account(token, account)
-    return "\n".join(fields)
+def string_to_sign(token: TableSas | AccountSas, account: str, layout: str = "") -> str:
+    """``account`` by its primary name; ``layout``: the version whose fields these are, if not the token's own."""
+    layout = layout or token.version
+    if isinstance(token, TableSas):
+        return "\n".join(_of_table(token, account, layout))
+    return "\n".join(_of_account(token, account, layout))
 
 
-def _of_table(token: TableSas, account: str) -> tuple[str, ...]:
-    service = "/table" if token.version >= NAMED_SERVICE else ""
+def _of_table(token: TableSas, account: str, layout: str) -> tuple[str, ...]:
+    service = "/table" if layout >= NAMED_SERVICE else ""
     return (
         token.permissions,
         token.start,
         token.expiry,
         f"{service}/{account}/{token.folded}",
         token.identifier,
-        *((token.address, token.protocol) if token.version >= RESTRICTED else ()),
+        *((token.address, token.protocol) if layout >= RESTRICTED else ()),
         token.version,
         token.start_partition,
         token.start_row,
@@ -35,7 +37,7 @@ def _of_table(token: TableSas, account: str) -> tuple[str, ...]:
     )
 
 
-def _of_account(token: AccountSas, account: str) -> tuple[str, ...]:
+def _of_account(token: AccountSas, account: str, layout: str) -> tuple[str, ...]:
     return (
         account,
         token.permissions,
@@ -46,7 +48,7 @@ def _of_account(token: AccountSas, account: str) -> tuple[str, ...]:
         token.address,
         token.protocol,
         token.version,
-        *((token.encryption_scope,) if token.version >= SCOPED else ()),
+        *((token.encryption_scope,) if layout >= SCOPED else ()),
         "",  # unlike a table's, this text ends with a newline
     )
 

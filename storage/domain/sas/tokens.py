@@ -6,7 +6,7 @@ signed text tells no difference.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
 from hashlib import sha256
@@ -99,6 +99,21 @@ def of_parameters(pairs: Iterable[tuple[str, str]]) -> TableSas | AccountSas | N
         return read({**found, "sig": ""})
     except AuthenticationFailed:
         return None
+
+
+def unchecked(options: Mapping[str, str]) -> TableSas | AccountSas:
+    """What somebody may have meant for a token, however malformed; for nobody but who is to be told what is wrong."""
+    kind = AccountSas if options.get("ss") and options.get("srt") else TableSas
+    return altered(kind(signature=options.get("sig", "")), options)
+
+
+def altered(token: TableSas | AccountSas, options: Mapping[str, str]) -> TableSas | AccountSas:
+    """With other values of some parameters, unchecked; what the kind does not have means nothing."""
+    fields = _FIELDS[type(token)]
+    changed = {fields[name][0]: options[name] for name in fields if name in options}
+    if isinstance(token, TableSas):  # each by itself, for the types
+        return replace(token, **changed)
+    return replace(token, **changed)
 
 
 def fingerprint(token: TableSas | AccountSas) -> str:

@@ -1,0 +1,47 @@
+"""What an inspection may know: the accounts that its reader manages, with their keys, and how a request would come."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from storage.domain.addresses import Network
+from storage.domain.sas.known import Policies
+
+Parameters = tuple[tuple[str, str], ...]
+
+
+class Key(NamedTuple):
+    """``is_accepted``: of an account's own that opens it; otherwise one that was replaced."""
+
+    name: str
+    value: bytes
+    is_accepted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedAccount:
+    """``policies`` has every table, by its folded name; ``known`` the fields of tokens by their fingerprints."""
+
+    name: str
+    keys: tuple[Key, ...] = field(repr=False)
+    policies: Policies = field(default_factory=dict)
+    known: Mapping[str, Parameters] = field(default_factory=dict)
+    blocked: frozenset[str] = frozenset()
+    networks: tuple[Network, ...] = ()
+    is_enabled: bool = True
+    accepts_keys: bool = True
+    is_read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """``now`` in seconds since 1970; ``scheme`` and ``client`` are how and from where a request would come."""
+
+    accounts: Mapping[str, ManagedAccount]
+    now: float
+    scheme: str
+    client: str
+    host: str = ""
+    suffixes: tuple[str, ...] = ()
+    development: Key | None = None
+    takes_bearer: bool = False
