@@ -32,6 +32,7 @@ urlpatterns = [
     path("value/", value.show, name="entities_value"),
     path("count/", entities.count, name="entities_count"),
     path("query/check/", query.check, name="query_check"),
+    path("query/rows/", query.rows, name="query_rows"),
     path("query/known/", query.known, name="query_known"),
     path("query/values/", query.values, name="query_values"),
     path("query/cell/", query.cell, name="query_cell"),

@@ -9,8 +9,7 @@ from console.grid_state import ROWS, State
 from storage.domain.edm import utf16_length
 from storage.domain.errors import StorageError
 from storage.domain.filters import Filter
-from storage.domain.filters.narrowing import narrowed
-from storage.domain.query import Improvement, access_path
+from storage.domain.query import access_path
 from storage.models import Account, Table
 
 

@@ -12,7 +12,6 @@ from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, read_stored
 from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, parse
-from storage.domain.filters.literals import write_literal
 from storage.domain.filters.narrowing import How, condition, narrowed_by
 from storage.models import Table
 from storage.operations import entities, properties
@@ -46,8 +45,7 @@ def known(table: Table) -> dict[str, Any]:
 
 def values(table: Table, name: str) -> list[dict[str, str]]:
     types = types_of(table).get(name, ())
-    found = [{"text": text, "detail": ""} for type_ in types for text in _LITERALS.get(type_, ())]
-    return found
+    return [{"text": text, "detail": ""} for type_ in types for text in _LITERALS.get(type_, ())]
 
 
 def narrowed(table: Table, text: str, key: EntityKey, name: str, how: How) -> str:
@@ -66,7 +64,9 @@ def _value(table: Table, key: EntityKey, name: str) -> EdmValue | None:
     stored = entities.get(table, key)
     if stored is None:
         return None
-    system = dict(zip((*KEYS, TIMESTAMP), (*key, stored.timestamp), strict=True))
-    if name in system:
-        return EdmValue(dict(_SYSTEM)[name], system[name])
-    return read_stored(stored).properties.get(name)
+    system = {
+        KEYS[0]: EdmValue(Edm.STRING, key.partition_key),
+        KEYS[1]: EdmValue(Edm.STRING, key.row_key),
+        TIMESTAMP: EdmValue(Edm.DATETIME, stored.timestamp),
+    }
+    return system.get(name) or read_stored(stored).properties.get(name)

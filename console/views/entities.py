@@ -32,7 +32,7 @@ from console.cursor import Cursor
 from console.grid_state import PAUSES, SIZES, State, View
 from console.keys import write_key
 from console.rendering import render_part, wants_part
-from console.views import short
+from console.views import query, short
 from console.views.saved import role_of
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, read_stored
@@ -75,6 +75,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         _remember(request, found, state)
     if not wants_part(request):
         context |= _frame(request, account, found)
+        context["builder"] = query.builder(found, state, context["reading"])
     return render_part(
         request,
         page="console/entities/show.html",

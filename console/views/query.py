@@ -1,18 +1,27 @@
 """A query while it is written: what the server says of it, and what it changes at a press."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from console import grid_state, query_reading, query_values
+from console import grid_state, query_builder, query_reading, query_rows, query_values
 from console.access import account_required, find_table
 from console.grid_state import SIZES, State
 from console.keys import read_key
-from console.rendering import wants_part
+from console.query_builder import Builder
+from console.query_reading import Reading
+from console.query_rows import Rows
+from console.rendering import render_part, wants_part
+from storage.domain.errors import StorageError
+from storage.domain.filters import Dialect, parse
 from storage.domain.filters.narrowing import How
+from storage.domain.filters.rows import compile, to_filter
 from storage.domain.roles import Capability
 from storage.models import Account, Table
 
@@ -28,15 +37,59 @@ def check(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     return render(request, "console/query/_answer.html", context(account, found, state))
 
 
+@require_POST
+@account_required(Capability.READ)
+def rows(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """The filter that rows say, and the rows after what was done to them."""
+    found = find_table(account, table)
+    types = query_values.types_of(found)
+    drafted = query_rows.read(request.POST, types)
+    focus = query_rows.change(drafted, request.POST.get("do", ""))
+    state = grid_state.read(request.POST, found)
+    state = replace(state, filter=_compiled(drafted, state.filter))
+    if request.POST.get("do") == "run" and not wants_part(request):
+        return redirect(state.address(account, found))
+    builder = Builder(query_builder.box(drafted, types), names=sorted(types), focus=focus, text=state.filter)
+    return render_part(
+        request,
+        page="console/query/rows.html",
+        part="console/query/_answer.html",
+        context=context(account, found, state) | {"builder": builder},
+    )
+
+
+def _compiled(drafted: Rows, text: str) -> str:
+    """The text stays as it was written where the rows say the same."""
+    now = timezone.now()
+    group = query_rows.finished(drafted, now)
+    try:
+        if parse(text, Dialect.CONSOLE, now) == to_filter(group):
+            return text
+    except StorageError:  # it was wrong, and rows are not
+        pass
+    return compile(group)
+
+
 def context(account: Account, table: Table, state: State) -> dict[str, Any]:
     """What the bar of the query needs, and its parts."""
+    reading = query_reading.read(account, table, state)
     return {
         "account": account,
         "table": table,
         "state": state,
         "sizes": SIZES,
-        "reading": query_reading.read(account, table, state),
+        "reading": reading,
+        "builder": builder(table, state, reading),
     }
+
+
+def builder(table: Table, state: State, reading: Reading) -> Builder | None:
+    """The rows, if they are asked for; none while the text cannot be read."""
+    if not state.by:
+        return None
+    if reading.problem:
+        return Builder(obstacle=_("It cannot be read yet."))
+    return query_builder.drawn(state.wanted.filter, query_values.types_of(table))
 
 
 @require_GET

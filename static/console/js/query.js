@@ -134,7 +134,9 @@ document.addEventListener(
 document.addEventListener("htmx:after:swap", () => {
   if (!card() || !field()) return;
   judge();
-  if (shown() !== undefined && field().value.trim() !== shown() && isTyped()) checkSoon();
+  const drawn = document.getElementById("query-builder")?.dataset.of;
+  const isDrawn = document.getElementById("query-by")?.value && drawn !== field().value.trim();
+  if (isDrawn || (field().value.trim() !== shown() && isTyped())) checkSoon();
 });
 
 export function isTyped() {
