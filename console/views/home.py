@@ -10,17 +10,19 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from console import bookmarks, connections, sparkline
+from console import bookmarks, connections, sas_registry, sparkline
 from console.access import account_required, find_table, user_of
 from console.rendering import wants_part
+from console.sas_registry import Row
 from storage.domain.roles import Capability, Role, may
 from storage.models import Account
-from storage.operations import accounts, activity, totals
+from storage.operations import accounts, activity, shared_access, totals
 from storage.operations.activity import Wanted
 from storage.operations.members import visible_accounts
 from storage.operations.totals import Contents, Traffic
 
 ACTIVITIES: Final = 10
+EXPIRING: Final = 5  # shared access signatures
 _MOMENT: Final = timedelta(minutes=2)
 
 
@@ -64,6 +66,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "starred": bookmarks.starred(user, ids),
         "recent": bookmarks.recent(user, ids),
         "activities": activity.page(Wanted(account_ids=ids), top=ACTIVITIES).activities if ids else [],
+        "expiring": _expiring(shown),
         "starts": None if any(card.contents.tables for card in cards) else _starts(cards),
     }
     return render(request, "console/home/show.html", context)
@@ -84,6 +87,25 @@ def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[Card
         )
         for account, role in shown
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Expiring:
+    """A shared access signature that ends within a week."""
+
+    account: Account
+    row: Row
+
+
+def _expiring(shown: list[tuple[Account, Role]]) -> list[Expiring]:
+    """The first that end, where one may do something about it."""
+    now = timezone.now()
+    managed = [account for account, role in shown if may(role, Capability.MANAGE_ACCESS)]
+    found = [
+        Expiring(account, sas_registry.row(known, policies, now))
+        for account, known, policies in shared_access.expiring(managed, now)
+    ]
+    return sorted(found, key=lambda it: it.row.summary.expiry or 0)[:EXPIRING]
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,10 +179,12 @@ def _of_policy(shown: Row, found: list[Row]) -> Radius | None:
 def _of_key(account: Account, shown: Row, found: list[Row]) -> Radius | None:
     """Whatever the key signed ends with it, and whoever uses the key itself is cut off."""
     number = shown.known.key
-    if number not in (1, 2):
+    if number is None or shown.known.key_ends is not None:
         return None
     state = keys.state(account, number, shown.now)
-    signed = [it.known for it in found if it.state in GOOD and it.known.key == number]
+    signed = [
+        it.known for it in found if it.state in GOOD and it.known.key == number and it.known.key_ends is None
+    ]
     uses = sum(it.uses for it in signed) + state.uses
     return Radius(len(signed), uses, len(keys.clients(account, state, shown.now)))
 

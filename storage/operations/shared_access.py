@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db import transaction
+from django.db.models import Q
 
 from storage.domain import sas
 from storage.domain.activity import Verb
@@ -19,14 +20,23 @@ from storage.domain.errors import AuthenticationFailed, ResourceNotFound
 from storage.domain.observed import Authentication
 from storage.domain.policies import AccessPolicy
 from storage.domain.sas import AccountSas, TableSas
-from storage.domain.sas.known import KnownToken, Policies, State, is_orphaned, state
+from storage.domain.sas.known import SOON, KnownToken, Policies, State, in_time, is_orphaned, state
 from storage.domain.sas.tokens import read_instant
-from storage.models import Account, Activity, BlockedToken, IssuedToken, StoredAccessPolicy, Table
-from storage.operations import accounts, activity, tables, usage
+from storage.models import (
+    Account,
+    Activity,
+    BlockedToken,
+    IssuedToken,
+    SeenCredential,
+    StoredAccessPolicy,
+    Table,
+)
+from storage.operations import accounts, activity, retired_keys, tables, usage
 from storage.operations.heeded import heeded
 from storage.operations.usage import Usage
 
 _SEEN: Final = 2000  # of an account, those used last; of those registered all are known
+_LATEST: Final = 500  # of several accounts
 
 
 def known(account: Account, now: datetime) -> list[KnownToken]:
@@ -48,27 +58,72 @@ def find(account: Account, fingerprint: str, now: datetime) -> KnownToken | None
 
 def policies_of(account: Account) -> Policies:
     """What its tokens may name; a policy without the element is an empty one."""
-    found: dict[str, dict[str, AccessPolicy]] = {}
-    stored = StoredAccessPolicy.objects.filter(table__account=account, table__deleted_at=None)
+    return _policies([account]).get(account.pk, {})
+
+
+def _policies(of: Sequence[Account]) -> dict[int, dict[str, dict[str, AccessPolicy]]]:
+    """By account, table and identifier."""
+    found: dict[int, dict[str, dict[str, AccessPolicy]]] = {}
+    stored = StoredAccessPolicy.objects.filter(table__account__in=of, table__deleted_at=None)
     for policy in stored.select_related("table"):
         terms = AccessPolicy(policy.start, policy.expiry, policy.permission)
-        found.setdefault(policy.table.folded_name, {})[policy.identifier] = terms
+        tables_of = found.setdefault(policy.table.account_id, {})
+        tables_of.setdefault(policy.table.folded_name, {})[policy.identifier] = terms
     return found
 
 
-def expiring(account: Account, now: datetime) -> list[KnownToken]:
-    """Those good now that will not be in a week."""
-    policies = policies_of(account)
-    return [token for token in known(account, now) if state(token, policies, now) is State.EXPIRES_SOON]
+def expiring(of: Sequence[Account], now: datetime) -> list[tuple[Account, KnownToken, Policies]]:
+    """Those good now that will not be in a week: the registered ones, and of the others the latest used.
+
+    A few queries for all accounts; and only what is about to expire has its signature computed.
+    """
+    policies, blocked = _policies(of), _blocked(of)
+    accounts_of = {account.pk: account for account in of}
+    found: list[tuple[Account, KnownToken, Policies]] = []
+    for (pk, _), token in _perhaps_expiring(of, now).items():
+        account, stored = accounts_of[pk], policies.get(pk, {})
+        if in_time(token.token, stored, now) is State.EXPIRES_SOON:
+            judged = _judged(token, account.name, _keys(account), blocked.get(pk, set()))
+            if state(judged, stored, now) is State.EXPIRES_SOON:
+                found.append((account, judged, stored))
+    return found
+
+
+def _perhaps_expiring(of: Sequence[Account], now: datetime) -> dict[tuple[int, str], KnownToken]:
+    seen = SeenCredential.objects.filter(
+        account__in=of, authentication=Authentication.SAS, last_used_at__gt=now - SOON
+    )
+    found: dict[tuple[int, str], KnownToken] = {}
+    for name, pk, parameters in seen.order_by("-last_used_at").values_list(
+        "name", "account_id", "parameters"
+    )[:_LATEST]:
+        token = sas.of_parameters((parameter, value) for parameter, value in parameters)
+        if token is not None:
+            found[pk, name] = KnownToken(name, token)
+    is_near = Q(expires_at=None) | Q(expires_at__gt=now, expires_at__lte=now + SOON)
+    for record in IssuedToken.objects.filter(is_near, account__in=of):
+        registered = _registered(record, None)
+        if registered is not None:
+            found[record.account_id, record.fingerprint] = registered
+    return found
 
 
 def _joined(account: Account, issued: Sequence[IssuedToken], uses: Iterable[Usage]) -> list[KnownToken]:
     seen = {use.name: use for use in uses}
-    blocked = set(BlockedToken.objects.filter(account=account).values_list("fingerprint", flat=True))
-    keys = accounts.keys_of(account)
+    blocked = _blocked([account]).get(account.pk, set())
+    keys = _keys(account)
     registered = [_registered(record, seen.pop(record.fingerprint, None)) for record in issued]
     found = [token for token in (*registered, *map(_seen, seen.values())) if token is not None]
     return [_judged(token, account.name, keys, blocked) for token in found]
+
+
+def _blocked(of: Sequence[Account]) -> dict[int, set[str]]:
+    found: dict[int, set[str]] = {}
+    for pk, fingerprint in BlockedToken.objects.filter(account__in=of).values_list(
+        "account_id", "fingerprint"
+    ):
+        found.setdefault(pk, set()).add(fingerprint)
+    return found
 
 
 def _registered(record: IssuedToken, use: Usage | None) -> KnownToken | None:
@@ -97,9 +152,28 @@ def _used(token: KnownToken, use: Usage) -> KnownToken:
     return replace(token, last_used=use.last, uses=use.uses, address=use.address, agent=use.agent)
 
 
-def _judged(token: KnownToken, account: str, keys: Sequence[bytes], blocked: set[str]) -> KnownToken:
-    key = sas.recognize(token.token, token.fingerprint, account, keys)
-    return replace(token, key=None if key is None else key + 1, is_blocked=token.fingerprint in blocked)
+class _Key(NamedTuple):
+    """``ends``: of one that was replaced, and is accepted for a while."""
+
+    number: int
+    secret: bytes
+    ends: datetime | None = None
+
+
+def _keys(account: Account) -> list[_Key]:
+    old = retired_keys.opened_of(account, retired_keys.still_accepted(account, datetime.now(UTC)))
+    return [
+        *(_Key(number, secret) for number, secret in enumerate(accounts.keys_of(account), 1)),
+        *(_Key(retired.number, secret, retired.accepted_until) for retired, secret in old),
+    ]
+
+
+def _judged(token: KnownToken, account: str, keys: Sequence[_Key], blocked: set[str]) -> KnownToken:
+    is_blocked = token.fingerprint in blocked
+    found = sas.recognize(token.token, token.fingerprint, account, [key.secret for key in keys])
+    if found is None:
+        return replace(token, key=None, is_blocked=is_blocked)
+    return replace(token, key=keys[found].number, key_ends=keys[found].ends, is_blocked=is_blocked)
 
 
 # making one

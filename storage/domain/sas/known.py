@@ -22,8 +22,9 @@ Policies = Mapping[str, Mapping[str, AccessPolicy]]
 class KnownToken:
     """One that was made here or that somebody has used; ``token`` is without its signature.
 
-    ``key`` is the number of the key that verifies it, None when none does any more. Who made it, and when, is not
-    known of one that was only seen; ``uses`` are those of 24 hours.
+    ``key`` is the number of the key that verifies it, None when none does any more; ``key_ends`` is when that is over,
+    of a key that was replaced and is still accepted. Who made it, and when, is not known of one that was only seen;
+    ``uses`` are those of 24 hours.
     """
 
     fingerprint: str
@@ -35,6 +36,7 @@ class KnownToken:
     last_used: datetime | None = None
     uses: int = 0
     key: int | None = None
+    key_ends: datetime | None = None
     purpose: str = ""
     owner: str = ""
     author: str = ""
@@ -71,15 +73,21 @@ GOOD: Final = frozenset({State.ACTIVE, State.EXPIRES_SOON})
 def state(known: KnownToken, policies: Policies, now: datetime) -> State:
     if known.is_blocked:
         return State.BLOCKED
-    if known.key is None:
+    if known.key is None or (known.key_ends is not None and known.key_ends <= now):
         return State.REVOKED
-    if is_orphaned(known.token, policies):
+    found = in_time(known.token, policies, now)
+    if found is State.ACTIVE and known.key_ends is not None and known.key_ends - now <= SOON:
+        return State.EXPIRES_SOON
+    return found
+
+
+def in_time(token: TableSas | AccountSas, policies: Policies, now: datetime) -> State:
+    """How it would stand if it were signed and not blocked."""
+    if is_orphaned(token, policies):
         return State.ORPHANED
-    agreed = terms(known.token, policies)
-    return State.CONFLICTING if agreed is None else _state_in_time(agreed, now)
-
-
-def _state_in_time(agreed: AccessPolicy, now: datetime) -> State:
+    agreed = terms(token, policies)
+    if agreed is None:
+        return State.CONFLICTING
     start, expiry = period(agreed)
     moment = ticks(now)
     if expiry is None or moment >= expiry:
