@@ -51,7 +51,7 @@ def pieces(text: str) -> list[Piece]:
     found: list[Piece] = []
     position = 0
     places = {place.start(): place for place in _PLACE.finditer(text)}
-    for token, paint in _painted(lenient_tokens(text)):
+    for token, paint in painted(lenient_tokens(text)):
         if token.start < position:
             continue
         found += _between(text[position : token.start])
@@ -65,7 +65,7 @@ def pieces(text: str) -> list[Piece]:
     return _joined(found + _between(text[position:]))
 
 
-def _painted(found: list[Token]) -> Iterator[tuple[Token, Paint]]:
+def painted(found: list[Token]) -> Iterator[tuple[Token, Paint]]:
     """A name is what its place makes it: properties may be named eq, and, or contains."""
     is_operand = True
     for token, following in pairwise(found):
@@ -82,7 +82,7 @@ def _painted(found: list[Token]) -> Iterator[tuple[Token, Paint]]:
 
 def _is_sign(token: Token) -> bool:
     """Whether it is what stands between operands elsewhere: = or &&."""
-    return token.kind is Kind.UNREADABLE and token.text in "=&|<>!\""
+    return token.kind is Kind.UNREADABLE and token.text in '=&|<>!"'
 
 
 def _paint_of_operand(token: Token, following: Token) -> Paint:

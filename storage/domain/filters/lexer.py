@@ -77,13 +77,7 @@ def lenient_tokens(text: str) -> list[Token]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is not None:
-            kind, read = match.lastgroup or "", match[match.lastgroup or 0]
-            readable = kind != "name" or read.isidentifier()
-            found.append(
-                Token(
-                    _kind(kind, read) if readable else Kind.UNREADABLE, read, position, position + len(read)
-                )
-            )
+            found.append(_lenient_token(match))
             position = match.end()
         elif text[position].isspace():
             position += 1
@@ -92,6 +86,14 @@ def lenient_tokens(text: str) -> list[Token]:
             found.append(Token(Kind.UNREADABLE, text[position:end], position, end))
             position = end
     return [*found, Token(Kind.END, "", len(text), len(text))]
+
+
+def _lenient_token(match: re.Match[str]) -> Token:
+    group = match.lastgroup or ""
+    read = match[group]
+    is_readable = group != "name" or read.isidentifier()
+    kind = _kind(group, read) if is_readable else Kind.UNREADABLE
+    return Token(kind, read, match.start(), match.start() + len(read))
 
 
 def _kind(group: str, read: str) -> Kind:
