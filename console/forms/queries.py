@@ -1,6 +1,6 @@
 """A query that is saved, and the values that one asks for."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -48,8 +48,15 @@ class QueryForm(forms.Form):
         help_text=gettext_lazy("Who may write may then change and delete it too. Else only you see it."),
     )
 
+    def __init__(self, *args: Any, taken: Collection[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._taken = {name.casefold() for name in taken}
+
     def clean_name(self) -> str:
-        return " ".join(str(self.cleaned_data["name"]).split())
+        name = " ".join(str(self.cleaned_data["name"]).split())
+        if name.casefold() in self._taken:
+            raise forms.ValidationError(_("Another query of this table has this name."))
+        return name
 
     def clean_filter(self) -> str:
         text = str(self.cleaned_data["filter"]).replace("\r\n", "\n").strip()
@@ -67,17 +74,17 @@ class QueryForm(forms.Form):
 class ValuesForm(forms.Form):
     """A field for each parameter of a filter, ``v-`` before its name; valid when the filter can be filled."""
 
+    use_required_attribute = False  # nothing is a value too, in quotes
+
     def __init__(self, text: str, names: Sequence[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._text = text
         self._names = names
         for name in names:
-            self.fields[field_of(name)] = forms.CharField(
-                label=name,
-                required=False,
-                strip=False,
-                widget=forms.TextInput(attrs={"class": "mono", **_PLAIN}),
+            self.fields[field_of(name)] = field = forms.CharField(
+                label=name, strip=False, widget=forms.TextInput(attrs={"class": "mono", **_PLAIN})
             )
+            field.empty_values = []
 
     @property
     def values(self) -> dict[str, str]:

@@ -34,7 +34,8 @@ def new(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     found = find_table(account, table)
     state = _sent_state(request, found)
     initial = _initial(request, account, found, state)
-    form = QueryForm(request.POST if request.method == "POST" else None, initial=initial)
+    taken = _names(request, found)
+    form = QueryForm(request.POST if request.method == "POST" else None, initial=initial, taken=taken)
     if request.method == "POST" and form.is_valid():
         _check_sharing(request, account, form)
         query = saved_queries.create(
@@ -62,6 +63,10 @@ def _initial(request: HttpRequest, account: Account, table: Table, state: State)
             "filter": source.content.get("f", ""),
         }
     return initial
+
+
+def _names(request: HttpRequest, table: Table, *, but: SavedQuery | None = None) -> list[str]:
+    return [query.name for query in saved_queries.of_table(user_of(request), table) if query != but]
 
 
 def _check_sharing(request: HttpRequest, account: Account, form: QueryForm) -> None:
@@ -132,7 +137,11 @@ def edit(request: HttpRequest, account: Account, table: str, slug: str) -> HttpR
     query = _to_change(request, account, found, slug)
     state = _sent_state(request, found)
     content = content_of(state) if state.saved == slug else query.content
-    form = QueryForm(request.POST if request.method == "POST" else None, initial=_initial_of(query, content))
+    form = QueryForm(
+        request.POST if request.method == "POST" else None,
+        initial=_initial_of(query, content),
+        taken=_names(request, found, but=query),
+    )
     status = 422 if form.is_bound else 200
     if request.method == "POST" and form.is_valid():
         _check_sharing_of(request, account, query, form)

@@ -310,6 +310,15 @@ def test_refuses_what_is_no_query(visit, filled):
     assert SavedQuery.objects.count() == 0
 
 
+def test_a_name_stands_for_one_query_of_a_table(visit, filled):
+    save(visit("eve"), "Ours", is_shared="on")
+    save(visit("max"), "Mine")
+    assert save(visit("victor"), "OURS").status_code == 422
+    assert save(visit("victor"), "Mine").status_code == 303  # of another's private one nobody knows
+    form = {"name": "Ours", "filter": ADA, "is_shared": "on", "version": "1"}
+    assert visit("eve").post(PEOPLE + "q/ours/edit/", form).status_code == 303
+
+
 def test_names_that_make_no_address_get_one(visit, filled):
     client = visit("victor")
     for name in ("!!!", "???", "查询", "a b"):
