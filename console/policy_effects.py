@@ -146,9 +146,7 @@ def _why_revoked(
     identifier = effect.known.identifier
     match effect.after:
         case State.ORPHANED if identifier in renamed:
-            return _(
-                "revoked: renaming %(old)s to %(new)s takes its policy away, and a token keeps its Id"
-            ) % {
+            return _("revoked: %(old)s is renamed to %(new)s, and a token keeps the Id it names") % {
                 "old": identifier,
                 "new": renamed[identifier],
             }

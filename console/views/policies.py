@@ -21,7 +21,7 @@ from console.rendering import render_part, wants_part
 from console.typed_text import now_of
 from storage.domain.activity import Verb
 from storage.domain.errors import StorageError
-from storage.domain.policies import POLICY_LIMIT, SignedIdentifier, check
+from storage.domain.policies import POLICY_LIMIT, Rule, SignedIdentifier, check, faults
 from storage.domain.policies_xml import read_identifiers, write_identifiers
 from storage.domain.roles import Capability, may
 from storage.domain.sas.effects import effects
@@ -222,9 +222,10 @@ def _act_on_xml(asked: Asked, what: str) -> HttpResponse:
     try:
         wanted = _read_xml(text, seen)
         if what == "form":
-            return _answer(asked, forms.write_draft(wanted, asked.zone, seen))
+            draft = forms.write_draft(wanted, asked.zone, seen)
+            return _answer(asked, draft, {"told": draft.told(draft.now())})
+        check(wanted)
         if what != "preview":
-            check(wanted)
             return _save(asked, wanted, seen, xml=True)
     except StorageError as error:
         return _answer_xml(asked, text, seen, error=error, status=422 if what != "preview" else 200)
@@ -264,6 +265,7 @@ def _answer_xml(
         "seen": forms.write_seen(seen),
         "error": error,
         "at": _position(error),
+        "rules": _broken_rules(text) if error else (),
         "preview": None if error else _preview_of(asked, seen, after, asked.tokens(), {}),
     }
     if asked.request.POST.get("do") == "preview" and wants_part(asked.request):
@@ -278,6 +280,18 @@ def write_xml(identifiers: Sequence[SignedIdentifier]) -> str:
     indent(root)
     # a carriage return that is not escaped would be read as a line feed
     return tostring(root, encoding="unicode").replace("\r", "&#13;")
+
+
+def _broken_rules(text: str) -> list[str]:
+    """In words, where the service has one sentence for several."""
+    try:
+        document = text.encode(errors="surrogatepass")
+        if len(read_xml(document)) > POLICY_LIMIT:
+            return [forms.rule_of(Rule.NUMBER)]
+        found = faults(read_identifiers(document))
+    except StorageError:
+        return []
+    return list(dict.fromkeys(forms.rule_of(fault.rule) for fault in found))
 
 
 def _position(error: StorageError | None) -> tuple[int, int] | None:

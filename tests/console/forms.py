@@ -60,3 +60,16 @@ def fields_of(answer, form_id="entity-form", **changes):
     parser.feed(answer.content.decode())
     found = dict(parser.fields) | changes
     return {name: value for name, value in found.items() if value is not None}
+
+
+def lists_of(answer, form_id, **changes):
+    """Of a form in which several fields have one name: lists by name. Fields of one line hold no line ends."""
+    parser = _Fields(form_id)
+    parser.feed(answer.content.decode())
+    found = {}
+    for name, value in parser.fields:
+        found.setdefault(name, []).append(
+            value.replace("\r", "").replace("\n", "\r\n" if name == "xml" else "")
+        )
+    found |= {name: value if isinstance(value, list) else [value] for name, value in changes.items()}
+    return {name: values for name, values in found.items() if values != [None]}
