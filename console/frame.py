@@ -48,6 +48,8 @@ ACTIONS: Final = (Entry("table_new", _("New table"), "plus", Capability.MANAGE_T
 SERVER_ACTIONS: Final = (
     Entry("account_new", _("New account"), "plus", is_for_admins=True),
     Entry("profile", _("Profile"), "user"),
+    Entry("api_tokens", _("API tokens"), "plug"),
+    Entry("api_docs", _("Management API"), "code"),
     Entry("shortcuts", _("Keyboard shortcuts"), "keyboard"),
     Entry("limits", _("Limits of the service"), "book-open"),
 )

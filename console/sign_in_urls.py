@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.views import profile, providers, reauthentication, security, sessions
+from console.views import api_tokens, profile, providers, reauthentication, security, sessions
 
 urlpatterns = [
     path("login/", sessions.sign_in, name="account_login"),
@@ -17,6 +17,10 @@ urlpatterns = [
     path("me/sessions/", profile.sessions, name="sessions"),
     path("me/sessions/end/", profile.end_other_sessions, name="sessions_end"),
     path("me/sessions/<int:number>/end/", profile.end_session, name="session_end"),
+    path("me/tokens/", api_tokens.index, name="api_tokens"),
+    path("me/tokens/new/", api_tokens.new, name="api_token_new"),
+    path("me/tokens/<int:token>/revoke/", api_tokens.revoke, name="api_token_revoke"),
+    path("u/<int:user>/tokens/<int:token>/revoke/", api_tokens.revoke_of, name="user_token_revoke"),
     path("me/security/", security.index, name="security"),
     path("me/security/app/", security.add_app, name="mfa_activate_totp"),
     path("me/security/app/off/", security.remove_app, name="mfa_deactivate_totp"),

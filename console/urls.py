@@ -7,6 +7,7 @@ from console import health, metrics
 from console.views import (
     about,
     account_settings,
+    api_docs,
     appearance,
     entities,
     home,
@@ -74,6 +75,7 @@ urlpatterns = [
     path("ui/invitations/<int:invitation>/withdraw/", members.withdraw, name="invitation_withdraw"),
     path("ui/a/<account>/", include("console.query_urls")),
     path("ui/", include("console.activity_urls")),
+    path("ui/api/docs/", api_docs.show, name="api_docs"),
     path("ui/api/v1/", include("storage.api.urls")),
     path("ui/healthz", health.alive),
     path("ui/readyz", health.ready),

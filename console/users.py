@@ -11,7 +11,7 @@ from console.models import User
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor
 from storage.models import Activity
-from storage.operations import activity
+from storage.operations import activity, api_tokens
 
 
 class LastAdmin(Exception):
@@ -61,7 +61,9 @@ def set_active(user: User, *, is_active: bool, by: Actor) -> Activity | None:
     """Somebody who is switched off is signed out at once, and keeps what they are where."""
     if not is_active:
         _check_other_admin(user)
-        sessions.end_all(user)  # they must not come back to life with the user
+        # neither must come back to life with the user
+        sessions.end_all(user)
+        api_tokens.revoke_all(user, by=by)
     return _set(user, by, is_active=is_active)
 
 

@@ -15,6 +15,7 @@ from console.invitations import Offer
 from console.models import User
 from console.notices import complain, say
 from console.users import LastAdmin
+from console.views import api_tokens
 from console.views.members import issue
 from storage.models import Activity
 
@@ -47,6 +48,7 @@ def show(request: HttpRequest, user: int) -> HttpResponse:
         "memberships": found.memberships.select_related("account").order_by("account__name"),
         "factors": users.factors([found]).get(found.pk, []),
         "sessions": sessions.count(found),
+        "tokens": api_tokens.of(found),
     }
     return render(request, "console/users/show.html", context)
 

@@ -31,6 +31,9 @@ PAGES = {
     "profile": "/ui/me/",
     "security": "/ui/me/security/",
     "sessions": "/ui/me/sessions/",
+    "API tokens": "/ui/me/tokens/",
+    "new API token": "/ui/me/tokens/new/",
+    "management API": "/ui/api/docs/",
     "new app": "/ui/me/security/app/",
     "new passkey": "/ui/me/security/passkeys/",
     "members": "/ui/a/devstoreaccount1/members/",
@@ -103,6 +106,7 @@ NO_PAGES = {
         "sessions_end",
         "session_end",
     ),
+    *("api_token_revoke", "user_token_revoke"),
     *("mfa_deactivate_totp", "connect", "disconnect", "openid_connect_login", "openid_connect_callback"),
     # with what there is only after something was done
     *("setup", "join", "account_created", "activity_entry", "server_activity_entry", "entities_compare"),

@@ -148,6 +148,14 @@ PAGES = {
         ("account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"),
         {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {422: SIGNED_IN, "else": TO_SIGN_IN}},
     ),
+    # a token is made by who proved lately who they are, or they are asked to; there is none of that number
+    "api_tokens": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {405: SIGNED_IN, "else": TO_SIGN_IN}},
+    "api_token_new": each(("GET", "POST"), {"else": TO_SIGN_IN}),
+    "api_token_revoke": each(("GET", "POST"), {404: SIGNED_IN, "else": TO_SIGN_IN}),
+    "user_token_revoke": each(
+        ("GET", "POST"), {404: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN}
+    ),
+    "api_docs": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
     **each(("security", "sessions"), {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}}),
     "sessions_end": {"GET": {405: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {"else": 302}},
     "session_end": {"GET": {405: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {"else": 302}},
@@ -275,6 +283,8 @@ ARGUMENTS = {
     },
     **{name: ["acme"] for name in ("members", "members_add", "members_invite")},
     **{name: ["acme", 0] for name in ("member", "member_remove")},
+    "api_token_revoke": [0],
+    "user_token_revoke": [0, 0],
     **{name: [0] for name in ("user", "user_change", "invitation_withdraw")},
     **{
         name: ["acme"]
