@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from console import bookmarks, frame, saved_queries
 from console.access import Place
 from console.models import User
-from storage.domain.roles import Role, may
+from storage.domain.roles import Capability, Role, may
 from storage.models import Account, Table
 from storage.operations import search
 from storage.operations.members import visible_accounts
@@ -29,6 +29,8 @@ class Kind(Enum):
     TABLE = _("Tables")
     ACCOUNT = _("Accounts")
     QUERY = _("Saved queries")
+    POLICY = _("Stored access policies")
+    TOKEN = _("Shared access signatures")
     PAGE = _("Pages")
     USER = _("Users")
     MORE = _("More")
@@ -64,6 +66,8 @@ def find(user: User, text: str, place: Place | None, *, top: int = TOP) -> list[
         *tables,
         *(hit for account, _role in accounts for hit in _account(account, text)),
         *_queries(user, accounts, text),
+        *_policies(accounts, text),
+        *_tokens(accounts, text),
         *(hit for hit in _pages(user, place) if text.casefold() in str(hit.text).casefold()),
         *_users(user, text),
         *(_more(text) if len(tables) == top else ()),
@@ -107,6 +111,20 @@ def _queries(user: User, accounts: list[tuple[Account, Role]], text: str) -> Ite
         account = by_number[query.account_id]
         address = reverse("query", args=(account.name, query.table_name, query.slug))
         yield Hit(Kind.QUERY, query.name, address, "bookmark", account, query.table_name, is_data=True)
+
+
+def _policies(accounts: list[tuple[Account, Role]], text: str) -> Iterator[Hit]:
+    for policy in search.policies([account for account, _role in accounts], text, top=TOP):
+        table = policy.table
+        address = reverse("policies", args=(table.account.name, table.name))
+        yield Hit(Kind.POLICY, policy.identifier, address, "shield", table.account, table.name, is_data=True)
+
+
+def _tokens(accounts: list[tuple[Account, Role]], text: str) -> Iterator[Hit]:
+    managed = [account for account, role in accounts if may(role, Capability.MANAGE_ACCESS)]
+    for token in search.tokens(managed, text, top=TOP):
+        address = reverse("sas_token", args=(token.account.name, token.fingerprint))
+        yield Hit(Kind.TOKEN, token.label, address, "ticket", token.account, token.table_name, is_data=True)
 
 
 def _users(user: User, text: str) -> Iterator[Hit]:

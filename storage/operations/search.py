@@ -1,10 +1,10 @@
-"""Tables of many accounts, by a part of their name."""
+"""What has a name in many accounts, by a part of it."""
 
 from collections.abc import Iterable
 
 from django.db.models import Case, IntegerField, Value, When
 
-from storage.models import Account, Table
+from storage.models import Account, IssuedToken, StoredAccessPolicy, Table
 
 
 def tables(accounts: Iterable[Account], containing: str, *, top: int = 20) -> list[Table]:
@@ -23,3 +23,17 @@ def tables(accounts: Iterable[Account], containing: str, *, top: int = 20) -> li
     for table in rows:
         table.account = known[table.account_id]  # a join of all that match would take as long as finding them
     return rows
+
+
+def policies(accounts: Iterable[Account], containing: str, *, top: int = 20) -> list[StoredAccessPolicy]:
+    """By identifier, with their tables and these with their accounts."""
+    found = StoredAccessPolicy.objects.filter(
+        table__account__in=list(accounts), table__deleted_at=None, identifier__icontains=containing
+    )
+    return list(found.select_related("table__account").order_by("identifier", "table__folded_name")[:top])
+
+
+def tokens(accounts: Iterable[Account], containing: str, *, top: int = 20) -> list[IssuedToken]:
+    """Shared access signatures by the label that somebody gave them, the newest first, with their accounts."""
+    found = IssuedToken.objects.filter(account__in=list(accounts), label__icontains=containing)
+    return list(found.select_related("account").order_by("-created_at", "-pk")[:top])

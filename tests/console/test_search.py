@@ -4,9 +4,13 @@ import pytest
 from django.urls import reverse
 
 from console import bookmarks
+from storage.domain.actor import COMMAND
+from storage.domain.policies import SignedIdentifier
 from storage.domain.roles import Role
+from storage.domain.sas import TableSas
 from storage.models import Membership, Table
-from storage.operations import accounts, search, tables
+from storage.operations import accounts, policies, search, shared_access, tables
+from storage.operations.shared_access import Description
 
 SEARCH = "/ui/search/"
 
@@ -42,6 +46,20 @@ def test_finds_nothing_that_one_may_not_see(visit, cast, named):
 def test_finds_no_deleted_table(visit, named):
     tables.delete(named.pk, "carts")
     assert found(visit("victor"), "carts") == {}
+
+
+def test_finds_policies_and_the_labels_of_tokens_for_those_who_may_see_them(visit, named):
+    policies.replace(named.pk, "carts", [SignedIdentifier("Reporting")])
+    token = TableSas(version="2019-02-02", table="carts", permissions="r", expiry="2030-01-01")
+    shared_access.issue(named, token, 1, Description("Weekly reporting"), by=COMMAND)
+    assert found(visit("max"), "report") == {
+        "Stored access policies": ["Reporting"],
+        "Shared access signatures": ["Weekly reporting"],
+    }
+    assert found(visit("victor"), "report") == {"Stored access policies": ["Reporting"]}
+    assert found(visit("sam"), "report") == {}
+    tables.delete(named.pk, "carts")
+    assert "Stored access policies" not in found(visit("max"), "report")
 
 
 def test_finds_users_for_admins(visit):
