@@ -181,7 +181,10 @@ def _address(text: str) -> str:
 
 def sentence(summary: Summary, account: str) -> SafeString:
     """What a token is good for; to whom, when and from where."""
-    return reduce(_after, _conditions(summary), _abilities(summary, account))
+    # Translators: a sentence and its full stop
+    return _fill(
+        _("%(sentence)s."), sentence=reduce(_after, _conditions(summary), _abilities(summary, account))
+    )
 
 
 _ENTITIES: Final[Mapping[Ability, Promise]] = {

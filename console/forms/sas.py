@@ -28,7 +28,7 @@ VERSION: Final = "2019-02-02"  # that of the SDKs for tables
 LONG: Final = timedelta(days=30)
 
 OF_TABLE: Final = "raud"
-OF_ACCOUNT: Final = "rwdlacu"
+OF_ACCOUNT: Final = "rwdlacu"  # as the SDKs write them
 LEVELS: Final = "sco"
 
 STARTS: Final = (
@@ -166,6 +166,13 @@ class SasForm(DescriptionForm):
             return None
 
     @property
+    def carried(self) -> list[tuple[str, str]]:
+        """What the form as it is drawn has no field for, so that it is not lost on the way."""
+        hidden = list(self.locked)
+        hidden += ["levels"] if self.is_of_table else _CARRIED
+        return [(name, value) for name in hidden for value in self.sent.getlist(name) if value]
+
+    @property
     def choosable(self) -> Mapping[str, AccessPolicy]:
         """The policies of the table, by identifier."""
         return self.policies.get(self.found_table.folded_name, {}) if self.found_table else {}
@@ -181,7 +188,8 @@ class SasForm(DescriptionForm):
 
     @property
     def letters(self) -> str:
-        return OF_TABLE if self.is_of_table else OF_ACCOUNT
+        """In the order they are offered."""
+        return OF_TABLE if self.is_of_table else f"{OF_TABLE}lcw"
 
     @property
     def chosen_permissions(self) -> list[str]:
@@ -190,6 +198,10 @@ class SasForm(DescriptionForm):
     @property
     def chosen_levels(self) -> list[str]:
         return self.sent.getlist("levels")
+
+    @property
+    def _order(self) -> str:
+        return OF_TABLE if self.is_of_table else OF_ACCOUNT
 
     # field by field
 
@@ -207,7 +219,7 @@ class SasForm(DescriptionForm):
         return identifier
 
     def clean_permissions(self) -> str:
-        chosen = "".join(letter for letter in self.letters if letter in self.cleaned_data["permissions"])
+        chosen = "".join(letter for letter in self._order if letter in self.cleaned_data["permissions"])
         if "permissions" in self.locked:
             return ""
         if not chosen:
@@ -322,7 +334,7 @@ class SasForm(DescriptionForm):
         kept = QueryDict(mutable=True)
         for name in self.fields:
             values = self.sent.getlist(name)
-            if values != _DEFAULTS.get(name, [""]):
+            if values != _DEFAULTS.get(name, [""]) and (values or name in _SEVERAL):
                 kept.setlist(name, values or [""])
         return kept.urlencode()
 
@@ -334,6 +346,11 @@ _DEFAULTS: Final[Mapping[str, list[str]]] = {
     "expiry": ["1d"],
     "signer": ["1"],
 }
+
+
+_SEVERAL: Final = frozenset({"permissions", "levels"})
+# what is not seen at the moment, and must be there again when it is
+_CARRIED: Final = ("table", "policy", "spk", "srk", "epk", "erk")
 
 
 def _completed(data: QueryDict, *, is_secure: bool) -> QueryDict:

@@ -148,7 +148,7 @@ def _context(
     return {
         "form": form,
         "missing": missing,
-        "sentence": sas_words.sentence(summarize(token, agreed), account.name),
+        "sentence": _sentence(token, agreed, account),
         "parameters": _parameters(token, form),
         "lines": sas.string_to_sign(token, account.name).split("\n"),
         "letters": [(letter, sas_words.PERMISSIONS[letter]) for letter in form.letters],
@@ -158,6 +158,12 @@ def _context(
         "of": request.GET.get("of", ""),
         "is_keyless": not account.shared_key_access,
     }
+
+
+def _sentence(token: TableSas | AccountSas, agreed: AccessPolicy, account: Account) -> str:
+    if isinstance(token, TableSas) and not token.table:
+        return _("Opens nothing yet.")
+    return sas_words.sentence(summarize(token, agreed), account.name)
 
 
 def _agreed(token: TableSas | AccountSas, stored: AccessPolicy | None) -> AccessPolicy:
