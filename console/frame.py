@@ -38,6 +38,7 @@ RAIL: Final = (
 )
 SERVER_RAIL: Final = (
     Entry("home", _("Home"), "house"),
+    Entry("inspect", _("Inspector"), "scroll-text"),
     Entry("users", _("Users"), "users", is_for_admins=True),
     Entry("server_activity", _("Activity"), "history", is_for_admins=True),
     Entry("about", _("About"), "info"),

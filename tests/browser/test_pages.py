@@ -25,6 +25,7 @@ PAGES = {
     "deletion": "/ui/a/devstoreaccount1/delete/",
     "new account": "/ui/a/new/?name=A",
     "search": "/ui/search/?q=e",
+    "inspector": "/ui/inspect/",
     "about": "/ui/about/",
     "limits": "/ui/help/limits/",
     "shortcuts": "/ui/help/shortcuts/",

@@ -87,6 +87,7 @@ PAGES = {
         "POST": {302: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
         "GET": {405: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
     },
+    "inspect": {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}, "POST": {422: SIGNED_IN, "else": TO_SIGN_IN}},
     **each(("about", "shortcuts", "limits"), {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}}),
     "server_activity": {
         "GET": {200: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN},

@@ -135,7 +135,7 @@ def _whose(value: bytes, account: ManagedAccount, facts: Facts) -> Found:
         for key in other.keys:
             if key.value == value and other.name != account.name:
                 return found(Mistake.OTHER_ACCOUNT_KEY, key=key.name, account=other.name)
-    return found(Mistake.UNKNOWN_KEY, account=account.name)
+    return found(Mistake.KEY_UNKNOWN, account=account.name)
 
 
 def key_in(connection: Connection, account: ManagedAccount) -> Key | None:

@@ -1,6 +1,6 @@
 """What an inspection may know: the accounts that its reader manages, with their keys, and how a request would come."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,15 +18,22 @@ class Key(NamedTuple):
     is_accepted: bool = True
 
 
+def _unknown(fingerprint: str) -> Parameters | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class ManagedAccount:
-    """``policies`` has every table, by its folded name; ``known`` the fields of tokens by their fingerprints."""
+    """``policies`` has every table, by its folded name.
+
+    ``blocked`` are fingerprints; ``known`` finds the fields of a token that was made or used by its fingerprint.
+    """
 
     name: str
     keys: tuple[Key, ...] = field(repr=False)
     policies: Policies = field(default_factory=dict)
-    known: Mapping[str, Parameters] = field(default_factory=dict)
-    blocked: frozenset[str] = frozenset()
+    known: Callable[[str], Parameters | None] = _unknown
+    blocked: Container[str] = frozenset()
     networks: tuple[Network, ...] = ()
     is_enabled: bool = True
     accepts_keys: bool = True

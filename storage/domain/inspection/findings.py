@@ -89,6 +89,7 @@ class Mistake(StrEnum):
     PART_UNKNOWN = "unknown part"
     NO_ACCOUNT_NAME = "no account name"
     NO_CREDENTIAL = "no key and no signature"
+    KEY_UNKNOWN = "none of the keys"
     KEY_NOT_BASE64 = "key is no base64"
     NO_TABLE_ENDPOINT = "no table endpoint"
     ENDPOINT_MALFORMED = "endpoint is no URL"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import permutations
+from itertools import islice, permutations
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -18,6 +18,8 @@ from storage.domain.sas.tokens import FIRST, NAMED_SERVICE, RESTRICTED, SCOPED, 
 
 Token = TableSas | AccountSas
 Way = tuple[Found, "TokenDraft"]
+
+_TABLES: Final = 1000  # that are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def _resources(draft: TokenDraft) -> Iterator[Way]:
     for wrong in (f"{right}/{folded}"[1:], f"/table{right}/{folded}", f"/{draft.account}/{folded}"):
         if wrong != f"{right}/{folded}":
             yield (
-                found(Mistake.PARAMETER_CHANGED, name="resource", signed=wrong),
+                found(Mistake.PARAMETER_CHANGED, name=f"{right}/{folded}", signed=wrong),
                 replace(draft, resource=wrong),
             )
 
@@ -204,7 +206,7 @@ def _dropped(draft: TokenDraft) -> Iterator[Way]:
 
 def _tables(draft: TokenDraft, account: ManagedAccount) -> Iterator[Way]:
     if isinstance(draft.token, TableSas):
-        for table in account.policies:
+        for table in islice(account.policies, _TABLES):
             yield _changed(draft, "tn", table)
 
 

@@ -85,7 +85,7 @@ def _whose(token: Token, facts: Facts) -> str:
     fingerprint = sas.fingerprint(token)
     for account in facts.accounts.values():
         signed = sas.signed_by(token, account.name, [key.value for key in account.keys])
-        if signed is not None or fingerprint in account.known:
+        if signed is not None or account.known(fingerprint) is not None:
             return account.name
     for account in list(facts.accounts.values())[:_TRIED]:
         if _search(token, account, facts, depth=1) is not None:
@@ -121,7 +121,7 @@ def _of_signature(token: Token, account: ManagedAccount, facts: Facts) -> Iterat
         if sas.fingerprint(token) in account.blocked:
             yield found(Mistake.BLOCKED)
         return
-    known = account.known.get(sas.fingerprint(token))
+    known = account.known(sas.fingerprint(token))
     changed = [] if known is None else list(_changed(token, dict(known)))
     if changed:
         yield from changed
