@@ -133,7 +133,7 @@ def _advice(access: Access) -> str:
 def _offer(improvement: Improvement | None) -> str:
     match improvement:
         case Improvement.ADD_ROW_KEY:
-            return _("Add bounds for RowKey")
+            return _("Add a bound for RowKey")
         case Improvement.ADD_PARTITION_KEY:
             return _("Add a PartitionKey")
         case _:

@@ -33,6 +33,7 @@ urlpatterns = [
     path("count/", entities.count, name="entities_count"),
     path("query/check/", query.check, name="query_check"),
     path("query/rows/", query.rows, name="query_rows"),
+    path("query/select/", query.select, name="query_select"),
     path("query/known/", query.known, name="query_known"),
     path("query/values/", query.values, name="query_values"),
     path("query/cell/", query.cell, name="query_cell"),

@@ -80,6 +80,7 @@ class Setting:
     table: Table
     columns: Columns
     zone: tzinfo | None = None  # None: UTC
+    select: Sequence[str] = ()  # the properties that were asked for; none: all
 
     @property
     def entity_path(self) -> str:
@@ -97,7 +98,7 @@ class Setting:
 def grid(setting: Setting, found: Sequence[Glance], *, before: int, is_last: bool) -> Grid:
     """Keys, then properties in the order they were first seen in, then Timestamp, unless it is said otherwise."""
     types = _types(found)
-    shown = columns.arrange(setting.columns, types)
+    shown = _selected(columns.arrange(setting.columns, (*types, *setting.select)), setting.select)
     drawn = [_draw(glance, shown, types, setting.zone) for glance in found]
     made = _columns(setting.columns, shown, types, drawn)
     rows = [
@@ -107,6 +108,10 @@ def grid(setting: Setting, found: Sequence[Glance], *, before: int, is_last: boo
     # with the header
     count = before + len(rows) + 1 if is_last else -1
     return Grid(made, rows, count, sorted(setting.columns.hidden), setting.columns.rest is not None)
+
+
+def _selected(shown: Sequence[Choice], select: Sequence[str]) -> list[Choice]:
+    return [choice for choice in shown if not select or choice.name in KEYS or choice.name in select]
 
 
 def row_part(setting: Setting, glance: Glance, index: int) -> str:

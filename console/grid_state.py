@@ -22,6 +22,7 @@ SIZES: Final = (25, 50, 100, 200)
 DEFAULT_SIZE: Final = 50
 PAUSES: Final = (5, 30)  # seconds
 ROWS: Final = "rows"
+ALL: Final = "*"  # properties
 MOST_SELECTED: Final = 252  # properties, as many as an entity may have
 LONGEST_COLUMNS: Final = 6000  # characters of an address
 
@@ -181,7 +182,7 @@ def read(query: QueryDict, table: Table | None = None) -> State:
 
 def _select(query: QueryDict) -> tuple[str, ...]:
     """Commas between them, or each by itself as a form without scripts says it."""
-    names = ",".join(query.getlist("s")).split(",")
+    names = [] if ALL in query.getlist("s") else ",".join(query.getlist("s")).split(",")
     return tuple(dict.fromkeys(name for name in map(str.strip, names) if name.isidentifier()))[:MOST_SELECTED]
 
 

@@ -2,15 +2,32 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from console import access_paths
 from console.access_paths import Described
 from console.grid_state import ROWS, State
 from storage.domain.edm import utf16_length
 from storage.domain.errors import StorageError
-from storage.domain.filters import Filter
-from storage.domain.query import access_path
+from storage.domain.filters import Filter, IsSet, Match
+from storage.domain.filters.ast import IS_SET, walk
+from storage.domain.filters.doubts import Known
+from storage.domain.filters.narrowing import narrowed
+from storage.domain.filters.repairs import Repair, diagnose
+from storage.domain.query import Improvement, access_path
 from storage.models import Account, Table
+from storage.operations.properties import EMPTY, Catalogue
+
+_LONGEST: Final = 60  # characters of a repair on its button
+_REPAIRS: Final = 3
+# what would read less, to be completed between its quotes
+_CLAUSES: Final = {
+    Improvement.ADD_PARTITION_KEY: "PartitionKey eq ''",
+    Improvement.ADD_ROW_KEY: "RowKey ge ''",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +37,7 @@ class Offer:
     label: str
     text: str
     address: str
-    at: int | None = None
+    at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +68,64 @@ class Reading:
     access: Access | None
 
 
-def read(account: Account, table: Table, state: State) -> Reading:
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads the filter of a state that shows its first page."""
+
+    account: Account
+    table: Table
+    state: State
+    known: Known  # the properties that entities have
+    is_sure: bool  # whether there are no others
+
+    @property
+    def text(self) -> str:
+        return self.state.filter
+
+    def understood(self) -> tuple[Problem | None, Access | None]:
+        try:
+            root = self.state.wanted.filter
+        except StorageError as error:
+            return self._problem(error), None
+        return None, self._access(root)
+
+    def _problem(self, error: StorageError) -> Problem:
+        found = diagnose(self.text, error, timezone.now())
+        # what is missing is missing at the end of what is there
+        start = max(0, found.start - 1) if found.start == found.end else found.start
+        repairs = [self._repair(repair) for repair in found.repairs[:_REPAIRS]]
+        return Problem(error.text, self._place(start), self._place(found.end), repairs)
+
+    def _place(self, characters: int) -> int:
+        return utf16_length(self.text[:characters])
+
+    def _repair(self, repair: Repair) -> Offer:
+        start, end, replacement, _reason = repair
+        after = self.text[:start] + replacement
+        return self._offer(_label(self.text[start:end], replacement), repair.applied(self.text), after)
+
+    def _offer(self, label: str, text: str, before_cursor: str) -> Offer:
+        address = replace(self.state, filter=text).address(self.account, self.table)
+        return Offer(label, text, address, utf16_length(before_cursor))
+
+    def _access(self, root: Filter | None) -> Access:
+        found = access_path(root)
+        described = access_paths.describe(found)
+        return Access(described, self._improved(root, found.improvement, described.offer), marks=_marks(root))
+
+    def _improved(self, root: Filter | None, improvement: Improvement | None, label: str) -> Offer | None:
+        clause = _CLAUSES.get(improvement) if improvement else None
+        if clause is None or not label:
+            return None
+        text = narrowed(self.text, root, clause)
+        return self._offer(label, text, text[:-1])
+
+
+def read(account: Account, table: Table, state: State, *, known: Catalogue = EMPTY) -> Reading:
+    """What is ``known`` of the table is what may be doubted; nothing of an empty one."""
     start = state.at_start()
-    problem, access = _understood(account, table, start)
+    types = {it.name: it.types for it in known.properties}
+    problem, access = Reader(account, table, start, types, known.is_whole).understood()
     return Reading(
         replace(start, by="").address(account, table),
         replace(start, by=ROWS).address(account, table),
@@ -63,21 +135,20 @@ def read(account: Account, table: Table, state: State) -> Reading:
     )
 
 
-def _understood(account: Account, table: Table, state: State) -> tuple[Problem | None, Access | None]:
-    try:
-        root = state.wanted.filter
-    except StorageError as error:
-        return _problem(state.filter, error), None
-    return None, _access(account, table, state, root)
+def _label(replaced: str, replacement: str) -> str:
+    short = replacement if len(replacement) <= _LONGEST else f"{replacement[:_LONGEST]}…"
+    if not replacement:
+        return _("Leave out %(text)s") % {"text": replaced}
+    return (_("Write %(text)s") if replaced else _("Add %(text)s")) % {"text": short}
 
 
-def _problem(text: str, error: StorageError) -> Problem:
-    start, end = error.span or (0, len(text))
-    if start == end:  # something is missing there
-        start = max(0, start - 1)
-    return Problem(error.text, utf16_length(text[:start]), utf16_length(text[:end]))
-
-
-def _access(account: Account, table: Table, state: State, root: Filter | None) -> Access:
-    found = access_path(root)
-    return Access(access_paths.describe(found))
+def _marks(root: Filter | None) -> list[str]:
+    """The functions in it that Azure does not have."""
+    if root is None:
+        return []
+    found = [
+        IS_SET if isinstance(node, IsSet) else node.kind
+        for node in walk(root)
+        if isinstance(node, IsSet | Match)
+    ]
+    return list(dict.fromkeys(map(str, found)))

@@ -1,5 +1,7 @@
 """What a filter of a table may hold: its properties, their frequent values, the value of one cell."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.http import Http404
@@ -11,16 +13,44 @@ from console.typed_text import type_name
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, read_stored
 from storage.domain.errors import StorageError
-from storage.domain.filters import Dialect, parse
+from storage.domain.filters import Dialect, Filter, IsSet, Not, parse
 from storage.domain.filters.narrowing import How, condition, narrowed_by
 from storage.models import Table
 from storage.operations import entities, properties
 
 _SYSTEM: Final = ((KEYS[0], Edm.STRING), (KEYS[1], Edm.STRING), (TIMESTAMP, Edm.DATETIME))
+ABSENT: Final = "absent"  # the type of what a cell does not have
+_OF_ABSENT: Final[Mapping[How, Callable[[str], Filter]]] = {
+    How.IS: lambda name: Not(IsSet(name)),
+    How.IS_NOT: IsSet,
+}
 _LITERALS: Final = {
     Edm.BOOLEAN: ("true", "false"),
     Edm.DATETIME: ("datetime'{{now-1h}}'", "datetime'{{now-24h}}'", "datetime'{{now-7d}}'"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What the menu of a cell offers; ``types`` of the values for which it means something, by a space."""
+
+    how: How
+    label: str
+    icon: str
+
+    @property
+    def types(self) -> str:
+        return " ".join(sorted([*self.how.types, *([ABSENT] if self.how in _OF_ABSENT else [])]))
+
+
+def narrowings() -> list[Narrowing]:
+    return [
+        Narrowing(How.IS, _("Filter by this value"), "filter"),
+        Narrowing(How.IS_NOT, _("Exclude this value"), "circle-off"),
+        Narrowing(How.GREATER, _("Greater than this value"), "chevron-right"),
+        Narrowing(How.LESS, _("Less than this value"), "chevron-left"),
+        Narrowing(How.AROUND, _("Five minutes before and after"), "clock"),
+    ]
 
 
 def types_of(table: Table) -> dict[str, tuple[Edm, ...]]:
@@ -50,14 +80,20 @@ def values(table: Table, name: str) -> list[dict[str, str]]:
 
 def narrowed(table: Table, text: str, key: EntityKey, name: str, how: How) -> str:
     """The filter that also asks for what this property of the entity is."""
-    value = _value(table, key, name)
-    if value is None or value.type not in how.types:
+    wanted = _condition(name, how, _value(table, key, name))
+    if wanted is None:
         raise Http404
     try:
         root = parse(text, Dialect.CONSOLE, timezone.now())
     except StorageError:  # what cannot be read cannot be narrowed either
         text, root = "", None
-    return narrowed_by(text, root, condition(name, how, value))
+    return narrowed_by(text, root, wanted)
+
+
+def _condition(name: str, how: How, value: EdmValue | None) -> Filter | None:
+    if value is None:
+        return _OF_ABSENT[how](name) if how in _OF_ABSENT and name.isidentifier() else None
+    return condition(name, how, value) if value.type in how.types else None
 
 
 def _value(table: Table, key: EntityKey, name: str) -> EdmValue | None:

@@ -4,7 +4,7 @@ import os
 import secrets
 from pathlib import Path
 
-from csp.constants import NONE, SELF
+from csp.constants import NONCE, NONE, SELF
 
 from console import static_files
 from console.folders import folder
@@ -105,7 +105,7 @@ CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
         "script-src": [SELF],
-        "style-src": [SELF],
+        "style-src": [SELF, NONCE],  # on pages that use it: those with an editor
         "img-src": [SELF, "data:"],
         "font-src": [SELF],
         "connect-src": [SELF],

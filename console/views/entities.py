@@ -1,11 +1,9 @@
 """The entities of a table."""
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, assert_never
 
-from csp.constants import NONCE
-from csp.decorators import csp_update
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -22,6 +20,7 @@ from console import (
     hints,
     layouts,
     query_reading,
+    query_values,
     recent_queries,
     saved_queries,
     short_addresses,
@@ -35,7 +34,7 @@ from console.rendering import render_part, wants_part
 from console.views import query, short
 from console.views.saved import role_of
 from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import EntityKey, read_stored
+from storage.domain.entity import Entity, EntityKey, read_stored
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.glances import Glance
 from storage.domain.query import EntityQuery, Page
@@ -54,7 +53,24 @@ table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelac
 """
 
 
-@csp_update({"style-src": [NONCE]})  # of the editor
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The figures of a query that was answered."""
+
+    rows: int
+    state: State
+    has_next: bool
+    request: str  # its id
+
+    @property
+    def page(self) -> int:
+        return len(self.state.starts) + 1
+
+    @property
+    def is_only_page(self) -> bool:
+        return not self.has_next and not self.state.starts
+
+
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """A page of entities: a filter that cannot be answered is explained beside its field."""
@@ -72,9 +88,11 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     context = results(account, found, state)
     context["applied"] = applied_queries.applied(user_of(request), role_of(request), account, found, state)
     if not context["error"]:
+        context["ran"] = Ran(context["rows"], state, bool(context["next"]), getattr(request, "number", ""))
         _remember(request, found, state)
     if not wants_part(request):
         context |= _frame(request, account, found)
+        context["narrowings"] = query_values.narrowings()
         context["builder"] = query.builder(found, state, context["reading"])
     return render_part(
         request,
@@ -149,7 +167,7 @@ def _shown(account: Account, table: Table, state: State, page: Page[Glance]) -> 
     before = state.cursor.rows if state.cursor else 0
     match state.view:
         case View.GRID:
-            setting = grid.Setting(account, table, state.columns, state.zone)
+            setting = grid.Setting(account, table, state.columns, state.zone, state.select)
             return {"grid": grid.grid(setting, page.entities, before=before, is_last=page.next is None)}
         case View.JSON:
             return {"documents": [documents.document(glance) for glance in page.entities]}
@@ -160,10 +178,18 @@ def _shown(account: Account, table: Table, state: State, page: Page[Glance]) -> 
                 "entity": entity,
                 "token": write_key(page.entities[0].key),
                 "timestamp": cells.draw_time(page.entities[0].timestamp, state.zone),
-                "fields": documents.fields(entity, state.zone) if entity is not None else [],
+                "fields": _fields(entity, state) if entity is not None else [],
             }
         case _:
             assert_never(state.view)
+
+
+def _fields(entity: Entity, state: State) -> list[documents.Field]:
+    return [
+        field
+        for field in documents.fields(entity, state.zone)
+        if not state.select or field.name in state.select
+    ]
 
 
 def _nothing(account: Account, table: Table, state: State, error: str) -> dict[str, object]:
@@ -186,9 +212,18 @@ def _frame(request: HttpRequest, account: Account, table: Table) -> dict[str, An
 def _query(table: Table, state: State) -> tuple[Page[Glance], str]:
     """A page, or none and the service's own words why."""
     try:
-        return entities.glance(table, state.wanted), ""
+        page = entities.glance(table, state.wanted)
+        return page._replace(entities=[_selected(glance, state) for glance in page.entities]), ""
     except StorageError as error:
         return Page([], None), error.text
+
+
+def _selected(glance: Glance, state: State) -> Glance:
+    """Without what $select leaves out, which a small entity has nevertheless."""
+    if not state.select:
+        return glance
+    kept = {name: value for name, value in glance.properties.items() if name in state.select}
+    return glance._replace(properties=kept)
 
 
 def _listing(account: Account, table: Table, state: State, page: Page[Glance]) -> dict[str, object]:
@@ -197,6 +232,7 @@ def _listing(account: Account, table: Table, state: State, page: Page[Glance]) -
     following = state.after(Cursor(page.next, after)) if page.next else None
     return {
         "has_rows": bool(page.entities),
+        "rows": len(page.entities),
         "first": before + 1,
         "last": after,
         "first_key": _key(page.entities[0]) if page.entities else None,

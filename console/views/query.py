@@ -24,6 +24,7 @@ from storage.domain.filters.narrowing import How
 from storage.domain.filters.rows import compile, to_filter
 from storage.domain.roles import Capability
 from storage.models import Account, Table
+from storage.operations import properties
 
 
 @require_POST
@@ -72,7 +73,7 @@ def _compiled(drafted: Rows, text: str) -> str:
 
 def context(account: Account, table: Table, state: State) -> dict[str, Any]:
     """What the bar of the query needs, and its parts."""
-    reading = query_reading.read(account, table, state)
+    reading = query_reading.read(account, table, state, known=properties.catalogue(table))
     return {
         "account": account,
         "table": table,
@@ -105,6 +106,26 @@ def values(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """Frequent values of a property, as a filter writes them."""
     found = query_values.values(find_table(account, table), request.GET.get("name", ""))
     return JsonResponse({"values": found})
+
+
+@require_GET
+@account_required(Capability.READ)
+def select(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """Which properties are to be read."""
+    found = find_table(account, table)
+    state = grid_state.read(request.GET, found).at_start()
+    return render(
+        request,
+        f"console/query/{'_select' if wants_part(request) else 'select'}.html",
+        {
+            "account": account,
+            "table": found,
+            "state": state,
+            "others": [(name, value) for name, value in state.fields if name != "s"],
+            "names": list(dict.fromkeys([*query_values.types_of(found), *state.select])),
+            "types": query_values.types_of(found),
+        },
+    )
 
 
 @require_POST

@@ -17,7 +17,8 @@ PAGES = {
     "service": "/ui/a/devstoreaccount1/service/?origin=https://a.example&method=GET",
     "service as XML": "/ui/a/devstoreaccount1/service/?view=xml",
     "entities": TABLE,
-    "filtered": TABLE + "?f=Age+ge+30",
+    "filtered": TABLE + "?f=Age+ge+30&by=rows",
+    "properties to read": TABLE + "query/select/",
     "nothing matches": TABLE + "?f=Age+eq+1000",
     "empty table": "/ui/a/devstoreaccount1/t/empty/",
     "keys": "/ui/a/devstoreaccount1/keys/?format=python&host=container",
@@ -96,6 +97,7 @@ NO_PAGES = {
         "entities_check",
         "entities_delete",
     ),
+    *("query_check", "query_rows", "query_known", "query_values", "query_cell"),
     *(
         "entities_count",
         "entities_cell",
@@ -193,6 +195,7 @@ OWN = {
     "entities_columns",
     "entities_export",
     "entities_copy",
+    "query_rows",
 }
 OF_ALL = {
     "password",

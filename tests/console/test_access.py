@@ -196,6 +196,22 @@ PAGES = {
     },
     "entities_value": {"GET": {404: SIGNED_IN, "else": TO_SIGN_IN}},
     "entities_count": {"GET": {302: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}},
+    **each(
+        ("query_known", "query_values", "query_select"),
+        {
+            "GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+            "POST": {405: SIGNED_IN, "else": TO_SIGN_IN},
+        },
+    ),
+    "query_check": {
+        "POST": {302: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "query_rows": {
+        "POST": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "query_cell": {"POST": {404: SIGNED_IN, "else": TO_SIGN_IN}, "GET": {405: SIGNED_IN, "else": TO_SIGN_IN}},
     "entities_columns": {
         "GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
         "POST": {302: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
@@ -267,6 +283,12 @@ ARGUMENTS = {
     "star": ["acme", "people"],
     **each(
         (
+            "query_check",
+            "query_rows",
+            "query_known",
+            "query_values",
+            "query_cell",
+            "query_select",
             "entities_count",
             "entities_columns",
             "entities_export",

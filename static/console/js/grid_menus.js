@@ -3,6 +3,7 @@ import { cellAt, enter, gridOf } from "./grid.js";
 import { fit, hide, move, resize, setPinned } from "./grid_columns.js";
 import { copyCell, copyRows } from "./grid_copy.js";
 import { duplicate, pickedKeys, send } from "./grid_selection.js";
+import { offer } from "./query_grid.js";
 
 const KEYS = ["PartitionKey", "RowKey"];
 let owner = null; // the cell that a menu is about
@@ -26,6 +27,7 @@ function openColumn(head) {
   menu.querySelector("[data-title]").textContent = name;
   menu.querySelector('[data-column-action="pin"]').hidden = isPinned;
   menu.querySelector('[data-column-action="unpin"]').hidden = !isPinned;
+  menu.querySelector('[data-column-action="sort-none"]').hidden = !document.getElementById("query-sort")?.value;
   menu.querySelector('[data-column-action="hide"]').hidden = KEYS.includes(name);
   menu.querySelector("[name=width]").value = Math.round(head.getBoundingClientRect().width);
   enter(head);
@@ -38,6 +40,7 @@ function openCell(cell, point) {
   const isProperty = Boolean(cell.dataset.property);
   menu.querySelector('[data-cell-action="edit"]')?.toggleAttribute("hidden", !isProperty);
   menu.querySelector('[data-cell-action="view"]').hidden = !isProperty && !cell.dataset.system;
+  offer(menu, cell);
   open(menu, cell, point);
 }
 
@@ -53,7 +56,7 @@ document.addEventListener("click", (event) => {
   if (action) {
     const name = owner.dataset.property;
     shut(document.getElementById("column-menu"));
-    ({ left: () => move(name, -1), right: () => move(name, 1), pin: () => setPinned(name, true), unpin: () => setPinned(name, false), hide: () => hide(name), fit: () => fit(name) })[action]();
+    ({ left: () => move(name, -1), right: () => move(name, 1), pin: () => setPinned(name, true), unpin: () => setPinned(name, false), hide: () => hide(name), fit: () => fit(name), "sort-up": () => sort(name), "sort-down": () => sort(`-${name}`), "sort-none": () => sort("") })[action]();
   }
   const cellAction = event.target.closest?.("[data-cell-action]")?.dataset.cellAction;
   if (cellAction) {
@@ -65,8 +68,13 @@ document.addEventListener("click", (event) => {
   if (rowAction && pointed) act(rowAction, pointed.cells[1]);
 });
 
+function sort(by) {
+  document.dispatchEvent(new CustomEvent("tablero:sort", { detail: by }));
+}
+
 function act(action, cell) {
   const { key } = cell.parentElement.dataset;
+  if (action.startsWith("filter-")) return document.dispatchEvent(new CustomEvent("tablero:filter", { detail: { cell, how: action.slice(7) } }));
   switch (action) {
     case "open": return cell.parentElement.querySelector("a.open").click();
     case "edit": return cell.dispatchEvent(new MouseEvent("dblclick", { bubbles: true, cancelable: true }));

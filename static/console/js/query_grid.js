@@ -1,4 +1,5 @@
 // What a cell and a column have to say to the query: filter by this value, sort by this column.
+import { get } from "./answer.js";
 import { card, field, run, send, setText } from "./query.js";
 
 document.addEventListener("tablero:filter", async (event) => {
@@ -28,13 +29,51 @@ export function offer(menu, cell) {
 
 // $select
 
+const menu = () => document.getElementById("select-menu");
+
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest?.("[data-select-open]");
+  if (!link || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  if (menu().matches(":popover-open")) return menu().hidePopover();
+  menu().textContent = menu().dataset.wait;
+  menu().showPopover();
+  below(link);
+  const { found } = await get(link.href);
+  menu().replaceChildren(document.adoptNode(found.getElementById("select-choice")));
+  below(link);
+  menu().querySelector("input[type=search]").focus();
+});
+
+function below(link) {
+  const box = link.getBoundingClientRect();
+  const { style, offsetWidth: width } = menu();
+  style.setProperty("left", `${Math.max(8, Math.min(box.right - width, innerWidth - width - 8))}px`);
+  style.setProperty("top", `${box.bottom + 4}px`);
+  style.setProperty("max-height", `${Math.max(240, innerHeight - box.bottom - 12)}px`);
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && menu()?.matches(":popover-open")) document.getElementById("select-button")?.focus();
+});
+
 document.addEventListener("submit", (event) => {
-  const form = event.target.closest?.("[data-select-form]");
+  const form = event.target.closest?.("#select-menu [data-select-form]");
   if (!form) return;
   event.preventDefault();
-  const isReset = event.submitter?.value === "*";
-  const chosen = [...form.querySelectorAll("[name=s]:checked")].map(({ value }) => value);
-  document.getElementById("query-select").value = isReset ? "" : chosen.join(",");
-  form.closest("[popover]")?.hidePopover();
+  const boxes = [...form.querySelectorAll("[name=s][type=checkbox]")];
+  const chosen = boxes.filter((box) => box.checked).map(({ value }) => value);
+  const isAll = event.submitter?.value === "*" || chosen.length === boxes.length;
+  document.getElementById("query-select").value = isAll ? "" : chosen.join(",");
+  menu().hidePopover();
+  document.getElementById("select-button").focus();
+  run();
+});
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("[data-unsort]");
+  if (!link) return;
+  event.preventDefault();
+  document.getElementById("query-sort").value = "";
   run();
 });
