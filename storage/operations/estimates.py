@@ -1,0 +1,112 @@
+"""How much a query will read and return, before it is run: what the planner expects, corrected by a few rows."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final, TypeVar
+
+from storage.domain.errors import StorageError
+from storage.domain.filters import key_range
+from storage.domain.query import PAGE_LIMIT, EntityQuery, access_path
+from storage.models import Table
+from storage.sql import django as sql
+from storage.sql import estimates, pages
+from storage.sql.estimates import Means as Means
+from storage.sql.failures import Canceled
+from storage.sql.relations import relation_name
+from storage.sql.statement import Statement
+
+T = TypeVar("T")
+
+LIMIT: Final = timedelta(milliseconds=200)  # for everything together
+_SHORTEST: Final = timedelta(milliseconds=5)  # in which a statement may find something
+_COUNTED: Final = 2_000  # rows that are counted or sampled rather than guessed
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """``read``: rows inside the bounds of the keys, which is what Azure reads; ``looked_at`` what is read here."""
+
+    returned: int
+    read: int
+    looked_at: int
+    means: Means
+
+    @property
+    def transactions(self) -> int:
+        """Requests to Azure: each looks at a thousand entities at most."""
+        return self.read // PAGE_LIMIT + 1
+
+
+def estimate(
+    table: Table, wanted: EntityQuery, clock: Callable[[], float] = time.monotonic
+) -> Estimate | None:
+    """None where the planner has no time to answer."""
+    if key_range(wanted.filter).is_empty:
+        return Estimate(0, 0, 0, Means.KEYS)
+    query = replace(wanted, top=PAGE_LIMIT, start=None, end=None)
+    return _Estimator(relation_name(table.pk), query, clock).estimate()
+
+
+class _Estimator:
+    def __init__(self, relation: str, query: EntityQuery, clock: Callable[[], float]) -> None:
+        self.relation = relation
+        self.query = query
+        self.clock = clock
+        self.deadline = clock() + LIMIT.total_seconds()
+
+    def estimate(self) -> Estimate | None:
+        plan = self._run(estimates.plan(self.relation, self.query))
+        read = self._run(estimates.in_range(self.relation, self.query))
+        if plan is None or read is None:
+            return None
+        if access_path(self.query.filter).is_by_keys:
+            read = returned = self._counted(read)
+        else:
+            read, returned = self._sampled(read, plan)
+        return Estimate(min(returned, read), read, self._looked_at(plan, read), plan.means)
+
+    def _looked_at(self, plan: estimates.Plan, read: int) -> int:
+        if plan.looked_at is not None:
+            return plan.looked_at
+        if plan.means is Means.KEYS:
+            return read
+        return max(read, self._run(estimates.in_range(self.relation, EntityQuery())) or 0)
+
+    def _counted(self, expected: int) -> int:
+        """As many as there are, if there are few."""
+        found = self._run(estimates.matching(self.relation, self.query, limit=_COUNTED))
+        if found is None:
+            return expected
+        return found if found < _COUNTED else max(found, expected)
+
+    def _sampled(self, read: int, plan: estimates.Plan) -> tuple[int, int]:
+        """Rows in the range, and those of them that match; the planner does not know how properties are spread."""
+        first = self._sample(100.0, _COUNTED)
+        if first is not None and first.rows < _COUNTED:
+            return first
+        read = max(read, _COUNTED)
+        if pages.is_indexed(self.query):
+            found = self._counted(plan.matching)
+            if found < _COUNTED or plan.means is Means.PROPERTIES:
+                return read, found
+        # limited only where far more come than were asked for: the first rows may be unlike the last
+        spread = self._sample(100.0 * _COUNTED / read, 5 * _COUNTED) or first
+        if not spread or not spread.rows:
+            return read, plan.matching
+        if not spread.matching:
+            return read, min(plan.matching, read // spread.rows)
+        return read, read * spread.matching // spread.rows
+
+    def _sample(self, share: float, limit: int) -> estimates.Sample | None:
+        return self._run(estimates.sample(self.relation, self.query, share=share, limit=limit))
+
+    def _run(self, statement: Statement[T]) -> T | None:
+        left = timedelta(seconds=self.deadline - self.clock())
+        if left < _SHORTEST:
+            return None
+        try:
+            return sql.run_in_lane(statement, limit=left)
+        except (Canceled, StorageError):
+            return None

@@ -1,0 +1,116 @@
+"""What the planner expects of a query, and samples of a few rows for what it cannot know."""
+
+import json
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from storage.domain.query import EntityQuery, access_path
+from storage.sql import pages, walks
+from storage.sql.filters import compile
+from storage.sql.pages import text_at
+from storage.sql.statement import Lane, Result, Statement
+from storage.sql.walks import Binder
+
+
+class Means(StrEnum):
+    """What leads to the rows."""
+
+    KEYS = "keys"
+    PROPERTIES = "properties"  # the index over them
+    NOTHING = "nothing"  # all rows are looked at
+
+
+class Plan(NamedTuple):
+    """``looked_at``: rows that are fetched to be tested, None where the plan does not say."""
+
+    matching: int
+    looked_at: int | None
+    means: Means
+
+
+def plan(relation: str, query: EntityQuery) -> Statement[Plan]:
+    """Of the statement that reads a page."""
+    page = pages.page(relation, query)
+    return Statement(f"EXPLAIN (FORMAT json) {page.text}", page.parameters, page.lane, _read_plan)
+
+
+def _read_plan(result: Result) -> Plan:
+    nodes = list(_nodes(json.loads(text_at(result, 0, 0))[0]["Plan"]))
+    limit = next((node for node in nodes if node["Node Type"] == "Limit"), None)
+    if limit is None:  # the planner sees that nothing can match
+        return Plan(0, 0, Means.KEYS)
+    walk = limit["Plans"][0]
+    scans = [node for node in _nodes(walk) if "Scan" in node["Node Type"]]
+    indexes = [node for node in scans if "Index Name" in node]
+    is_by_keys = all(node["Index Name"].endswith("_pkey") for node in indexes)
+    means = Means.NOTHING if not indexes else Means.KEYS if is_by_keys else Means.PROPERTIES
+    return Plan(int(walk["Plan Rows"]), _looked_at(scans), means)
+
+
+def _nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield root
+    for child in root.get("Plans", ()):
+        yield from _nodes(child)
+
+
+def _looked_at(scans: list[dict[str, Any]]) -> int | None:
+    """A bitmap says what it fetches; of an index that is walked in order the range alone is known."""
+    bitmaps = [node for node in scans if node["Node Type"] == "Bitmap Heap Scan"]
+    return sum(int(node["Plans"][0]["Plan Rows"]) for node in bitmaps) if bitmaps else None
+
+
+def in_range(relation: str, query: EntityQuery) -> Statement[int]:
+    """How many rows the planner expects inside the bounds that the filter sets to the keys."""
+    binder = Binder()
+    condition = walks.keys(query, binder)
+    text = f"EXPLAIN (FORMAT json) SELECT FROM {relation} WHERE {condition}"
+    return Statement(text, tuple(binder.parameters), Lane.FILTER, _read_rows)
+
+
+def _read_rows(result: Result) -> int:
+    return int(json.loads(text_at(result, 0, 0))[0]["Plan"]["Plan Rows"])
+
+
+def matching(relation: str, query: EntityQuery, *, limit: int) -> Statement[int]:
+    """How many rows match, counted up to ``limit``."""
+    binder = Binder()
+    walk = walks.walk(query, binder)
+    text = f"SELECT count(*) FROM (SELECT FROM {relation} WHERE {walk.condition} LIMIT {limit}) AS found"
+    return Statement(text, tuple(binder.parameters), walk.lane, lambda result: int(text_at(result, 0, 0)))
+
+
+class Sample(NamedTuple):
+    rows: int
+    matching: int
+
+
+_SAMPLE: Final = """
+SELECT count(*), count(*) FILTER (WHERE {tested})
+FROM (SELECT * FROM {relation} {sampling} WHERE {condition} LIMIT {limit}) AS sample
+"""
+
+
+def sample(relation: str, query: EntityQuery, *, share: float, limit: int) -> Statement[Sample]:
+    """Of so many rows inside the bounds of the keys, out of ``share`` percent of the pages of the relation."""
+    binder = Binder()
+    condition = walks.keys(query, binder)
+    residual = access_path(query.filter).bounds.residual
+    tested = "true"
+    if residual is not None:
+        compiled = compile(residual, len(binder.parameters) + 1)
+        binder.parameters += compiled.parameters
+        tested = compiled.text
+    text = _SAMPLE.format(
+        tested=tested,
+        relation=relation,
+        # the same pages each time, so that an estimate changes with the filter only
+        sampling=f"TABLESAMPLE SYSTEM ({share:.6f}) REPEATABLE (0)" if share < 100 else "",
+        condition=condition,
+        limit=limit,
+    )
+    return Statement(text, tuple(binder.parameters), Lane.FILTER, _read_sample)
+
+
+def _read_sample(result: Result) -> Sample:
+    return Sample(int(text_at(result, 0, 0)), int(text_at(result, 0, 1)))

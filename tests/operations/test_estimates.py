@@ -1,0 +1,145 @@
+"""What is expected of a query, against what it finds."""
+
+from datetime import timedelta
+from itertools import count
+
+import pytest
+
+from storage.domain.filters import Dialect, parse
+from storage.domain.query import EntityQuery
+from storage.operations import accounts, entities, tables
+from storage.operations import estimates as operation
+from storage.operations.estimates import LIMIT, Estimate, Means, estimate
+from storage.sql import estimates
+from storage.sql.django import execute
+from storage.sql.relations import relation_name
+from storage.sql.statement import Lane, Statement
+
+PARTITIONS, ROWS = 20, 600
+FILL = f"""
+INSERT INTO {{relation}} (pk, rk, ts, props, anns, vals)
+SELECT 'p' || lpad(p::text, 3, '0'), 'r' || lpad(r::text, 4, '0'), 10000000::bigint * r,
+       jsonb_build_object('Age', r % 100, 'Mail', 's' || md5(p || ' ' || r), 'Flag', r % 2 = 0, 'Kind', 's' || p),
+       '', E'\\n,"Age":1'
+FROM generate_series(0, {PARTITIONS - 1}) AS p, generate_series(0, {ROWS - 1}) AS r
+ORDER BY md5(p || ' ' || r)
+"""
+FILTERS = [
+    "",
+    "PartitionKey eq 'p003' and RowKey eq 'r0042'",
+    "PartitionKey eq 'p003' and RowKey eq 'nobody'",
+    "PartitionKey eq 'p003'",
+    "PartitionKey eq 'nobody'",
+    "PartitionKey eq 'p003' and RowKey ge 'r0100' and RowKey lt 'r0101'",
+    "PartitionKey eq 'p003' and RowKey ge 'r0100'",
+    "PartitionKey ge 'p010'",
+    "PartitionKey ge 'p010' and PartitionKey lt 'p015'",
+    "PartitionKey lt 'a'",
+    "PartitionKey eq 'p003' and Age gt 90",
+    "PartitionKey eq 'p003' and RowKey ge 'r0300' and Flag",
+    "PartitionKey eq 'p003' and RowKey eq 'r0042' and Flag",
+    "PartitionKey eq 'p003' and (RowKey eq 'r0001' or RowKey eq 'r0002')",
+    "PartitionKey ge 'p010' and Flag",
+    "RowKey eq 'r0042'",
+    "Age gt 18",
+    "Age gt 90",
+    "Age gt 1000",
+    "Age eq 42",
+    "Age ne 42",
+    "Flag",
+    "not Flag",
+    "Kind eq '7'",
+    "Kind eq '7' and Age eq 7",
+    "Kind eq '7' or Kind eq '8'",
+    "Kind ne '7'",
+    "Mail eq '0123'",
+    "Mail ge '8'",
+    "Missing eq 1",
+    "not (Missing eq 1)",
+    "Timestamp ge datetime'1970-01-01T00:05:00Z'",
+    "PartitionKey eq 'p003' or PartitionKey eq 'p004'",
+    "contains(Mail,'abc')",
+    "isset(Mail) and endswith(Mail,'0')",
+    "not isset(Mail)",
+]
+
+
+@pytest.fixture
+def table(db):
+    return tables.create(accounts.add("acme").pk, "people")
+
+
+@pytest.fixture
+def full(table):
+    """With rows enough for an index to be worth it."""
+    relation = relation_name(table.pk)
+    execute(FILL.format(relation=relation))
+    execute(f"ANALYZE {relation}")
+    return table
+
+
+def query(text):
+    return EntityQuery(filter=parse(text, Dialect.CONSOLE))
+
+
+def is_close(estimated, real):
+    """Within one order of magnitude, where nothing counts as something."""
+    return max(real, 1) / 10 <= max(estimated, 1) <= max(real, 1) * 10
+
+
+READ = [
+    ("", PARTITIONS * ROWS, Means.KEYS),
+    ("Age gt 18", PARTITIONS * ROWS, Means.KEYS),
+    ("Mail eq '0123'", PARTITIONS * ROWS, Means.PROPERTIES),
+    ("PartitionKey eq 'p003' and Age gt 18", ROWS, Means.KEYS),
+    ("PartitionKey eq 'p003' and RowKey ge 'r0300' and Age gt 18", ROWS / 2, Means.KEYS),
+    ("PartitionKey ge 'p010' and Age gt 18", PARTITIONS * ROWS / 2, Means.KEYS),
+    ("PartitionKey eq 'p003' and RowKey eq 'r0042'", 1, Means.KEYS),
+]
+
+
+def test_q3_estimates_are_within_one_order_of_magnitude(full):
+    for text in FILTERS:
+        found = estimate(full, query(text), clock=lambda: 0.0)
+        returned = entities.count(full, query(text))
+
+        assert is_close(found.returned, returned), (text, found, returned)
+    for text, read, means in READ:
+        found = estimate(full, query(text), clock=lambda: 0.0)
+
+        assert is_close(found.read, read), (text, found)
+        assert found.means is means, (text, found)
+        assert found.returned <= found.read
+        assert found.transactions == found.read // 1000 + 1
+        assert (found.looked_at < found.read / 10) is (means is Means.PROPERTIES), (text, found)
+
+
+def test_what_contradicts_itself_reads_nothing(table):
+    text = "PartitionKey eq 'a' and PartitionKey eq 'b'"
+
+    assert estimate(table, query(text)) == Estimate(0, 0, 0, Means.KEYS)
+
+
+def test_nothing_is_said_of_a_table_that_is_gone(table):
+    execute(f"DROP TABLE {relation_name(table.pk)}")
+
+    assert estimate(table, query("Age gt 18")) is None
+
+
+def test_all_statements_share_the_limit(table):
+    now = count(step=LIMIT.total_seconds() * 0.3)
+
+    assert estimate(table, query("Age gt 18"), clock=lambda: next(now)) is not None
+    assert estimate(table, query("Age gt 18"), clock=count(step=1).__next__) is None
+
+
+def test_where_a_sample_takes_too_long_the_planner_is_believed(table, monkeypatch):
+    def sleep(*arguments, **options):
+        return Statement("SELECT pg_sleep(60)", (), Lane.FILTER, int)
+
+    monkeypatch.setattr(operation, "LIMIT", timedelta(milliseconds=50))
+    monkeypatch.setattr(estimates, "sample", sleep)
+
+    found = estimate(table, query("PartitionKey eq 'p003' and Flag"), clock=lambda: 0.0)
+
+    assert 0 <= found.returned <= found.read
