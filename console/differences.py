@@ -135,6 +135,8 @@ _NAMES: Final[Mapping[str, Promise]] = {
     "enabled": gettext_lazy("Enabled"),
     "shared_key_access": gettext_lazy("Keys are accepted"),
     "networks": gettext_lazy("Networks"),
+    "labels": gettext_lazy("Labels"),
+    "expires_at": gettext_lazy("Lives until"),
     "tags": gettext_lazy("Tags"),
     "is_admin": gettext_lazy("Admin of the server"),
     "is_active": gettext_lazy("May sign in"),

@@ -1,14 +1,18 @@
 """Making an account, and what its owner sets."""
 
 import re
+from datetime import datetime
 from typing import Any, Final
 
 from django import forms
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.forms.tables import Rule
+from storage.domain import lifetimes
 from storage.domain.addresses import read_network
+from storage.domain.labels import LabelError, read_lines, write_lines
 from storage.domain.names import is_account_name
 from storage.models import Account
 from storage.operations import accounts
@@ -53,6 +57,31 @@ class DescriptionForm(forms.Form):
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
     )
+    labels = forms.CharField(
+        label=gettext_lazy("Labels"),
+        required=False,
+        help_text=gettext_lazy("For scripts to find it by, one in a line, as branch=main."),
+        widget=forms.Textarea(attrs={"rows": 2, "class": "mono", "spellcheck": "false"}),
+    )
+
+    def clean_labels(self) -> dict[str, str]:
+        try:
+            return read_lines(self.cleaned_data["labels"])
+        except LabelError:
+            raise forms.ValidationError(_LABEL_RULES) from None
+
+
+_LABEL_RULES: Final = gettext_lazy(
+    "A label is a name, = and a value: up to 32 of them, one in a line, names of letters, digits and . _ / - only."
+)
+FOR_GOOD: Final = "never"
+# texts as domain.lifetimes reads them
+LIFETIMES: Final = (
+    ("8h", gettext_lazy("8 hours")),
+    ("1d", gettext_lazy("one day")),
+    ("7d", gettext_lazy("7 days")),
+    ("30d", gettext_lazy("30 days")),
+)
 
 
 class NewAccountForm(DescriptionForm):
@@ -63,7 +92,22 @@ class NewAccountForm(DescriptionForm):
             attrs={"class": "mono", "autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
         ),
     )
-    field_order = ("name", "label", "colour", "description")
+    lives = forms.ChoiceField(
+        label=gettext_lazy("It lives"),
+        choices=((FOR_GOOD, gettext_lazy("for good")), *LIFETIMES),
+        initial=FOR_GOOD,
+        required=False,
+        help_text=gettext_lazy(
+            "Then it refuses all requests, and a day later it is deleted with its tables."
+        ),
+    )
+    field_order = ("name", "label", "colour", "description", "labels", "lives")
+
+    def settings(self) -> dict[str, Any]:
+        """What operations.accounts.add takes."""
+        found = dict(self.cleaned_data)
+        lives = found.pop("lives")
+        return {**found, "lifetime": None if lives in {"", FOR_GOOD} else lifetimes.read(lives)}
 
     @property
     def rules(self) -> list[Rule]:
@@ -143,8 +187,43 @@ class AccessForm(forms.Form):
         return texts
 
 
+class LifetimeForm(forms.Form):
+    """How long an account lives from now on."""
+
+    lives = forms.ChoiceField(
+        label=gettext_lazy("From now on it lives"),
+        choices=((FOR_GOOD, gettext_lazy("for good")), *LIFETIMES, ("until", gettext_lazy("until a time"))),
+    )
+    until = forms.DateTimeField(
+        label=gettext_lazy("Until"),
+        required=False,
+        help_text=gettext_lazy("In your time zone, if a time is chosen."),
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean() or {}
+        now = timezone.now()
+        if found.get("lives") == "until" and "until" in found:
+            end = found["until"]
+            if end is None or not now < end <= now + lifetimes.LONGEST:
+                self.add_error("until", _("Give a time within the next 366 days."))
+        return found
+
+    def end(self) -> datetime | None:
+        match self.cleaned_data["lives"]:
+            case "never":
+                return None
+            case "until":
+                end: datetime = self.cleaned_data["until"]
+                return end
+            case lifetime:
+                return timezone.now() + lifetimes.read(lifetime)
+
+
 FORMS: Final[dict[str, type[forms.Form]]] = {
     "description": DescriptionForm,
+    "lifetime": LifetimeForm,
     "guard": GuardForm,
     "access": AccessForm,
 }
@@ -155,12 +234,26 @@ def initial_of(account: Account) -> dict[str, Any]:
         "label": account.label,
         "colour": account.colour,
         "description": account.description,
+        "labels": write_lines(account.labels),
+        "lives": FOR_GOOD if account.expires_at is None else "until",
+        "until": account.expires_at,
         "protected": account.protected,
         "read_only": account.read_only,
         "enabled": account.enabled,
         "shared_key_access": account.shared_key_access,
         "networks": "\n".join(account.networks),
     }
+
+
+# hours that a replaced key may still be accepted
+GRACES: Final = (
+    ("0", gettext_lazy("At once, as in Azure")),
+    ("1", gettext_lazy("After 1 hour")),
+    ("8", gettext_lazy("After 8 hours")),
+    ("24", gettext_lazy("After a day")),
+    ("72", gettext_lazy("After 3 days")),
+    ("168", gettext_lazy("After a week")),
+)
 
 
 class NameForm(forms.Form):
@@ -184,3 +277,19 @@ class NameForm(forms.Form):
         if name != self.account.name:
             raise forms.ValidationError(_("This is not the name of the account."))
         return name
+
+
+class RotationForm(NameForm):
+    grace = forms.ChoiceField(
+        label=gettext_lazy("The old key is refused"),
+        choices=GRACES,
+        initial="0",
+        required=False,
+        help_text=gettext_lazy(
+            "Until then both are accepted, and so is what they signed. Azure has no such grace: there it ends at once."
+        ),
+    )
+    field_order = ("grace", "name")
+
+    def clean_grace(self) -> timedelta:
+        return timedelta(hours=int(self.cleaned_data["grace"] or 0))

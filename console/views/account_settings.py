@@ -12,14 +12,14 @@ from django.views.decorators.http import require_GET
 
 from console import connections
 from console.access import account_required, actor_of, admin_required
-from console.forms.accounts import FORMS, NameForm, NewAccountForm, initial_of
+from console.forms.accounts import FORMS, LifetimeForm, NameForm, NewAccountForm, initial_of
 from console.forms.seen import keep_seen, meant
 from console.notices import complain, say
 from console.rendering import render_part
 from storage.domain.roles import Capability
 from storage.models import Account, Activity
 from storage.operations import accounts, totals
-from storage.operations.accounts import AccountError
+from storage.operations.accounts import AccountError, AccountIsOver
 from storage.operations.totals import Contents
 
 MADE = "account_made"  # in a session: whose keys may be seen once
@@ -44,7 +44,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 def _create(request: HttpRequest, form: NewAccountForm) -> bool:
     try:
-        accounts.add(by=actor_of(request), **form.cleaned_data)
+        accounts.add(by=actor_of(request), **form.settings())
     except AccountError as error:  # somebody took the name a moment ago
         form.add_error("name", str(error))
         return False
@@ -70,7 +70,7 @@ def created(request: HttpRequest, account: Account) -> HttpResponse:
 
 @account_required(Capability.OWN)
 def settings(request: HttpRequest, account: Account) -> HttpResponse:
-    """Three forms, each saved by itself."""
+    """A few forms, each saved by itself."""
     which = request.POST.get("form", "")
     initial = initial_of(account)
     found = {
@@ -78,14 +78,25 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
     }
     for form in found.values():
         keep_seen(form)
-    if request.method == "POST" and which in found and found[which].is_valid():
-        done = _change(request, account, meant(found[which]))
-        if done is not None:
-            say(request, _("Saved the settings of %(account)s.") % {"account": account.name}, undo=done)
+    if request.method == "POST" and which in found and _save(request, account, found[which]):
         return redirect("account_settings", account.name)
     context = {"forms": found}
     status = 422 if request.method == "POST" else 200
     return render(request, "console/accounts/settings.html", context, status=status)
+
+
+def _save(request: HttpRequest, account: Account, form: forms.Form) -> bool:
+    if not form.is_valid():
+        return False
+    values = {"expires_at": form.end()} if isinstance(form, LifetimeForm) else meant(form)
+    try:
+        done = _change(request, account, values)
+    except AccountIsOver:
+        form.add_error(None, _("Its time is over. Give it more time, and it is switched on again."))
+        return False
+    if done is not None:
+        say(request, _("Saved the settings of %(account)s.") % {"account": account.name}, undo=done)
+    return True
 
 
 def _change(request: HttpRequest, account: Account, values: Mapping[str, Any]) -> Activity | None:

@@ -1,0 +1,93 @@
+"""Accounts that are made for a while, in the console: their end is set, shown and put off."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from storage.models import Account, Activity
+from storage.operations import accounts
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SETTINGS = "/ui/a/acme/settings/"
+
+
+def save(client, **fields):
+    return client.post(SETTINGS, {"form": "lifetime", **fields})
+
+
+def over(account):
+    Account.objects.filter(pk=account.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    accounts.expire(timezone.now())
+    account.refresh_from_db()
+
+
+def page(client, address):
+    return client.get(address).content.decode()
+
+
+def test_a3_is_made_for_a_while_counts_down_freezes_and_goes(visit):
+    client = visit("ada")
+    made = client.post("/ui/a/new/", {"name": "branch", "lives": "8h", "labels": "branch=main\nkind = ci"})
+    assert made.status_code == 302
+    account = Account.objects.get(name="branch")
+    assert account.labels == {"branch": "main", "kind": "ci"}
+    assert abs(account.expires_at - account.created_at - timedelta(hours=8)) < timedelta(seconds=5)
+    for address in ("/ui/", "/ui/a/branch/", "/ui/a/branch/settings/"):
+        assert "expires in 7\N{NO-BREAK SPACE}hours" in page(client, address), address
+    assert "branch=main" in page(client, "/ui/")
+
+    over(account)
+    for address in ("/ui/", "/ui/a/branch/", "/ui/a/branch/settings/"):
+        assert "expired, deleted in 23\N{NO-BREAK SPACE}hours" in page(client, address), address
+    accounts.expire(account.frozen_at + timedelta(hours=24))
+    assert client.get("/ui/a/branch/").status_code == 404
+
+
+def test_an_owner_sets_its_end_and_takes_it_back(visit, account):
+    assert save(visit("alice"), lives="7d").status_code == 302
+    account.refresh_from_db()
+    assert account.expires_at - timezone.now() > timedelta(days=6)
+    done = Activity.objects.latest("pk")
+    assert done.before == {"expires_at": None}
+    assert datetime.fromisoformat(done.after["expires_at"]) == account.expires_at
+    assert "Lives until" in page(visit("alice"), f"/ui/a/acme/activity/{done.pk}/")
+
+    visit("alice").post(f"/ui/undo/{done.pk}/", {"next": SETTINGS})
+    account.refresh_from_db()
+    assert account.expires_at is None
+
+
+def test_more_time_brings_it_back(visit, account):
+    over(account)
+    refused = visit("alice").post(SETTINGS, {"form": "access", "enabled": "on", "shared_key_access": "on"})
+    assert refused.status_code == 422
+    assert "Its time is over" in refused.content.decode()
+    save(visit("alice"), lives="1d")
+    account.refresh_from_db()
+    assert (account.enabled, account.frozen_at) == (True, None)
+
+
+def test_an_end_is_a_time_of_the_users_zone(visit, cast, account):
+    cast["alice"].time_zone = "Asia/Shanghai"
+    cast["alice"].save()
+    end = (datetime.now(UTC) + timedelta(days=2)).replace(second=0, microsecond=0)
+    save(visit("alice"), lives="until", until=(end + timedelta(hours=8)).strftime("%Y-%m-%dT%H:%M"))
+    account.refresh_from_db()
+    assert account.expires_at == end
+
+
+@pytest.mark.parametrize("until", ["", "2020-01-01T00:00", "2099-01-01T00:00", "x"])
+def test_refuses_an_end_that_is_none(visit, account, until):
+    assert save(visit("alice"), lives="until", until=until).status_code == 422
+    account.refresh_from_db()
+    assert account.expires_at is None
+
+
+@pytest.mark.parametrize(
+    "labels", ["=x", "a=1\na=2", "-a=1", "\n".join(f"l{number}=" for number in range(33))]
+)
+def test_refuses_what_cannot_be_labels(visit, account, labels):
+    answer = visit("alice").post(SETTINGS, {"form": "description", "labels": labels})
+    assert answer.status_code == 422
+    assert "A label is a name" in answer.content.decode()
