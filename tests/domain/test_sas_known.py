@@ -1,0 +1,161 @@
+"""How a token of which only the fingerprint is known stands, and what it can do, in codes."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from storage.domain import sas
+from storage.domain.policies import AccessPolicy
+from storage.domain.sas import AccountSas, TableSas
+from storage.domain.sas.explain import Ability, Keys, Meaning, abilities, explain, summarize
+from storage.domain.sas.known import KnownToken, State, state, terms
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+TOKEN = TableSas(version="2019-02-02", table="Orders", permissions="r", expiry="2027-11-21T12:00:00Z")
+NAMING = TableSas(version="2019-02-02", table="Orders", identifier="partner")
+ACCOUNT = AccountSas(
+    version="2019-02-02", services="t", resource_types="sco", permissions="rl", expiry="2027-11-21T12:00:00Z"
+)
+POLICY = AccessPolicy(None, "2027-01-01T00:00:00.0000000Z", "ra")
+
+
+def standing(token, policies=None, now=NOW, **known):
+    return state(KnownToken("f" * 64, token, **{"key": 1, **known}), policies or {}, now)
+
+
+@pytest.mark.parametrize(
+    ("token", "expected"),
+    [
+        (TOKEN, State.ACTIVE),
+        (replace(TOKEN, expiry="2026-11-28T12:00:00Z"), State.EXPIRES_SOON),
+        (replace(TOKEN, expiry="2026-11-28T12:00:01Z"), State.ACTIVE),
+        (replace(TOKEN, expiry="2026-11-21T12:00:00Z"), State.EXPIRED),
+        (replace(TOKEN, expiry="2026-11-21"), State.EXPIRED),
+        (replace(TOKEN, start="2026-11-21T12:00:01Z"), State.NOT_YET_VALID),
+        (replace(TOKEN, start="2026-11-21T12:00:00Z"), State.ACTIVE),
+        (replace(TOKEN, expiry=""), State.CONFLICTING),
+        (NAMING, State.ORPHANED),
+        (ACCOUNT, State.ACTIVE),
+    ],
+)
+def test_states_without_a_policy(token, expected):
+    assert standing(token) is expected
+
+
+@pytest.mark.parametrize(
+    ("token", "policy", "expected"),
+    [
+        (NAMING, POLICY, State.ACTIVE),
+        (replace(NAMING, table="ORDERS"), POLICY, State.ACTIVE),
+        (replace(NAMING, table="other"), POLICY, State.ORPHANED),
+        (replace(NAMING, permissions="r"), POLICY, State.CONFLICTING),
+        (NAMING, AccessPolicy(None, None, "r"), State.CONFLICTING),
+        (replace(NAMING, expiry="2027-11-21"), AccessPolicy(None, "", "r"), State.ACTIVE),
+        (NAMING, replace(POLICY, expiry="2026-11-20T00:00:00.0000000Z"), State.EXPIRED),
+    ],
+)
+def test_states_with_a_policy(token, policy, expected):
+    assert standing(token, {"orders": {"partner": policy}}) is expected
+
+
+def test_what_is_blocked_or_signed_by_nobody_counts_before_its_time():
+    expired = replace(TOKEN, expiry="2026-11-21T12:00:00Z")
+    assert standing(expired, key=None) is State.REVOKED
+    assert standing(expired, key=None, is_blocked=True) is State.BLOCKED
+
+
+def test_a_replaced_key_lasts_as_long_as_it_is_accepted():
+    hour = timedelta(hours=1)
+    assert standing(TOKEN, key_ends=NOW + hour) is State.EXPIRES_SOON
+    assert standing(TOKEN, key_ends=NOW) is State.REVOKED
+    assert standing(replace(TOKEN, start="2026-11-22"), key_ends=NOW + hour) is State.NOT_YET_VALID
+
+
+def test_terms_of_both():
+    assert terms(NAMING, {"orders": {"partner": POLICY}}) == POLICY
+    assert terms(NAMING, {}) is None
+
+
+def test_is_recognized_by_its_fingerprint_alone():
+    keys = [b"a" * 64, b"b" * 64]
+    for number, key in enumerate(keys):
+        signed = sas.sign(TOKEN, "acme", key)
+        print_ = sas.fingerprint(signed)
+        assert sas.recognize(TOKEN, print_, "acme", keys) == number
+        assert sas.recognize(TOKEN, print_, "other", keys) is None
+        assert sas.recognize(replace(TOKEN, permissions="ra"), print_, "acme", keys) is None
+        assert sas.recognize(TOKEN, print_, "acme", [b"c" * 64]) is None
+
+
+@pytest.mark.parametrize("token", [TOKEN, NAMING, ACCOUNT])
+def test_parameters_and_back(token):
+    assert sas.of_parameters((*sas.parameters(token), ("key", "key1"))) == token
+
+
+def test_what_makes_no_token_is_none():
+    assert sas.of_parameters([("sv", "2019-02-02"), ("tn", "Orders"), ("sp", "raudx")]) is None
+    assert sas.of_parameters([]) is None
+
+
+# in codes
+
+
+def test_explains_each_parameter():
+    found = {it.name: it for it in explain([*sas.parameters(TOKEN), ("sig", "x"), ("timeout", "5")])}
+    assert [(name, it.meaning) for name, it in found.items()] == [
+        ("sv", Meaning.VERSION),
+        ("tn", Meaning.TABLE),
+        ("sp", Meaning.PERMISSIONS),
+        ("se", Meaning.EXPIRY),
+        ("sig", Meaning.SIGNATURE),
+        ("timeout", Meaning.UNKNOWN),
+    ]
+    assert found["sp"].letters == ("r",)
+    assert all(it.is_well_formed for it in found.values())
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [("sp", "rx"), ("se", "tomorrow"), ("sip", "10.0.0.0/8"), ("spr", "http"), ("srt", "o"), ("st", "1")],
+)
+def test_explains_what_no_token_says(pair):
+    found = {it.name: it.is_well_formed for it in explain([("sv", "2019-02-02"), ("tn", "Orders"), pair])}
+    assert found == {"sv": True, "tn": True, pair[0]: False}
+
+
+@pytest.mark.parametrize(
+    ("letters", "expected"),
+    [
+        ("r", (Ability.QUERY,)),
+        ("au", (Ability.ADD, Ability.UPDATE, Ability.UPSERT)),
+        ("d", (Ability.DELETE,)),
+        ("", ()),
+    ],
+)
+def test_what_a_token_of_a_table_can_do(letters, expected):
+    assert abilities(TOKEN, AccessPolicy(None, None, letters)) == expected
+
+
+@pytest.mark.parametrize(
+    ("levels", "letters", "expected"),
+    [
+        ("o", "rl", (Ability.QUERY,)),
+        ("c", "rl", (Ability.LIST_TABLES,)),
+        ("c", "wd", (Ability.CREATE_TABLES, Ability.DELETE_TABLES)),
+        ("o", "wd", (Ability.DELETE,)),
+        ("s", "rw", (Ability.READ_SERVICE, Ability.WRITE_SERVICE)),
+    ],
+)
+def test_what_a_token_of_the_account_can_do(levels, letters, expected):
+    token = replace(ACCOUNT, resource_types=levels, permissions=letters)
+    assert abilities(token, AccessPolicy(None, None, letters)) == expected
+    assert abilities(replace(token, services="b"), AccessPolicy(None, None, letters)) == ()
+
+
+def test_the_whole():
+    token = replace(TOKEN, protocol="https", address="10.0.0.1", start_partition="A", end_partition="F")
+    summary = summarize(token, AccessPolicy(None, "1970-01-01T00:00:01Z", "r"))
+    assert (summary.table, summary.keys) == ("Orders", Keys("A", "", "F", ""))
+    assert (summary.start, summary.expiry) == (None, 10_000_000)
+    assert (summary.is_https_only, summary.address) == (True, "10.0.0.1")

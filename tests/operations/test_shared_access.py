@@ -1,0 +1,241 @@
+"""Which tokens are known, whose they are, and what is refused to be made; none of it holds a signature."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from storage.domain import sas
+from storage.domain.activity import Verb
+from storage.domain.actor import Actor, ActorKind
+from storage.domain.errors import ResourceNotFound
+from storage.domain.metrics import Client, Use
+from storage.domain.observed import SIGNED_BY, Authentication
+from storage.domain.policies import AccessPolicy, SignedIdentifier
+from storage.domain.sas import AccountSas, TableSas
+from storage.domain.sas.known import State, state
+from storage.models import Activity, BlockedToken, IssuedToken, SeenCredential
+from storage.operations import accounts, policies, shared_access, tables, undoing, usage
+from storage.operations.metrics import hour_of
+from storage.operations.shared_access import Description, Refusal, TokenRefused
+from storage.operations.usage import Uses
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BY = Actor(ActorKind.USER, "max")
+TOKEN = TableSas(version="2019-02-02", table="Orders", permissions="r", expiry="2099-01-01T00:00:00Z")
+WHOLE = AccountSas(
+    version="2019-02-02", services="t", resource_types="co", permissions="r", expiry="2099-01-01T00:00:00Z"
+)
+
+
+@pytest.fixture
+def account():
+    account = accounts.add("acme")
+    tables.create(account.pk, "Orders")
+    return account
+
+
+def use(account, token, count=1, *, ago=timedelta(0), key="key1"):
+    """As if somebody had used it, made with key1 by whoever."""
+    signed = sas.sign(token, account.name, accounts.keys_of(account)[0])
+    moment = timezone.now() - ago
+    uses = Uses("one")
+    client = Client(account.pk, Authentication.SAS, sas.fingerprint(signed), "192.0.2.1", "sdk")
+    parameters = (*sas.parameters(signed), (SIGNED_BY, key))
+    uses.add(hour_of(moment), client, Use(count, moment), parameters)
+    uses.write()
+    return client.credential
+
+
+def known(account):
+    return shared_access.known(account, timezone.now())
+
+
+def standing(account, fingerprint):
+    token = shared_access.find(account, fingerprint, timezone.now())
+    return state(token, shared_access.policies_of(account), timezone.now())
+
+
+def issue(account, token=TOKEN, key=1, label="partner demo"):
+    return shared_access.issue(account, token, key, Description(label, "shows", "eve"), by=BY)
+
+
+def test_issues_and_knows_it(account):
+    issued = issue(account, key=2)
+    assert sas.signed_by(issued.token, "acme", accounts.keys_of(account)) == 1
+    (found,) = known(account)
+    assert found.token == TOKEN
+    assert (found.fingerprint, found.label) == (issued.fingerprint, "partner demo")
+    assert (found.purpose, found.owner, found.author) == ("shows", "eve", "max")
+    assert (found.is_registered, found.is_blocked, found.key) == (True, False, 2)
+    assert (found.last_used, found.uses) == (None, 0)
+    assert found.created is not None
+
+
+def test_s2_the_signature_is_nowhere_in_the_database(account):
+    issued = issue(account)
+    use(account, TOKEN)
+    shared_access.set_blocked(account, issued.fingerprint, blocked=True, by=BY)
+    for model in (IssuedToken, Activity, BlockedToken, SeenCredential):
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT to_jsonb(t)::text FROM {model._meta.db_table} t")
+            rows = "".join(row for (row,) in cursor.fetchall())
+        assert issued.fingerprint in rows
+        assert issued.token.signature not in rows
+        assert issued.token.signature.replace("/", "\\/") not in rows
+
+
+def test_joins_what_was_made_with_what_was_used(account):
+    made = issue(account).fingerprint
+    other = use(account, replace(TOKEN, permissions="ra"), 3)
+    assert use(account, TOKEN, 5) == made
+    first, second = known(account)
+    assert (first.fingerprint, first.uses, first.is_registered, first.address) == (made, 5, True, "192.0.2.1")
+    assert (second.fingerprint, second.uses, second.is_registered) == (other, 3, False)
+    assert (second.created, second.author, second.key) == (None, "", 1)
+
+
+def test_what_cannot_be_a_token_is_not_listed(account):
+    SeenCredential.objects.create(
+        account=account,
+        authentication=Authentication.SAS,
+        name="f" * 64,
+        parameters=[["sv", "nonsense"]],
+        first_used_at=timezone.now(),
+        last_used_at=timezone.now(),
+        address="",
+        agent="",
+    )
+    assert known(account) == []
+
+
+def test_a_new_key_revokes(account):
+    first, second = issue(account).fingerprint, issue(account, key=2).fingerprint
+    accounts.rotate("acme", 1)
+    account.refresh_from_db()
+    assert standing(account, first) is State.REVOKED
+    assert standing(account, second) is State.ACTIVE
+
+
+def test_issuing_the_same_again_only_notes_it_anew(account):
+    issue(account)
+    issue(account, label="another")
+    (found,) = known(account)
+    assert found.label == "another"
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [
+        (replace(TOKEN, table="Nothing"), Refusal.NO_TABLE),
+        (replace(TOKEN, identifier="none"), Refusal.NO_POLICY),
+        (replace(TOKEN, permissions=""), Refusal.CONFLICTING),
+        (replace(TOKEN, expiry=""), Refusal.CONFLICTING),
+        (replace(TOKEN, identifier="partner"), Refusal.CONFLICTING),
+        (replace(TOKEN, permissions="x"), Refusal.MALFORMED),
+        (replace(TOKEN, start_row="1"), Refusal.MALFORMED),
+        (replace(WHOLE, expiry=""), Refusal.MALFORMED),
+    ],
+)
+def test_does_not_make_what_would_be_refused(account, token, reason):
+    policies.replace(account.pk, "orders", [SignedIdentifier("partner", AccessPolicy(None, None, "r"))])
+    with pytest.raises(TokenRefused) as refused:
+        issue(account, token)
+    assert refused.value.reason is reason
+    assert known(account) == []
+
+
+def test_records_who_made_it(account):
+    issued = issue(account)
+    done = Activity.objects.get(verb=Verb.SAS_ISSUE)
+    assert (done.actor, done.table_name) == ("max", "Orders")
+    assert done.detail == {
+        "fingerprint": issued.fingerprint,
+        "label": "partner demo",
+        "kind": "table",
+        "key": "key1",
+    }
+
+
+# notes
+
+
+def test_a_seen_token_is_adopted_and_given_up(account):
+    fingerprint = use(account, TOKEN)
+    done = shared_access.describe(account, fingerprint, Description("cron"), by=BY)
+    SeenCredential.objects.all().delete()
+    (found,) = known(account)
+    assert (found.label, found.is_registered, found.created, found.author) == ("cron", True, None, "")
+    assert found.token == TOKEN
+    undoing.undo(done, BY)
+    assert known(account) == []
+
+
+def test_a_label_is_changed_and_put_back(account):
+    fingerprint = issue(account).fingerprint
+    done = shared_access.describe(account, fingerprint, Description("other"), by=BY)
+    assert known(account)[0].label == "other"
+    assert shared_access.describe(account, fingerprint, Description("other"), by=BY) is None
+    undoing.undo(done, BY)
+    assert (known(account)[0].label, known(account)[0].owner) == ("partner demo", "eve")
+
+
+def test_nobody_notes_or_blocks_what_is_not_known(account):
+    with pytest.raises(ResourceNotFound):
+        shared_access.describe(account, "f" * 64, Description("x"), by=BY)
+    with pytest.raises(ResourceNotFound):
+        shared_access.set_blocked(account, "f" * 64, blocked=True, by=BY)
+
+
+# blocking
+
+
+def test_blocks_unblocks_and_undoes(account):
+    fingerprint = issue(account).fingerprint
+    done = shared_access.set_blocked(account, fingerprint, blocked=True, by=BY)
+    assert standing(account, fingerprint) is State.BLOCKED
+    assert shared_access.set_blocked(account, fingerprint, blocked=True, by=BY) is None
+    back = undoing.undo(done, BY)
+    assert standing(account, fingerprint) is State.ACTIVE
+    undoing.undo(back, BY)
+    assert standing(account, fingerprint) is State.BLOCKED
+    shared_access.set_blocked(account, fingerprint, blocked=False, by=BY)
+    with pytest.raises(undoing.CannotUndo):
+        undoing.undo(done, BY)
+
+
+def test_a_blocked_token_stays_known_though_nobody_can_use_it(account):
+    fingerprint = use(account, TOKEN, ago=timedelta(days=100))
+    other = use(account, replace(TOKEN, permissions="a"), ago=timedelta(days=100))
+    shared_access.set_blocked(account, fingerprint, blocked=True, by=BY)
+    usage.tidy(timezone.now())
+    assert [token.fingerprint for token in known(account)] == [fingerprint]
+    assert shared_access.find(account, other, timezone.now()) is None
+
+
+# what ends soon
+
+
+def test_says_which_end_within_a_week(account):
+    now = timezone.now()
+
+    def ends(**after):
+        return (now + timedelta(**after)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    in_two_days = ends(days=2).replace("Z", ".0000000Z")
+    policies.replace(account.pk, "orders", [SignedIdentifier("p", AccessPolicy(None, in_two_days, "r"))])
+    near = issue(account, replace(TOKEN, expiry=ends(days=3))).fingerprint
+    seen = use(account, replace(TOKEN, expiry=ends(hours=5)))
+    named = issue(account, TableSas(version="2019-02-02", table="Orders", identifier="p")).fingerprint
+    issue(account, replace(TOKEN, expiry=ends(days=8)))
+    use(account, replace(TOKEN, expiry=ends(days=-1)))
+    blocked = issue(account, replace(TOKEN, expiry=ends(days=1))).fingerprint
+    shared_access.set_blocked(account, blocked, blocked=True, by=BY)
+    other = accounts.add("other")
+    found = shared_access.expiring([account, other], now)
+    assert {token.fingerprint for _, token, _ in found} == {near, seen, named}
+    assert shared_access.expiring([other], now) == []
+    assert shared_access.expiring([], now) == []
