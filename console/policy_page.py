@@ -94,9 +94,10 @@ def _row(
 def _former(draft: Draft, row: PolicyDraft) -> frozenset[str]:
     """What the policy allows that is stored under this Id; what is new has lost and gained nothing."""
     stored = {it.identifier: it.policy for it in draft.seen}
-    if row.identifier not in stored:
+    own = row.basis.identifier
+    if own not in stored or row.read_identifier != own:
         return row.permissions
-    return frozenset((stored[row.identifier] or AccessPolicy()).permission or "")
+    return frozenset((stored[own] or AccessPolicy()).permission or "")
 
 
 def _less(found: Iterable[str], others: Iterable[str]) -> str:

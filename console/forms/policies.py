@@ -68,10 +68,11 @@ class PolicyDraft:
             _read_permission(self.permissions, was.permission),
         )
         if policy == was:
-            return SignedIdentifier(self._name(), self.basis.policy)
-        return SignedIdentifier(self._name(), None if policy == AccessPolicy() else policy)
+            return SignedIdentifier(self.read_identifier, self.basis.policy)
+        return SignedIdentifier(self.read_identifier, None if policy == AccessPolicy() else policy)
 
-    def _name(self) -> str:
+    @property
+    def read_identifier(self) -> str:
         is_untouched = self.identifier == _shown(self.basis.identifier)
         return self.basis.identifier if is_untouched else self.identifier
 
@@ -99,6 +100,12 @@ class Draft:
         """What is wrong, by the field: ``policies``, ``<id of a policy>-<field>``; of a field the first."""
         found: dict[str, Told] = {}
         for fault in faults(self.read(now)):
+            if (
+                fault.rule is Rule.UNIQUE
+                and fault.place is not None
+                and not self.rows[fault.place].identifier
+            ):
+                continue  # that it is missing is said once, and better
             where = _("Policies") if fault.place is None else _where(fault.place)
             found.setdefault(self._field(fault), Told(fault.error, rule_of(fault.rule), where))
         return found

@@ -15,13 +15,13 @@ from django.views.decorators.http import require_GET, require_POST
 from console import policy_effects, policy_page, policy_presets
 from console.access import account_required, actor_of, find_table, place_of, user_of
 from console.forms import policies as forms
-from console.forms.policies import Draft
+from console.forms.policies import Draft, PolicyDraft
 from console.notices import complain, say
 from console.rendering import render_part, wants_part
 from console.typed_text import now_of
 from storage.domain.activity import Verb
 from storage.domain.errors import StorageError
-from storage.domain.policies import POLICY_LIMIT, Rule, SignedIdentifier, check, faults
+from storage.domain.policies import POLICY_LIMIT, AccessPolicy, Rule, SignedIdentifier, check, faults
 from storage.domain.policies_xml import read_identifiers, write_identifiers
 from storage.domain.roles import Capability, may
 from storage.domain.sas.effects import effects
@@ -324,8 +324,12 @@ def _render(asked: Asked, context: dict[str, Any], status: int) -> HttpResponse:
 class Side:
     """A policy of one of the two sets; ``is_different`` where the other has it not, or not so."""
 
-    identifier: SignedIdentifier
+    draft: PolicyDraft
     is_different: bool
+
+    @property
+    def policy(self) -> AccessPolicy | None:
+        return self.draft.basis.policy
 
 
 def _conflict(asked: Asked, mine: Sequence[SignedIdentifier]) -> HttpResponse:
@@ -335,8 +339,8 @@ def _conflict(asked: Asked, mine: Sequence[SignedIdentifier]) -> HttpResponse:
     )
     context = {
         "table": asked.table,
-        "theirs": _sides(now, mine),
-        "ours": _sides(mine, now),
+        "theirs": _sides(asked, now, mine),
+        "ours": _sides(asked, mine, now),
         "draft": forms.write_draft(mine, asked.zone, now),
         "last": next(iter(activity.page(wanted, top=1).activities), None),
         "preview": _preview_of(asked, now, mine, asked.tokens(), {}),
@@ -345,5 +349,8 @@ def _conflict(asked: Asked, mine: Sequence[SignedIdentifier]) -> HttpResponse:
     return render_part(asked.request, page=page, part=part, context=context, status=409)
 
 
-def _sides(identifiers: Sequence[SignedIdentifier], others: Sequence[SignedIdentifier]) -> list[Side]:
-    return [Side(it, it not in others) for it in identifiers]
+def _sides(
+    asked: Asked, identifiers: Sequence[SignedIdentifier], others: Sequence[SignedIdentifier]
+) -> list[Side]:
+    rows = forms.write_draft(identifiers, asked.zone).rows
+    return [Side(row, it not in others) for row, it in zip(rows, identifiers, strict=True)]

@@ -499,8 +499,8 @@ def test_p5_two_editors(visit, keep, view):
     page = text(conflict)
     assert "Somebody saved these policies since you opened them" in page
     assert "alice" in page
-    assert [side.identifier.identifier for side in conflict.context["theirs"]] == ["other", "ci"]
-    assert [side.identifier.identifier for side in conflict.context["ours"]] == ["partner", "ci"]
+    assert [side.draft.identifier for side in conflict.context["theirs"]] == ["other", "ci"]
+    assert [side.draft.identifier for side in conflict.context["ours"]] == ["partner", "ci"]
     assert all(side.is_different for side in conflict.context["theirs"])
     assert stored()[0].identifier == "other"
     edited = first.post(SAVE, hidden_form(conflict, do="form"))
