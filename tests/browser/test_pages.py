@@ -53,6 +53,8 @@ PAGES = {
     "one by one": TABLE + "?view=form",
     "policies": TABLE + "acl/",
     "policies as XML": TABLE + "acl/?view=xml",
+    "signatures": "/ui/a/devstoreaccount1/sas/?q=zzz",
+    "new signature": "/ui/a/devstoreaccount1/sas/new/?table=people&spk=se&expiry=at",
     "columns": TABLE + "columns/",
     "export": TABLE + "export/",
     "paste": TABLE + "paste/",
@@ -65,6 +67,7 @@ PAGES = {
 }
 # what is no page: parts, files, and what only answers a form; or what its own test sees
 NO_PAGES = {
+    *("sas_export", "sas_preview", "sas_range", "sas_token", "sas_describe", "sas_block"),
     *("queries_forget", "query_menu", "query", "query_edit", "query_update", "query_delete"),
     *("query_versions", "query_restore"),
     *(

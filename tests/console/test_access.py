@@ -70,12 +70,47 @@ PAGES = {
     # after a proof of who they are; rotating and what only owners do likewise
     **each(("key_reveal", "key_copy", "connection", "connection_copy"), MANAGERS_PROVE),
     "keys": {"GET": {200: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN}},
+    "key_end": {
+        "POST": {403: BELOW_OWNER, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: {"alice", "ada"}, 403: BELOW_OWNER, 404: {"sam"}, "else": TO_SIGN_IN},
+    },
     "key_rotate": each(("GET", "POST"), {403: BELOW_OWNER, 404: {"sam"}, "else": TO_SIGN_IN}),
     **each(
         ("account_settings", "account_delete"),
         {
             "GET": {200: {"alice", "ada"}, 403: BELOW_OWNER, 404: {"sam"}, "else": TO_SIGN_IN},
             "POST": {422: {"alice", "ada"}, 403: BELOW_OWNER, 404: {"sam"}, "else": TO_SIGN_IN},
+        },
+    ),
+    "sas": {
+        "GET": {200: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
+        "POST": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "sas_new": {
+        "GET": {200: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
+        "POST": {422: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
+    },
+    "sas_preview": {
+        "POST": {200: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    "sas_range": {
+        "POST": {302: MANAGERS, 403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},
+        "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
+    },
+    # no format named, and no such token
+    **each(
+        ("sas_export", "sas_token"),
+        {
+            "GET": {404: MANAGERS | {"sam"}, 403: BELOW_MANAGER, "else": TO_SIGN_IN},
+            "POST": {405: SIGNED_IN, "else": TO_SIGN_IN},
+        },
+    ),
+    **each(
+        ("sas_describe", "sas_block"),
+        {
+            "POST": {404: MANAGERS | {"sam"}, 403: BELOW_MANAGER, "else": TO_SIGN_IN},
+            "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
         },
     ),
     "account_created": {"GET": {403: BELOW_OWNER, 404: {"sam"}, "else": 302}},
@@ -279,7 +314,10 @@ ARGUMENTS = {
     **{name: ["acme", "people"] for name in ("entity", "entity_new", "entity_key", "entity_row")},
     **each(("keys", "connection", "connection_copy", "account_settings"), ["acme"]),
     **each(("account_delete", "account_created"), ["acme"]),
-    **each(("key_reveal", "key_copy", "key_rotate"), ["acme", 1]),
+    **each(("sas", "sas_new", "sas_preview", "sas_export"), ["acme"]),
+    **each(("sas_token", "sas_describe", "sas_block"), ["acme", "f" * 64]),
+    "sas_range": ["acme", "people"],
+    **each(("key_reveal", "key_copy", "key_rotate", "key_end"), ["acme", 1]),
     "star": ["acme", "people"],
     **each(
         (
