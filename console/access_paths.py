@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from storage.domain.query import Access, AccessPath, Improvement, Reason
+from storage.operations.estimates import Estimate, Means
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Described:
     offer: str  # the label of what narrows the filter at once, or nothing
 
 
-def describe(access: Access) -> Described:
+def describe(access: Access, estimate: Estimate | None = None) -> Described:
     look = LOOKS[access.path]
     return Described(
         str(look.label),
@@ -91,15 +92,17 @@ def describe(access: Access) -> Described:
         look.icon,
         str(REASONS[access.reason]),
         str(look.on_azure),
-        _here(access),
+        _here(access, estimate),
         _advice(access),
         _offer(access.improvement),
     )
 
 
-def _here(access: Access) -> str:
+def _here(access: Access, estimate: Estimate | None) -> str:
     if access.is_by_keys:
         return _("Read along the index of the keys; every entity that is read is an answer.")
+    if estimate is not None and estimate.means is Means.PROPERTIES:
+        return _("An index of the properties finds the candidates; no more is read.")
     match access.path:
         case AccessPath.TABLE_SCAN | AccessPath.PARTITION_RANGE:
             return _("Each entity is tested. After five seconds you get what was found, and can search on.")

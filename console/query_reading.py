@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, assert_never
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -10,15 +10,18 @@ from django.utils.translation import gettext as _
 from console import access_paths
 from console.access_paths import Described
 from console.grid_state import ROWS, State
+from console.typed_text import type_name
 from storage.domain.edm import utf16_length
 from storage.domain.errors import StorageError
 from storage.domain.filters import Filter, IsSet, Match
 from storage.domain.filters.ast import IS_SET, walk
-from storage.domain.filters.doubts import Known
+from storage.domain.filters.doubts import Doubt, Known, Reason, doubts
 from storage.domain.filters.narrowing import narrowed
 from storage.domain.filters.repairs import Repair, diagnose
 from storage.domain.query import Improvement, access_path
 from storage.models import Account, Table
+from storage.operations import estimates
+from storage.operations.estimates import Estimate
 from storage.operations.properties import EMPTY, Catalogue
 
 _LONGEST: Final = 60  # characters of a repair on its button
@@ -54,7 +57,7 @@ class Problem:
 class Access:
     described: Described
     offer: Offer | None = None  # of what reads less
-    estimate: None = None
+    estimate: Estimate | None = None
     marks: Sequence[str] = ()  # what Azure would refuse
     hints: Sequence[Problem] = ()
 
@@ -77,6 +80,7 @@ class Reader:
     state: State
     known: Known  # the properties that entities have
     is_sure: bool  # whether there are no others
+    is_estimated: bool
 
     @property
     def text(self) -> str:
@@ -110,8 +114,40 @@ class Reader:
 
     def _access(self, root: Filter | None) -> Access:
         found = access_path(root)
-        described = access_paths.describe(found)
-        return Access(described, self._improved(root, found.improvement, described.offer), marks=_marks(root))
+        estimate = estimates.estimate(self.table, self.state.wanted) if self.is_estimated else None
+        described = access_paths.describe(found, estimate)
+        return Access(
+            described,
+            self._improved(root, found.improvement, described.offer),
+            estimate,
+            marks=_marks(root),
+            hints=[self._hint(doubt) for doubt in doubts(self.text, self.known, timezone.now())],
+        )
+
+    def _hint(self, doubt: Doubt) -> Problem:
+        repairs = [self._repair(repair) for repair in doubt.repairs[:_REPAIRS]]
+        start, end = self._place(doubt.start), self._place(doubt.end)
+        return Problem(self._words(doubt), start, end, repairs)
+
+    def _words(self, doubt: Doubt) -> str:
+        match doubt.reason:
+            case Reason.INT64_SUFFIX:
+                digits = self.text[doubt.start : doubt.end]
+                return _("Azure refuses %(digits)s without an L.") % {"digits": digits}
+            case Reason.UNKNOWN_PROPERTY if self.is_sure:
+                return _("No entity has a property %(name)s.") % {"name": doubt.name}
+            case Reason.UNKNOWN_PROPERTY:
+                return _("No entity of a sample has a property %(name)s.") % {"name": doubt.name}
+            case Reason.OTHER_TYPE:
+                types = ", ".join(map(type_name, doubt.types))
+                asked = type_name(doubt.asked) if doubt.asked else ""
+                return _("%(name)s is stored as %(types)s, not as %(asked)s.") % {
+                    "name": doubt.name,
+                    "types": types,
+                    "asked": asked,
+                }
+            case _ as unknown:
+                assert_never(unknown)
 
     def _improved(self, root: Filter | None, improvement: Improvement | None, label: str) -> Offer | None:
         clause = _CLAUSES.get(improvement) if improvement else None
@@ -121,11 +157,13 @@ class Reader:
         return self._offer(label, text, text[:-1])
 
 
-def read(account: Account, table: Table, state: State, *, known: Catalogue = EMPTY) -> Reading:
-    """What is ``known`` of the table is what may be doubted; nothing of an empty one."""
+def read(account: Account, table: Table, state: State, *, known: Catalogue | None = None) -> Reading:
+    """What is ``known`` of the table is what may be doubted; without it nothing is estimated either."""
     start = state.at_start()
-    types = {it.name: it.types for it in known.properties}
-    problem, access = Reader(account, table, start, types, known.is_whole).understood()
+    found = known or EMPTY
+    types = {it.name: it.types for it in found.properties}
+    reader = Reader(account, table, start, types, found.is_whole, is_estimated=known is not None)
+    problem, access = reader.understood()
     return Reading(
         replace(start, by="").address(account, table),
         replace(start, by=ROWS).address(account, table),

@@ -94,13 +94,17 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         context |= _frame(request, account, found)
         context["narrowings"] = query_values.narrowings()
         context["builder"] = query.builder(found, state, context["reading"])
-    return render_part(
+    response = render_part(
         request,
         page="console/entities/show.html",
         part="console/entities/_answer.html",
         context=context | {"edit_mode": edit_mode.of(request, account)},
         status=422 if context["error"] else 200,
     )
+    if wants_part(request):
+        # without what goes without saying, which a form says nevertheless
+        response.headers["HX-Push-Url"] = state.address(account, found)
+    return response
 
 
 def _remember(request: HttpRequest, table: Table, state: State) -> None:

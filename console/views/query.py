@@ -22,6 +22,7 @@ from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, parse
 from storage.domain.filters.narrowing import How
 from storage.domain.filters.rows import compile, to_filter
+from storage.domain.query import PAGE_LIMIT
 from storage.domain.roles import Capability
 from storage.models import Account, Table
 from storage.operations import properties
@@ -80,6 +81,7 @@ def context(account: Account, table: Table, state: State) -> dict[str, Any]:
         "state": state,
         "sizes": SIZES,
         "reading": reading,
+        "most": PAGE_LIMIT,  # entities that Azure reads at once
         "builder": builder(table, state, reading),
     }
 

@@ -3,7 +3,7 @@ import { cellAt, enter, gridOf } from "./grid.js";
 import { fit, hide, move, resize, setPinned } from "./grid_columns.js";
 import { copyCell, copyRows } from "./grid_copy.js";
 import { duplicate, pickedKeys, send } from "./grid_selection.js";
-import { offer } from "./query_grid.js";
+import { hidden, offer } from "./query_grid.js";
 
 const KEYS = ["PartitionKey", "RowKey"];
 let owner = null; // the cell that a menu is about
@@ -27,7 +27,7 @@ function openColumn(head) {
   menu.querySelector("[data-title]").textContent = name;
   menu.querySelector('[data-column-action="pin"]').hidden = isPinned;
   menu.querySelector('[data-column-action="unpin"]').hidden = !isPinned;
-  menu.querySelector('[data-column-action="sort-none"]').hidden = !document.getElementById("query-sort")?.value;
+  menu.querySelector('[data-column-action="sort-none"]').hidden = !hidden("sort")?.value;
   menu.querySelector('[data-column-action="hide"]').hidden = KEYS.includes(name);
   menu.querySelector("[name=width]").value = Math.round(head.getBoundingClientRect().width);
   enter(head);

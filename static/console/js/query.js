@@ -3,7 +3,7 @@
 import { post } from "./answer.js";
 
 const PAUSE = 250; // milliseconds without a key before the text is checked
-const PARTS = ["filter_error", "query-access", "query-builder"];
+const PARTS = ["filter_error", "query-access", "query-hints", "query-builder"];
 
 export const card = () => document.getElementById("query-card");
 export const field = () => document.getElementById("filter");

@@ -80,6 +80,16 @@ const oneLine = EditorState.transactionFilter.of((change) => {
   return { changes: { from: 0, to: change.startState.doc.length, insert: text }, selection: { anchor: text.length }, userEvent: "input.paste" };
 });
 
+/** Chromium keeps the look of what is typed over by a style of its own, which the page's policy forbids. */
+const overSelection = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    if (event.inputType !== "insertText" || !event.data || view.state.selection.main.empty || view.composing) return false;
+    event.preventDefault();
+    view.dispatch({ ...view.state.replaceSelection(event.data), userEvent: "input.type", scrollIntoView: true });
+    return true;
+  },
+});
+
 export function edit(field) {
   const { selectionStart: anchor, selectionEnd: head } = field;
   const hasFocus = document.activeElement === field;
@@ -96,6 +106,7 @@ export function edit(field) {
         placeholder(field.placeholder),
         autocompletion({ override: [complete], selectOnOpen: false, icons: false, activateOnTypingDelay: 60 }),
         Prec.default(keymap.of([...keys, ...historyKeymap, ...defaultKeymap.filter(({ key }) => key !== "Mod-Enter")])),
+        overSelection,
         EditorView.contentAttributes.of(() => ({ ...named, ...(field.hasAttribute("aria-invalid") && { "aria-invalid": "true" }) })),
         EditorView.updateListener.of((update) => {
           if (!update.docChanged) return;

@@ -2,6 +2,9 @@
 import { get } from "./answer.js";
 import { card, field, run, send, setText } from "./query.js";
 
+/** A field of the query that has no face. */
+export const hidden = (name) => document.querySelector(`#query-tools [type=hidden][name=${name}]`);
+
 document.addEventListener("tablero:filter", async (event) => {
   const { cell, how } = event.detail;
   const head = cell.closest("table").rows[0].cells[cell.cellIndex];
@@ -15,7 +18,7 @@ document.addEventListener("tablero:filter", async (event) => {
 });
 
 document.addEventListener("tablero:sort", (event) => {
-  document.getElementById("query-sort").value = event.detail;
+  hidden("sort").value = event.detail;
   run();
 });
 
@@ -64,7 +67,7 @@ document.addEventListener("submit", (event) => {
   const boxes = [...form.querySelectorAll("[name=s][type=checkbox]")];
   const chosen = boxes.filter((box) => box.checked).map(({ value }) => value);
   const isAll = event.submitter?.value === "*" || chosen.length === boxes.length;
-  document.getElementById("query-select").value = isAll ? "" : chosen.join(",");
+  hidden("s").value = isAll ? "" : chosen.join(",");
   menu().hidePopover();
   document.getElementById("select-button").focus();
   run();
@@ -74,6 +77,6 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("[data-unsort]");
   if (!link) return;
   event.preventDefault();
-  document.getElementById("query-sort").value = "";
+  hidden("sort").value = "";
   run();
 });
