@@ -85,16 +85,22 @@ class ValuesForm(forms.Form):
                 label=name, strip=False, widget=forms.TextInput(attrs={"class": "mono", **_PLAIN})
             )
             field.empty_values = []
+        self._focus(next(iter(names), ""))
 
     @property
     def values(self) -> dict[str, str]:
         return {name: self.cleaned_data.get(field_of(name), "") for name in self._names}
+
+    def _focus(self, wanted: str) -> None:
+        for name in self._names:
+            self.fields[field_of(name)].widget.attrs["autofocus"] = name == wanted
 
     def clean(self) -> dict[str, Any]:
         try:
             templates.fill(self._text, self.values)
         except Unfilled as place:
             self.add_error(field_of(place.name), _why(place))
+            self._focus(place.name)
         return self.cleaned_data
 
 

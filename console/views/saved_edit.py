@@ -154,7 +154,10 @@ def edit(request: HttpRequest, account: Account, table: str, slug: str) -> HttpR
             status = 409
         else:
             notices.say(request, _("Saved the query %(name)s.") % {"name": changed.name})
-            return see_other(reverse("query_versions", args=(account.name, found.name, changed.slug)))
+            page = (
+                "query" if state.saved == slug else "query_versions"
+            )  # back to the grid, if it came from there
+            return see_other(reverse(page, args=(account.name, found.name, changed.slug)))
     shown = replace(_state_of(query), saved=query.slug) if content is query.content else state
     context = _form_context(request, account, found, shown, form) | {
         "query": query,
