@@ -1,7 +1,7 @@
 """Making an account, and what its owner sets."""
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django import forms
