@@ -4,6 +4,7 @@ from datetime import timedelta
 from itertools import count
 
 import pytest
+from django.db import transaction
 
 from storage.domain.filters import Dialect, parse
 from storage.domain.query import EntityQuery
@@ -74,6 +75,7 @@ def full(table):
     """With rows enough for an index to be worth it."""
     relation = relation_name(table.pk)
     execute(FILL.format(relation=relation))
+    execute(f"SELECT gin_clean_pending_list('{relation}_props_idx')")
     execute(f"ANALYZE {relation}")
     return table
 
@@ -89,7 +91,7 @@ def is_close(estimated, real):
 
 READ = [
     ("", PARTITIONS * ROWS, Means.KEYS),
-    ("Age gt 18", PARTITIONS * ROWS, Means.KEYS),
+    ("Age gt 18", PARTITIONS * ROWS, Means.NOTHING),
     ("Mail eq '0123'", PARTITIONS * ROWS, Means.PROPERTIES),
     ("PartitionKey eq 'p003' and Age gt 18", ROWS, Means.KEYS),
     ("PartitionKey eq 'p003' and RowKey ge 'r0300' and Age gt 18", ROWS / 2, Means.KEYS),
@@ -99,19 +101,27 @@ READ = [
 
 
 def test_q3_estimates_are_within_one_order_of_magnitude(full):
-    for text in FILTERS:
-        found = estimate(full, query(text), clock=lambda: 0.0)
-        returned = entities.count(full, query(text))
-
-        assert is_close(found.returned, returned), (text, found, returned)
     for text, read, means in READ:
-        found = estimate(full, query(text), clock=lambda: 0.0)
+        found = estimated(full, text)
 
         assert is_close(found.read, read), (text, found)
         assert found.means is means, (text, found)
         assert found.returned <= found.read
         assert found.transactions == found.read // 1000 + 1
         assert (found.looked_at < found.read / 10) is (means is Means.PROPERTIES), (text, found)
+    for text in FILTERS:
+        found = estimated(full, text)
+        returned = entities.count(full, query(text))
+
+        assert is_close(found.returned, returned), (text, found, returned)
+
+
+def estimated(table, text):
+    """As it is without a transaction around it, in which the settings of one lane would stay for the other."""
+    with transaction.atomic():
+        found = estimate(table, query(text), clock=lambda: 0.0)
+        transaction.set_rollback(True)
+    return found
 
 
 def test_what_contradicts_itself_reads_nothing(table):
