@@ -1,0 +1,92 @@
+"""The values that are frequent among the entities a query finds."""
+
+import json
+from typing import Final, NamedTuple
+
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.encoding import escape, unescape, unproject
+from storage.domain.query import EntityQuery
+from storage.sql import walks
+from storage.sql.pages import text_at
+from storage.sql.statement import Lane, Result, Statement
+from storage.sql.walks import Binder
+
+_LONGEST: Final = 400  # bytes of a value; longer ones are no categories
+_VALUES: Final = 10  # of a property
+
+
+class Count(NamedTuple):
+    """``distinct``: how many values the property has; ``covered``: how many entities have one of them."""
+
+    name: str
+    value: EdmValue
+    entities: int
+    distinct: int
+    covered: int
+
+
+class Counts(NamedTuple):
+    counts: list[Count]
+    entities: int
+
+
+# as text a value tells its type: 5 and 5.00 would be one as jsonb
+_COUNT: Final = """
+WITH sample AS MATERIALIZED (
+    SELECT pk, props FROM {relation} {sampling} WHERE {condition} LIMIT {limit}
+), counted AS (
+    SELECT key AS name, (value #>> '{{}}') COLLATE "C" AS value, count(*) AS n
+    FROM sample, jsonb_each(props) WHERE {asked} GROUP BY 1, 2
+    UNION ALL
+    SELECT 'PartitionKey', pk, count(*) FROM sample WHERE {asked_key} GROUP BY pk
+), ranked AS (
+    SELECT *, count(*) OVER whole AS kinds, sum(n) OVER whole AS covered,
+        row_number() OVER (PARTITION BY name ORDER BY n DESC, value) AS rank,
+        max(octet_length(value)) OVER whole AS longest
+    FROM counted WINDOW whole AS (PARTITION BY name)
+)
+SELECT name, value, n, kinds, covered FROM ranked
+WHERE rank <= {values} AND kinds <= {kinds} AND longest <= {longest}
+UNION ALL
+SELECT '', '', count(*), 0, 0 FROM sample
+ORDER BY name, n DESC, value
+"""
+
+
+def count(
+    relation: str, query: EntityQuery, *, names: tuple[str, ...] | None, kinds: int, share: float, limit: int
+) -> Statement[Counts]:
+    """Of properties with ``kinds`` values at most, or those of ``names``, among so many entities."""
+    binder = Binder()
+    walk = walks.walk(query, binder)
+    asked = asked_key = "true"
+    if names is not None:
+        bound = binder.bind(json.dumps([escape(name) for name in names], ensure_ascii=False))
+        asked, asked_key = f"{bound}::jsonb ? key", f"{bound}::jsonb ? 'PartitionKey'"
+    text = _COUNT.format(
+        relation=relation,
+        sampling=f"TABLESAMPLE SYSTEM ({share:.6f}) REPEATABLE (0)" if share < 100 else "",
+        condition=walk.condition,
+        limit=limit,
+        asked=asked,
+        asked_key=asked_key,
+        values=_VALUES,
+        kinds=kinds,
+        longest=_LONGEST,
+    )
+    return Statement(text, tuple(binder.parameters), Lane.FILTER, _read)
+
+
+def _read(result: Result) -> Counts:
+    rows = [tuple(text_at(result, row, column) for column in range(5)) for row in range(result.ntuples)]
+    counts = [
+        Count(unescape(name), _value(name, value), int(n), int(kinds), int(covered))
+        for name, value, n, kinds, covered in rows
+        if name
+    ]
+    return Counts(counts, next(int(n) for name, _, n, _, _ in rows if not name))
+
+
+def _value(name: str, text: str) -> EdmValue:
+    # a key is stored as it is
+    return EdmValue(Edm.STRING, text) if name == "PartitionKey" else unproject(text)

@@ -1,0 +1,109 @@
+"""Which values are frequent."""
+
+import pytest
+
+from storage.domain.changes import Insert
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import Entity, EntityKey
+from storage.domain.filters import Dialect, parse
+from storage.domain.query import EntityQuery, Position
+from storage.operations import accounts, facets, tables
+from storage.operations.facets import Facet
+from storage.sql import entities as sql
+from storage.sql.django import execute, run
+from storage.sql.relations import relation_name
+
+
+def text(value):
+    return EdmValue(Edm.STRING, value)
+
+
+def number(value):
+    return EdmValue(Edm.INT32, value)
+
+
+@pytest.fixture
+def table(db):
+    table = tables.create(accounts.add("acme").pk, "people")
+    for n in range(12):
+        properties = {
+            "Kind": text("abc"[n % 3]),
+            "Flag": EdmValue(Edm.BOOLEAN, n < 9),
+            "Level": number(5) if n % 2 else EdmValue(Edm.INT64, 5),
+            "Id": number(n),
+            "Same": text("x"),
+            "Long": text("x" * 500),
+        }
+        if n < 4:
+            properties["Rare"] = text("\x00\ue000\ud800")
+        key = EntityKey("p\ue000" if n < 6 else "q", str(n))
+        run(sql.change(relation_name(table.pk), Insert(Entity(key, properties))))
+    return table
+
+
+def query(written=""):
+    return EntityQuery(filter=parse(written, Dialect.CONSOLE))
+
+
+def named(found):
+    return {facet.name: facet.values for facet in found}
+
+
+def test_of_properties_with_few_values(table):
+    found = facets.facets(table, query())
+
+    assert named(found) == {
+        "Kind": ((text("a"), 4), (text("b"), 4), (text("c"), 4)),
+        "Flag": ((EdmValue(Edm.BOOLEAN, True), 9), (EdmValue(Edm.BOOLEAN, False), 3)),
+        "Level": ((number(5), 6), (EdmValue(Edm.INT64, 5), 6)),
+        "PartitionKey": ((text("p\ue000"), 6), (text("q"), 6)),
+        "Rare": ((text("\x00\ue000\ud800"), 4),),
+    }
+    assert {value.type for value, _ in named(found)["Level"]} == {Edm.INT32, Edm.INT64}
+    assert {(facet.entities, facet.is_sample) for facet in found} == {(12, False)}
+    assert [facet.name for facet in found] == ["Rare", "Flag", "Level", "PartitionKey", "Kind"]
+
+
+def test_of_what_a_query_finds_wherever_its_page_starts(table):
+    wanted = EntityQuery(filter=parse("Flag"), start=Position("q", "9"), top=1)
+
+    assert named(facets.facets(table, wanted))["Kind"] == ((text("a"), 3), (text("b"), 3), (text("c"), 3))
+    assert named(facets.facets(table, wanted))["PartitionKey"] == ((text("p\ue000"), 6), (text("q"), 3))
+
+
+def test_of_properties_that_are_asked_for(table):
+    found = facets.facets(table, query("Id ge 10"), ("Id", "PartitionKey", "Missing", "Same"))
+
+    assert found == [
+        Facet("Id", ((number(10), 1), (number(11), 1)), 2, 2, is_sample=False),
+        Facet("PartitionKey", ((text("q"), 2),), 1, 2, is_sample=False),
+        Facet("Same", ((text("x"), 2),), 1, 2, is_sample=False),
+    ]
+
+
+def test_no_more_than_ten_values(table):
+    [facet] = facets.facets(table, query(), ("Id",))
+
+    assert len(facet.values) == 10
+    assert facet.distinct == 12
+
+
+def test_a_long_text_is_no_category(table):
+    assert facets.facets(table, query(), ("Long",)) == []
+
+
+def test_nothing_of_nothing(table):
+    assert facets.facets(table, query("Id gt 100")) == []
+
+
+def test_a_sample_says_that_it_is_one(table, monkeypatch):
+    monkeypatch.setattr(facets, "_SAMPLE", 5)
+    found = facets.facets(table, query(), ("Kind",))
+
+    assert [(facet.entities <= 5, facet.is_sample) for facet in found] == [(True, True)]
+
+
+def test_nothing_of_a_table_that_is_gone(table):
+    execute(f"DROP TABLE {relation_name(table.pk)}")
+
+    assert facets.facets(table, query()) == []
