@@ -264,8 +264,13 @@ def _position(partition: str, row: str) -> SafeString:
 
 def reach(keys: Keys) -> SafeString:
     """The range of keys alone, as short as it goes: `A … F / 10`."""
-    if keys == Keys():
-        return SafeString("")
+    first, last = (keys.start_partition, keys.start_row), (keys.end_partition, keys.end_row)
+    if first == last:
+        return _ends(*first)
+    if first[0] == last[0]:
+        return format_html(
+            '<bdi>{}</bdi><span class="faint"> / </span><bdi>{}</bdi> … <bdi>{}</bdi>', *first, last[1]
+        )
     return format_html(
         "{} … {}", _ends(keys.start_partition, keys.start_row), _ends(keys.end_partition, keys.end_row)
     )

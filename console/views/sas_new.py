@@ -23,7 +23,7 @@ from console.sas_registry import row
 from console.selection import Scope
 from storage.domain import sas
 from storage.domain.errors import StorageError
-from storage.domain.filters import parse
+from storage.domain.filters import Dialect, parse
 from storage.domain.policies import AccessPolicy
 from storage.domain.roles import Capability
 from storage.domain.sas import AccountSas, TableSas
@@ -81,7 +81,7 @@ def of_selection(request: HttpRequest, account: Account, table: str) -> HttpResp
 
 def _of_filter(text: str) -> Reach:
     try:
-        return sas_range.of_filter(parse(text) if text.strip() else None)
+        return sas_range.of_filter(parse(text, Dialect.CONSOLE, timezone.now()))
     except StorageError:
         return Reach(Keys(), Fit.ALL)
 
