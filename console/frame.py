@@ -77,7 +77,8 @@ def _is_of_table(request: HttpRequest) -> bool:
 
 
 def _is_admin(request: HttpRequest) -> bool:
-    return getattr(request.user, "is_admin", False)
+    # none yet where a request fails before anybody asked who it is
+    return getattr(getattr(request, "user", None), "is_admin", False)
 
 
 def _of_account(request: HttpRequest, place: Place) -> dict[str, Any]:

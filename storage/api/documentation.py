@@ -94,7 +94,7 @@ def _responses(answer: type[serializers.Serializer[Any]] | None, *, is_creation:
             201: OpenApiResponse(answer, description="It was made."),
             200: OpenApiResponse(answer, description="The same request has made it before."),
         }
-    return {(200, "application/json"): answer}
+    return {(200, "application/json"): OpenApiResponse(answer, description="What was asked for.")}
 
 
 class Schema(AutoSchema):

@@ -3,6 +3,8 @@
 The table of roles is the pages' own; a view names the capability of each of its actions.
 """
 
+from typing import Any
+
 from django.http import Http404
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -16,14 +18,14 @@ from storage.operations import accounts, members
 
 
 class TokenMay(BasePermission):
-    def has_permission(self, request: Request, view: object) -> bool:
+    def has_permission(self, request: Request, view: Any) -> bool:
         token = request.auth
         if not isinstance(token, ApiToken):
             return False
-        action = getattr(view, "action", None)
-        if action is not None:  # else there is no such method, which is said next
-            check_scope(token, view.capabilities[action])  # type: ignore[attr-defined]
-            view.look(token, view.capabilities[action])  # type: ignore[attr-defined]
+        capability = view.capabilities.get(view.action)
+        if capability is not None:  # else there is no such method, which is said next
+            check_scope(token, capability)
+            view.look(token, capability)
         return True
 
 

@@ -25,19 +25,34 @@ class NewSas(Strict):
     owner = Text(max_length=150, allow_blank=True, default="", help_text="Whom to ask about it.")
     key = Choice(choices=KEYS, default="key1", help_text="Which key signs it.")
     table = Text(
-        max_length=63, default="", help_text="For a table SAS; without it, it is for the whole account."
+        max_length=63,
+        default="",
+        allow_blank=True,
+        help_text="For a table SAS; without it, it is for the whole account.",
     )
-    policy = Text(max_length=64, default="", help_text="The id of a stored access policy of the table.")
-    permissions = Text(max_length=16, default="", help_text="Of `raud`; of the whole account `rwdlacu`.")
+    policy = Text(
+        max_length=64,
+        default="",
+        allow_blank=True,
+        help_text="The id of a stored access policy of the table.",
+    )
+    permissions = Text(
+        max_length=16, default="", allow_blank=True, help_text="Of `raud`; of the whole account `rwdlacu`."
+    )
     start = Instant(required=False)
     expires_at = Instant(required=False)
     ttl = Lifetime(required=False, help_text="In place of `expires_at`: `90m`, `8h`, `2d`, `1w` from now.")
     protocol = Choice(choices=["https", "https,http"], default="https,http")
-    ip = Text(max_length=80, default="", help_text="An address, or a range as `10.0.0.1-10.0.0.9`.")
-    start_partition = Text(max_length=KEY_LENGTH_LIMIT, default="")
-    start_row = Text(max_length=KEY_LENGTH_LIMIT, default="")
-    end_partition = Text(max_length=KEY_LENGTH_LIMIT, default="")
-    end_row = Text(max_length=KEY_LENGTH_LIMIT, default="")
+    ip = Text(
+        max_length=80,
+        default="",
+        allow_blank=True,
+        help_text="An address, or a range as `10.0.0.1-10.0.0.9`.",
+    )
+    start_partition = Text(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
+    start_row = Text(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
+    end_partition = Text(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
+    end_row = Text(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
     resource_types = Text(
         max_length=3,
         default="sco",

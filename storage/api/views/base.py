@@ -36,6 +36,7 @@ class Views(ViewSet):
     renderer_classes = (Written,)
     content_negotiation_class = Negotiation
     metadata_class = None
+    http_method_names = ("get", "post", "put", "patch", "delete", "head")
     capabilities: ClassVar[Mapping[str, Capability]]
     tag = ""  # under what it stands in the document
 

@@ -1,0 +1,141 @@
+"""Who may ask for what: every operation by role, by scope and by the account of the token, as one table."""
+
+import pytest
+from django.urls import get_resolver
+
+from storage.api import schema
+from storage.domain.roles import LEAST_ROLE, Capability, Role, Scope, reaches
+from storage.models import ApiToken
+from storage.operations import accounts
+from tests.api.conftest import API, ROLES, Caller
+
+READ, TABLES, ACCESS, OWN = (
+    Capability.READ, Capability.MANAGE_TABLES, Capability.MANAGE_ACCESS, Capability.OWN,
+)  # fmt: skip
+NO_TOKEN = "0" * 64
+# method, address, what it takes, the body, what who may is answered
+OPERATIONS = [
+    ("GET", "accounts/acme", READ, None, 200),
+    ("PATCH", "accounts/acme", OWN, {}, 200),
+    ("DELETE", "accounts/acme?with_tables=x", OWN, None, 400),
+    ("POST", "accounts/acme/freeze", OWN, None, 200),
+    ("POST", "accounts/acme/thaw", OWN, None, 200),
+    ("GET", "accounts/acme/connection-string", ACCESS, None, 200),
+    ("GET", "accounts/acme/keys", ACCESS, None, 200),
+    ("POST", "accounts/acme/keys/key9/rotate", OWN, None, 404),
+    ("GET", "accounts/acme/tables", READ, None, 200),
+    ("POST", "accounts/acme/tables", TABLES, {"name": "1"}, 400),
+    ("GET", "accounts/acme/tables/people", READ, None, 200),
+    ("PATCH", "accounts/acme/tables/people", TABLES, {}, 200),
+    ("DELETE", "accounts/acme/tables/nothing", TABLES, None, 404),
+    ("POST", "accounts/acme/tables/nothing/restore", TABLES, None, 404),
+    ("GET", "accounts/acme/tables/people/policies", READ, None, 200),
+    ("PUT", "accounts/acme/tables/people/policies", ACCESS, {"items": []}, 200),
+    ("GET", "accounts/acme/sas", ACCESS, None, 200),
+    ("POST", "accounts/acme/sas", ACCESS, {}, 400),
+    ("GET", f"accounts/acme/sas/{NO_TOKEN}", ACCESS, None, 404),
+    ("POST", f"accounts/acme/sas/{NO_TOKEN}/block", ACCESS, None, 404),
+    ("POST", f"accounts/acme/sas/{NO_TOKEN}/unblock", ACCESS, None, 404),
+    ("GET", "accounts/acme/service-properties", READ, None, 200),
+    ("PUT", "accounts/acme/service-properties", ACCESS, {}, 400),
+    ("GET", "accounts/acme/members", READ, None, 200),
+    ("PUT", "accounts/acme/members/nobody", OWN, {"role": "owner"}, 404),
+    ("DELETE", "accounts/acme/members/nobody", OWN, None, 404),
+    ("GET", "accounts/acme/activity", READ, None, 200),
+]
+OF_SERVER = [("GET", "token"), ("GET", "accounts"), ("POST", "accounts")]
+
+
+@pytest.mark.parametrize(("method", "path", "capability", "body", "good"), OPERATIONS)
+def test_role_and_scope_both_count(people, call, method, path, capability, body, good):
+    for name, role in {**ROLES, "ada": Role.OWNER}.items():
+        for scope in Scope:
+            may = role >= LEAST_ROLE[capability] and reaches(scope, capability)
+            answer = call(name, scope)(method, path, body)
+            assert answer.status_code == (good if may else 403), (name, scope, answer.content)
+    assert call("sam", "manage")(method, path, body).status_code == 404
+    assert call(None)(method, path, body).status_code == 401
+
+
+def test_every_operation_is_in_the_table(people):
+    written = {(method, as_documented(path)) for method, path, *_ in OPERATIONS}
+    written |= {(method, f"{API}/{path}") for method, path in OF_SERVER}
+    documented = {
+        (method.upper(), path) for path, methods in schema.document()["paths"].items() for method in methods
+    }
+    assert written == documented
+
+
+def as_documented(path):
+    parts = path.partition("?")[0].split("/")
+    names = {
+        "accounts": "{account}",
+        "tables": "{table}",
+        "sas": "{fingerprint}",
+        "members": "{user}",
+        "keys": "{key}",
+    }
+    found = [
+        names.get(before, part) if before in names else part
+        for before, part in zip(["", *parts], parts, strict=False)
+    ]
+    return "/".join([API, *found])
+
+
+def test_a_token_of_one_account_knows_no_other(people, account, call):
+    accounts.add("other")
+    mine, others = (call("ada", account=it) for it in (account, accounts.find("other")))
+    assert mine("GET", "accounts/acme").status_code == 200
+    for method, path, _capability, body, _good in OPERATIONS:
+        assert others(method, path, body).status_code == 404, path
+
+
+def test_accounts_are_made_by_admins_with_a_token_for_the_server(call, account):
+    for name, scope, only, status in (
+        ("ada", "manage", None, 201),
+        ("ada", "write", None, 403),
+        ("ada", "manage", account, 403),
+        ("alice", "manage", None, 403),
+    ):
+        assert call(name, scope, account=only)("POST", "accounts", {}).status_code == status, (name, scope)
+
+
+def test_what_is_missing_is_said(call):
+    scope = call("alice", "read")("POST", "accounts/acme/freeze")
+    assert scope.json()["type"].endswith("#problem-scope")
+    assert 'error="insufficient_scope", scope="manage"' in scope.headers["WWW-Authenticate"]
+    role = call("max")("POST", "accounts/acme/freeze").json()
+    assert role["detail"] == "This needs the role owner in the account acme."
+
+
+def test_the_role_of_the_moment_counts(call, cast, account):
+    caller = call("alice")
+    assert caller("GET", "accounts/acme").status_code == 200
+    cast["alice"].memberships.all().delete()
+    assert caller("GET", "accounts/acme").status_code == 404
+
+
+def test_the_token_tells_of_itself(call, account):
+    assert call(None)("GET", "token").status_code == 401
+    found = call("alice", "read", account=account)("GET", "token").json()
+    assert {name: found[name] for name in ("name", "user", "scope", "account", "is_admin")} == {
+        "name": "ci", "user": "alice", "scope": "read", "account": "acme", "is_admin": False,
+    }  # fmt: skip
+
+
+def test_a_session_opens_nothing(cast, account):
+    caller = Caller()
+    caller.client.force_login(cast["ada"])
+    answer = caller("GET", "accounts")
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == 'Bearer realm="Tablero"'
+
+
+def test_no_token_is_needed_for_the_document(call):
+    assert call(None)("GET", "schema").json()["openapi"].startswith("3.")
+
+
+def test_every_address_has_a_name():
+    api = next(pattern for pattern in get_resolver().url_patterns if str(pattern.pattern) == "ui/api/v1/")
+    assert all(pattern.name.startswith("api-") for pattern in api.url_patterns)
+    assert ApiToken._meta.get_field("digest").unique

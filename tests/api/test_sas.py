@@ -1,0 +1,124 @@
+"""Shared access signatures by scripts: what is issued opens just that, once told, and can be blocked."""
+
+from urllib.parse import parse_qsl
+
+import pytest
+
+from storage.domain import sas
+from storage.domain.activity import Verb
+from storage.domain.policies import AccessPolicy, SignedIdentifier
+from storage.models import Activity, IssuedToken, KeyedRequest
+from storage.operations import accounts, policies
+
+SAS = "accounts/acme/sas"
+READS = {"label": "report", "table": "people", "permissions": "r", "ttl": "12h"}
+
+
+@pytest.fixture
+def ask(call, people):
+    return call("max")
+
+
+def signature(token):
+    return sas.read(dict(parse_qsl(token)))
+
+
+def test_it_works(ask, account):
+    made = ask("POST", SAS, {**READS, "purpose": "p", "start_partition": "a b", "end_partition": "\u0131"})
+    assert made.status_code == 201, made.content
+    found = made.json()
+    token = signature(found["token"])
+    assert sas.signed_by(token, "acme", accounts.keys_of(account)) == 0
+    assert (token.start_partition, token.end_partition, token.permissions) == ("a b", "\u0131", "r")
+    assert found["fingerprint"] == sas.fingerprint(token)
+    assert found["url"] == f"http://testserver/acme/people?{found['token']}"
+    assert found["connection_string"].endswith(f";SharedAccessSignature={found['token']}")
+    assert (found["state"], found["key"], found["author"]) == ("expires-soon", "key1", "max")
+
+    listed = ask("GET", SAS).json()["items"]
+    assert listed == [ask("GET", f"{SAS}/{found['fingerprint']}").json()]
+    assert not {"token", "url", "connection_string"} & listed[0].keys()
+    assert "sig" not in listed[0]["parameters"]
+
+
+def test_nothing_keeps_the_signature(ask):
+    token = ask("POST", SAS, READS, **{"Idempotency-Key": "k"}).json()["token"]
+    secret = signature(token).signature
+    for model in (IssuedToken, KeyedRequest, Activity):
+        assert not any(secret in str(value) for row in model.objects.values_list() for value in row), model
+
+
+def test_of_an_account_by_the_second_key(ask, account):
+    found = ask(
+        "POST", SAS, {"label": "all", "key": "key2", "permissions": "rl", "ttl": "1h", "protocol": "https"}
+    )
+    token = signature(found.json()["token"])
+    assert (token.resource_types, token.services, token.protocol) == ("sco", "t", "https")
+    assert sas.signed_by(token, "acme", accounts.keys_of(account)) == 1
+
+
+def test_by_a_policy(ask, account):
+    policies.replace(account.pk, "people", [SignedIdentifier("p", AccessPolicy(None, None, "r"))])
+    assert (
+        ask("POST", SAS, {"label": "x", "table": "people", "policy": "p", "ttl": "9d"}).json()["state"]
+        == "active"
+    )
+    conflicting = ask("POST", SAS, {**READS, "policy": "p"})
+    assert (conflicting.status_code, "but not both" in conflicting.json()["detail"]) == (400, True)
+
+
+def test_the_same_key_is_the_same_token(ask, account):
+    key = {"Idempotency-Key": "nightly-7"}
+    first, second = (ask("POST", SAS, READS, **key) for _ in range(2))
+    assert (first.status_code, second.status_code) == (201, 200)
+    assert first.json() == second.json()
+    assert IssuedToken.objects.count() == 1
+    assert ask("POST", SAS, {**READS, "permissions": "raud"}, **key).status_code == 422
+    accounts.rotate("acme", 1)
+    assert ask("POST", SAS, READS, **key).status_code == 409
+
+
+def test_the_key_of_another_token_is_another(ask, call):
+    key = {"Idempotency-Key": "k"}
+    first = ask("POST", SAS, READS, **key)
+    assert call("alice")("POST", SAS, {**READS, "permissions": "a"}, **key).status_code == 201
+    assert first.status_code == 201
+
+
+def test_blocks_and_unblocks(ask):
+    found = ask("POST", SAS, READS).json()
+    address = f"{SAS}/{found['fingerprint']}"
+    assert ask("POST", f"{address}/block").json()["state"] == "blocked"
+    assert ask("POST", f"{address}/block").status_code == 200
+    assert [one["state"] for one in ask("GET", f"{SAS}?state=blocked&table=PEOPLE").json()["items"]] == [
+        "blocked"
+    ]
+    assert ask("GET", f"{SAS}?state=active").json()["items"] == []
+    assert ask("POST", f"{address}/unblock").json()["state"] == "expires-soon"
+    assert Activity.objects.filter(verb=Verb.SAS_BLOCK, actor_kind="token").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "pointer"),
+    [
+        ({"table": "nothing"}, "#/table"),
+        ({"policy": "nothing", "permissions": ""}, "#/policy"),
+        ({"permissions": ""}, "#"),
+        ({"permissions": "x"}, "#"),
+        ({"ip": "nowhere"}, "#"),
+        ({"start_row": "a"}, "#"),
+        ({"start_partition": "\x07"}, "#"),
+        ({"start_partition": "\0"}, "#/start_partition"),
+        ({"label": ""}, "#/label"),
+        ({"key": "key3"}, "#/key"),
+        ({"key": 1}, "#/key"),
+        ({"expires_at": "2026-12-01T00:00:00Z"}, "#/ttl"),
+        ({"table": "", "policy": "p"}, "#/policy"),
+        ({"sig": "x"}, "#/sig"),
+    ],
+)
+def test_refuses_what_would_open_nothing(ask, changed, pointer):
+    refused = ask("POST", SAS, {**READS, **changed})
+    assert refused.status_code == 400, refused.content
+    assert [error["pointer"] for error in refused.json()["errors"]] == [pointer]
+    assert not IssuedToken.objects.exists()

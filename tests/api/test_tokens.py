@@ -1,0 +1,123 @@
+"""Tokens: known by their hash alone, noted when used, and gone in many ways."""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from console import users
+from storage.domain import api_tokens as written
+from storage.domain.activity import Verb
+from storage.domain.actor import SERVER
+from storage.models import Activity, ApiToken
+from storage.operations import api_tokens
+from tests.api.conftest import Caller
+
+
+def test_scanners_find_them_and_mistakes_are_known():
+    token = written.write("0aZ" * 12)
+    assert token.startswith("tbl_")
+    assert len(token) == 46
+    assert written.is_token(token)
+    for wrong in (
+        token[:-1],
+        token + "0",
+        token.replace("0", "1", 1),
+        token.upper(),
+        "",
+        "tbl_",
+        f" {token}",
+    ):
+        assert not written.is_token(wrong)
+
+
+def test_only_the_hash_is_kept(issue):
+    secret, token = issue("alice")
+    assert token.digest == hashlib.sha256(secret.encode()).hexdigest()
+    assert token.prefix == secret[:8]
+    assert not any(secret in str(value) for value in ApiToken.objects.values_list()[0])
+    done = Activity.objects.get(verb=Verb.API_TOKEN_ISSUE)
+    assert done.detail == {"token": "ci", "user": "alice", "scope": "manage"}
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "Bearer", "Bearer ", "Bearer x", "Basic eDp4", "Bearer tbl_\xe9", "SharedKey acme:x", "Bearer\tx"],
+)
+def test_other_credentials_are_none(account, header):
+    answer = Caller().client.get("/ui/api/v1/token", headers={"Authorization": header})
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+    assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_use_is_noted_once_a_minute(issue, django_assert_num_queries):
+    secret, token = issue("alice")
+    start = timezone.now()
+    for seconds, seen in ((0, 0), (30, 0), (59, 0), (60, 60), (100, 60)):
+        now = start + timedelta(seconds=seconds)
+        assert api_tokens.authenticate(secret, now, "192.0.2.1") == token
+        token.refresh_from_db()
+        assert token.last_used_at == start + timedelta(seconds=seen)
+    assert token.last_used_from == "192.0.2.1"
+    with django_assert_num_queries(1):
+        api_tokens.authenticate(secret, start + timedelta(seconds=101), "")
+    with django_assert_num_queries(0):
+        api_tokens.authenticate(secret[:-1] + "_", start, "")
+
+
+def test_one_expires(issue):
+    now = datetime.now(UTC)
+    secret, _ = issue("alice", expires_at=now)
+    assert api_tokens.authenticate(secret, now - timedelta(seconds=1), "") is not None
+    assert api_tokens.authenticate(secret, now, "") is None
+
+
+def test_one_is_revoked(issue):
+    secret, token = issue("alice")
+    caller = Caller(secret)
+    assert caller("GET", "token").status_code == 200
+    assert api_tokens.revoke(token, by=SERVER) is not None
+    assert api_tokens.revoke(token, by=SERVER) is None
+    assert caller("GET", "token").status_code == 401
+
+
+def test_u4_tokens_die_with_their_user(issue, cast):
+    caller = Caller(issue("alice")[0])
+    users.set_active(cast["alice"], is_active=False, by=SERVER)
+    assert caller("GET", "token").status_code == 401
+    users.set_active(cast["alice"], is_active=True, by=SERVER)
+    assert caller("GET", "token").status_code == 401  # they do not come back to life
+
+    caller = Caller(issue("max")[0])
+    users.remove(cast["max"], by=SERVER)
+    assert caller("GET", "token").status_code == 401
+
+
+def test_too_many_requests_wait(call, settings):
+    settings.API_REQUESTS_PER_MINUTE = 3
+    caller, other = call("alice"), call("alice")
+    assert [caller("GET", "token").status_code for _ in range(4)] == [200, 200, 200, 429]
+    refused = caller("GET", "token")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    assert other("GET", "token").status_code == 200
+
+    ApiToken.objects.update(window_started_at=timezone.now() - timedelta(minutes=1))
+    assert caller("GET", "token").status_code == 200
+
+
+def test_a_user_has_so_many(issue, monkeypatch):
+    monkeypatch.setattr(api_tokens, "TOKEN_LIMIT", 1)
+    issue("alice")
+    with pytest.raises(api_tokens.TokenError, match="at most 1"):
+        issue("alice")
+
+
+def test_tidies_what_is_long_over(issue):
+    for days in (10, 100):
+        issue("alice", expires_at=datetime.now(UTC) - timedelta(days=days))
+    issue("alice")
+    api_tokens.tidy(datetime.now(UTC))
+    assert ApiToken.objects.count() == 2
