@@ -17,6 +17,7 @@ from storage.domain.errors import (
 from storage.domain.glances import Glance
 from storage.domain.names import check_key
 from storage.domain.query import EntityQuery, Page, Position
+from storage.domain.sorting import Sort, SortedPage, SortedPosition
 from storage.models import Table
 from storage.sql import counts, glances, pages
 from storage.sql import django as sql
@@ -30,6 +31,7 @@ Steps = Generator[Statement[Any], Any, T]
 Read = Callable[[str, EntityQuery], Statement[Page[T]]]
 
 COUNT_LIMIT: Final = timedelta(seconds=10)
+SORT_LIMIT: Final = timedelta(seconds=5)
 _MOMENT: Final = timedelta(milliseconds=60)
 BUDGET: Final = 2.5  # seconds of walking; with the first attempt and the last window still under five
 _FIRST_WINDOW: Final = 20_000  # rows
@@ -46,6 +48,18 @@ def page(table: Table, wanted: EntityQuery) -> Page[StoredEntity]:
 def glance(table: Table, wanted: EntityQuery) -> Page[Glance]:
     """A page as a grid shows it: what is long is cut, and so a page is as long as was asked for."""
     return _page(table, wanted, glances.page)
+
+
+def sorted_glance(
+    table: Table, wanted: EntityQuery, sort: Sort, start: SortedPosition | None = None
+) -> SortedPage:
+    """As glance, in the order of a property: all that match are looked at. Raises OperationTimedOut."""
+    try:
+        return sql.run_in_lane(
+            glances.sorted_page(relation_name(table.pk), wanted, sort, start), limit=SORT_LIMIT
+        )
+    except Canceled:
+        raise OperationTimedOut from None
 
 
 def _page(table: Table, wanted: EntityQuery, read: Read[T]) -> Page[T]:

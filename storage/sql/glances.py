@@ -1,15 +1,17 @@
 """Pages for a grid: of a large row, the beginning of each value and its size."""
 
 import json
+from dataclasses import replace
 from typing import Final
 
 from storage.domain.encoding import escape, unproject
 from storage.domain.entity import EntityKey, StoredEntity, read_stored
 from storage.domain.glances import LONGEST, Glance
 from storage.domain.query import EntityQuery, Page
-from storage.sql import walks
+from storage.domain.sorting import Sort, SortedPage, SortedPosition
+from storage.sql import sorting, walks
 from storage.sql.pages import position_at, text_at
-from storage.sql.statement import Result, Statement
+from storage.sql.statement import Lane, Result, Statement
 from storage.sql.walks import Binder
 
 _LARGE: Final = 16 * 1024  # bytes of a row's values; a smaller one comes whole, for cutting takes time too
@@ -30,6 +32,7 @@ SELECT pk, rk, ts,
         SELECT string_agg('"' || split_part(line, '"', 1) || '"', ',')
         FROM string_to_table(vals, E'\\n,"') AS line
         WHERE line <> '') END
+    {{beside}}
 FROM {{relation}}
 WHERE {{condition}}
 ORDER BY {{order}}
@@ -41,12 +44,9 @@ def page(relation: str, query: EntityQuery) -> Statement[Page[Glance]]:
     """As pages.page. ``select`` spares what is not asked for in large rows only, ``annotations`` do not count."""
     binder = Binder()
     walk = walks.walk(query, binder)
-    asked = "true"
-    if query.select is not None:
-        names = json.dumps([escape(name) for name in query.select], ensure_ascii=False)
-        asked = f"{binder.bind(names)}::jsonb ? key"
     text = _PAGE.format(
-        asked=asked,
+        asked=_asked(query, binder),
+        beside="",
         relation=relation,
         condition=walk.condition,
         order=walk.order,
@@ -55,9 +55,42 @@ def page(relation: str, query: EntityQuery) -> Statement[Page[Glance]]:
     return Statement(text, tuple(binder.parameters), walk.lane, lambda result: _read_page(result, query.top))
 
 
+def sorted_page(
+    relation: str, query: EntityQuery, sort: Sort, start: SortedPosition | None
+) -> Statement[SortedPage]:
+    """As page, in the order of a property; ``start`` of the query does not count."""
+    binder = Binder()
+    rows = sorting.rows(relation, replace(query, start=None), sort, start, binder)
+    text = _PAGE.format(
+        asked=_asked(query, binder),
+        beside=", rank, number, text",
+        relation=rows.relation,
+        condition="true",
+        order=rows.order,
+        limit=f"{binder.bind(str(query.top + 1))}::bigint",
+    )
+    parameters = tuple(binder.parameters)
+    return Statement(text, parameters, Lane.FILTER, lambda result: _read_sorted(result, query.top))
+
+
+def _asked(query: EntityQuery, binder: Binder) -> str:
+    if query.select is None:
+        return "true"
+    names = json.dumps([escape(name) for name in query.select], ensure_ascii=False)
+    return f"{binder.bind(names)}::jsonb ? key"
+
+
 def _read_page(result: Result, top: int) -> Page[Glance]:
     count = min(result.ntuples, top)
     return Page([_read(result, row) for row in range(count)], position_at(result, count))
+
+
+def _read_sorted(result: Result, top: int) -> SortedPage:
+    found = [_read(result, row) for row in range(min(result.ntuples, top))]
+    if result.ntuples <= top:
+        return SortedPage(found, None)
+    rank, number, text, partition_key, row_key = (text_at(result, top, it) for it in (6, 7, 8, 0, 1))
+    return SortedPage(found, SortedPosition(int(rank), number, text, partition_key, row_key))
 
 
 def _read(result: Result, row: int) -> Glance:

@@ -1,0 +1,166 @@
+"""Entities in the order of a property."""
+
+import math
+from decimal import Decimal
+
+import pytest
+
+from storage.domain.changes import Insert
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import Entity, EntityKey
+from storage.domain.errors import OperationTimedOut, TableNotFound
+from storage.domain.filters import parse
+from storage.domain.query import EntityQuery
+from storage.domain.sorting import COMPARED, Sort, SortedPosition
+from storage.operations import accounts, entities, tables
+from storage.sql import batch, glances
+from storage.sql.django import execute, run
+from storage.sql.relations import relation_name
+from storage.sql.statement import Lane, Statement
+
+RANKS = {
+    Edm.BOOLEAN: 0,
+    Edm.INT32: 1,
+    Edm.INT64: 1,
+    Edm.DOUBLE: 1,
+    Edm.STRING: 2,
+    Edm.DATETIME: 3,
+    Edm.GUID: 4,
+    Edm.BINARY: 5,
+}
+VALUES = [
+    *(EdmValue(Edm.BOOLEAN, truth) for truth in (True, False, True)),
+    *(EdmValue(Edm.INT32, number) for number in (5, -1, 0, 2**31 - 1, 100, 20)),
+    *(EdmValue(Edm.INT64, number) for number in (5, 2**53 + 1, -(2**63), 2**63 - 1)),
+    *(EdmValue(Edm.DOUBLE, number) for number in (5.5, -0.0, 1e300, 5e-324, 2.0**53, math.inf, -math.inf, math.nan)),
+    *(EdmValue(Edm.STRING, text) for text in ("", "a", "B", "é", "\x00", "\ud800", "\uffff", "😀", "5", "a" * 5000)),
+    *(EdmValue(Edm.DATETIME, ticks) for ticks in (0, -1, 10_000_000)),
+    *(EdmValue(Edm.GUID, f"{digit * 8}-0000-0000-0000-000000000000") for digit in "9a0"),
+    *(EdmValue(Edm.BINARY, octets) for octets in (b"", b"\xff", b"\x00a")),
+    *(None, None, None),
+]  # fmt: skip
+
+
+@pytest.fixture
+def table(db):
+    table = tables.create(accounts.add("acme").pk, "people")
+    inserts = []
+    for number, value in enumerate(VALUES):
+        properties = {} if value is None else {"V": value}
+        # an order of keys that has nothing to do with that of the values
+        key = EntityKey("p", f"{(number * 17) % len(VALUES):03}")
+        inserts.append(Insert(Entity(key, properties | {"Even": EdmValue(Edm.BOOLEAN, number % 2 == 0)})))
+    run(batch.apply(relation_name(table.pk), inserts))
+    return table
+
+
+def place(glance):
+    """What the order of values is, in plain Python."""
+    value = glance.properties.get("V")
+    if value is None:
+        return (9, 0, "")
+    rank = RANKS[value.type]
+    if rank == 1:
+        is_nan = math.isnan(value.value)
+        return (1, Decimal("Infinity") if is_nan else Decimal(repr(value.value)), "~" if is_nan else "")
+    if rank == 2:
+        return (2, 0, value.value[:COMPARED])
+    return (rank, value.value, "")
+
+
+def all_of(table, wanted, sort):
+    found, start = [], None
+    while True:
+        page = entities.sorted_glance(table, wanted, sort, start)
+        assert len(page.entities) <= wanted.top
+        found += page.entities
+        if page.next is None:
+            return found
+        start = SortedPosition.read(list(page.next))
+        assert start == page.next
+
+
+@pytest.mark.parametrize("top", [1, 7, 1000])
+def test_by_type_and_value_page_by_page(table, top):
+    found = all_of(table, EntityQuery(top=top), Sort("V"))
+
+    assert len(found) == len(VALUES)
+    assert found == sorted(found, key=lambda glance: (*place(glance), glance.key))
+
+
+@pytest.mark.parametrize("top", [1, 7, 1000])
+def test_descending_with_the_absent_last_all_the_same(table, top):
+    found = all_of(table, EntityQuery(top=top), Sort("V", descending=True))
+
+    by_key = sorted(found, key=lambda glance: glance.key)
+    set_ = sorted((it for it in by_key if "V" in it.properties), key=place, reverse=True)
+    assert [it.properties.get("V") for it in found] == [it.properties.get("V") for it in set_] + [None] * 3
+    assert [it.key for it in found[-3:]] == [it.key for it in by_key if "V" not in it.properties]
+
+
+@pytest.mark.parametrize("name", ["PartitionKey", "RowKey", "Timestamp", "Missing"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_by_what_every_entity_has_or_none(table, name, descending):
+    found = all_of(table, EntityQuery(top=5), Sort(name, descending=descending))
+
+    assert len({glance.key for glance in found}) == len(VALUES)
+    if name == "RowKey":
+        assert found == sorted(found, key=lambda glance: glance.key, reverse=descending)
+
+
+def test_what_a_filter_leaves(table):
+    found = all_of(table, EntityQuery(filter=parse("Even and V ge 5"), top=2), Sort("V", descending=True))
+
+    numbers = [glance.properties["V"].value for glance in found]
+    assert numbers == sorted(numbers, reverse=True)
+    assert len(numbers) > 2
+
+
+def test_large_values_are_cut_as_in_a_page_by_key(table):
+    large = EdmValue(Edm.STRING, "x" * 30_000)
+    run(batch.apply(relation_name(table.pk), [Insert(Entity(EntityKey("p", "large"), {"V": large}))]))
+    found = all_of(table, EntityQuery(), Sort("V"))
+
+    [glance] = [glance for glance in found if glance.key.row_key == "large"]
+    assert glance.sizes == {"V": 30_000}
+
+
+def test_gives_up_when_the_time_is_up(table, monkeypatch):
+    monkeypatch.setattr(entities, "SORT_LIMIT", entities.SORT_LIMIT / 100)
+    monkeypatch.setattr(
+        glances, "sorted_page", lambda *given: Statement("SELECT pg_sleep(60)", (), Lane.FILTER, int)
+    )
+
+    with pytest.raises(OperationTimedOut):
+        entities.sorted_glance(table, EntityQuery(), Sort("V"))
+
+
+def test_a_table_that_is_gone(table):
+    execute(f"DROP TABLE {relation_name(table.pk)}")
+
+    with pytest.raises(TableNotFound):
+        entities.sorted_glance(table, EntityQuery(), Sort("V"))
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        None,
+        [],
+        {},
+        "12345",
+        [1, "0", "", "p"],
+        ["1", "0", "", "p", "r"],
+        [1, "one", "", "p", "r"],
+        [1, "1e5", "", "p", "r"],
+        [1, "0" * 2000, "", "p", "r"],
+        [1, "0", "\x00", "p", "r"],
+        [1, "0", "\ud800", "p", "r"],
+        [1, "0", "", "p/", "r"],
+        [1, "0", "", "p", "\ud800"],
+        [10, "0", "", "p", "r"],
+        [-1, "0", "", "p", "r"],
+    ],
+)
+def test_a_position_that_is_none_of_ours(forged):
+    assert SortedPosition.read(forged) is None
