@@ -8,9 +8,11 @@ AXE = Path(__file__).parent / "vendor" / "axe-core" / "4.14.1" / "axe.min.js"
 REFUSALS = (409, 412, 422)
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 RUN_AXE = """
-tags => axe.run(document, {runOnly: {type: "tag", values: tags}, rules: {"target-size": {enabled: true}}})
-    .then(found => found.violations.map(
-        rule => rule.id + ": " + rule.nodes.map(node => node.target + " " + node.failureSummary).join("; ")))
+tags => axe.run(document, {
+    runOnly: {type: "tag", values: tags}, rules: {"target-size": {enabled: true}}, resultTypes: ["violations"],
+}).then(found => found.violations.map(
+    rule => rule.id + ": " + rule.nodes.map(node => node.target + " " + node.failureSummary).join("; ")
+))
 """
 # a name for each element that has the focus, and what is wrong with how it is seen
 LOOK_AT_FOCUS = """
@@ -75,8 +77,8 @@ def _axe():
 def check_axe(page):
     """G1: no violation of any rule."""
     page.evaluate("window.scrollTo(0, 0)")  # what a bar that stays in view covers would count as obscured
-    # evaluated by the debugger, which the CSP does not bind
-    page.evaluate(_axe())
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(_axe())  # by the debugger, which the CSP does not bind
     found = page.evaluate(RUN_AXE, TAGS)
     assert not found, "\n".join(found)
 

@@ -5,7 +5,15 @@ from urllib.parse import urlsplit
 import pytest
 from django.urls import Resolver404, get_resolver, resolve
 
-from tests.browser.page import check, check_axe, check_lengthened, check_reflow, check_structure
+from tests.browser.page import (
+    PATIENCE,
+    Watch,
+    check,
+    check_axe,
+    check_lengthened,
+    check_reflow,
+    check_structure,
+)
 
 TABLE = "/ui/a/devstoreaccount1/t/people/"
 PAGES = {
@@ -159,9 +167,36 @@ def prove(page):
         page.wait_for_url(lambda url: "/ui/me/again/" not in url)
 
 
+@pytest.fixture(scope="module")
+def kept(chromium, console, admin, tables):
+    """One page for all addresses, since a browser of its own costs as much as most of them."""
+    with chromium.new_context(
+        base_url=console.url, locale="en-US", storage_state=admin, reduced_motion="reduce"
+    ) as context:
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        yield page, Watch(page, 200)
+
+
+@pytest.fixture
+def look_at(kept):
+    page, watch = kept
+    watch.faults.clear()
+
+    def look_at(path):
+        page.emulate_media(color_scheme="light")
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.goto(path)
+        prove(page)
+        return page
+
+    yield look_at
+    assert watch.faults == []
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_page(open_signed_in, page):
-    found = open_signed_in(PAGES[page], reduced_motion="reduce")
+def test_page(look_at, page):
+    found = look_at(PAGES[page])
     check(found)
     found.emulate_media(color_scheme="dark")
     found.set_viewport_size({"width": 320, "height": 640})
