@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from xml.etree.ElementTree import ParseError, indent, tostring
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -12,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
-from console import policy_effects, policy_page, policy_presets
+from console import policy_effects, policy_page, policy_presets, policy_xml
 from console.access import account_required, actor_of, find_table, place_of, user_of
 from console.forms import policies as forms
 from console.forms.policies import Draft, PolicyDraft
@@ -21,12 +20,10 @@ from console.rendering import render_part, wants_part
 from console.typed_text import now_of
 from storage.domain.activity import Verb
 from storage.domain.errors import StorageError
-from storage.domain.policies import POLICY_LIMIT, AccessPolicy, Rule, SignedIdentifier, check, faults
-from storage.domain.policies_xml import read_identifiers, write_identifiers
+from storage.domain.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier, check
 from storage.domain.roles import Capability, may
 from storage.domain.sas.effects import effects
 from storage.domain.sas.known import KnownToken
-from storage.domain.xml import read_xml
 from storage.models import Account, Table
 from storage.operations import activity, policies, shared_access, tables
 
@@ -74,7 +71,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     asked = Asked(request, account, found)
     stored = asked.stored()
     if request.GET.get("view") == "xml":
-        return _answer_xml(asked, write_xml(stored), stored)
+        return _answer_xml(asked, policy_xml.write(stored), stored)
     return _answer(asked, forms.write_draft(stored, asked.zone))
 
 
@@ -220,7 +217,7 @@ def _preview_of(
 def _act_on_xml(asked: Asked, what: str) -> HttpResponse:
     text, seen = asked.request.POST["xml"], forms.read_seen(asked.request.POST.get("seen", "[]"))
     try:
-        wanted = _read_xml(text, seen)
+        wanted = policy_xml.read(text, seen)
         if what == "form":
             draft = forms.write_draft(wanted, asked.zone, seen)
             return _answer(asked, draft, {"told": draft.told(draft.now())})
@@ -232,14 +229,6 @@ def _act_on_xml(asked: Asked, what: str) -> HttpResponse:
     return _answer_xml(asked, text, seen, wanted)
 
 
-def _read_xml(text: str, seen: Sequence[SignedIdentifier]) -> list[SignedIdentifier]:
-    """What was not touched is what it was, also where XML has one word for two things."""
-    unbroken = text.replace("\r\n", "\n")
-    if unbroken.strip() == write_xml(seen).strip():
-        return list(seen)
-    return read_identifiers(unbroken.encode(errors="surrogatepass"))
-
-
 def _turn_into_xml(asked: Asked, draft: Draft) -> HttpResponse:
     """What is wrong in a form might not come back from XML."""
     now = draft.now()
@@ -247,7 +236,7 @@ def _turn_into_xml(asked: Asked, draft: Draft) -> HttpResponse:
     if told:
         return _answer(asked, draft, {"told": told}, status=422)
     wanted = draft.read(now)
-    return _answer_xml(asked, write_xml(wanted), draft.seen, wanted)
+    return _answer_xml(asked, policy_xml.write(wanted), draft.seen, wanted)
 
 
 def _answer_xml(
@@ -264,42 +253,14 @@ def _answer_xml(
         "xml": text,
         "seen": forms.write_seen(seen),
         "error": error,
-        "at": _position(error),
-        "rules": _broken_rules(text) if error else (),
+        "at": policy_xml.position(error),
+        "rules": policy_xml.broken_rules(text) if error else (),
         "preview": None if error else _preview_of(asked, seen, after, asked.tokens(), {}),
     }
     if asked.request.POST.get("do") == "preview" and wants_part(asked.request):
         context |= {"table": asked.table, "beside": True}
         return render(asked.request, "console/policies/_changes.html", context)
     return _render(asked, context, status)
-
-
-def write_xml(identifiers: Sequence[SignedIdentifier]) -> str:
-    """What a client gets, with line breaks for people."""
-    root = read_xml(write_identifiers(identifiers))
-    indent(root)
-    # a carriage return that is not escaped would be read as a line feed
-    return tostring(root, encoding="unicode").replace("\r", "&#13;")
-
-
-def _broken_rules(text: str) -> list[str]:
-    """In words, where the service has one sentence for several."""
-    try:
-        document = text.encode(errors="surrogatepass")
-        if len(read_xml(document)) > POLICY_LIMIT:
-            return [forms.rule_of(Rule.NUMBER)]
-        found = faults(read_identifiers(document))
-    except StorageError:
-        return []
-    return list(dict.fromkeys(forms.rule_of(fault.rule) for fault in found))
-
-
-def _position(error: StorageError | None) -> tuple[int, int] | None:
-    """Line and column, from 1, where a parser got stuck."""
-    if error is None or not isinstance(error.__cause__, ParseError):
-        return None
-    line, column = error.__cause__.position
-    return line, column + 1
 
 
 def _render(asked: Asked, context: dict[str, Any], status: int) -> HttpResponse:

@@ -309,7 +309,6 @@ def _settings(request: HttpRequest, account: Account, table: Table, form: NotesF
         "form": form,
         "size": table_list.sizes([table])[table.name],
         "parts": table_list.parts(table),
-        "policies": table.policies.order_by("place"),
         "tags": table_list.tags(account.pk),
     }
     return render(request, "console/tables/settings.html", context, status=422 if form.errors else 200)

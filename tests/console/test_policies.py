@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from console import policy_page, policy_presets
 from console.forms.policies import read_draft, write_draft, write_seen, write_time
 from console.policy_presets import TEMPLATES
-from console.views.policies import write_xml
+from console.policy_xml import write as write_xml
 from storage.domain.access import Grant, Kind, Operation, Resource
 from storage.domain.actor import Actor, ActorKind
 from storage.domain.policies import PERMISSIONS, AccessPolicy, SignedIdentifier, read_instant

@@ -311,8 +311,9 @@ def test_refuses_writes_while_the_account_is_read_only(visit, account, add):
 
 def test_settings(visit, people, account):
     policies.replace(account.pk, "people", [SignedIdentifier("reader", AccessPolicy(permission="r"))])
+    assert ">1 of 5</a>" in text(visit("victor").get("/ui/a/acme/"))
     page = text(visit("victor").get(SETTINGS))
-    assert "reader" in page
+    assert 'href="/ui/a/acme/t/people/acl/"' in page
     assert "notes/" not in page
     assert f'action="{DELETE}"' not in page
     assert visit("victor").get("/ui/a/acme/t/PEOPLE/settings/")["Location"] == SETTINGS

@@ -5,8 +5,10 @@ import pytest
 from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue
 from storage.domain.policies import (
     AccessPolicy,
+    Rule,
     SignedIdentifier,
     check,
+    faults,
     read_instant,
     read_policy,
 )
@@ -147,3 +149,18 @@ def test_refuses_a_sixth_a_second_and_what_is_none(names):
 def test_refuses_what_was_not_read(policy):
     with pytest.raises(InvalidXmlNodeValue):
         check([SignedIdentifier("a", policy)])
+
+
+def test_names_every_fault_with_its_place():
+    wrong = AccessPolicy("soon", "2026-11-21", "rr")
+    found = faults(
+        [SignedIdentifier(name, wrong if name == "a" else None) for name in ("a", "b", "b", "", "c", "d")]
+    )
+    assert list(found) == [
+        (Rule.NUMBER, None),
+        (Rule.UNIQUE, 2),
+        (Rule.IDENTIFIER, 3),
+        (Rule.START, 0),
+        (Rule.EXPIRY, 0),
+        (Rule.PERMISSION, 0),
+    ]

@@ -13,7 +13,7 @@ from storage.domain.errors import (
 )
 from storage.domain.policies import AccessPolicy, SignedIdentifier
 from storage.models import Activity, StoredAccessPolicy
-from storage.operations import accounts, policies, tables
+from storage.operations import accounts, activity, policies, tables
 from storage.operations.catalog import Catalog
 from storage.operations.threads import in_thread
 
@@ -164,3 +164,31 @@ async def test_a_table_that_goes_meanwhile_is_not_there():
         assert {type(result) for result in results} <= {Activity, ResourceNotFound}
         with pytest.raises(ResourceNotFound):
             await in_thread(policies.stored, account, "people")
+
+
+def test_only_take_the_place_of_those_that_were_seen(account, people):
+    policies.replace(account, people, FIVE)
+    with pytest.raises(activity.ChangedSince):
+        policies.replace(account, people, FIVE[:1], seen=FIVE[:4])
+    assert policies.stored(account, people) == FIVE
+
+    assert policies.replace(account, people, FIVE[:1], seen=FIVE)
+    # whoever wanted what is there by now has it
+    assert policies.replace(account, people, FIVE[:1], seen=FIVE) is None
+    assert policies.stored(account, people) == FIVE[:1]
+
+
+def test_absent_and_empty_are_not_the_same_set(account, people):
+    policies.replace(account, people, [SignedIdentifier("a", AccessPolicy(start=""))])
+    for seen in (SignedIdentifier("a"), SignedIdentifier("a", AccessPolicy())):
+        with pytest.raises(activity.ChangedSince):
+            policies.replace(account, people, FIVE, seen=[seen])
+
+
+def test_tables_that_have_some(account, people):
+    for name in ("Other", "none"):
+        tables.create(account, name)
+    policies.replace(account, people, FIVE)
+    policies.replace(account, "other", FIVE[:2])
+    found = policies.tables_with_policies(account, but=tables.get(account, people).pk)
+    assert [(table.name, table.policy_count) for table in found] == [("Other", 2)]
