@@ -47,6 +47,7 @@ urlpatterns = [
     path("ui/a/<account>/keys/<int:which>/reveal/", keys.reveal, name="key_reveal"),
     path("ui/a/<account>/keys/<int:which>/copy/", keys.copy, name="key_copy"),
     path("ui/a/<account>/keys/<int:which>/rotate/", keys.rotate, name="key_rotate"),
+    path("ui/a/<account>/keys/<int:which>/end/", keys.end, name="key_end"),
     path("ui/a/<account>/t/<table>/star/", home.star, name="star"),
     path("ui/a/<account>/", tables.index, name="account"),
     path("ui/a/<account>/tables/sizes/", tables.sizes, name="table_sizes"),

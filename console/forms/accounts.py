@@ -284,7 +284,6 @@ class RotationForm(NameForm):
         label=gettext_lazy("The old key is refused"),
         choices=GRACES,
         initial="0",
-        required=False,
         help_text=gettext_lazy(
             "Until then both are accepted, and so is what they signed. Azure has no such grace: there it ends at once."
         ),
@@ -292,4 +291,4 @@ class RotationForm(NameForm):
     field_order = ("grace", "name")
 
     def clean_grace(self) -> timedelta:
-        return timedelta(hours=int(self.cleaned_data["grace"] or 0))
+        return timedelta(hours=int(self.cleaned_data["grace"]))

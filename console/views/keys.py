@@ -3,6 +3,7 @@
 A key leaves the server only for somebody who has proven lately who they are, and every time that is recorded.
 """
 
+from datetime import datetime
 from typing import Any, Final
 
 from django.db import transaction
@@ -14,15 +15,20 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from console.access import Capability, account_required, actor_of
+from console import sas_registry
+from console.access import account_required, actor_of
 from console.connections import FORMATS, HOSTS, MASK, Choice, read_choice
-from console.forms.accounts import NameForm
+from console.forms.accounts import RotationForm
 from console.notices import say
 from console.reauthentication import recently_authenticated
 from console.rendering import render_part, wants_part
 from storage.domain.activity import Verb
+from storage.domain.observed import retired_key_name
+from storage.domain.roles import Capability
+from storage.domain.sas.known import GOOD, KnownToken, Policies, State
+from storage.domain.sas.known import state as state_of
 from storage.models import Account
-from storage.operations import accounts, activity, keys
+from storage.operations import accounts, activity, keys, retired_keys, shared_access
 
 SHOWN: Final = 60  # seconds, then a key is hidden again
 
@@ -41,8 +47,11 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
 
 def _context(request: HttpRequest, account: Account) -> dict[str, Any]:
     choice = read_choice(request.POST if request.method == "POST" else request.GET)
+    now, rotated = timezone.now(), request.GET.get("rotated", "")
+    states = keys.states(account, now)
     return {
-        "keys": keys.states(account, timezone.now()),
+        "keys": states,
+        "now": now,
         "is_public": accounts.is_public(account),
         "choice": choice,
         "hosts": HOSTS,
@@ -50,7 +59,8 @@ def _context(request: HttpRequest, account: Account) -> dict[str, Any]:
         "text": choice.write(request, account, _as_shown(account, choice.key)),
         "mask": MASK,
         "shown": SHOWN,
-        "rotated": request.GET.get("rotated", ""),
+        "rotated": rotated,
+        "rotated_state": states[int(rotated) - 1] if rotated in {"1", "2"} else None,
     }
 
 
@@ -112,28 +122,45 @@ def copy_connection(request: HttpRequest, account: Account) -> HttpResponse:
 def rotate(request: HttpRequest, account: Account, which: int) -> HttpResponse:
     """Replace a key, after a look at who still uses it."""
     _check(which)
-    form = NameForm(request.POST if request.method == "POST" else None, account=account)
+    form = RotationForm(request.POST if request.method == "POST" else None, account=account)
     if wants_part(request):  # how it is used now
         return _rotation(request, account, which, form)
     return _rotate(request, account, which, form)
 
 
 @recently_authenticated
-def _rotate(request: HttpRequest, account: Account, which: int, form: NameForm) -> HttpResponse:
+def _rotate(request: HttpRequest, account: Account, which: int, form: RotationForm) -> HttpResponse:
     if not form.is_valid():
         return _rotation(request, account, which, form)
-    accounts.rotate(account.name, which, by=actor_of(request))
+    accounts.rotate(account.name, which, by=actor_of(request), grace=form.cleaned_data["grace"])
     say(request, _("key%(number)d of %(account)s is new.") % {"number": which, "account": account.name})
     response = redirect("keys", account.name)
     response["Location"] += f"?rotated={which}&key={which}"
     return response
 
 
-def _rotation(request: HttpRequest, account: Account, which: int, form: NameForm) -> HttpResponse:
+@account_required(Capability.OWN)
+@never_cache
+@require_POST
+@recently_authenticated
+def end(request: HttpRequest, account: Account, which: int) -> HttpResponse:
+    """Accept a replaced key no longer, although its grace is not over."""
+    _check(which)
+    if retired_keys.end(account, which, by=actor_of(request)):
+        say(request, _("%(key)s is refused from now on.") % {"key": retired_key_name(which)})
+    return redirect("keys", account.name)
+
+
+def _rotation(request: HttpRequest, account: Account, which: int, form: RotationForm) -> HttpResponse:
     now = timezone.now()
-    state, other = keys.state(account, which, now), keys.state(account, 3 - which, now)
+    states = keys.states(account, now)
+    state, other = states[which - 1], states[2 - which]
+    policies = shared_access.policies_of(account)
     context = {
         "state": state,
+        "dying": [
+            sas_registry.row(token, policies, now) for token in state.tokens if _is_good(token, policies, now)
+        ],
         "other": other,
         "clients": keys.clients(account, state, now),
         "other_clients": keys.clients(account, other, now),
@@ -147,6 +174,11 @@ def _rotation(request: HttpRequest, account: Account, which: int, form: NameForm
         context=context,
         status=422 if form.is_bound else 200,
     )
+
+
+def _is_good(token: KnownToken, policies: Policies, now: datetime) -> bool:
+    """Whether there is something to lose, now or later."""
+    return state_of(token, policies, now) in GOOD | {State.NOT_YET_VALID}
 
 
 def _key(account: Account, which: int) -> str:

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from storage.domain.access import Operation
 
-SIGNED_BY: Final = "key"  # no parameter of the service has this name
 KEY_NAMES: Final = ("key1", "key2")
 
 
@@ -32,8 +31,7 @@ class Credential(NamedTuple):
     """What a request was authorized with.
 
     ``name``: that of an account key; of a shared access signature the SHA-256 of its signature in hexadecimal; of a
-    bearer token its subject. ``parameters`` are the fields of a shared access signature but for the signature itself,
-    and under SIGNED_BY the key that made it.
+    bearer token its subject. ``parameters`` are the fields of a shared access signature but for the signature itself.
     """
 
     authentication: Authentication

@@ -1,4 +1,4 @@
-"""What is known of the two keys of an account: since when they are, who uses them, which tokens they signed."""
+"""What is known of the keys of an account: since when they are, who uses them, which tokens they signed."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,9 +7,10 @@ from typing import Final
 from django.db.models import Q
 
 from storage.domain.activity import Verb
-from storage.domain.observed import SIGNED_BY, Authentication
-from storage.models import Account, Activity
-from storage.operations import usage
+from storage.domain.observed import Authentication, retired_key_name
+from storage.domain.sas.known import KnownToken
+from storage.models import Account, Activity, RetiredKey
+from storage.operations import retired_keys, shared_access, usage
 from storage.operations.usage import ClientUsage, Usage
 
 WEEK: Final = timedelta(days=7)
@@ -17,15 +18,16 @@ WEEK: Final = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class KeyState:
-    """``tokens`` are the shared access signatures that were seen and that this key still verifies, the last used first.
+    """``tokens`` are the known shared access signatures that this key verifies; ``uses`` are those of 24 hours.
 
-    ``uses`` are those of 24 hours.
+    ``old`` are those that it took the place of and that are still accepted.
     """
 
     number: int
     since: datetime
     last: Usage | None
-    tokens: list[Usage]
+    tokens: list[KnownToken]
+    old: list["OldKey"]
 
     @property
     def name(self) -> str:
@@ -36,16 +38,36 @@ class KeyState:
         return self.last.uses if self.last else 0
 
 
+@dataclass(frozen=True, slots=True)
+class OldKey:
+    """A key that was replaced and is still accepted; of two of a number the uses are counted together."""
+
+    number: int
+    until: datetime
+    last: Usage | None
+    clients: list[ClientUsage]
+
+    @property
+    def name(self) -> str:
+        return retired_key_name(self.number)
+
+    @property
+    def uses(self) -> int:
+        return self.last.uses if self.last else 0
+
+
 def states(account: Account, now: datetime) -> list[KeyState]:
-    tokens = usage.credentials(account.pk, now, Authentication.SAS)
-    return [_state(account, number, tokens, now) for number in (1, 2)]
+    tokens, old = shared_access.known(account, now), retired_keys.still_accepted(account, now)
+    return [_state(account, number, tokens, old, now) for number in (1, 2)]
 
 
 def state(account: Account, number: int, now: datetime) -> KeyState:
-    return _state(account, number, usage.credentials(account.pk, now, Authentication.SAS), now)
+    return states(account, now)[number - 1]
 
 
-def _state(account: Account, number: int, tokens: list[Usage], now: datetime) -> KeyState:
+def _state(
+    account: Account, number: int, tokens: list[KnownToken], old: list[RetiredKey], now: datetime
+) -> KeyState:
     name = f"key{number}"
     since = _since(account, name)
     last = usage.credential(account.pk, Authentication.KEY, name, now)
@@ -53,8 +75,18 @@ def _state(account: Account, number: int, tokens: list[Usage], now: datetime) ->
         number,
         since,
         last if last is not None and last.last >= since else None,
-        # what an earlier key had signed is dead, and was not used since
-        [token for token in tokens if (SIGNED_BY, name) in token.parameters and token.last >= since],
+        [token for token in tokens if token.key == number and token.key_ends is None],
+        [_old(account, retired, now) for retired in old if retired.number == number],
+    )
+
+
+def _old(account: Account, retired: RetiredKey, now: datetime) -> OldKey:
+    name = retired_key_name(retired.number)
+    return OldKey(
+        retired.number,
+        retired.accepted_until,
+        usage.credential(account.pk, Authentication.KEY, name, now),
+        usage.clients(account.pk, Authentication.KEY, name, max(now - WEEK, retired.retired_at)),
     )
 
 

@@ -137,8 +137,7 @@ class Uses:
             batch_size=_ROWS,
             update_conflicts=True,
             unique_fields=_KEY,
-            # once a key is replaced, the same token is verified by another
-            update_fields=("last_used_at", "address", "agent", "parameters"),
+            update_fields=("last_used_at", "address", "agent"),
         )
 
 

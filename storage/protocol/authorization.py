@@ -17,7 +17,6 @@ from storage.domain.errors import (
 )
 from storage.domain.observed import (
     KEY_NAMES,
-    SIGNED_BY,
     Authentication,
     Credential,
     retired_key_name,
@@ -122,22 +121,15 @@ async def _by_token(
 ) -> Authorized:
     token, credential = presented
     name = sent.address.account
-    keys, names = _keys(account, time())
-    key = sas.signed_by(token, name, keys)
-    if account is None or key is None:
+    keys, _ = _keys(account, time())
+    if account is None or sas.signed_by(token, name, keys) is None:
         raise sas.not_signed(token, name)
     _check_keys_accepted(account)
     if account.blocked and credential.name in account.blocked:
         raise sas.is_blocked()
     policy = await _policy(service, account, token) if isinstance(token, TableSas) else None
     grant = sas.grant(token, policy, now=time(), scheme=sent.scheme, address=sent.client)
-    return Authorized(account, grant, _signed(credential, names[key]))
-
-
-@lru_cache(maxsize=512)
-def _signed(credential: Credential, key: str) -> Credential:
-    """With the key that signed it, for whoever is about to rotate one."""
-    return credential._replace(parameters=(*credential.parameters, (SIGNED_BY, key)))
+    return Authorized(account, grant, credential)
 
 
 class _Presented(NamedTuple):

@@ -1,5 +1,6 @@
 """The keys of an account: hidden until somebody proves who they are, and every look is recorded."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -10,9 +11,11 @@ from storage.domain.activity import Verb
 from storage.domain.connections import read_host
 from storage.domain.metrics import Client as User
 from storage.domain.metrics import Use
-from storage.domain.observed import SIGNED_BY, Authentication
+from storage.domain.observed import Authentication
+from storage.domain.sas import TableSas, fingerprint, sign
+from storage.domain.sas import parameters as parameters_of
 from storage.models import Activity
-from storage.operations import accounts, keys
+from storage.operations import accounts, keys, retired_keys, shared_access
 from storage.operations.metrics import hour_of
 from storage.operations.usage import Uses
 from tests.console.conftest import PASSWORD
@@ -47,9 +50,12 @@ def use(account, authentication, name, count=1, *, ago=timedelta(0), parameters=
     uses.write()
 
 
-def sas(account, digest, key, **options):
-    parameters = (("sv", "2019-02-02"), ("tn", "people"), (SIGNED_BY, key))
-    use(account, Authentication.SAS, digest, parameters=parameters, **options)
+def sas(account, number, table="people", *, expiry="2099-01-01", **options):
+    """The fingerprint of a token that key 1 or 2 has made and that was used."""
+    unsigned = TableSas(version="2019-02-02", table=table, permissions="r", expiry=expiry)
+    token = sign(unsigned, account.name, accounts.keys_of(account)[number - 1])
+    use(account, Authentication.SAS, fingerprint(token), parameters=parameters_of(token), **options)
+    return fingerprint(token)
 
 
 def record():
@@ -66,14 +72,20 @@ def test_k4_no_key_is_in_the_page_and_the_page_is_kept_nowhere(visit, secrets):
 
 def test_says_who_uses_the_keys(visit, account):
     use(account, Authentication.KEY, "key1", 5, agent="azsdk-python")
-    sas(account, "ab" * 32, "key1")
-    sas(account, "cd" * 32, "key2")
-    sas(account, "ef" * 32, "key2", ago=timedelta(days=3))
+    of_first = sas(account, 1)
+    of_second = {sas(account, 2), sas(account, 2, "other", ago=timedelta(days=3))}
+    parameters = (
+        ("sv", "2019-02-02"),
+        ("tn", "people"),
+        ("sp", "r"),
+        ("se", "2099-01-01"),
+    )
+    use(account, Authentication.SAS, "ab" * 32, parameters=parameters)  # by an earlier key
     first, second = visit("max").get(KEYS).context["keys"]
     assert (first.uses, first.last.agent, first.last.address) == (5, "azsdk-python", "192.0.2.1")
     assert (second.uses, second.last) == (0, None)
-    # the last one was used before the account was made, so by an earlier key
-    assert [len(first.tokens), len(second.tokens)] == [1, 1]
+    assert [token.fingerprint for token in first.tokens] == [of_first]
+    assert {token.fingerprint for token in second.tokens} == of_second
 
 
 def test_k1_revealing_wants_a_proof(visit, secrets):
@@ -194,12 +206,14 @@ def test_everybody_knows_the_key_of_the_development_account(visit):
 
 def test_k2_shows_who_would_be_cut_off(proven, account):
     use(account, Authentication.KEY, "key1", 5, agent="azsdk-python")
-    sas(account, "ab" * 32, "key1")
+    dying = sas(account, 1)
+    sas(account, 1, expiry="2020-01-01")  # nothing is lost with it
+    sas(account, 2)
     answer = proven("alice").get(KEYS + "1/rotate/")
     assert [client.agent for client in answer.context["clients"]] == ["azsdk-python"]
-    assert [token.name for token in answer.context["state"].tokens] == ["ab" * 32]
+    assert [row.known.fingerprint for row in answer.context["dying"]] == [dying]
     page = answer.content.decode()
-    assert "tn=people" in page
+    assert f"/ui/a/acme/sas/{dying}/" in page
     assert "5 requests in 24 hours" in page
 
 
@@ -212,10 +226,11 @@ def test_k2_asks_again_and_again_how_it_is_used(visit, account):
 @pytest.mark.django_db(transaction=True)
 def test_k2_rotates_by_the_typed_name(proven, account, secrets):
     client = proven("alice")
-    refused = client.post(KEYS + "2/rotate/", {"name": "acm"})
+    refused = client.post(KEYS + "2/rotate/", {"name": "acm", "grace": "0"})
     assert refused.status_code == 422
     assert b"This is not the name of the account" in refused.content
-    answer = client.post(KEYS + "2/rotate/", {"name": "acme"})
+    assert client.post(KEYS + "2/rotate/", {"name": "acme", "grace": "2"}).status_code == 422
+    answer = client.post(KEYS + "2/rotate/", {"name": "acme", "grace": "0"})
     assert (answer.status_code, answer["Location"]) == (302, KEYS + "?rotated=2&key=2")
     account.refresh_from_db()
     first, second = (accounts.write_key(key) for key in accounts.keys_of(account))
@@ -224,14 +239,56 @@ def test_k2_rotates_by_the_typed_name(proven, account, secrets):
     assert record()[-1] == (Verb.KEY_ROTATE, {"key": "key2"}, "alice")
     page = client.get(answer["Location"]).content.decode()
     assert "key2 is new" in page
+    assert "refused from now on" in page
     assert second not in page
+    assert retired_keys.accepted(account) == ()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_k2_the_old_key_may_have_a_grace(proven, visit, account, secrets):
+    dying = sas(account, 2)
+    client = proven("alice")
+    answer = client.post(KEYS + "2/rotate/", {"name": "acme", "grace": "24"})
+    page = client.get(answer["Location"]).content.decode()
+    assert "accepted for a while" in page
+    assert "key2 (old)" in page
+    (old,) = retired_keys.accepted(account)
+    assert (old.name, accounts.write_key(old.key)) == ("key2 (old)", secrets[1])
+    assert abs(old.until - time.time() - 24 * 3600) < 60
+    assert not any(secret in page for secret in secrets)
+    assert list(record()[-1][1]) == ["key", "accepted_until"]
+    # what it signed is still good, but is not what is lost with the new one
+    assert client.get(KEYS + "2/rotate/").context["dying"] == []
+    account.refresh_from_db()
+    found = shared_access.find(account, dying, timezone.now())
+    assert (found.key, found.key_ends is not None) == (2, True)
+    use(account, Authentication.KEY, "key2 (old)", 3, agent="late")
+    (shown,) = client.get(KEYS).context["keys"][1].old
+    assert (shown.uses, [user.agent for user in shown.clients]) == (3, ["late"])
+    assert b"End now" not in visit("max").get(KEYS).content
+
+
+@pytest.mark.django_db(transaction=True)
+def test_k2_a_grace_can_be_ended_at_once(visit, proven, account):
+    accounts.rotate("acme", 1, grace=timedelta(hours=1))
+    assert proven("max").post(KEYS + "1/end/").status_code == 403
+    assert visit("alice").post(KEYS + "1/end/")["Location"].startswith("/ui/me/again/")
+    assert len(retired_keys.accepted(account)) == 1
+    client = proven("alice")
+    assert client.post(KEYS + "1/end/")["Location"] == KEYS
+    assert retired_keys.accepted(account) == ()
+    assert record()[-1] == (Verb.KEY_END, {"key": "key1 (old)"}, "alice")
+    done = len(record())
+    client.post(KEYS + "1/end/")  # there is nothing to end any more
+    assert len(record()) == done
+    assert "ended the grace of" in client.get("/ui/a/acme/activity/").content.decode()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_what_the_old_key_did_is_over(account):
     use(account, Authentication.KEY, "key1", 5, ago=timedelta(hours=-1))
     use(account, Authentication.KEY, "key2", 7)
-    sas(account, "ab" * 32, "key2")
+    sas(account, 2)
     accounts.rotate("acme", 2)
     _, second = keys.states(account, timezone.now())
     assert (second.last, second.uses, second.tokens) == (None, 0, [])
@@ -240,8 +297,8 @@ def test_what_the_old_key_did_is_over(account):
 
 @pytest.mark.django_db(transaction=True)
 def test_rotating_wants_a_proof_and_an_owner(visit, proven, account, secrets):
-    answer = visit("alice").post(KEYS + "1/rotate/", {"name": "acme"})
+    answer = visit("alice").post(KEYS + "1/rotate/", {"name": "acme", "grace": "0"})
     assert answer["Location"].startswith("/ui/me/again/")
-    assert proven("max").post(KEYS + "1/rotate/", {"name": "acme"}).status_code == 403
+    assert proven("max").post(KEYS + "1/rotate/", {"name": "acme", "grace": "0"}).status_code == 403
     account.refresh_from_db()
     assert [accounts.write_key(key) for key in accounts.keys_of(account)] == secrets

@@ -21,7 +21,7 @@ from storage.domain.entity import EntityKey
 from storage.domain.filters import parse
 from storage.domain.metrics import Client as User
 from storage.domain.metrics import Use
-from storage.domain.observed import SIGNED_BY, Authentication
+from storage.domain.observed import Authentication
 from storage.domain.policies import AccessPolicy, SignedIdentifier
 from storage.domain.sas import TableSas
 from storage.domain.sas.explain import Keys
@@ -83,7 +83,7 @@ def use(account, token, count=1, *, key=0):
     signed = sas.sign(token, account.name, accounts.keys_of(account)[key])
     uses, now = Uses("one"), timezone.now()
     client = User(account.pk, Authentication.SAS, sas.fingerprint(signed), "192.0.2.1", "azsdk-python")
-    parameters = (*sas.parameters(signed), (SIGNED_BY, f"key{key + 1}"))
+    parameters = sas.parameters(signed)
     uses.add(hour_of(now), client, Use(count, now), parameters)
     uses.write()
     return client.credential

@@ -12,7 +12,7 @@ from storage.domain.activity import Verb
 from storage.domain.actor import Actor, ActorKind
 from storage.domain.errors import ResourceNotFound
 from storage.domain.metrics import Client, Use
-from storage.domain.observed import SIGNED_BY, Authentication
+from storage.domain.observed import Authentication
 from storage.domain.policies import AccessPolicy, SignedIdentifier
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import State, state
@@ -38,13 +38,13 @@ def account():
     return account
 
 
-def use(account, token, count=1, *, ago=timedelta(0), key="key1"):
+def use(account, token, count=1, *, ago=timedelta(0)):
     """As if somebody had used it, made with key1 by whoever."""
     signed = sas.sign(token, account.name, accounts.keys_of(account)[0])
     moment = timezone.now() - ago
     uses = Uses("one")
     client = Client(account.pk, Authentication.SAS, sas.fingerprint(signed), "192.0.2.1", "sdk")
-    parameters = (*sas.parameters(signed), (SIGNED_BY, key))
+    parameters = sas.parameters(signed)
     uses.add(hour_of(moment), client, Use(count, moment), parameters)
     uses.write()
     return client.credential
