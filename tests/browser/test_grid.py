@@ -376,7 +376,7 @@ def test_e15_rows_change_on_run_only(open_grid):
             run.click()
         expect(rows).to_have_count(1)
         assert run.is_enabled()
-    assert field.input_value() == "Age eq 5"
+    assert page.locator("#filter").input_value() == "Age eq 5"
     assert "aria-invalid" not in field.evaluate("it => it.getAttributeNames().join()")
 
 

@@ -145,9 +145,14 @@ export function isTyped() {
 
 // the editor comes with the first focus
 
+let isComposing = false;
+for (const kind of ["compositionstart", "compositionend"])
+  document.addEventListener(kind, (event) => (isComposing = event.type === "compositionstart"), true);
+
 document.addEventListener("focusin", async (event) => {
   if (event.target !== field() || field().type === "hidden" || !card()?.dataset.nonce) return;
   const { edit } = await import("./query_editor.js");
+  if (isComposing) await new Promise((done) => document.addEventListener("compositionend", done, { once: true }));
   if (field().type !== "hidden") edit(field());
 });
 

@@ -90,12 +90,14 @@ const overSelection = EditorView.domEventHandlers({
   },
 });
 
-export function edit(field) {
-  const { selectionStart: anchor, selectionEnd: head } = field;
-  const hasFocus = document.activeElement === field;
-  const label = document.querySelector(`label[for="${field.id}"]`);
+/** Takes the place of a field, which goes on as a hidden one. */
+export function edit(old) {
+  const { selectionStart: anchor, selectionEnd: head } = old;
+  const hasFocus = document.activeElement === old;
+  const field = Object.assign(document.createElement("input"), { type: "hidden", id: old.id, name: old.name, value: old.value });
+  const label = document.querySelector(`label[for="${old.id}"]`);
   label.id ||= "filter-label";
-  const named = { "aria-labelledby": label.id, "aria-describedby": field.getAttribute("aria-describedby"), autocapitalize: "none", spellcheck: "false" };
+  const named = { "aria-labelledby": label.id, "aria-describedby": old.getAttribute("aria-describedby"), autocapitalize: "none", spellcheck: "false" };
   const view = new EditorView({
     state: EditorState.create({
       doc: field.value,
@@ -103,7 +105,7 @@ export function edit(field) {
       extensions: [
         nonce ? EditorView.cspNonce.of(nonce) : [],
         history(), oneLine, language, syntaxHighlighting(highlight), bracketMatching(), theme, EditorView.lineWrapping,
-        placeholder(field.placeholder),
+        placeholder(old.placeholder),
         autocompletion({ override: [complete], selectOnOpen: false, icons: false, activateOnTypingDelay: 60 }),
         Prec.default(keymap.of([...keys, ...historyKeymap, ...defaultKeymap.filter(({ key }) => key !== "Mod-Enter")])),
         overSelection,
@@ -117,9 +119,8 @@ export function edit(field) {
     }),
   });
   view.dom.id = "filter-editor";
-  field.before(view.dom);
-  field.type = "hidden";
-  field.removeAttribute("data-search");
+  if (old.hasAttribute("aria-invalid")) field.setAttribute("aria-invalid", "true");
+  old.replaceWith(view.dom, field);
   view.contentDOM.dataset.search = "";
   label.onclick = () => view.focus();
   if (hasFocus) view.focus();
