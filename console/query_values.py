@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from django.http import Http404
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from console.columns import KEYS, TIMESTAMP
@@ -14,13 +15,17 @@ from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, read_stored
 from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, Filter, IsSet, Not, parse
+from storage.domain.filters.literals import write_literal
 from storage.domain.filters.narrowing import How, condition, narrowed_by
+from storage.domain.query import EntityQuery
 from storage.models import Table
-from storage.operations import entities, properties
+from storage.operations import entities, facets, properties
 
 _SYSTEM: Final = ((KEYS[0], Edm.STRING), (KEYS[1], Edm.STRING), (TIMESTAMP, Edm.DATETIME))
+LONGEST_VALUE: Final = 100  # characters of a literal that is offered
 ABSENT: Final = "absent"  # the type of what a cell does not have
-_OF_ABSENT: Final[Mapping[How, Callable[[str], Filter]]] = {
+_OF_LONGEST_VALUE: Final = 100  # characters of a literal that is offered
+ABSENT: Final[Mapping[How, Callable[[str], Filter]]] = {
     How.IS: lambda name: Not(IsSet(name)),
     How.IS_NOT: IsSet,
 }
@@ -74,8 +79,18 @@ def known(table: Table) -> dict[str, Any]:
 
 
 def values(table: Table, name: str) -> list[dict[str, str]]:
-    types = types_of(table).get(name, ())
-    return [{"text": text, "detail": ""} for type_ in types for text in _LITERALS.get(type_, ())]
+    """The frequent ones first, with how often they were seen; then what is always possible for the type."""
+    types = types_of(table).get(name)
+    if types is None:
+        return []
+    found = [pair for facet in facets.facets(table, EntityQuery(), (name,)) for pair in facet.values]
+    frequent = {write_literal(value): number_format(count, force_grouping=True) for value, count in found}
+    possible = dict.fromkeys((text for type_ in types for text in _LITERALS.get(type_, ())), "")
+    return [
+        {"text": text, "detail": detail}
+        for text, detail in (possible | frequent).items()
+        if len(text) <= LONGEST_VALUE
+    ]
 
 
 def narrowed(table: Table, text: str, key: EntityKey, name: str, how: How) -> str:

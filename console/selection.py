@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django.http import QueryDict
+from django.utils import timezone
 
 from console.keys import read_key
 from storage.domain.entity import EntityKey
-from storage.domain.filters import Filter, parse
+from storage.domain.filters import Dialect, Filter, parse
 
 
 class Scope(StrEnum):
@@ -33,7 +34,7 @@ def read(form: QueryDict) -> Selection:
         return Selection(Scope.TABLE)
     if scope == Scope.QUERY:
         text = form.get("f", "").strip()
-        return Selection(Scope.QUERY, filter=parse(text) if text else None, text=text)
+        return Selection(Scope.QUERY, filter=parse(text, Dialect.CONSOLE, timezone.now()), text=text)
     tokens = dict.fromkeys(form.getlist("key"))
     keys = (read_key(token) for token in tokens)
     return Selection(Scope.ROWS, tuple(key for key in keys if key is not None))

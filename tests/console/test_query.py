@@ -332,7 +332,7 @@ def test_knows_what_may_be_typed(visit, folk):
         "Age": "Int32", "Big": "Int64", "Name": "String", "Ok": "Boolean",
     }  # fmt: skip
     values = visit("victor").get(PEOPLE + "query/values/", {"name": "Ok"}).json()["values"]
-    assert {it["text"] for it in values} == {"true", "false"}
+    assert {it["text"]: it["detail"] for it in values} == {"true": "3", "false": ""}
     assert visit("victor").get(PEOPLE + "query/values/", {"name": "Nothing"}).json() == {"values": []}
 
 
