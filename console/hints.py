@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
+
+from django.utils import timezone
 
 from console.grid_state import State
 from storage.domain.edm import Edm
-from storage.domain.filters import And, Comparison, Filter, conjuncts, write
-from storage.domain.filters.ast import walk
+from storage.domain.filters import And, Filter, conjuncts, write
+from storage.domain.filters.doubts import Doubt, Reason, doubts
 from storage.models import Table
 from storage.operations import properties
-from storage.operations.properties import Property
-
-_NUMBERS = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})
+from storage.operations.properties import Catalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ def of(table: Table, state: State) -> Hints | None:
     if wanted is None:
         return None
     found = properties.catalogue(table)
-    mismatches = _mismatches(wanted, {it.name: it for it in found.properties}) if found.is_whole else []
+    mismatches = _mismatches(state.filter, found) if found.is_whole else []
     clauses = conjuncts(wanted)
     if len(clauses) < 2:
         return Hints(None, "", mismatches)
@@ -45,23 +44,18 @@ def of(table: Table, state: State) -> Hints | None:
     return Hints(replace(state.at_start(), filter=write(rest)), write(clauses[-1]), mismatches)
 
 
-def _mismatches(wanted: Filter, known: dict[str, Property]) -> list[Mismatch]:
-    compared = {node.property: node for node in walk(wanted) if isinstance(node, Comparison)}
-    found = [_mismatch(node, known) for node in compared.values()]
-    return [mismatch for mismatch in found if mismatch is not None]
+def _mismatches(text: str, found: Catalogue) -> list[Mismatch]:
+    known = {it.name: it.types for it in found.properties}
+    doubtful = [
+        doubt for doubt in doubts(text, known, timezone.now()) if doubt.reason is not Reason.INT64_SUFFIX
+    ]
+    return list({doubt.name: _mismatch(doubt) for doubt in doubtful}.values())
 
 
-def _mismatch(node: Comparison, known: dict[str, Property]) -> Mismatch | None:
-    name, asked = node.property, node.literal.type
-    if name in ("PartitionKey", "RowKey", "Timestamp"):
-        return None
-    if name not in known:
-        similar = get_close_matches(name, known, 1) or [it for it in known if it.lower() == name.lower()]
-        return Mismatch(name, _short(asked), similar=similar[0] if similar else "")
-    types = known[name].types
-    if asked in types or (asked is Edm.INT32 and _NUMBERS.intersection(types)):
-        return None
-    return Mismatch(name, _short(asked), tuple(map(_short, types)))
+def _mismatch(doubt: Doubt) -> Mismatch:
+    if doubt.asked is not None:
+        return Mismatch(doubt.name, _short(doubt.asked), tuple(map(_short, doubt.types)))
+    return Mismatch(doubt.name, "", similar=doubt.repairs[0].replacement if doubt.repairs else "")
 
 
 def _short(type_: Edm) -> str:
