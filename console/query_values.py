@@ -24,8 +24,7 @@ from storage.operations import entities, facets, properties
 _SYSTEM: Final = ((KEYS[0], Edm.STRING), (KEYS[1], Edm.STRING), (TIMESTAMP, Edm.DATETIME))
 LONGEST_VALUE: Final = 100  # characters of a literal that is offered
 ABSENT: Final = "absent"  # the type of what a cell does not have
-_OF_LONGEST_VALUE: Final = 100  # characters of a literal that is offered
-ABSENT: Final[Mapping[How, Callable[[str], Filter]]] = {
+_OF_ABSENT: Final[Mapping[How, Callable[[str], Filter]]] = {
     How.IS: lambda name: Not(IsSet(name)),
     How.IS_NOT: IsSet,
 }
@@ -85,11 +84,11 @@ def values(table: Table, name: str) -> list[dict[str, str]]:
         return []
     found = [pair for facet in facets.facets(table, EntityQuery(), (name,)) for pair in facet.values]
     frequent = {write_literal(value): number_format(count, force_grouping=True) for value, count in found}
-    possible = dict.fromkeys((text for type_ in types for text in _LITERALS.get(type_, ())), "")
+    for type_ in types:
+        for text in _LITERALS.get(type_, ()):
+            frequent.setdefault(text, "")
     return [
-        {"text": text, "detail": detail}
-        for text, detail in (possible | frequent).items()
-        if len(text) <= LONGEST_VALUE
+        {"text": text, "detail": detail} for text, detail in frequent.items() if len(text) <= LONGEST_VALUE
     ]
 
 
