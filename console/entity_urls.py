@@ -4,6 +4,7 @@ from django.urls import path
 
 from console.views import (
     cell,
+    code,
     columns,
     comparison,
     copies,
@@ -31,6 +32,7 @@ urlpatterns = [
     path("staged/", staged.review, name="entities_staged"),
     path("value/", value.show, name="entities_value"),
     path("count/", entities.count, name="entities_count"),
+    path("code/", code.show, name="query_code"),
     path("query/check/", query.check, name="query_check"),
     path("query/rows/", query.rows, name="query_rows"),
     path("query/select/", query.select, name="query_select"),

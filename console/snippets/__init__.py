@@ -1,14 +1,14 @@
-"""Code that works on one entity, for every client that people use; the credential comes from the environment."""
+"""Code that works on an entity or asks a query, for every client that people use."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from console.snippets import csharp, go, javascript, python, shell
-from console.snippets.parts import Place, Snippet
+from console.snippets.parts import Place, Query, Snippet
 from storage.domain.entity import Entity
 
-__all__ = ["LANGUAGES", "Language", "Place", "Snippet"]
+__all__ = ["LANGUAGES", "Language", "Place", "Query", "Snippet"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,16 +16,17 @@ class Language:
     slug: str
     name: str
     write: Callable[[Place, Entity], list[Snippet]]
+    write_query: Callable[[Place, Query], str]
 
 
 LANGUAGES: Final[Mapping[str, Language]] = {
     language.slug: language
     for language in (
-        Language("python", "Python", python.write),
-        Language("javascript", "JavaScript", javascript.write),
-        Language("csharp", "C#", csharp.write),
-        Language("go", "Go", go.write),
-        Language("curl", "curl", shell.write_curl),
-        Language("az", "Azure CLI", shell.write_az),
+        Language("python", "Python", python.write, python.write_query),
+        Language("javascript", "JavaScript", javascript.write, javascript.write_query),
+        Language("csharp", "C#", csharp.write, csharp.write_query),
+        Language("go", "Go", go.write, go.write_query),
+        Language("curl", "curl", shell.write_curl, shell.write_curl_query),
+        Language("az", "Azure CLI", shell.write_az, shell.write_az_query),
     )
 }

@@ -1,6 +1,6 @@
 """C#, Azure.Data.Tables."""
 
-from console.snippets.parts import Place, Snippet, plain, quoted
+from console.snippets.parts import Bound, Place, Query, Snippet, plain, quoted
 from storage.domain import encoding
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import Entity
@@ -27,11 +27,43 @@ def write(place: Place, entity: Entity) -> list[Snippet]:
     ]
 
 
-def _csharp(place: Place, body: str) -> str:
+def write_query(place: Place, query: Query) -> str:
+    names = f"new[] {{ {', '.join(map(quoted, query.select))} }}"
+    select = f", select: {names}" if query.select else ""
+    show = 'Console.WriteLine(string.Join(", ", entity));'
+    if len(query.keys) == 1:
+        arguments = ", ".join(map(quoted, query.keys[0]))
+        read = f"TableEntity entity = await table.GetEntityAsync<TableEntity>({arguments}{select});"
+        return _csharp(place, f"{read}\n{show}")
+    if query.keys:
+        keys = "".join(f"    ({', '.join(map(quoted, key))}),\n" for key in query.keys)
+        read = f"keys.Select(key => table.GetEntityIfExistsAsync<TableEntity>(key.Item1, key.Item2{select}))"
+        return _csharp(
+            place,
+            f"var keys = new[]\n{{\n{keys}}};\nvar entities = await Task.WhenAll({read});\n"
+            'foreach (var found in entities) if (found.HasValue) Console.WriteLine(string.Join(", ", found.Value));',
+            more=["System.Linq"],
+        )
+    bound = Bound(query.filter, lambda number, _text: f"{{text{number}}}")
+    lines = [f"string text{number} = {quoted(text)};" for number, text in enumerate(bound.texts)]
+    if query.filter is not None:
+        lines.append(f'string filter = TableClient.CreateQueryFilter($"{bound.text}");')
+    filtering = "filter, " if query.filter is not None else ""
+    lines.append(f"var entities = table.QueryAsync<TableEntity>({filtering}maxPerPage: {query.top}{select});")
+    lines.append(f"await foreach (TableEntity entity in entities) {show}")
+    return _csharp(place, "\n".join(lines))
+
+
+def _csharp(place: Place, body: str, more: list[str] | None = None) -> str:
+    arguments = f'{quoted(place.account)}, Environment.GetEnvironmentVariable("TABLES_ACCOUNT_KEY")'
+    credential = (
+        f"new AzureSasCredential({quoted(place.token)})"
+        if place.token
+        else f"new TableSharedKeyCredential({arguments})"
+    )
+    imports = "".join(f"using {name};\n" for name in sorted([*(more or []), "Azure", "Azure.Data.Tables"]))
     return (
-        "using Azure;\nusing Azure.Data.Tables;\n\n"
-        f"var credential = new TableSharedKeyCredential({quoted(place.account)}, "
-        'Environment.GetEnvironmentVariable("TABLES_ACCOUNT_KEY"));\n'
+        f"{imports}\nvar credential = {credential};\n"
         f"var table = new TableClient(new Uri({quoted(place.endpoint)}), {quoted(place.table)}, credential);\n\n"
         f"{body}\n"
     )

@@ -1,6 +1,8 @@
 """Go, aztables; an entity is JSON in ASCII there, which every string of Go can hold."""
 
-from console.snippets.parts import Place, Snippet, document, quoted
+from typing import Final
+
+from console.snippets.parts import Bound, Place, Query, Snippet, document, quoted
 from storage.domain.entity import Entity
 
 
@@ -17,16 +19,69 @@ def write(place: Place, entity: Entity) -> list[Snippet]:
     ]
 
 
+def write_query(place: Place, query: Query) -> str:
+    select = f'to.Ptr("{",".join(query.select)}")'
+    if query.keys:
+        keys = "".join(f"\t\t{{{', '.join(map(quoted, key))}}},\n" for key in query.keys)
+        # GetEntity of this client takes no $select
+        body = (
+            f"\tfor _, key := range [][2]string{{\n{keys}\t}} {{\n"
+            "\t\tfound, err := table.GetEntity(ctx, key[0], key[1], nil)\n"
+            "\t\tvar failure *azcore.ResponseError\n"
+            "\t\tif errors.As(err, &failure) && failure.StatusCode == 404 {\n\t\t\tcontinue\n\t\t}\n"
+            "\t\tif err != nil {\n\t\t\tpanic(err)\n\t\t}\n\t\tfmt.Println(string(found.Value))\n\t}"
+        )
+        return _program(place, body, ["context", "errors", "fmt", "os"], [_CORE])
+    bound = Bound(query.filter, lambda _number, text: f"'\" + escape({quoted(text)}) + \"'")
+    lines = []
+    if bound.texts:
+        lines.append('\tescape := strings.NewReplacer("\'", "\'\'").Replace')
+    options = [f"Top: to.Ptr(int32({query.top}))"]
+    if query.filter is not None:
+        lines.append(f'\tfilter := "{bound.text}"')
+        options.insert(0, "Filter: &filter")
+    if query.select:
+        options.append(f"Select: {select}")
+    lines += [
+        f"\tpages := table.NewListEntitiesPager(&aztables.ListEntitiesOptions{{{', '.join(options)}}})",
+        "\tfor pages.More() {",
+        "\t\tpage, err := pages.NextPage(ctx)",
+        "\t\tif err != nil {\n\t\t\tpanic(err)\n\t\t}",
+        "\t\tfor _, entity := range page.Entities {\n\t\t\tfmt.Println(string(entity))\n\t\t}\n\t}",
+    ]
+    names = ["context", "fmt", "os", *(["strings"] if bound.texts else [])]
+    return _program(place, "\n".join(lines), names, [_TO])
+
+
+_CORE: Final = "github.com/Azure/azure-sdk-for-go/sdk/azcore"
+_TO: Final = f"{_CORE}/to"
+
+
 def _go(place: Place, call: str, after: str = "") -> str:
-    imports = ["context", *(["fmt"] if after else []), "os"]
-    lines = "".join(f'\t"{name}"\n' for name in imports)
-    check = "\tif err != nil {\n\t\tpanic(err)\n\t}"
+    names = ["context", *(["fmt"] if after else []), "os"]
+    return _program(place, f"\t{call}\n{_CHECK}{after}", names)
+
+
+def _program(place: Place, body: str, names: list[str], more: list[str] | None = None) -> str:
     where = f"{place.endpoint}/{place.table}"
-    return (
-        f'package main\n\nimport (\n{lines}\n\t"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"\n)\n\n'
-        "func main() {\n\tctx := context.Background()\n"
-        f"\tcredential, err := aztables.NewSharedKeyCredential({quoted(place.account)}, "
-        f'os.Getenv("TABLES_ACCOUNT_KEY"))\n{check}\n'
-        f"\ttable, err := aztables.NewClientWithSharedKey({quoted(where)}, credential, nil)\n{check}\n"
-        f"\t{call}\n{check}{after}\n}}\n"
+    if place.token:
+        names = [name for name in names if name != "os"]
+        client = f"table, err := aztables.NewClientWithNoCredential({quoted(f'{where}?{place.token}')}, nil)"
+    else:
+        client = f"table, err := aztables.NewClientWithSharedKey({quoted(where)}, credential, nil)"
+    lines = "".join(f'\t"{name}"\n' for name in names)
+    modules = sorted({*(more or []), "github.com/Azure/azure-sdk-for-go/sdk/data/aztables"})
+    others = "".join(f'\t"{name}"\n' for name in modules)
+    credential = (
+        ""
+        if place.token
+        else f"\tcredential, err := aztables.NewSharedKeyCredential({quoted(place.account)}, "
+        f'os.Getenv("TABLES_ACCOUNT_KEY"))\n{_CHECK}\n'
     )
+    return (
+        f"package main\n\nimport (\n{lines}\n{others})\n\n"
+        f"func main() {{\n\tctx := context.Background()\n{credential}\t{client}\n{_CHECK}\n{body}\n}}\n"
+    )
+
+
+_CHECK: Final = "\tif err != nil {\n\t\tpanic(err)\n\t}"

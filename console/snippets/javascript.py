@@ -1,6 +1,6 @@
 """JavaScript, @azure/data-tables."""
 
-from console.snippets.parts import Place, Snippet, plain, quoted
+from console.snippets.parts import Bound, Place, Query, Snippet, plain, quoted
 from storage.domain import encoding
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import Entity
@@ -20,11 +20,55 @@ def write(place: Place, entity: Entity) -> list[Snippet]:
     ]
 
 
-def _javascript(place: Place, body: str) -> str:
+def write_query(place: Place, query: Query) -> str:
+    select = f"[{', '.join(map(quoted, query.select))}]"
+    options = f"{{ queryOptions: {{ select: {select} }} }}" if query.select else ""
+    after = f", {options}" if options else ""
+    if len(query.keys) == 1:
+        arguments = ", ".join(map(quoted, query.keys[0]))
+        return _javascript(
+            place, f"const entity = await table.getEntity({arguments}{after});\nconsole.log(entity);"
+        )
+    if query.keys:
+        keys = "".join(f"  [{', '.join(map(quoted, key))}],\n" for key in query.keys)
+        read = (
+            "const read = async ([partitionKey, rowKey]) => {\n  try {\n"
+            f"    return await table.getEntity(partitionKey, rowKey{after});\n"
+            "  } catch (error) {\n    if (error.statusCode !== 404) throw error;\n  }\n};\n"
+            "for (const entity of await Promise.all(keys.map(read))) if (entity) console.log(entity);"
+        )
+        return _javascript(place, f"const keys = [\n{keys}];\n{read}")
+    return _javascript(
+        place,
+        f"{_listing(query, select)}\n"
+        f"for await (const page of entities.byPage({{ maxPageSize: {query.top} }})) {{\n"
+        "  for (const entity of page) console.log(entity);\n}",
+        names=["odata"] if query.filter is not None else [],
+    )
+
+
+def _listing(query: Query, select: str) -> str:
+    options = []
+    if query.filter is not None:
+        # the tag puts the quotation marks around a text and doubles those in it
+        text = Bound(query.filter, lambda _number, text: f"${{{quoted(text)}}}").text
+        options.append(f"filter: odata`{text}`")
+    if query.select:
+        options.append(f"select: {select}")
+    inner = "".join(f"    {option},\n" for option in options)
+    return f"const entities = table.listEntities({{\n  queryOptions: {{\n{inner}  }},\n}});"
+
+
+def _javascript(place: Place, body: str, names: list[str] | None = None) -> str:
     insecure = ", { allowInsecureConnection: true }" if place.endpoint.startswith("http:") else ""
+    kind = "AzureSASCredential" if place.token else "AzureNamedKeyCredential"
+    secret = (
+        quoted(place.token) if place.token else f"{quoted(place.account)}, process.env.TABLES_ACCOUNT_KEY"
+    )
+    imported = ", ".join([kind, "TableClient", *(names or [])])
     return (
-        'import { AzureNamedKeyCredential, TableClient } from "@azure/data-tables";\n\n'
-        f"const credential = new AzureNamedKeyCredential({quoted(place.account)}, process.env.TABLES_ACCOUNT_KEY);\n"
+        f'import {{ {imported} }} from "@azure/data-tables";\n\n'
+        f"const credential = new {kind}({secret});\n"
         f"const table = new TableClient({quoted(place.endpoint)}, {quoted(place.table)}, credential{insecure});\n\n"
         f"{body}\n"
     )

@@ -2,21 +2,53 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from storage.domain import edm, encoding
-from storage.domain.edm import EdmValue
+from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import Entity, EntityKey
+from storage.domain.filters import Filter, write
+from storage.domain.filters.literals import write_literal
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a snippet goes to; ``endpoint`` is of the account, without a slash at its end."""
+    """Where a snippet goes to; ``endpoint`` is of the account, without a slash at its end.
+
+    ``token``: a shared access signature to be written into it; otherwise a credential comes from the environment.
+    """
 
     endpoint: str
     account: str
     table: str
+    token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a query asks for; ``keys`` are the entities it finds, if it names them one by one."""
+
+    filter: Filter | None
+    select: tuple[str, ...] = ()
+    top: int = 50  # of a page
+    keys: tuple[EntityKey, ...] = ()
+
+
+class Bound:
+    """A filter whose texts stand beside it, for clients that put them in themselves."""
+
+    def __init__(self, root: Filter | None, place: Callable[[int, str], str]) -> None:
+        self.texts: list[str] = []
+        self._place = place
+        self.text = write(root, self._literal) if root is not None else ""
+
+    def _literal(self, value: EdmValue) -> str:
+        if value.type is not Edm.STRING:
+            return write_literal(value)
+        self.texts.append(str(value.value))
+        return self._place(len(self.texts) - 1, self.texts[-1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 """Python, azure-data-tables."""
 
-from console.snippets.parts import Place, Snippet
+from collections.abc import Sequence
+
+from console.snippets.parts import Bound, Place, Query, Snippet
 from storage.domain.edm import Edm, EdmValue, write_datetime
 from storage.domain.entity import Entity
 
@@ -23,19 +25,69 @@ def write(place: Place, entity: Entity) -> list[Snippet]:
     ]
 
 
-def _python(place: Place, body: str, types: set[Edm] | None = None, more: list[str] | None = None) -> str:
-    names = ["TableClient", *(more or [])]
-    imports = ["import os"]
+def write_query(place: Place, query: Query) -> str:
+    select = f", select={list(query.select)!r}" if query.select else ""
+    if len(query.keys) == 1:
+        partition_key, row_key = query.keys[0]
+        read = f"entity = table.get_entity({partition_key!r}, {row_key!r}{select})"
+        return _python(place, f"{read}\nprint(entity)")
+    if query.keys:
+        keys = "".join(f"    ({partition_key!r}, {row_key!r}),\n" for partition_key, row_key in query.keys)
+        read = (
+            f"keys = [\n{keys}]\n\n\ndef read(key):\n    try:\n        return table.get_entity(*key{select})\n"
+            "    except ResourceNotFoundError:\n        return None\n\n\n"
+            "with ThreadPoolExecutor(8) as pool:\n    for entity in pool.map(read, keys):\n"
+            "        if entity is not None:\n            print(entity)"
+        )
+        imports = [
+            "from concurrent.futures import ThreadPoolExecutor",
+            "from azure.core.exceptions import ResourceNotFoundError",
+        ]
+        return _python(place, read, imports=imports)
+    return _python(place, f"entities = {_listing(query)}\nfor entity in entities:\n    print(entity)")
+
+
+def _listing(query: Query) -> str:
+    bound = Bound(query.filter, lambda number, _text: f"@p{number}")
+    lines = []
+    if query.filter is not None:
+        # a parameter is found as a word between spaces; no parenthesis is left in anything but the filter itself
+        lines.append(repr(bound.text.replace("(", "( ").replace(")", " )") if bound.texts else bound.text))
+    if bound.texts:
+        parameters = {f"p{number}": text for number, text in enumerate(bound.texts)}
+        lines.append(f"parameters={parameters!r}")
+    if query.select:
+        lines.append(f"select={list(query.select)!r}")
+    lines.append(f"results_per_page={query.top}")
+    name = "query_entities" if query.filter is not None else "list_entities"
+    return f"table.{name}(\n" + "".join(f"    {line},\n" for line in lines) + ")"
+
+
+def _python(
+    place: Place,
+    body: str,
+    types: set[Edm] | None = None,
+    more: Sequence[str] = (),
+    imports: Sequence[str] = (),
+) -> str:
+    names = ["TableClient", *more]
+    standard = ["import os"] if not place.token else []
+    standard += [line for line in imports if " azure" not in line]
+    foreign = [line for line in imports if " azure" in line]
     found = types or set()
     if found & {Edm.INT64, Edm.DATETIME}:
         names += ["EdmType", "EntityProperty"]
     if Edm.GUID in found:
-        imports.append("from uuid import UUID")
+        standard.append("from uuid import UUID")
+    kind = "AzureSasCredential" if place.token else "AzureNamedKeyCredential"
+    key = f'{place.account!r}, os.environ["TABLES_ACCOUNT_KEY"]'
     return (
-        "\n".join(imports)
-        + "\n\nfrom azure.core.credentials import AzureNamedKeyCredential\n"
+        "".join(f"{line}\n" for line in standard)
+        + ("\n" if standard else "")
+        + f"from azure.core.credentials import {kind}\n"
+        + "".join(f"{line}\n" for line in foreign)
         + f"from azure.data.tables import {', '.join(sorted(names))}\n\n"
-        + f'credential = AzureNamedKeyCredential({place.account!r}, os.environ["TABLES_ACCOUNT_KEY"])\n'
+        + f"credential = {kind}({repr(place.token) if place.token else key})\n"
         + f"table = TableClient({place.endpoint!r}, {place.table!r}, credential=credential)\n\n{body}\n"
     )
 

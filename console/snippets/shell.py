@@ -1,10 +1,12 @@
 """curl, with a shared access signature since a shell cannot sign, and the Azure CLI."""
 
 import re
+from typing import Final
 
-from console.snippets.parts import UNSEEN, Place, Snippet, address, document, plain
+from console.snippets.parts import UNSEEN, Place, Query, Snippet, address, document, plain
 from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity
+from storage.domain.entity import Entity, EntityKey
+from storage.domain.filters import write
 
 
 def write_curl(place: Place, entity: Entity) -> list[Snippet]:
@@ -43,6 +45,54 @@ def write_az(place: Place, entity: Entity) -> list[Snippet]:
         Snippet("Merge Entity", command("merge", whole)),
         Snippet("Delete Entity", command("delete", key)),
     ]
+
+
+_SENT: Final = "'Accept: application/json;odata=minimalmetadata'"
+
+
+def write_curl_query(place: Place, query: Query) -> str:
+    token = place.token or "$TABLES_SAS"
+    options = [f"--data-urlencode {in_shell('$select=' + ','.join(query.select))}"] if query.select else []
+    if query.keys:
+        urls = " \\\n".join(f'  "{address(place, key)}?{token}"' for key in query.keys)
+        many = " --parallel" if len(query.keys) > 1 else ""
+        return f"curl --get{many} {' '.join([*options, f'-H {_SENT}'])} \\\n{urls}\n"
+    if query.filter is not None:
+        options.insert(0, f"--data-urlencode {in_shell('$filter=' + write(query.filter))}")
+    options.append(f"--data-urlencode {in_shell(f'$top={query.top}')}")
+    lines = [f'curl --get "{place.endpoint}/{place.table}()?{token}"', *options, f"-H {_SENT}"]
+    return " \\\n  ".join(lines) + "\n"
+
+
+def write_az_query(place: Place, query: Query) -> str:
+    commands = [_az_show(place, query, key) for key in query.keys] or [_az_list(place, query)]
+    if place.token:
+        return "".join(commands)
+    return "# AZURE_STORAGE_CONNECTION_STRING holds the connection string\n" + "".join(commands)
+
+
+def _az_show(place: Place, query: Query, key: EntityKey) -> str:
+    words = [f"--partition-key {in_shell(key.partition_key)}", f"--row-key {in_shell(key.row_key)}"]
+    return _az(place, "show", words, query.select)
+
+
+def _az_list(place: Place, query: Query) -> str:
+    words = [f"--num-results {query.top}"]
+    if query.filter is not None:
+        words.insert(0, f"--filter {in_shell(write(query.filter))}")
+    return _az(place, "query", words, query.select)
+
+
+def _az(place: Place, verb: str, words: list[str], select: tuple[str, ...]) -> str:
+    if select:
+        words.append(f"--select {' '.join(map(in_shell, select))}")
+    if place.token:
+        words += [
+            f"--account-name {place.account}",
+            f"--table-endpoint {in_shell(place.endpoint)}",
+            f"--sas-token {in_shell(place.token)}",
+        ]
+    return " \\\n  ".join([f"az storage entity {verb} --table-name {place.table}", *words]) + "\n"
 
 
 def _is_beyond_shell(value: EdmValue) -> bool:

@@ -59,6 +59,7 @@ PAGES = {
     "second page": TABLE + "?top=25",
     "as JSON": TABLE + "?view=json&top=25",
     "one by one": TABLE + "?view=form",
+    "code": TABLE + "code/?f=contains(Name,'a')&lang=curl",
     "policies": TABLE + "acl/",
     "policies as XML": TABLE + "acl/?view=xml",
     "signatures": "/ui/a/devstoreaccount1/sas/?q=zzz",

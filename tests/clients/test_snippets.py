@@ -2,12 +2,15 @@
 
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential
@@ -20,9 +23,11 @@ from azure.data.tables import (
 )
 
 from console import snippets
-from console.snippets import Place, Snippet
+from console.snippets import Place, Query, Snippet
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import Entity, EntityKey
+from storage.domain.filters import parse
+from storage.domain.query import access_path
 from tests.live_server import LiveServer
 
 TABLE = "snippets"
@@ -55,8 +60,8 @@ def table(server: LiveServer) -> Iterator[TableClient]:
 
 @pytest.fixture
 def run_python(server: LiveServer) -> Callable[[Snippet], str]:
-    def run(snippet: Snippet) -> str:
-        return finished([sys.executable, "-c", snippet.code], server)
+    def run(snippet: Snippet, **more: str) -> str:
+        return finished([sys.executable, "-c", snippet.code], server, **more)
 
     return run
 
@@ -67,9 +72,11 @@ def run_javascript(
 ) -> Callable[[Snippet], str]:
     (tmp_path / "node_modules").symlink_to(sdk_folder / "node_modules")
 
-    def run(snippet: Snippet) -> str:
+    def run(snippet: Snippet, **more: str) -> str:
         (tmp_path / "snippet.mjs").write_text(snippet.code)
-        return finished([require("node", "the JavaScript SDK"), str(tmp_path / "snippet.mjs")], server)
+        return finished(
+            [require("node", "the JavaScript SDK"), str(tmp_path / "snippet.mjs")], server, **more
+        )
 
     return run
 
@@ -77,17 +84,23 @@ def run_javascript(
 @pytest.fixture
 def run_curl(server: LiveServer, require: Callable[[str, str], str]) -> Callable[[Snippet], str]:
     require("curl", "the snippets of curl")
-    permission = TableSasPermissions(read=True, add=True, update=True, delete=True)
-    credential = AzureNamedKeyCredential(server.account, server.key)
-    token = generate_table_sas(
-        credential, TABLE, permission=permission, expiry=datetime.now(UTC) + timedelta(hours=1)
-    )
+    token = token_of(server)
 
-    def run(snippet: Snippet) -> str:
-        code = snippet.code.replace("curl ", "curl --silent --show-error --fail-with-body ", 1)
-        return finished([require("bash", "the snippets of curl"), "-c", code], server, TABLES_SAS=token)
+    def run(snippet: Snippet, **more: str) -> str:
+        # several at once: one of them may not be there
+        fail = "" if "--parallel" in snippet.code else " --fail-with-body"
+        code = snippet.code.replace("curl ", f"curl --silent --show-error{fail} ", 1)
+        command = [require("bash", "the snippets of curl"), "-c", code]
+        return finished(command, server, **{"TABLES_SAS": token, **more})
 
     return run
+
+
+def token_of(server: LiveServer) -> str:
+    permission = TableSasPermissions(read=True, add=True, update=True, delete=True)
+    credential = AzureNamedKeyCredential(server.account, server.key)
+    expiry = datetime.now(UTC) + timedelta(hours=1)
+    return generate_table_sas(credential, TABLE, permission=permission, expiry=expiry)
 
 
 def finished(command: list[str], server: LiveServer, **more: str) -> str:
@@ -188,3 +201,105 @@ def test_every_language_has_every_operation(language, key):
         "Delete Entity",
     ]
     assert not any("\u202e" in snippet.code or "\x00" in snippet.code for snippet in found)
+
+
+TEXT = 'it\'s "%2F" $HOME `x` ${y} \\ @p0 ( ) 🦊'
+ASKED = {
+    # of all types that a filter has; a text that every language would break in another way; parentheses
+    "filter": (
+        "PartitionKey eq 'asked' and (Text eq '{}' or Big eq 9223372036854775807L) and not (Small gt 4)"
+        " and Since ge datetime'2020-01-01T00:00:00.1234567Z' and Yes eq true and Half lt 1.5"
+        " and Id eq guid'00000000-0000-0000-0000-00000000000a' and Photo eq X'00ff'"
+    ).format(TEXT.replace("'", "''")),
+    "all": "",
+    "point": "PartitionKey eq 'asked' and RowKey eq 'it''s 3'",
+    "points": "PartitionKey eq 'asked' and (RowKey eq 'it''s 3' or RowKey eq 'none' or RowKey eq '5')",
+}
+FOUND = {
+    "filter": {"0", "1", "2", "it's 3", "4"},
+    "all": {"0", "1", "2", "it's 3", "4", "5", "6"},
+    "point": {"it's 3"},
+    "points": {"it's 3", "5"},
+}
+
+
+@pytest.fixture(scope="module")
+def asked(server: LiveServer) -> Iterator[None]:
+    with TableServiceClient.from_connection_string(server.connection_string) as service:
+        found = service.create_table_if_not_exists("asked")
+        rows = ["0", "1", "2", "it's 3", "4", "5", "6"]
+        found.submit_transaction(
+            [
+                (
+                    "upsert",
+                    {
+                        "PartitionKey": "asked",
+                        "RowKey": row,
+                        "Text": TEXT,
+                        "Big": (1, "Edm.Int64"),
+                        "Small": number,
+                        "Since": datetime(2024, 1, 1, tzinfo=UTC),
+                        "Yes": True,
+                        "Half": 0.5,
+                        "Id": UUID(int=10),
+                        "Photo": b"\x00\xff",
+                    },
+                )
+                for number, row in enumerate(rows)
+            ]
+        )
+        yield
+        service.delete_table("asked")
+
+
+@pytest.mark.parametrize("language", ["python", "javascript", "curl"])
+def test_q7_queries_return_the_same_keys(request, server, asked, language):
+    """One program of each kind runs per language, all of them in one process where the language lets them."""
+    run = request.getfixturevalue(f"run_{language}")
+    write = snippets.LANGUAGES[language].write_query
+    where = {"endpoint": server.endpoint, "account": server.account, "table": "asked"}
+    token = table_token(server, "asked")
+    for kind, text in ASKED.items():
+        root = parse(text)
+        query = Query(root, ("RowKey", "Small"), top=2 if language != "curl" else 50)
+        if kind.startswith("point"):
+            query = replace(query, keys=access_path(root).point_keys)
+        # the token of the environment is one of another table; the one in the code opens this one
+        place = Place(**where, token=token if language == "curl" or kind == "points" else "")
+        assert keys_in(run(Snippet("", write(place, query)))) == FOUND[kind], kind
+
+
+def table_token(server: LiveServer, table: str) -> str:
+    credential = AzureNamedKeyCredential(server.account, server.key)
+    expiry = datetime.now(UTC) + timedelta(hours=1)
+    return generate_table_sas(credential, table, permission=TableSasPermissions(read=True), expiry=expiry)
+
+
+def keys_in(shown: str) -> set[str]:
+    """Of entities as Python, JavaScript and JSON show them."""
+    found = re.findall(r"""["']?[Rr]owKey["']?: ?("[^"]*"|'[^']*')""", shown)
+    return {text[1:-1] for text in found}
+
+
+@pytest.mark.parametrize("language", list(snippets.LANGUAGES))
+@pytest.mark.parametrize("kind", list(ASKED))
+def test_queries_show_nothing_that_hides_or_breaks_out(language, kind):
+    root = parse(ASKED[kind])
+    place = Place("http://127.0.0.1/acme", "acme", "asked")
+    query = Query(root, ("Name", "Größe"), keys=access_path(root).point_keys)
+    code = snippets.LANGUAGES[language].write_query(place, query)
+    assert "\u202e" not in code
+    with_token = snippets.LANGUAGES[language].write_query(replace(place, token="sv=1&sig=a%2Bb"), query)
+    assert "sv=1&sig=a%2Bb" in with_token
+    assert "TABLES_" not in with_token
+    assert "AZURE_STORAGE_CONNECTION_STRING" not in with_token
+
+
+def test_the_azure_cli_gets_the_filter_whole(require):
+    root = parse(ASKED["filter"])
+    place = Place("http://127.0.0.1/acme", "acme", "asked")
+    code = snippets.LANGUAGES["az"].write_query(place, Query(root, ("A", "B"), top=7))
+    found = words(require, Snippet("", code))
+    assert parse(found[found.index("--filter") + 1]) == root
+    assert found[found.index("--num-results") + 1] == "7"
+    assert found[found.index("--select") + 1 :] == ["A", "B"]

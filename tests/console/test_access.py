@@ -238,6 +238,10 @@ PAGES = {
             "POST": {405: SIGNED_IN, "else": TO_SIGN_IN},
         },
     ),
+    "query_code": {
+        "GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
+        "POST": {403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},  # others prove first who they are
+    },
     "query_check": {
         "POST": {302: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
         "GET": {405: SIGNED_IN, "else": TO_SIGN_IN},
@@ -321,6 +325,7 @@ ARGUMENTS = {
     "star": ["acme", "people"],
     **each(
         (
+            "query_code",
             "query_check",
             "query_rows",
             "query_known",

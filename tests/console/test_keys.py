@@ -18,23 +18,9 @@ from storage.models import Activity
 from storage.operations import accounts, keys, retired_keys, shared_access
 from storage.operations.metrics import hour_of
 from storage.operations.usage import Uses
-from tests.console.conftest import PASSWORD
 
 HTMX = {"HX-Request": "true"}
 KEYS = "/ui/a/acme/keys/"
-
-
-@pytest.fixture
-def proven(visit):
-    """`proven("alice")`: a browser in which she has just proved who she is."""
-
-    def proven(name):
-        client = visit(name)
-        answer = client.post("/ui/me/again/", {"password": PASSWORD, "next": KEYS})
-        assert answer["Location"] == KEYS
-        return client
-
-    return proven
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import "./grid_menus.js";
 import "./grid_results.js";
 import "./grid_selection.js";
 import "./query.js";
+import "./query_code.js";
 import "./query_grid.js";
 import "./query_rows.js";
 import "./viewer.js";

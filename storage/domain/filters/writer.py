@@ -1,5 +1,6 @@
 """Writes a filter so that ``parse(write(f)) == f``, with no more parentheses than the tree needs."""
 
+from collections.abc import Callable
 from types import UnionType
 from typing import assert_never
 
@@ -20,16 +21,17 @@ from storage.domain.filters.ast import (
 from storage.domain.filters.literals import write_literal
 
 
-def write(root: Filter) -> str:
-    return fold(root, _write)
+def write(root: Filter, literal: Callable[[EdmValue], str] = write_literal) -> str:
+    """``literal`` writes the values, for whoever has a place for them elsewhere."""
+    return fold(root, lambda node, operands: _write(node, operands, literal))
 
 
-def _write(node: Filter, operands: list[str]) -> str:
+def _write(node: Filter, operands: list[str], literal: Callable[[EdmValue], str]) -> str:
     match node:
-        case Comparison(name, operator, literal):
-            return f"{name} {operator} {write_literal(literal)}"
+        case Comparison(name, operator, value):
+            return f"{name} {operator} {literal(value)}"
         case Match(name, kind, text):
-            return f"{kind}({name},{write_literal(EdmValue(Edm.STRING, text))})"
+            return f"{kind}({name},{literal(EdmValue(Edm.STRING, text))})"
         case IsSet(name):
             return f"{IS_SET}({name})"
         case Constant(value):
