@@ -17,6 +17,7 @@ from storage.operations.activity import Wanted
 GROUPS: Final[Mapping[str, tuple[Promise, tuple[str, ...]]]] = {
     "entities": (_("Entities"), ("entity",)),
     "tables": (_("Tables"), ("table",)),
+    "queries": (_("Saved queries"), ("query",)),
     "access": (_("Policies and keys"), ("policies", "sas", "key")),
     "settings": (_("Account and service"), ("account", "properties")),
     "people": (_("People"), ("user", "member")),

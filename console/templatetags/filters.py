@@ -1,12 +1,19 @@
-"""The text of a filter in the colours of its pieces."""
+"""What the text of a filter is made of."""
 
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from storage.domain.filters import templates
 from storage.domain.filters.highlight import Piece, pieces
 
 register = template.Library()
+
+
+@register.filter
+def places(text: str) -> tuple[str, ...]:
+    """The names of what is asked for when it is run as a saved query."""
+    return templates.parameters(text)
 
 
 @register.filter
@@ -15,4 +22,6 @@ def painted(text: str) -> SafeString:
 
 
 def _paint(piece: Piece) -> str:
-    return piece.text if piece.paint is None else format_html('<b class="p-{}">{}</b>', piece.paint, piece.text)
+    return (
+        piece.text if piece.paint is None else format_html('<b class="p-{}">{}</b>', piece.paint, piece.text)
+    )

@@ -66,7 +66,8 @@ def _recent(request: HttpRequest, account: Account) -> list[tuple[Any, str, str]
         (
             recent,
             State(filter=recent.text).address(account, recent.table),
-            reverse("query_new", args=(account.name, recent.table.name)) + f"?{State(filter=recent.text).query()}",
+            reverse("query_new", args=(account.name, recent.table.name))
+            + f"?{State(filter=recent.text).query()}",
         )
         for recent in recent_queries.of_account(user_of(request), account.pk)
     ]
