@@ -1,0 +1,123 @@
+"""A shared access signature from its making to its end, as somebody at a browser goes through it."""
+
+from urllib.parse import parse_qsl
+
+import pytest
+from azure.core.credentials import AzureSasCredential
+from azure.core.exceptions import HttpResponseError
+from azure.data.tables import TableAccessPolicy, TableClient, TableServiceClient
+from playwright.sync_api import expect
+
+from tests.browser.page import check, check_axe, check_reflow
+
+SAS = "/ui/a/devstoreaccount1/sas/"
+TABLE = "orders"
+
+
+@pytest.fixture
+def orders(console):
+    """A table with a policy that says everything, gone in the end."""
+    with TableServiceClient.from_connection_string(console.connection_string) as service:
+        table = service.create_table(TABLE)
+        table.set_table_access_policy({"partner": TableAccessPolicy(permission="r", expiry="2099-01-01")})
+        for partition in "ABC":
+            table.create_entity({"PartitionKey": partition, "RowKey": "1"})
+        yield table
+        service.delete_table(TABLE)
+
+
+@pytest.fixture
+def read(console):
+    """`read(token)`: the partitions that somebody sees with it, or the code of the refusal."""
+
+    def read(token):
+        credential = AzureSasCredential(token)
+        with TableClient(console.endpoint, TABLE, credential=credential, retry_total=0) as table:
+            try:
+                return [entity["PartitionKey"] for entity in table.list_entities()]
+            except HttpResponseError as refusal:
+                return refusal.error_code
+
+    return read
+
+
+def test_the_life_of_a_signature(open_page, admin, orders, read):
+    # the ticked rows become a range; and it wants a proof, after which nothing has to be typed again
+    page = open_page(f"/ui/a/devstoreaccount1/t/{TABLE}/", state=admin)
+    for row in (2, 3):
+        page.locator(f".grid tr[aria-rowindex='{row}'] input").check()
+    page.locator("#selection").get_by_role("button", name="Create SAS").click()
+    page.wait_for_url("**/sas/new/**")
+    expect(page.get_by_text("whatever lies between them is reached as well")).to_be_visible()
+    assert [page.locator(f"#id_{name}").input_value() for name in ("spk", "srk", "epk", "erk")] == [
+        "A",
+        "1",
+        "B",
+        "1",
+    ]
+
+    # the policy locks what it says; without it, it can be chosen again
+    page.get_by_label("Policy").focus()
+    page.get_by_label("Policy").select_option("partner")
+    expect(page.get_by_label("Query")).to_be_disabled()
+    expect(page.locator("#id_expiry")).to_be_disabled()
+    assert page.evaluate("document.activeElement.id") == "id_policy"
+    check_axe(page)
+    page.get_by_label("Policy").select_option("")
+    expect(page.get_by_label("Query")).to_be_checked()
+    expect(page.locator("#id_expiry")).to_have_value("1d")
+
+    # what is typed is said in words beside it, and stands in the address
+    page.get_by_label("Addresses").fill("127.0.0.0/8")
+    expect(page.locator("#sas-sentence")).to_contain_text("only from 127.0.0.0 to 127.255.255.255")
+    page.get_by_label("Label").fill("partner demo")
+    page.wait_for_url("**label=partner+demo**")
+    assert page.get_by_label("Addresses").input_value() == "127.0.0.0/8"
+    page.get_by_text("String to sign").click()
+    expect(page.locator(".to-sign")).to_contain_text("/table/devstoreaccount1/orders↵")
+    check(page)
+    page.get_by_role("button", name="Create SAS").click()
+    if "/me/again/" in page.url:
+        page.get_by_label("Password").fill("a password of many words")
+        page.get_by_role("button", name="Confirm").click()
+        page.wait_for_url("**/sas/new/**")
+        page.get_by_role("button", name="Create SAS").click()
+
+    # shown once
+    expect(page.get_by_text("the only time that the token is shown")).to_be_visible()
+    token = page.locator("#token-text").inner_text()
+    check_axe(page)
+    page.get_by_role("button", name="Send a request").click()
+    expect(page.locator("#sas-test")).to_contain_text("It works")
+    check_axe(page)
+    assert read(token) == ["A", "B"]
+    page.get_by_role("link", name="Done").click()
+    page.wait_for_url(f"**{SAS}*/")
+    signature = dict(parse_qsl(token))["sig"]
+    assert signature not in page.content()
+    assert signature.replace("+", "%2B") not in page.content()
+
+    # blocked, and refused at once; undone, and good at once
+    expect(page.get_by_text("Requests with it are answered", exact=False)).to_be_visible()
+    check(page)
+    page.set_viewport_size({"width": 320, "height": 800})
+    check_reflow(page)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.get_by_role("button", name="Block").click()
+    expect(page.locator("#toasts")).to_contain_text("Blocked")
+    assert read(token) == "AuthenticationFailed"
+    page.locator("#toasts").get_by_role("button", name="Undo").click()
+    expect(page.locator("main .badge", has_text="expires soon")).to_be_visible()
+    assert read(token) == ["A", "B"]
+
+    # in the registry
+    page.goto(SAS)
+    page.get_by_role("searchbox", name="Filter by label").fill("PARTNER")
+    page.wait_for_url("**q=PARTNER**")
+    row = page.locator(".tokens tbody tr")
+    expect(row).to_have_count(1)
+    expect(row).to_contain_text("partner demo")
+    expect(row).to_contain_text("ada@example.org")
+    check(page)
+    page.set_viewport_size({"width": 320, "height": 800})
+    check_reflow(page)
