@@ -212,7 +212,7 @@ def _clock(ticks: int) -> str:
 def _use(known: KnownToken, now: datetime) -> str:
     if known.last_used is None:
         return _("never used")
-    return _("last used %(when)s") % {"when": distance(known.last_used, now)}
+    return _("used %(when)s") % {"when": distance(known.last_used, now)}
 
 
 def distance(moment: datetime, now: datetime) -> str:
@@ -221,6 +221,12 @@ def distance(moment: datetime, now: datetime) -> str:
     if moment < now:
         return _("%(time)s ago") % {"time": timesince(moment, now, depth=1)}
     return _("in %(time)s") % {"time": timeuntil(moment, now, depth=2)}
+
+
+def ordered(tokens: Iterable[KnownToken], identifiers: Sequence[SignedIdentifier]) -> list[KnownToken]:
+    """In the order of the policies that they name; those of none come last."""
+    places = {it.identifier: place for place, it in reversed([*enumerate(identifiers)])}
+    return sorted(tokens, key=lambda token: places.get(token.identifier, len(identifiers)))
 
 
 def of_table(known: Iterable[KnownToken], folded_name: str) -> list[KnownToken]:

@@ -208,7 +208,8 @@ def _preview_of(
     renamed: dict[str, str],
 ) -> policy_effects.Preview:
     now = now_of(asked.request)
-    return policy_effects.preview(effects(before, after, tokens, now), after, renamed, now)
+    ordered = policy_effects.ordered(tokens, (*before, *after))
+    return policy_effects.preview(effects(before, after, ordered, now), after, renamed, now)
 
 
 # as XML
