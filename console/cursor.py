@@ -4,11 +4,12 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from storage.domain.errors import StorageError
 from storage.domain.names import check_key
 from storage.domain.query import Position
+from storage.domain.sorting import SortedPosition
 
 CUT: Final = "-"  # stands for those that were left out
 LONGEST: Final = 1500  # characters of the pages before; an address is to stay below what proxies take
@@ -16,9 +17,9 @@ LONGEST: Final = 1500  # characters of the pages before; an address is to stay b
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The first key of a page, and how many rows were on the pages before."""
+    """The first key of a page, or place in the order of a property, and how many rows were on the pages before."""
 
-    position: Position
+    position: Position | SortedPosition
     rows: int
 
 
@@ -31,12 +32,19 @@ def read(token: str) -> Cursor | None:
     """None for what is none of ours."""
     try:
         found = json.loads(base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True))
-        partition_key, row_key, rows = found
-        for key in (partition_key, row_key):
-            check_key("key", key)
-        return Cursor(Position(partition_key, row_key), min(max(0, int(rows)), 2**63))
+        *place, rows = found
+        position = _read_position(place)
+        return None if position is None else Cursor(position, min(max(0, int(rows)), 2**63))
     except (ValueError, TypeError, binascii.Error, OverflowError, RecursionError, StorageError):
         return None
+
+
+def _read_position(place: list[Any]) -> Position | SortedPosition | None:
+    if len(place) != len(Position._fields):
+        return SortedPosition.read(place)
+    for key in place:
+        check_key("key", key)
+    return Position(*place)
 
 
 def shortened(tokens: list[str]) -> list[str]:

@@ -15,7 +15,8 @@ from console.columns import Columns
 from console.cursor import Cursor
 from console.short_addresses import LONGEST, Short
 from storage.domain.filters import Dialect, parse
-from storage.domain.query import EntityQuery
+from storage.domain.query import EntityQuery, Position
+from storage.domain.sorting import Sort, SortedPosition
 from storage.models import Account, Table
 
 SIZES: Final = (25, 50, 100, 200)
@@ -50,7 +51,9 @@ class State:
     values: tuple[tuple[str, str], ...] = ()  # what its parameters were given
     short: Short | None = None  # what the address says in one key
     select: tuple[str, ...] = ()  # the properties that are read; none: all, or those with a column
+    sort: Sort | None = None  # by a property; None: by the keys
     by: str = ""  # rows: the filter is drawn as such
+    has_facets: bool = False
 
     @property
     def cursor(self) -> Cursor | None:
@@ -72,8 +75,20 @@ class State:
             filter=parse(self.filter, Dialect.CONSOLE, timezone.now()) if self.filter else None,
             select=self.select or self.columns.only,
             top=self.top,
-            start=self.cursor.position if self.cursor else None,
+            start=self._start if isinstance(self._start, Position) else None,
         )
+
+    @property
+    def _start(self) -> Position | SortedPosition | None:
+        return self.cursor.position if self.cursor else None
+
+    @property
+    def sorted_start(self) -> SortedPosition | None:
+        return self._start if isinstance(self._start, SortedPosition) else None
+
+    @property
+    def sort_text(self) -> str:
+        return f"{'-' if self.sort.descending else ''}{self.sort.property}" if self.sort else ""
 
     @property
     def has_earlier(self) -> bool:
@@ -101,6 +116,7 @@ class State:
         named = [
             ("f", self.filter),
             ("s", ",".join(self.select)),
+            ("sort", self.sort_text),
             ("top", "" if self.size == DEFAULT_SIZE else str(self.size)),
             ("by", self.by),
             *self.manner,
@@ -124,6 +140,7 @@ class State:
             ("view", "" if self.view is View.GRID else self.view),
             ("tz", "utc" if self.is_utc else ""),
             ("refresh", str(self.pause or "")),
+            ("facets", "1" if self.has_facets else ""),
             ("q", self.saved),
             *(("p", f"{name}:{value}") for name, value in self.values),
         ]
@@ -158,12 +175,13 @@ def read(query: QueryDict, table: Table | None = None) -> State:
     short = short_addresses.find(table, key) if key and table is not None else None
     if short is not None:
         query = short.beneath(query)
+    sort = _sort(query.get("sort", ""))
     starts = query.getlist("after")
     view = query.get("view", "")
     return State(
         filter=query.get("f", "").strip(),
         size=_one_of(SIZES, query.get("top", ""), DEFAULT_SIZE),
-        starts=tuple(token for token in starts if cursor.read(token)),
+        starts=tuple(token for token in starts if _fits(cursor.read(token), sort)),
         is_cut=starts[:1] == [cursor.CUT],
         columns=columns.read(query.get("cols", "")),
         has_columns="cols" in query,
@@ -176,8 +194,20 @@ def read(query: QueryDict, table: Table | None = None) -> State:
         values=tuple((name, value) for name, _, value in _parameters(query)),
         short=short,
         select=_select(query),
+        sort=sort,
         by=ROWS if query.get("by") == ROWS else "",
+        has_facets="facets" in query,
     )
+
+
+def _sort(text: str) -> Sort | None:
+    name = text.removeprefix("-")
+    return Sort(name, name != text) if name.isidentifier() else None
+
+
+def _fits(found: Cursor | None, sort: Sort | None) -> bool:
+    """Whether it is a place in that order."""
+    return found is not None and isinstance(found.position, SortedPosition) is (sort is not None)
 
 
 def _select(query: QueryDict) -> tuple[str, ...]:

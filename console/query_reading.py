@@ -167,7 +167,7 @@ def read(account: Account, table: Table, state: State, *, known: Catalogue | Non
     return Reading(
         replace(start, by="").address(account, table),
         replace(start, by=ROWS).address(account, table),
-        start.address(account, table),
+        replace(start, sort=None).address(account, table),
         problem,
         access,
     )

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Final, assert_never
+from typing import Any, Final, NamedTuple, assert_never
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -37,8 +37,9 @@ from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import Entity, EntityKey, read_stored
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.glances import Glance
-from storage.domain.query import EntityQuery, Page
+from storage.domain.query import EntityQuery, Position
 from storage.domain.roles import Capability
+from storage.domain.sorting import SortedPosition
 from storage.models import Account, Table
 from storage.operations import entities, table_list
 from storage.operations.entities import Total
@@ -51,6 +52,13 @@ from azure.data.tables import TableClient
 table = TableClient.from_connection_string(os.environ["TABLES_CONNECTION_STRING"], "%s")
 table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelace"})
 """
+
+
+class Found(NamedTuple):
+    """A page in whatever order."""
+
+    entities: list[Glance]
+    next: Position | SortedPosition | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +175,7 @@ def results(account: Account, table: Table, state: State) -> dict[str, Any]:
     }
 
 
-def _shown(account: Account, table: Table, state: State, page: Page[Glance]) -> dict[str, object]:
+def _shown(account: Account, table: Table, state: State, page: Found) -> dict[str, object]:
     before = state.cursor.rows if state.cursor else 0
     match state.view:
         case View.GRID:
@@ -213,13 +221,19 @@ def _frame(request: HttpRequest, account: Account, table: Table) -> dict[str, An
     }
 
 
-def _query(table: Table, state: State) -> tuple[Page[Glance], str]:
+def _query(table: Table, state: State) -> tuple[Found, str]:
     """A page, or none and the service's own words why."""
     try:
-        page = entities.glance(table, state.wanted)
+        page = _read_page(table, state)
         return page._replace(entities=[_selected(glance, state) for glance in page.entities]), ""
     except StorageError as error:
-        return Page([], None), error.text
+        return Found([], None), error.text
+
+
+def _read_page(table: Table, state: State) -> Found:
+    if state.sort is None:
+        return Found(*entities.glance(table, state.wanted))
+    return Found(*entities.sorted_glance(table, state.wanted, state.sort, state.sorted_start))
 
 
 def _selected(glance: Glance, state: State) -> Glance:
@@ -230,7 +244,7 @@ def _selected(glance: Glance, state: State) -> Glance:
     return glance._replace(properties=kept)
 
 
-def _listing(account: Account, table: Table, state: State, page: Page[Glance]) -> dict[str, object]:
+def _listing(account: Account, table: Table, state: State, page: Found) -> dict[str, object]:
     before = state.cursor.rows if state.cursor else 0
     after = before + len(page.entities)
     following = state.after(Cursor(page.next, after)) if page.next else None
@@ -248,6 +262,7 @@ def _listing(account: Account, table: Table, state: State, page: Page[Glance]) -
         "views": [
             (view, replace(state, view=view).address(account, table), view is state.view) for view in View
         ],
+        "facets": replace(state, has_facets=not state.has_facets).address(account, table),
         "times": replace(state, is_utc=not state.is_utc).address(account, table),
         "zone_name": _zone_name(state),
         "pauses": [(pause, replace(state, pause=pause).address(account, table)) for pause in (0, *PAUSES)],
@@ -266,7 +281,7 @@ def _zone_name(state: State) -> str:
     return f"UTC{name}" if name[0] in "+-" else name
 
 
-def _total(table: Table, overview: Overview, state: State, page: Page[Glance]) -> Total:
+def _total(table: Table, overview: Overview, state: State, page: Found) -> Total:
     before = state.cursor.rows if state.cursor else 0
     if page.next is None:
         return Total(before + len(page.entities), is_exact=True)

@@ -394,3 +394,33 @@ def test_g10_weight_of_the_editor():
     # which only comes when it is asked for
     assert [name for name, text in scripts.items() if re.search(r'from "\./query_editor', text)] == []
     assert [name for name, text in scripts.items() if 'import("./query_editor.js")' in text] == ["query.js"]
+
+
+def keys(page):
+    return re.findall(r'<td aria-colindex="3"[^>]*>([^<]*)</td>', page)
+
+
+def test_sorted_by_a_property(visit, folk, people):
+    for number in range(40):
+        people("zz", f"{number:02}", Age=100 - number)
+    client = visit("victor")
+    page = client.get(PEOPLE, {"sort": "-Age", "top": "25", "f": "PartitionKey eq 'zz'"}).content.decode()
+    assert keys(page) == [f"{number:02}" for number in range(25)]
+    assert (
+        'data-property="Age" data-type="Edm.Int32" class="number" data-loose aria-sort="descending"' in page
+    )
+    assert "Sorted by Age" in page
+    following = unescape(re.search(r'id="page-next" href="([^"]+)"', page)[1])
+    page = client.get(following).content.decode()
+    assert keys(page) == [f"{number:02}" for number in range(25, 40)]
+    page = client.get(PEOPLE, {"sort": "Age", "f": "PartitionKey eq 'se'"}).content.decode()
+    assert keys(page) == ["0", "1", "2", "none"]  # those without it come last
+
+
+def test_a_place_in_another_order_is_none(visit, folk):
+    client = visit("victor")
+    plain = client.get(PEOPLE, {"after": "WyJzZSIsIjEiLDFd"}).content.decode()
+    assert keys(plain) == ["1", "2", "none"]
+    page = client.get(PEOPLE, {"after": "WyJzZSIsIjEiLDFd", "sort": "Age"}).content.decode()
+    assert keys(page) == ["0", "1", "2", "none"]
+    assert len(keys(client.get(PEOPLE, {"sort": "<script>"}).content.decode())) == 4
