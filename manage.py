@@ -23,8 +23,10 @@ RUN = (
     "qrcode",
     "csp",
     "django_htmx",
+    "rest_framework",
+    "drf_spectacular",
 )
-TEST = ("pytest", "pytest_django", "xdist", "hypothesis", "playwright")
+TEST = ("pytest", "pytest_django", "xdist", "hypothesis", "playwright", "schemathesis")
 NETWORK = (
     "connection",
     "resolution",

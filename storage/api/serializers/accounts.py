@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
@@ -12,6 +13,7 @@ from storage.domain.addresses import read_network
 from storage.domain.connections import Form, read_host
 from storage.domain.labels import LabelError
 from storage.domain.lifetimes import Stage
+from storage.domain.names import is_account_name
 from storage.domain.roles import Role
 
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
@@ -28,6 +30,18 @@ class Labels(TextByName):
         except LabelError as error:
             raise ValidationError(str(error)) from None
         return found
+
+
+@extend_schema_field({"type": "string", "pattern": "^[a-z0-9]{3,24}$"})
+class AccountName(Text):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_length=3, max_length=24, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        name = super().to_internal_value(data)
+        if not is_account_name(name):
+            raise ValidationError("A name is 3 to 24 lower-case letters a to z and digits.")
+        return name
 
 
 class Colour(Text, serializers.RegexField):
@@ -55,18 +69,11 @@ class Description(Strict):
 
 
 class NewAccount(Description):
-    name = Text(
+    name = AccountName(
         required=False,
-        min_length=3,
-        max_length=24,
         help_text="3 to 24 lower-case letters and digits; made up by the server if it is left out.",
     )
     expires_at = Instant(required=False, help_text="In place of `ttl`: until when.")
-
-    def validate_name(self, name: str) -> str:
-        if not name.isascii() or not name.isalnum() or name != name.lower():
-            raise ValidationError("A name is made of lower-case letters a to z and digits.")
-        return name
 
 
 class AccountChange(Description):

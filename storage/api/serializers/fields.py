@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from django.http import QueryDict
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -88,7 +87,7 @@ class Instant(serializers.DateTimeField):
         return found
 
 
-@extend_schema_field(OpenApiTypes.STR)
+@extend_schema_field({"type": "string", "pattern": "^[0-9]{1,6}[mhdw]$"})
 class Lifetime(Text):
     """`90m`, `8h`, `2d`, `1w`."""
 

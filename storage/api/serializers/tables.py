@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
@@ -14,8 +15,15 @@ from storage.domain.policies import AccessPolicy, Rule, SignedIdentifier
 TAG_LIMIT = 20
 
 
+@extend_schema_field({"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9]{2,62}$"})
+class TableName(Text):
+    """What is none is refused by the service, in its own words."""
+
+
 class NewTable(Strict):
-    name = Text(max_length=63, help_text="3 to 63 letters and digits, a letter first; case does not count.")
+    name = TableName(
+        max_length=63, help_text="3 to 63 letters and digits, a letter first; case does not count."
+    )
     description = Text(max_length=2000, allow_blank=True, default="")
     tags = serializers.ListField(child=Text(max_length=40), max_length=TAG_LIMIT, default=list)
 

@@ -1,0 +1,79 @@
+"""Make, list and revoke tokens of the management API."""
+
+import argparse
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import ProgrammingError
+from django.utils import timezone
+
+from console.models import User
+from storage.domain.roles import Scope
+from storage.models import Account, ApiToken
+from storage.operations import api_tokens
+from storage.operations.activity import of_command
+from storage.operations.api_tokens import TokenError, Wanted
+
+
+class Command(BaseCommand):
+    help = "Make, list and revoke tokens of the management API, also while the server runs."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--data", metavar="DIR", help="folder of database and secret (TABLERO_DATA)")
+        actions = parser.add_subparsers(dest="action", required=True)
+        add = actions.add_parser("add", help="make a token, which is shown this once")
+        add.add_argument("user", help="for whom it acts")
+        add.add_argument("name", help="what uses it")
+        add.add_argument("--scope", choices=list(Scope), default=Scope.READ)
+        add.add_argument("--account", help="the only one it is for")
+        add.add_argument("--days", type=int, default=90, help="it works for; 0: until it is revoked")
+        actions.add_parser("list", help="all tokens that are not revoked")
+        revoke = actions.add_parser("revoke", help="end a token")
+        revoke.add_argument("user")
+        revoke.add_argument("name")
+
+    def handle(self, *args: Any, action: str, **arguments: Any) -> None:
+        try:
+            getattr(self, f"_{action}")(**arguments)
+        except User.DoesNotExist:
+            raise CommandError(f"There is no user {arguments['user']}.") from None
+        except TokenError as error:
+            raise CommandError(str(error)) from None
+        except ProgrammingError as error:
+            raise CommandError(f"Start the server once before ({error}).") from None
+
+    def _add(self, user: str, name: str, scope: str, account: str | None, days: int, **_: Any) -> None:
+        end = timezone.now() + timedelta(days=days) if days else None
+        wanted = Wanted(name[:64], Scope(scope), _account(account), end)
+        secret, _token = api_tokens.issue(_user(user), wanted, by=of_command())
+        self.stdout.write(secret)
+
+    def _list(self, **_: Any) -> None:
+        for token in (
+            ApiToken.objects.filter(revoked_at=None).select_related("user", "account").order_by("pk")
+        ):
+            where = "" if token.account is None else f"account={token.account}"
+            end = "" if token.expires_at is None else f"until={token.expires_at:%Y-%m-%d}"
+            parts = (token.user.username, token.name, f"{token.prefix}…", token.scope, where, end)
+            self.stdout.write("  ".join(part for part in parts if part))
+
+    def _revoke(self, user: str, name: str, **_: Any) -> None:
+        found = list(api_tokens.of(_user(user)).filter(name=name))
+        if not found:
+            raise CommandError(f"{user} has no token {name}.")
+        for token in found:
+            api_tokens.revoke(token, by=of_command())
+        self.stdout.write(f"{name} is revoked.")
+
+
+def _user(name: str) -> User:
+    return User.objects.get(username=User.normalize_username(name))
+
+
+def _account(name: str | None) -> Account | None:
+    found = None if name is None else Account.objects.filter(name=name).first()
+    if name is not None and found is None:
+        raise CommandError(f"There is no account {name}.")
+    return found

@@ -1,0 +1,138 @@
+"""The API of a server as it is: what the README says of CI, and requests that nobody would think of."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import hypothesis
+import pytest
+import requests
+import schemathesis
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.live_server import ROOT
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+TEST = """
+import os
+from azure.data.tables import TableServiceClient
+
+def test_tables():
+    with TableServiceClient.from_connection_string(os.environ["TABLES_CONNECTION_STRING"]) as service:
+        service.create_table("people").upsert_entity({"PartitionKey": "se", "RowKey": "ada"})
+        assert [table.name for table in service.list_tables()] == ["people"]
+"""
+
+
+@pytest.fixture(scope="module")
+def manage(server):
+    """`manage("user", "add", …)`: what the command says, on the machine of the server."""
+
+    def manage(command, *arguments):
+        line = [sys.executable, str(ROOT / "manage.py"), command, "--data", str(server.data), *arguments]
+        return subprocess.run(line, check=True, capture_output=True, text=True).stdout.strip()
+
+    return manage
+
+
+@pytest.fixture(scope="module")
+def token(manage):
+    manage("user", "add", "robot", "--admin")
+    return manage("token", "add", "robot", "ci", "--scope", "manage")
+
+
+def test_the_readme_makes_an_account_per_branch(server, token, tmp_path, require):
+    script = re.search(
+        r"### An account per branch.*?```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+    )[1]
+    lines = [line for line in script.splitlines() if line]
+    assert len(lines) <= 10
+    delete = lines.pop()
+    (tmp_path / "test_tables.py").write_text(TEST)
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "TABLERO_URL": server.url,
+        "TABLERO_TOKEN": token,
+        "BRANCH": "fix/the-thing_2",
+    }
+
+    def run(*lines):
+        command = [require("bash", "the example of CI"), "-euo", "pipefail", "-c", "\n".join(lines)]
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def found():
+        headers = {"Authorization": f"Bearer {token}"}
+        answer = requests.get(f"{server.url}/ui/api/v1/accounts?label=branch", headers=headers, timeout=10)
+        return [(account["labels"], account["state"]) for account in answer.json()["items"]]
+
+    assert "1 passed" in run(*lines)
+    assert found() == [({"branch": "fix/the-thing_2"}, "active")]
+    # the branch is pushed again, and merged
+    assert "1 failed" not in run(*(line for line in lines if "pytest" not in line), delete)
+    assert found() == []
+
+
+@pytest.fixture(scope="module")
+def api(server, token):
+    """The document, and an account for the requests."""
+    session = requests.Session()
+    session.headers["Authorization"] = f"Bearer {token}"
+    base = f"{server.url}/ui/api/v1"
+    session.post(f"{base}/accounts", json={"name": "fuzz"}, timeout=10).raise_for_status()
+    session.post(f"{base}/accounts/fuzz/tables", json={"name": "people"}, timeout=10).raise_for_status()
+    issued = session.post(
+        f"{base}/accounts/fuzz/sas",
+        json={"label": "x", "table": "people", "permissions": "r", "ttl": "1h"},
+        timeout=10,
+    ).json()
+    yield schemathesis.openapi.from_url(f"{base}/schema"), issued["fingerprint"]
+    for account in session.get(f"{base}/accounts?limit=500", timeout=10).json()["items"]:
+        if account["name"] != server.account:
+            session.delete(f"{base}/accounts/{account['name']}?with_tables=true", timeout=10)
+
+
+SETTINGS = hypothesis.settings(
+    max_examples=8,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+
+
+def test_answers_are_as_documented(api, token):
+    schema, fingerprint = api
+    there = {"account": "fuzz", "table": "people", "fingerprint": fingerprint, "key": "key1"}
+    headers = {"Authorization": f"Bearer {token}"}
+
+    def ask(case):
+        if case.method != "DELETE":  # what is there stays there
+            given = case.path_parameters or {}
+            case.path_parameters = {name: there.get(name, value) for name, value in given.items()}
+        case.call_and_validate(headers=headers, checks=CHECKS)
+
+    asked = 0
+    for found in schema.get_all_operations():
+        SETTINGS(hypothesis.given(found.ok().as_strategy())(ask))()
+        asked += 1
+    assert asked > 25
