@@ -53,13 +53,15 @@ def find(user: User, table: Table, slug: str) -> SavedQuery | None:
 
 def find_named(user: User, account_id: int, table_name: str, slug: str) -> SavedQuery | None:
     """Also where there is no table of this name any more."""
+    if "\0" in slug + table_name:
+        return None
     return visible(user, [account_id]).filter(table_name=table_name.lower(), slug=slug).first()
 
 
 def find_deleted(user: User, table: Table, slug: str) -> SavedQuery | None:
     """The last one that stood at this address."""
     found = SavedQuery.objects.filter(Q(is_shared=True) | Q(owner=user), account=table.account_id)
-    gone = found.filter(table_name=table.folded_name, slug=slug, deleted_at__isnull=False)
+    gone = found.filter(table_name=table.folded_name, slug=slug.replace("\0", ""), deleted_at__isnull=False)
     return gone.order_by("-deleted_at").first()
 
 

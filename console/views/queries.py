@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -37,9 +38,11 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
     tab = "recent" if request.GET.get("tab") == "recent" else "saved"
     lines = _recent(request, account) if tab == "recent" else _saved(request, account, text)
     context: dict[str, Any] = {"account": account, "text": text, "tab": tab, "lines": lines}
-    return render_part(
+    response = render_part(
         request, page="console/queries/index.html", part="console/queries/_list.html", context=context
     )
+    response["HX-Replace-Url"] = f"{request.path}?{urlencode({'q': text})}" if text else request.path
+    return response
 
 
 def _saved(request: HttpRequest, account: Account, text: str) -> list[Line]:

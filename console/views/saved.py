@@ -30,7 +30,7 @@ def apply(request: HttpRequest, account: Account, table: str, slug: str) -> Http
     names = parameters(query)
     is_given = all(field_of(name) in request.GET for name in names)
     form = ValuesForm(query.content.get("f", ""), names, data=request.GET if is_given else None)
-    if is_given and "ask" not in request.GET and form.is_valid():
+    if is_given and not (names and "ask" in request.GET) and form.is_valid():
         state = applied_queries.state_of(query, form.values).shortened(account, found)
         return redirect(state.address(account, found))
     return _ask(request, account, found, query, form)

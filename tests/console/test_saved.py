@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from html import unescape
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import pytest
 from django.utils import timezone
@@ -475,3 +475,23 @@ def test_a_filter_with_places_leads_to_a_saved_query(visit, filled):
     save(client, filter="Age eq {{least}}")
     page = client.get(PEOPLE + "q/adas/", {"v-least": "1"}, follow=True).content.decode()
     assert "asked for at each run" not in page
+
+
+@pytest.mark.parametrize("text", ["\0", "%", "‮", "{{", "a" * 3000, "<b>", "../", "💥"])
+def test_takes_any_text_for_what_it_is(visit, filled, text):
+    client = visit("victor")
+    save(client)
+    for path in ("q/", "q/{}/", "q/{}/edit/", "q/{}/versions/", "queries/new/", "queries/menu/"):
+        sent = dict.fromkeys(("f", "cols", "s", "q", "p", "k", "sort", "v-x", "ask"), text)
+        assert client.get(PEOPLE + path.format(quote(text, safe="")), sent).status_code in {200, 302, 404}
+    assert client.get(PEOPLE + "q/adas/", {"ask": text}).status_code == 302
+    assert client.get(PEOPLE, {"f": ADA, "q": text, "p": text}, follow=True).status_code == 200
+    assert client.get("/ui/a/acme/queries/", {"q": text}).status_code == 200
+    state = urlencode(dict.fromkeys(("cols", "s", "sort", "view", "top", "p"), text))
+    assert save(client, state=state, filter=ADA).status_code in {303, 422}
+    assert save(client, f"x{text}"[:64], filter=ADA, description=text[:2000]).status_code in {303, 422}
+    assert client.get("/ui/a/acme/queries/").status_code == 200
+    for what in ("edit", "update", "delete", "versions/1/restore"):
+        sent = dict.fromkeys(("state", "version", "name", "filter", "next"), text)
+        status = client.post(f"{PEOPLE}q/adas/{what}/", sent).status_code
+        assert status in {303, 404, 409, 422}, what
