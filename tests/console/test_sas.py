@@ -29,7 +29,6 @@ from storage.models import Activity, IssuedToken
 from storage.operations import accounts, policies, shared_access, tables
 from storage.operations.metrics import hour_of
 from storage.operations.usage import Uses
-from tests.console.conftest import PASSWORD
 
 SAS = "/ui/a/acme/sas/"
 NEW = SAS + "new/"
@@ -47,18 +46,6 @@ def orders(account):
     ]
     policies.replace(account.pk, "orders", stored)
     return table
-
-
-@pytest.fixture
-def proven(visit):
-    """`proven("max")`: a browser in which he has just proved who he is."""
-
-    def proven(name):
-        client = visit(name)
-        client.post("/ui/me/again/", {"password": PASSWORD, "next": SAS})
-        return client
-
-    return proven
 
 
 def sent(**fields):
@@ -417,7 +404,9 @@ def test_exports_without_secrets(proven, account, orders):
     rows = list(csv.DictReader(StringIO(text)))
     assert [row["label"] for row in rows] == ["'=cmd()", ""]
     assert [row["state"] for row in rows] == ["expires-soon", "active"]
-    lines = b"".join(client.get(SAS + "export/?format=ndjson&q=azsdk").streaming_content).decode().splitlines()
+    lines = (
+        b"".join(client.get(SAS + "export/?format=ndjson&q=azsdk").streaming_content).decode().splitlines()
+    )
     assert json.loads(lines[-1])["parameters"]["sp"] == "ra"
     signature = dict(parse_qsl(token))["sig"]
     assert signature not in text
@@ -472,6 +461,9 @@ def test_s4_blocks_and_undoes(visit, account, orders):
     assert "data-undo" in page
     assert answer.context["row"].state == "blocked"
     done = Activity.objects.get(verb=Verb.SAS_BLOCK)
+    record = client.get("/ui/a/acme/activity/").content.decode()
+    assert f'blocked the shared access signature <strong class="mono" title="{print_}">' in record
+    assert client.get(f"/ui/a/acme/activity/{done.pk}/").status_code == 200
     client.post(reverse("undo", args=[done.pk]), {"next": SAS})
     assert client.get(f"{SAS}{print_}/").context["row"].state == "active"
 
@@ -483,7 +475,11 @@ def test_adopts_a_seen_one(visit, account, orders):
     client.post(f"{SAS}{print_}/notes/", {"label": "cron", "owner": "eve"})
     assert shared_access.find(account, print_, timezone.now()).label == "cron"
     assert "made here" not in client.get(f"{SAS}{print_}/").content.decode()
-    assert Activity.objects.filter(verb=Verb.SAS_CHANGE, actor="max").count() == 1
+    done = Activity.objects.get(verb=Verb.SAS_CHANGE, actor="max")
+    page = client.get(f"/ui/a/acme/activity/{done.pk}/").content.decode()
+    assert "cron" in page
+    client.post(reverse("undo", args=[done.pk]), {"next": SAS})
+    assert shared_access.find(account, print_, timezone.now()).label == ""
 
 
 def test_there_is_no_page_of_what_is_not_known(visit, account):
