@@ -1,64 +1,30 @@
 """The stored access policies of a table: as a form or as XML, with what a save does to the tokens that are known."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
-from console import policy_effects, policy_page, policy_presets, policy_xml
-from console.access import account_required, actor_of, find_table, place_of, user_of
+from console import policy_presets, policy_xml
+from console.access import account_required, actor_of, find_table
 from console.forms import policies as forms
-from console.forms.policies import Draft, PolicyDraft
+from console.forms.policies import Draft
 from console.notices import complain, say
+from console.policy_request import Asked
 from console.rendering import render_part, wants_part
-from console.typed_text import now_of
 from storage.domain.activity import Verb
 from storage.domain.errors import StorageError
-from storage.domain.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier, check
-from storage.domain.roles import Capability, may
-from storage.domain.sas.effects import effects
-from storage.domain.sas.known import KnownToken
-from storage.models import Account, Table
-from storage.operations import activity, policies, shared_access, tables
+from storage.domain.policies import SignedIdentifier, check
+from storage.domain.roles import Capability
+from storage.models import Account
+from storage.operations import activity, policies, tables
 
 PAGE: Final = "console/policies/show.html"
 EDITOR: Final = "console/policies/_editor.html"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request about the policies of one table."""
-
-    request: HttpRequest
-    account: Account
-    table: Table
-
-    @property
-    def zone(self) -> str:
-        return user_of(self.request).time_zone
-
-    @property
-    def may_edit(self) -> bool:
-        place = place_of(self.request)
-        is_allowed = place is not None and may(place.role, Capability.MANAGE_ACCESS)
-        return is_allowed and not self.account.read_only
-
-    def address(self, *, xml: bool) -> str:
-        path = reverse("policies", args=(self.account.name, self.table.name))
-        return f"{path}?view=xml" if xml else path
-
-    def stored(self) -> list[SignedIdentifier]:
-        return policies.stored(self.account.pk, self.table.folded_name)
-
-    def tokens(self) -> list[KnownToken]:
-        known = shared_access.known(self.account, now_of(self.request))
-        return policy_effects.of_table(known, self.table.folded_name)
 
 
 @account_required(Capability.READ)
@@ -147,7 +113,7 @@ def _save(
 
 def _told(asked: Asked, before: Sequence[SignedIdentifier], after: Sequence[SignedIdentifier]) -> str:
     saved = _("Saved the policies of %(table)s.") % {"table": asked.table.name}
-    revoked = _preview_of(asked, before, after, asked.tokens(), {}).revoked
+    revoked = asked.preview(before, after).revoked
     if not revoked:
         return saved
     said = ngettext(
@@ -162,7 +128,7 @@ def _preview(asked: Asked, draft: Draft) -> HttpResponse:
     """While somebody types: what has changed beside the fields, which are left alone."""
     if not wants_part(asked.request):
         return _answer(asked, draft, {"told": draft.told(draft.now())})
-    context = {"table": asked.table, **_of_draft(asked, draft), "beside": True}
+    context = {"table": asked.table, **asked.of_draft(draft), "beside": True}
     return render(asked.request, "console/policies/_changes.html", context)
 
 
@@ -180,36 +146,7 @@ def _copy(asked: Asked, draft: Draft) -> HttpResponse:
 def _answer(
     asked: Asked, draft: Draft, extra: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
-    return _render(asked, {**_of_draft(asked, draft), **(extra or {})}, status)
-
-
-def _of_draft(asked: Asked, draft: Draft) -> dict[str, Any]:
-    now, tokens = draft.now(), asked.tokens()
-    read = draft.read(now)
-    return {
-        "draft": draft,
-        "rows": policy_page.rows(draft, tokens, now),
-        "limit": POLICY_LIMIT,
-        "left": POLICY_LIMIT - len(draft.rows),
-        "operations": policy_page.OPERATIONS,
-        "letters": policy_effects.LETTERS,
-        "starts": policy_presets.STARTS,
-        "expiries": policy_presets.EXPIRIES,
-        "templates": policy_presets.TEMPLATES,
-        "preview": _preview_of(asked, draft.seen, read, tokens, policy_page.renamed(draft, read)),
-    }
-
-
-def _preview_of(
-    asked: Asked,
-    before: Sequence[SignedIdentifier],
-    after: Sequence[SignedIdentifier],
-    tokens: Sequence[KnownToken],
-    renamed: dict[str, str],
-) -> policy_effects.Preview:
-    now = now_of(asked.request)
-    ordered = policy_effects.ordered(tokens, (*before, *after))
-    return policy_effects.preview(effects(before, after, ordered, now), after, renamed, now)
+    return _render(asked, {**asked.of_draft(draft), **(extra or {})}, status)
 
 
 # as XML
@@ -256,7 +193,7 @@ def _answer_xml(
         "error": error,
         "at": policy_xml.position(error),
         "rules": policy_xml.broken_rules(text) if error else (),
-        "preview": None if error else _preview_of(asked, seen, after, asked.tokens(), {}),
+        "preview": None if error else asked.preview(seen, after),
     }
     if asked.request.POST.get("do") == "preview" and wants_part(asked.request):
         context |= {"table": asked.table, "beside": True}
@@ -282,18 +219,6 @@ def _render(asked: Asked, context: dict[str, Any], status: int) -> HttpResponse:
 # when two edit at once
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """A policy of one of the two sets; ``is_different`` where the other has it not, or not so."""
-
-    draft: PolicyDraft
-    is_different: bool
-
-    @property
-    def policy(self) -> AccessPolicy | None:
-        return self.draft.basis.policy
-
-
 def _conflict(asked: Asked, mine: Sequence[SignedIdentifier]) -> HttpResponse:
     now = asked.stored()
     wanted = activity.Wanted(
@@ -301,18 +226,11 @@ def _conflict(asked: Asked, mine: Sequence[SignedIdentifier]) -> HttpResponse:
     )
     context = {
         "table": asked.table,
-        "theirs": _sides(asked, now, mine),
-        "ours": _sides(asked, mine, now),
+        "theirs": asked.sides(now, mine),
+        "ours": asked.sides(mine, now),
         "draft": forms.write_draft(mine, asked.zone, now),
         "last": next(iter(activity.page(wanted, top=1).activities), None),
-        "preview": _preview_of(asked, now, mine, asked.tokens(), {}),
+        "preview": asked.preview(now, mine),
     }
     page, part = "console/policies/conflict.html", "console/policies/_conflict.html"
     return render_part(asked.request, page=page, part=part, context=context, status=409)
-
-
-def _sides(
-    asked: Asked, identifiers: Sequence[SignedIdentifier], others: Sequence[SignedIdentifier]
-) -> list[Side]:
-    rows = forms.write_draft(identifiers, asked.zone).rows
-    return [Side(row, it not in others) for row, it in zip(rows, identifiers, strict=True)]
