@@ -12,6 +12,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 django: Any = get_asgi_application()  # sets Django up, which the service's models need
 
 from console import probes, static_files  # noqa: E402
+from storage.api import middleware as api  # noqa: E402
+from storage.api import problems  # noqa: E402
 from storage.protocol.app import TableService  # noqa: E402
 from storage.protocol.call import Rules  # noqa: E402
 
@@ -67,9 +69,12 @@ async def _console(django: Any, scope: Scope, receive: Receive, send: Send) -> N
     try:
         await django(scope, receive_some, send)
     except _TooLarge:
-        headers = [(b"Content-Length", b"0"), (b"Connection", b"close")]
+        problem = api.too_large(scope["path"])
+        headers = [(b"Content-Length", b"%d" % len(problem)), (b"Connection", b"close")]
+        if problem:
+            headers.append((b"Content-Type", problems.MEDIA_TYPE.encode()))
         await send({"type": "http.response.start", "status": 413, "headers": headers})
-        await send({"type": "http.response.body"})
+        await send({"type": "http.response.body", "body": problem})
 
 
 def _names_an_account(scope: Scope) -> bool:

@@ -29,5 +29,14 @@ def problem_details(
     return answer
 
 
+def too_large(path: str) -> bytes:
+    """The body of the answer to a request whose own is too large; empty where the API is not asked."""
+    return (
+        json.dumps(problems.Problem(problems.TOO_LARGE).write("")).encode()
+        if path.startswith(PREFIX)
+        else b""
+    )
+
+
 def _is_problem(response: HttpResponse) -> bool:
     return response.headers.get("Content-Type", "").startswith(problems.MEDIA_TYPE)

@@ -91,6 +91,14 @@ def test_the_readme_makes_an_account_per_branch(server, token, tmp_path, require
     assert found() == []
 
 
+def test_a_body_that_is_too_large_is_a_problem(server, token):
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    body = b'{"label": "' + b"x" * 2**20 + b'"}'
+    refused = requests.post(f"{server.url}/ui/api/v1/accounts", data=body, headers=headers, timeout=10)
+    assert (refused.status_code, refused.json()["status"]) == (413, 413)
+    assert refused.headers["Content-Type"] == "application/problem+json"
+
+
 @pytest.fixture(scope="module")
 def api(server, token):
     """The document, and an account for the requests."""

@@ -1,0 +1,83 @@
+"""The OpenAPI document: valid, complete, and what the pages show of it."""
+
+import pytest
+from django.test import Client
+from drf_spectacular.drainage import GENERATOR_STATS, reset_generator_stats
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.validation import validate_schema
+
+from console import api_reference
+from storage.api import problems, schema
+from tests.api.conftest import API
+
+
+@pytest.fixture(scope="module")
+def document():
+    return schema.document()
+
+
+def operations(document):
+    return [
+        (f"{method} {path}", operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def test_it_is_valid_and_nothing_had_to_be_guessed(capsys):
+    reset_generator_stats()
+    validate_schema(SchemaGenerator().get_schema(request=None, public=True))
+    assert capsys.readouterr().err == ""
+    assert not GENERATOR_STATS
+
+
+def test_every_operation_says_what_it_does(document):
+    ids = [operation["operationId"] for _, operation in operations(document)]
+    assert len(set(ids)) == len(ids)
+    for name, operation in operations(document):
+        assert operation["summary"], name
+        assert operation["security"] == [{"token": []}], name
+        assert operation["x-scope"] in {"read", "write", "manage"}, name
+        assert {"401", "403", "429", "503"} <= operation["responses"].keys(), name
+        body = operation.get("requestBody", {}).get("content", {})
+        assert list(body) in ([], ["application/json"]), name
+        if body:
+            assert body["application/json"]["examples"], name
+            assert {"400", "413", "415"} <= operation["responses"].keys(), name
+
+
+def test_bodies_take_nothing_else(document):
+    for name, component in document["components"]["schemas"].items():
+        if name.endswith("Request"):
+            assert component["additionalProperties"] is False, name
+
+
+def test_problems_are_problem_details(document):
+    for name, operation in operations(document):
+        for status, answer in operation["responses"].items():
+            if status >= "400":
+                assert list(answer["content"]) == [problems.MEDIA_TYPE], (name, status)
+
+
+@pytest.mark.django_db
+def test_the_page_shows_all_of_it(document, cast):
+    client = Client()
+    client.force_login(cast["victor"])
+    page = client.get("/ui/api/docs/")
+    assert page.status_code == 200
+    text = page.content.decode()
+    for name, operation in operations(document):
+        assert f'id="{operation["operationId"]}"' in text, name
+    for kind in problems.KINDS:
+        assert f'id="problem-{kind.name}"' in text
+    assert "<script" not in text.partition("</head>")[2]
+    assert "style=" not in text
+    assert API in text
+
+
+def test_members_of_members_are_listed():
+    found = {operation.id: operation for group in api_reference.groups() for operation in group.operations}
+    policies = found["update_policies"]
+    assert [member.name for member in policies.body][:3] == ["items", "items[].id", "items[].access_policy"]
+    assert policies.curl.startswith('curl -H "Authorization: Bearer $TABLERO_TOKEN" -X PUT \\\n  -H')
+    assert found["index_accounts"].curl.endswith('"$TABLERO_URL/ui/api/v1/accounts"')
