@@ -59,6 +59,7 @@ PAGES = {
     "second page": TABLE + "?top=25",
     "as JSON": TABLE + "?view=json&top=25",
     "one by one": TABLE + "?view=form",
+    "facets": TABLE + "facets/?f=Age+ge+30",
     "code": TABLE + "code/?f=contains(Name,'a')&lang=curl",
     "policies": TABLE + "acl/",
     "policies as XML": TABLE + "acl/?view=xml",

@@ -238,6 +238,7 @@ PAGES = {
             "POST": {405: SIGNED_IN, "else": TO_SIGN_IN},
         },
     ),
+    "entities_facets": {"GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN}},
     "query_code": {
         "GET": {200: MEMBERS, 404: {"sam"}, "else": TO_SIGN_IN},
         "POST": {403: BELOW_MANAGER, 404: {"sam"}, "else": TO_SIGN_IN},  # others prove first who they are
@@ -326,6 +327,7 @@ ARGUMENTS = {
     **each(
         (
             "query_code",
+            "entities_facets",
             "query_check",
             "query_rows",
             "query_known",
