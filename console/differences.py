@@ -143,6 +143,9 @@ _NAMES: Final[Mapping[str, Promise]] = {
     "role": gettext_lazy("Role"),
     "name": gettext_lazy("Name"),
     "is_shared": gettext_lazy("Shared"),
+    "purpose": gettext_lazy("Purpose"),
+    "owner": gettext_lazy("Owner"),
+    "blocked": gettext_lazy("Blocked"),
     "query.f": gettext_lazy("Filter"),
     "query.s": gettext_lazy("Properties asked for"),
     "query.cols": gettext_lazy("Columns"),
@@ -223,6 +226,7 @@ def _setting(value: Any) -> Side | None:
 
 _FACTS: Final[Mapping[str, Promise]] = {
     "key": gettext_lazy("Key"),
+    "fingerprint": gettext_lazy("Fingerprint"),
     "user": gettext_lazy("User"),
     "by": gettext_lazy("By"),
     "rows": gettext_lazy("Entities"),
@@ -238,7 +242,7 @@ _FACTS: Final[Mapping[str, Promise]] = {
     "removed": gettext_lazy("Removed"),
 }
 # said by the sentence, or the business of machines
-_SAID: Final = frozenset({"verb", "declared", "query", "of_table", "saved", "version"})
+_SAID: Final = frozenset({"verb", "declared", "label", "kind", "query", "of_table", "saved", "version"})
 
 
 def facts(done: Activity) -> list[tuple[str | Promise, str]]:

@@ -136,7 +136,6 @@ def _show(
         "clients": usage.clients(account.pk, Authentication.SAS, fingerprint, now - WEEK),
         "of_policy": _of_policy(shown, list(found.values())),
         "of_key": _of_key(account, shown, list(found.values())),
-        "is_good": shown.state in GOOD,
         "form": form or DescriptionForm(_noted(known) if known.is_registered else None),
         "now": now,
     }
