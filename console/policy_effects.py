@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from storage.domain import sas
 from storage.domain.edm import TICKS_PER_SECOND
@@ -212,6 +213,10 @@ def _clock(ticks: int) -> str:
 def _use(known: KnownToken, now: datetime) -> str:
     if known.last_used is None:
         return _("never used")
+    if known.uses:
+        shown = number_format(known.uses, force_grouping=True)
+        text = ngettext("used %(shown)s time in 24 hours", "used %(shown)s times in 24 hours", known.uses)
+        return text % {"shown": shown}
     return _("used %(when)s") % {"when": distance(known.last_used, now)}
 
 

@@ -14,6 +14,7 @@ from console.access import account_required, actor_of, find_table
 from console.forms import policies as forms
 from console.forms.policies import Draft
 from console.notices import complain, say
+from console.policy_effects import listed
 from console.policy_request import Asked
 from console.rendering import render_part, wants_part
 from storage.domain.activity import Verb
@@ -114,14 +115,18 @@ def _save(
 def _told(asked: Asked, before: Sequence[SignedIdentifier], after: Sequence[SignedIdentifier]) -> str:
     saved = _("Saved the policies of %(table)s.") % {"table": asked.table.name}
     revoked = asked.preview(before, after).revoked
-    if not revoked:
-        return saved
-    said = ngettext(
-        "%(number)s known token is revoked by it; undoing it revives the token.",
-        "%(number)s known tokens are revoked by it; undoing it revives them.",
-        revoked,
-    )
-    return f"{saved} {said % {'number': revoked}}"
+    gone = {it.identifier for it in before} - {it.identifier for it in after}
+    if revoked:
+        said = ngettext(
+            "%(number)s known token is revoked by it; undoing it revives the token.",
+            "%(number)s known tokens are revoked by it; undoing it revives them.",
+            revoked,
+        )
+        return f"{saved} {said % {'number': revoked}}"
+    if gone:
+        said = _("Undoing it revives whatever names %(identifiers)s.")
+        return f"{saved} {said % {'identifiers': listed(sorted(gone))}}"
+    return saved
 
 
 def _preview(asked: Asked, draft: Draft) -> HttpResponse:

@@ -454,6 +454,14 @@ def test_preview_tells_of_what_token_and_policy_both_say(visit, keep, issue):
     assert "revoked: it says itself what the policy then says too (expiry)" in text(answer)
 
 
+def test_preview_says_that_an_account_takes_no_signatures(visit, keep):
+    keep(*PLAIN)
+    client = visit("max")
+    assert "This account takes no signatures" not in text(client.get(PAGE))
+    accounts.set_shared_key_access("acme", False)
+    assert "This account takes no signatures" in text(client.get(PAGE))
+
+
 def test_preview_of_xml(visit, keep, issue):
     keep(*PLAIN)
     issue("ci")
@@ -478,6 +486,8 @@ def test_p4_undo_brings_back_what_it_revoked(visit, keep, issue):
     record = Activity.objects.latest("pk")
     client.post(f"/ui/undo/{record.pk}/")
     assert stored() == PLAIN
+    client.post(SAVE, form_of(client.post(SAVE, form_of(client.get(PAGE), do="remove:p0")), do="save"))
+    assert "Undoing it revives whatever names partner." in said(client)
 
 
 # when two edit at once
