@@ -36,7 +36,7 @@ from storage.operations.heeded import heeded
 from storage.operations.usage import Usage
 
 _SEEN: Final = 2000  # of an account, those used last; of those registered all are known
-_LATEST: Final = 500  # of several accounts
+_LATEST: Final = 200  # of several accounts
 
 
 def known(account: Account, now: datetime) -> list[KnownToken]:
@@ -44,9 +44,10 @@ def known(account: Account, now: datetime) -> list[KnownToken]:
     issued = list(IssuedToken.objects.filter(account=account).order_by("-created_at", "-pk"))
     seen = {use.name: use for use in usage.credentials(account.pk, now, Authentication.SAS, limit=_SEEN)}
     if len(seen) == _SEEN:
-        missing = [record.fingerprint for record in issued if record.fingerprint not in seen]
-        found = (usage.credential(account.pk, Authentication.SAS, name, now) for name in missing)
-        seen |= {use.name: use for use in found if use is not None}
+        # registered ones that were used longer ago
+        names = {record.fingerprint for record in issued} - seen.keys()
+        found = usage.credentials(account.pk, now, Authentication.SAS, names=names, limit=len(names))
+        seen |= {use.name: use for use in found}
     return _joined(account, issued, seen.values())
 
 

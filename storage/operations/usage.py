@@ -1,7 +1,7 @@
 """Which key or token was used when, from where, by what: written by every process, read for the console."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -169,10 +169,20 @@ class ClientUsage:
 
 
 def credentials(
-    account_id: int, now: datetime, authentication: Authentication | None = None, *, limit: int = 1000
+    account_id: int,
+    now: datetime,
+    authentication: Authentication | None = None,
+    *,
+    names: Collection[str] | None = None,
+    limit: int = 1000,
 ) -> list[Usage]:
-    """The keys and tokens of an account that were used within 90 days, at most so many, the last used first."""
+    """The keys and tokens of an account that were used within 90 days, at most so many, the last used first.
+
+    ``names``: only those of these names.
+    """
     seen = SeenCredential.objects.filter(account_id=account_id).order_by("-last_used_at", "name")
+    if names is not None:
+        seen = seen.filter(name__in=names)
     uses = CredentialUse.objects.filter(account_id=account_id, hour__gt=now - DAY)
     if authentication is not None:
         seen, uses = seen.filter(authentication=authentication), uses.filter(authentication=authentication)

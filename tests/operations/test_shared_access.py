@@ -98,6 +98,15 @@ def test_joins_what_was_made_with_what_was_used(account):
     assert (second.created, second.author, second.key) == (None, "", 1)
 
 
+def test_registered_ones_are_known_however_many_others_were_used_since(account, monkeypatch):
+    monkeypatch.setattr(shared_access, "_SEEN", 1)
+    made = issue(account).fingerprint
+    use(account, TOKEN, 5, ago=timedelta(minutes=5))
+    other = use(account, replace(TOKEN, permissions="ra"))
+    use(account, replace(TOKEN, permissions="a"), ago=timedelta(minutes=9))
+    assert [(token.fingerprint, token.uses) for token in known(account)] == [(made, 5), (other, 1)]
+
+
 def test_what_cannot_be_a_token_is_not_listed(account):
     SeenCredential.objects.create(
         account=account,
