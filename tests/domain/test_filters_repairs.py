@@ -11,7 +11,9 @@ from storage.domain.edm import Edm
 from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, parse
 from storage.domain.filters.doubts import Reason, doubts
+from storage.domain.filters.highlight import pieces
 from storage.domain.filters.repairs import Fix, diagnose
+from tests.cost import costs_less_than
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 
@@ -157,6 +159,32 @@ def test_any_text_is_read_or_diagnosed(text):
     with pytest.raises(StorageError) as refusal:
         parse(text, Dialect.CONSOLE, NOW)
     diagnose(text, refusal.value, NOW)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=" * 20_000,
+        '"' * 20_001,
+        "“" * 20_001,
+        "A eq '" + "''" * 10_000,
+        "(" * 20_000,
+        "f(" * 10_000,
+        "A in (" * 5_000,
+        "A in (" + "1," * 10_000,
+        "A AND " * 4_000,
+        "A = 'x' && " * 3_000,
+        "null " * 5_000,
+        "A eq null and " * 2_000,
+        "{{x}}" * 4_000,
+        "x" * 20_000 + "$",
+    ],
+    ids=lambda text: text[:12],
+)
+def test_a_long_text_takes_no_longer_than_it_is_long(text):
+    with costs_less_than(3):
+        diagnosis(text)
+        pieces(text)
 
 
 # filters that can be read
