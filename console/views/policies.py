@@ -145,7 +145,9 @@ def _copy(asked: Asked, draft: Draft) -> HttpResponse:
     except StorageError as error:
         complain(asked.request, error.text)
         return _answer(asked, draft)
-    return _answer(asked, policy_presets.copied(draft, copied), {"copied_from": source.name})
+    draft = policy_presets.copied(draft, copied)
+    focus = f"{draft.rows[0].id}-identifier" if draft.rows else "add"
+    return _answer(asked, draft, {"copied_from": source.name, "focus": focus})
 
 
 def _answer(

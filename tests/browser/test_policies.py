@@ -266,7 +266,9 @@ def test_policies_are_edited(open_page, admin, make_table):
     page.get_by_role("button", name="Copy", exact=True).click()
     expect(page.get_by_text("These are the policies of policies5.")).to_be_visible()
     expect(page.get_by_label("Id", exact=True)).to_have_value("copied")
+    expect(page.get_by_label("Id", exact=True)).to_be_focused()
     check_reflow(page)
     page.get_by_role("button", name="Save policies").last.click()
     expect(page.get_by_text("Not saved yet.", exact=True)).to_have_count(0)
+    expect(page.locator("#save-policies")).to_be_focused()
     assert list(table.get_table_access_policy()) == ["copied"]

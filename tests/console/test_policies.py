@@ -345,7 +345,7 @@ def test_copies_from_another_table_exactly(visit, keep):
     keep(*ODD, table="odd")
     client = visit("max")
     page = client.get(PAGE)
-    assert '<option value="odd">odd (5)</option>' in text(page)
+    assert '<option value="odd" selected>odd (5)</option>' in text(page)
     copied = client.post(SAVE, form_of(page, do="copy", source="odd"))
     assert "These are the policies of odd. Nothing is saved yet." in text(copied)
     assert stored() == PLAIN
