@@ -12,6 +12,7 @@ from django.utils.text import slugify
 from storage.api import problems, schema
 
 Schema = Mapping[str, Any]
+_PLACES: Final = ("path", "query", "header")
 _METHODS: Final = ("get", "post", "put", "patch", "delete")
 
 
@@ -101,7 +102,7 @@ class _Reader:
             one.get("description", ""),
             one["x-scope"],
             one["x-role"],
-            [self._parameter(parameter) for parameter in one.get("parameters", ())],
+            sorted(map(self._parameter, one.get("parameters", ())), key=lambda it: _PLACES.index(it.place)),
             body,
             json.dumps(example, indent=2, ensure_ascii=False) if example else "",
             [self._answer(status, answer) for status, answer in one["responses"].items()],

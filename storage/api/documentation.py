@@ -108,7 +108,7 @@ class Schema(AutoSchema):
 
     def get_extensions(self) -> dict[str, Any]:
         capability: Capability = self.view.capabilities[self.view.action]
-        role = LEAST_ROLE[capability].name.lower() if "account" in self.path else ""
+        role = LEAST_ROLE[capability].name.lower() if "{account}" in self.path else ""
         is_for_admins = capability is Capability.OWN and not role
         return {
             "x-scope": str(least_scope(capability)),

@@ -44,6 +44,7 @@ class AccountName(Text):
         return name
 
 
+@extend_schema_field({"type": "string", "pattern": "^(#[0-9a-f]{6})?$"})
 class Colour(Text, serializers.RegexField):
     def __init__(self, **options: Any) -> None:
         super().__init__(regex=COLOUR, allow_blank=True, **options)
