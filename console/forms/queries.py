@@ -5,12 +5,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.grid_state import State
 from storage.domain.errors import StorageError
-from storage.domain.filters import templates
+from storage.domain.filters import placing, templates
+from storage.domain.filters.placing import Offer
 from storage.domain.filters.templates import Fault, Unfilled
 
 _PLAIN: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
@@ -52,6 +54,21 @@ class QueryForm(forms.Form):
         super().__init__(*args, **kwargs)
         self._taken = {name.casefold() for name in taken}
 
+    @property
+    def offers(self) -> list[tuple[Offer, bool]]:
+        """The values that may be asked for instead, and whether they were chosen."""
+        chosen = set(self._asked)
+        return [(offer, offer.name in chosen) for offer in placing.offers(str(self["filter"].value() or ""))]
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The values that stood where they are asked for by now."""
+        return {offer.name: offer.value for offer, is_chosen in self.offers if is_chosen}
+
+    @property
+    def _asked(self) -> list[str]:
+        return self.data.getlist("ask") if isinstance(self.data, QueryDict) else []
+
     def clean_name(self) -> str:
         name = " ".join(str(self.cleaned_data["name"]).split())
         if name.casefold() in self._taken:
@@ -62,7 +79,7 @@ class QueryForm(forms.Form):
         text = str(self.cleaned_data["filter"]).replace("\r\n", "\n").strip()
         if text and not templates.parameters(text):
             self._check(text)  # what is not filled yet may become anything
-        return text
+        return placing.with_places(text, self._asked)
 
     def _check(self, text: str) -> None:
         try:

@@ -22,6 +22,7 @@ from console.grid_state import State
 from console.models import SavedQuery, SavedQueryVersion
 from console.saved_queries import Draft
 from console.views.saved import role_of
+from storage.domain.filters.templates import Unfilled
 from storage.domain.roles import LEAST_ROLE, Capability, may
 from storage.models import Account, Table
 from storage.operations.activity import ChangedSince
@@ -42,7 +43,7 @@ def new(request: HttpRequest, account: Account, table: str) -> HttpResponse:
             found, _draft(form, content_of(state)), owner=user_of(request), by=actor_of(request)
         )
         notices.say(request, _("Saved the query %(name)s.") % {"name": query.name})
-        return see_other(_grid(account, found, query, state))
+        return see_other(_grid(account, found, query, dict(state.values) | form.given))
     context = _form_context(request, account, found, state, form)
     return render(request, "console/queries/edit.html", context, status=422 if form.is_bound else 200)
 
@@ -82,14 +83,13 @@ def _draft(form: QueryForm, content: Mapping[str, str]) -> Draft:
     return Draft(values["name"], values["description"], text | kept, values["is_shared"])
 
 
-def _grid(account: Account, table: Table, query: SavedQuery, state: State) -> str:
-    """Back to what was saved, under its name; a query that asks for values does so when it is run."""
-    if applied_queries.parameters(query) and not state.values:
+def _grid(account: Account, table: Table, query: SavedQuery, values: Mapping[str, str]) -> str:
+    """Back to what was saved, under its name; a query that asks for other values does so when it is run."""
+    try:
+        state = applied_queries.state_of(query, values)
+    except Unfilled:
         return reverse("query", args=(account.name, table.name, query.slug))
-    shown = replace(state, saved=query.slug)
-    if not applied_queries.parameters(query):
-        shown = applied_queries.state_of(query, {})
-    return shown.shortened(account, table).address(account, table)
+    return state.shortened(account, table).address(account, table)
 
 
 def _form_context(

@@ -495,3 +495,27 @@ def test_takes_any_text_for_what_it_is(visit, filled, text):
         sent = dict.fromkeys(("state", "version", "name", "filter", "next"), text)
         status = client.post(f"{PEOPLE}q/adas/{what}/", sent).status_code
         assert status in {303, 404, 409, 422}, what
+
+
+def test_values_are_asked_for_by_a_tick(visit, filled):
+    client = visit("victor")
+    form = client.get(NEW, {"f": "PartitionKey eq 'se' and Age lt 37"}).context["form"]
+    assert [(offer.name, offer.literal) for offer, _chosen in form.offers] == [
+        ("PartitionKey", "'se'"),
+        ("Age", "37"),
+    ]
+    refused = save(client, "", filter="PartitionKey eq 'se' and Age lt 37", ask=["PartitionKey", "Gone"])
+    assert [chosen for _offer, chosen in refused.context["form"].offers] == [True, False]
+    saved = save(client, "Of one", filter="PartitionKey eq 'se' and Age lt 37", ask=["PartitionKey", "Gone"])
+    shown = client.get(saved["Location"])
+    assert shown.context["state"].filter == "PartitionKey eq 'se' and Age lt 37"
+    # a value that fits no more is asked for
+    other = save(client, "Other", state="f=Age+eq+1&p=who:x+y", filter="Age eq {{who}}")
+    assert other["Location"] == PEOPLE + "q/other/"
+    assert (shown.context["state"].values, shown.context["applied"].changed) == (
+        (("PartitionKey", "se"),),
+        [],
+    )
+    assert query(slug="of-one").content["f"] == "PartitionKey eq '{{PartitionKey}}' and Age lt 37"
+    answer = client.get(PEOPLE + "q/of-one/", {"v-PartitionKey": "tr"}, follow=True)
+    assert answer.context["state"].filter == "PartitionKey eq 'tr' and Age lt 37"
