@@ -37,6 +37,11 @@ def good(fields, key=FIRST):
     return write(fields, signature(text_of(fields), key))
 
 
+def fingerprint_of(fields):
+    """By which a token is known."""
+    return hashlib.sha256(signature(text_of(fields)).encode()).hexdigest()
+
+
 def signing(change):
     """Signs what ``change`` makes of the right text."""
     return lambda fields: write(fields, signature(change(text_of(fields), fields)))

@@ -1,6 +1,6 @@
 """What can go wrong, one class per error code of the Table service.
 
-The class name is the code, ``message`` the service's own sentence; the HTTP status is ``protocol.errors``' business.
+The class name is the code, ``message`` the service's own sentence; the HTTP status is ``domain.statuses``' business.
 https://learn.microsoft.com/rest/api/storageservices/table-service-error-codes
 """
 

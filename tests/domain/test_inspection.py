@@ -1,7 +1,6 @@
 """What is found in tokens, requests and connection strings: nothing in good ones, and in bad ones what is wrong."""
 
 import base64
-import hashlib
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -256,7 +255,6 @@ def test_mends_a_plus_in_a_value():
 
 
 PLAIN = {"sv": "2019-02-02", "tn": "people", "sp": "r", "se": "2099-01-01"}
-PLAIN_FINGERPRINT = hashlib.sha256(mistakes.signature(mistakes.text_of(PLAIN)).encode()).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -265,7 +263,7 @@ PLAIN_FINGERPRINT = hashlib.sha256(mistakes.signature(mistakes.text_of(PLAIN)).e
         ({"is_enabled": False}, Mistake.ACCOUNT_DISABLED),
         ({"accepts_keys": False}, Mistake.KEYS_NOT_ACCEPTED),
         ({"networks": (read_network("10.0.0.0/8"),)}, Mistake.NETWORK),
-        ({"blocked": {PLAIN_FINGERPRINT}}, Mistake.BLOCKED),
+        ({"blocked": {mistakes.fingerprint_of(PLAIN)}}, Mistake.BLOCKED),
     ],
 )
 def test_names_what_the_account_refuses(fields, mistake):
