@@ -106,7 +106,7 @@ export function edit(old) {
         nonce ? EditorView.cspNonce.of(nonce) : [],
         history(), oneLine, language, syntaxHighlighting(highlight), bracketMatching(), theme, EditorView.lineWrapping,
         placeholder(old.placeholder),
-        autocompletion({ override: [complete], selectOnOpen: false, icons: false, activateOnTypingDelay: 60 }),
+        autocompletion({ override: [complete], selectOnOpen: false, icons: false, activateOnTypingDelay: 60, interactionDelay: 0, activateOnCompletion: () => true }),
         Prec.default(keymap.of([...keys, ...historyKeymap, ...defaultKeymap.filter(({ key }) => key !== "Mod-Enter")])),
         overSelection,
         EditorView.contentAttributes.of(() => ({ ...named, ...(field.hasAttribute("aria-invalid") && { "aria-invalid": "true" }) })),

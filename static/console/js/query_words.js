@@ -25,7 +25,8 @@ export async function complete(context) {
   const isOpen = last && last.index + last[0].length === context.pos && last[0] !== "(" && last[0] !== ")" && last[0] !== ",";
   const before = (isOpen ? found.slice(0, -1) : found).map(([token]) => token);
   const typed = isOpen ? last[0] : "";
-  if (!context.explicit && !typed && !before.length) return null;
+  // nor in the middle of a word, so to say: what comes next comes after a space
+  if (!context.explicit && !typed && !/[\s(]$/.test(text)) return null;
   const from = context.pos - typed.length;
   try {
     const options = await next(before, typed);

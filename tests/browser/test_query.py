@@ -1,0 +1,168 @@
+"""The query above a grid, as its acceptance list has it: written as text and as rows, checked, repaired, run."""
+
+import pytest
+from azure.data.tables import TableServiceClient
+from playwright.sync_api import expect
+
+from tests.browser.page import check_axe, check_reflow
+
+TABLE = "/ui/a/devstoreaccount1/t/queried/"
+# as somebody would write it who likes it so: switching tabs must not tidy it
+TEXT = "PartitionKey  eq 'se' and (Age ge 3 or  Name eq 'Ada 1')"
+
+
+@pytest.fixture(scope="module")
+def queried(console):
+    with TableServiceClient.from_connection_string(console.connection_string) as service:
+        table = service.create_table("queried")
+        table.submit_transaction(
+            [
+                ("create", {"PartitionKey": "se", "RowKey": f"{n:02}", "Name": f"Ada {n}", "Age": n})
+                for n in range(60)
+            ]
+        )
+        table.close()
+
+
+def scripts(page):
+    return page.evaluate(
+        "performance.getEntriesByType('resource').map(it => it.name).filter(it => it.endsWith('.js'))"
+    )
+
+
+def written(page):
+    return page.locator("#filter").input_value()
+
+
+def settle(page):
+    """Until what is typed was checked."""
+    page.wait_for_function("!document.querySelector('#query-card[aria-busy]')")
+
+
+def test_q1_q4_q9_a_query_is_written(open_page, admin, queried):
+    page = open_page(TABLE, state=admin, width=1440)
+    field = page.get_by_label("$filter")
+    run = page.get_by_role("button", name="Run")
+    rows = page.locator(".grid tbody tr")
+
+    # G10: the editor comes with the first focus, and typing does not hold up the page
+    assert not [name for name in scripts(page) if "codemirror" in name]
+    field.click()
+    page.locator(".cm-editor").wait_for()
+    assert len([name for name in scripts(page) if "codemirror" in name]) == 1
+    expect(field).to_be_focused()
+    page.evaluate(
+        "window.long = []; new PerformanceObserver(all => long.push(...all.getEntries().map(it => it.duration)))"
+        ".observe({type: 'longtask'})"
+    )
+
+    # Q9: of ten quick edits the last one is answered
+    checks = []
+    page.on(
+        "requestfinished", lambda request: checks.append(request) if "query/check/" in request.url else None
+    )
+    with page.expect_response("**/query/check/"):
+        field.press_sequentially("Age ge 300")
+    settle(page)
+    assert "Age+ge+300" in page.locator(".improve").get_attribute("href")
+    assert len(checks) == 1
+    assert page.evaluate("Math.max(0, ...long)") <= 50
+    assert rows.count() == 50
+
+    # names are completed, and what is chosen is taken
+    field.fill("PartitionKey eq 'se' and Na")
+    option = page.get_by_role("option", name="Name")
+    option.wait_for()
+    field.press("ArrowDown")
+    field.press("Enter")
+    assert written(page) == "PartitionKey eq 'se' and Name "
+    page.get_by_role("option", name="eq").wait_for()
+    field.press("Escape")
+
+    # Q4: a fault is marked where it is, and one press repairs it
+    field.fill("Age ge 3 and startswith(Name,'Ada')")
+    page.locator(".cm-lintRange-error").wait_for()
+    assert page.locator(".cm-lintRange-error").all_inner_texts() == ["startswith(Name,'Ada')"]
+    assert field.get_attribute("aria-invalid") == "true"
+    check_axe(page)
+    page.get_by_role("link", name="Write Name ge 'Ada'").click()
+    assert written(page) == "Age ge 3 and Name ge 'Ada' and Name lt 'Adb'"
+    expect(field).to_be_focused()
+    expect(page.locator("#filter_error")).to_be_empty()
+    field.press("Control+z")
+    assert written(page) == "Age ge 3 and startswith(Name,'Ada')"
+    field.fill("Age eq 5454161346626")
+    page.get_by_role("link", name="Add L").click()
+    assert written(page) == "Age eq 5454161346626L"
+
+    # Q1: to rows and back the text is what it was, to the byte
+    field.fill(TEXT)
+    page.get_by_role("link", name="Rows", exact=True).click()
+    box = page.locator(".query-builder")
+    expect(box.locator(".clause")).to_have_count(3)
+    assert "by=rows" in page.url
+    assert written(page) == TEXT
+    page.get_by_role("link", name="Text", exact=True).click()
+    expect(box.locator(".clause")).to_have_count(0)
+    assert written(page) == TEXT
+    page.get_by_role("link", name="Rows", exact=True).click()
+    expect(box.locator(".clause")).to_have_count(3)
+
+    # a row is written by keyboard alone, and says what it says at once
+    add = box.get_by_role("button", name="Condition").last
+    add.press("Enter")
+    expect(box.get_by_label("Property").last).to_be_focused()
+    page.keyboard.type("Age")
+    page.keyboard.press("Tab")
+    expect(box.get_by_label("Type").last).to_have_value("Edm.Int32")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    with page.expect_response("**/query/rows/"):
+        page.keyboard.type("7x")
+    expect(box.get_by_text("This is not a whole number.")).to_be_visible()
+    page.keyboard.press("Backspace")
+    with page.expect_response(lambda response: "f=" in response.url and "Age" in response.url):
+        page.keyboard.press("Enter")
+    expect(rows).to_have_count(1)
+    assert written(page) == "PartitionKey eq 'se' and (Age ge 3 or Name eq 'Ada 1') and Age eq 7"
+    check_axe(page)
+    check_reflow(page)
+    box.get_by_role("button", name="Remove the condition on Age").last.click()
+    expect(box.locator(".clause")).to_have_count(3)
+    expect(box.locator("button:focus")).to_have_count(1)
+    assert written(page) == "PartitionKey eq 'se' and (Age ge 3 or Name eq 'Ada 1')"
+    assert rows.count() == 1
+    run.click()
+    expect(rows).to_have_count(50)
+
+    # the address is the whole state
+    address = page.url
+    page.goto(address)
+    expect(box.locator(".clause")).to_have_count(3)
+    assert written(page) == "PartitionKey eq 'se' and (Age ge 3 or Name eq 'Ada 1')"
+
+
+def test_cells_and_columns_say_something_to_the_query(open_page, admin, queried):
+    page = open_page(TABLE + "?f=Age+ge+3", state=admin, width=1440)
+    rows = page.locator(".grid tbody tr")
+    page.locator("th[data-property=Age]").click()
+    page.get_by_role("button", name="Sort downwards").click()
+    expect(rows.first).to_contain_text("Ada 59")
+    expect(page.locator("th[data-property=Age]")).to_have_attribute("aria-sort", "descending")
+    assert "sort=-Age" in page.url
+    rows.nth(1).locator("td[data-property=Name]").click(button="right")
+    page.get_by_role("button", name="Exclude this value").click()
+    expect(rows.nth(1)).to_contain_text("Ada 57")
+    assert written(page) == "Age ge 3 and Name ne 'Ada 58'"
+    page.locator("#select-button").click()
+    choice = page.locator("#select-menu")
+    choice.get_by_label("Name").uncheck()
+    choice.get_by_role("button", name="Apply").click()
+    expect(page.locator("th[data-property=Name]")).to_have_count(0)
+    expect(page.locator("#select-button")).to_be_focused()
+    assert "s=" in page.url
+    page.get_by_role("link", name="Back to the order of the keys").click()
+    expect(rows.first.locator("td[data-property=Age]")).to_have_text("3")
+    expect(page.get_by_text("Sorted by Age")).to_have_count(0)
+    page.go_back()
+    expect(page.get_by_text("Sorted by Age")).to_have_count(1)
