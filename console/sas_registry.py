@@ -59,6 +59,10 @@ class Row:
         return None if self.summary.expiry is None else sas_words.moment_of(self.summary.expiry)
 
     @property
+    def expires_at(self) -> SafeString:
+        return sas_words.clock(self.expires) if self.expires else SafeString("")
+
+    @property
     def expires_in(self) -> str:
         return sas_words.distance(self.expires, self.now) if self.expires else ""
 

@@ -142,7 +142,7 @@ def _moment(text: str, now: datetime) -> SafeString:
     moment = None if ticks is None else moment_of(ticks)
     if moment is None:
         return SafeString(conditional_escape(text))
-    return format_html("{} ({})", _time(moment), distance(moment, now))
+    return format_html("{} ({})", clock(moment), distance(moment, now))
 
 
 def moment_of(ticks: int) -> datetime | None:
@@ -162,8 +162,12 @@ def distance(moment: datetime, now: datetime) -> str:
     return _("%(time)s ago") % {"time": timesince(moment, now)}
 
 
-def _time(moment: datetime) -> SafeString:
-    local = timezone.localtime(moment)
+def clock(moment: datetime) -> SafeString:
+    """In the reader's zone, or where that is beyond the calendar as it is: tokens are made until 9999-12-31."""
+    try:
+        local = timezone.localtime(moment)
+    except OverflowError:
+        local = moment
     return format_html(
         '<time class="mono" datetime="{}">{}</time>', local.isoformat(), f"{local:%Y-%m-%d %H:%M %Z}"
     )
@@ -288,7 +292,7 @@ def _conditions(summary: Summary) -> Iterable[SafeString]:
     for ticks, text in ((summary.start, _("not before %(time)s")), (summary.expiry, _("until %(time)s"))):
         moment = None if ticks is None else moment_of(ticks)
         if moment is not None:
-            yield _fill(text, time=_time(moment))
+            yield _fill(text, time=clock(moment))
     if summary.is_https_only:
         yield SafeString(conditional_escape(_("only over https")))
     if summary.address:

@@ -16,7 +16,7 @@ from console.sas_words import PERMISSIONS, RESOURCE_TYPES
 from storage.domain import sas
 from storage.domain.addresses import read_range
 from storage.domain.errors import StorageError
-from storage.domain.names import check_key
+from storage.domain.names import check_key, fold_table_name
 from storage.domain.policies import AccessPolicy
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import Policies
@@ -26,6 +26,8 @@ from storage.operations.shared_access import Description
 
 VERSION: Final = "2019-02-02"  # that of the SDKs for tables
 LONG: Final = timedelta(days=30)
+_YEARS: Final = (1602, 9998)  # in any zone
+_LONGEST: Final = 1800  # bytes of an address
 
 OF_TABLE: Final = "raud"
 OF_ACCOUNT: Final = "rwdlacu"  # as the SDKs write them
@@ -161,7 +163,7 @@ class SasForm(DescriptionForm):
     @cached_property
     def found_table(self) -> Table | None:
         try:
-            return tables.find(self.account.pk, self.data.get("table", "").strip().lower())
+            return tables.find(self.account.pk, fold_table_name(self.data.get("table", "").strip()))
         except StorageError:
             return None
 
@@ -273,6 +275,9 @@ class SasForm(DescriptionForm):
         moment: datetime | None = found.get(name)
         if moment is None and name not in self.errors:
             self.add_error(name, _("When?"))
+        if moment is not None and not _YEARS[0] <= moment.year <= _YEARS[1]:
+            self.add_error(name, _("The service knows no such time."))
+            return None
         return moment
 
     def _check_times(self, starts: datetime | None, expires: datetime | None) -> None:
@@ -336,6 +341,8 @@ class SasForm(DescriptionForm):
             values = self.sent.getlist(name)
             if values != _DEFAULTS.get(name, [""]) and (values or name in _SEVERAL):
                 kept.setlist(name, values or [""])
+        if len(kept.urlencode()) > _LONGEST:
+            kept.pop("purpose", None)
         return kept.urlencode()
 
 

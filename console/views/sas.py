@@ -1,5 +1,6 @@
 """The registry of shared access signatures: those made here and those seen, and what becomes of each."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,6 +33,8 @@ from storage.operations import keys, shared_access, usage
 
 TOP: Final = 100
 WEEK: Final = keys.WEEK
+
+_FINGERPRINT = re.compile("[0-9a-f]{64}")
 
 
 @require_safe
@@ -220,5 +223,6 @@ def block(request: HttpRequest, account: Account, fingerprint: str) -> HttpRespo
 
 
 def _check(account: Account, fingerprint: str) -> None:
-    if shared_access.find(account, fingerprint, timezone.now()) is None:
+    is_one = _FINGERPRINT.fullmatch(fingerprint) is not None
+    if not is_one or shared_access.find(account, fingerprint, timezone.now()) is None:
         raise Http404

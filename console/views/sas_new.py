@@ -76,26 +76,29 @@ def of_selection(request: HttpRequest, account: Account, table: str) -> HttpResp
         return redirect("entities", account.name, found.name)
     if chosen.scope is Scope.ROWS:
         return _to_form(account, found.name, sas_range.of_rows(chosen.keys), Scope.ROWS)
-    return _to_form(account, found.name, sas_range.of_filter(chosen.filter), Scope.QUERY)
+    reach = None if chosen.filter is None else sas_range.of_filter(chosen.filter)
+    return _to_form(account, found.name, reach, Scope.QUERY)
 
 
-def _of_filter(text: str) -> Reach:
+def _of_filter(text: str) -> Reach | None:
     try:
-        return sas_range.of_filter(parse(text, Dialect.CONSOLE, timezone.now()))
+        root = parse(text, Dialect.CONSOLE, timezone.now())
     except StorageError:
         return Reach(Keys(), Fit.ALL)
+    return None if root is None else sas_range.of_filter(root)
 
 
-def _to_form(account: Account, table: str, reach: Reach, scope: Scope) -> HttpResponse:
+def _to_form(account: Account, table: str, reach: Reach | None, scope: Scope) -> HttpResponse:
+    """``reach``: None when nothing was asked for."""
     query = QueryDict(mutable=True)
-    keys = reach.keys
+    keys = reach.keys if reach else Keys()
     named = {
         "table": table,
         "spk": keys.start_partition,
         "srk": keys.start_row,
         "epk": keys.end_partition,
         "erk": keys.end_row,
-        "of": f"{scope}-{reach.fit}",
+        "of": f"{scope}-{reach.fit}" if reach else "",
     }
     query.update({name: value for name, value in named.items() if value})
     return redirect(f"{reverse('sas_new', args=(account.name,))}?{query.urlencode()}")

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from io import StringIO
 from urllib.parse import parse_qs, parse_qsl, urlsplit
@@ -160,6 +161,10 @@ def test_a_signature_of_the_account(proven, account, orders):
         ({"expiry": "at"}, "expiry_at"),
         ({"expiry": "at", "expiry_at": "yesterday"}, "expiry_at"),
         ({"expiry": "at", "expiry_at": "2020-01-01T00:00"}, "expiry_at"),
+        ({"expiry": "at", "expiry_at": "9999-12-31T23:59"}, "expiry_at"),
+        ({"start": "at", "start_at": "0001-01-01T00:00"}, "start_at"),
+        ({"table": "Or\0ders"}, "table"),
+        ({"label": "a\0b"}, "label"),
         ({"start": "at", "start_at": "2099-01-01T00:00"}, "expiry_at"),
         ({"start": "at"}, "start_at"),
         ({"srk": "1"}, "srk"),
@@ -354,6 +359,8 @@ def test_the_grid_leads_to_the_form(visit, orders):
     assert parse_qs(urlsplit(answer["Location"]).query)["of"] == ["query-exact"]
     answer = client.post("/ui/a/acme/t/orders/sas/", {"scope": "query", "f": "PartitionKey eq"})
     assert answer["Location"] == "/ui/a/acme/t/Orders/"
+    answer = client.post("/ui/a/acme/t/orders/sas/", {"scope": "query", "f": ""})
+    assert answer["Location"] == f"{NEW}?table=Orders"
     linked = client.get(NEW, {"table": "Orders", "f": "PartitionKey eq 'A'"}, follow=True)
     assert linked.context["form"]["spk"].value() == "A"
 
@@ -482,7 +489,20 @@ def test_adopts_a_seen_one(visit, account, orders):
     assert shared_access.find(account, print_, timezone.now()).label == ""
 
 
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/St_Johns"])
+def test_ends_of_time_are_shown_in_any_zone(visit, cast, account, orders, zone):
+    cast["max"].time_zone = zone
+    cast["max"].save()
+    for moment in ("9999-12-31T23:59:59Z", "0001-01-01"):
+        print_ = use(account, replace(SEEN, start="0001-01-01", expiry=moment))
+        assert moment in visit("max").get(f"{SAS}{print_}/").content.decode()
+    assert visit("max").get(SAS).status_code == 200
+    assert visit("max").get("/ui/").status_code == 200
+
+
 def test_there_is_no_page_of_what_is_not_known(visit, account):
     client = visit("max")
+    for none in ("x", "%00", "F" * 64):
+        assert client.post(f"{SAS}{none}/block/", {"blocked": "1"}).status_code == 404
     assert client.get(f"{SAS}{'f' * 64}/").status_code == 404
     assert client.post(f"{SAS}{'f' * 64}/block/", {"blocked": "1"}).status_code == 404
