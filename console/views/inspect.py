@@ -28,8 +28,9 @@ from storage.operations import accounts
 from storage.operations.inspection import facts
 from storage.operations.members import role_in, visible_accounts
 
+# or what is as long as one, in base64 or hexadecimal
 _SECRET: Final = re.compile(
-    r"sig=|AccountKey|Authorization|SharedAccessSignature|Bearer|password", re.IGNORECASE
+    r"sig=|AccountKey|Authorization|SharedAccessSignature|[A-Za-z0-9+/_=-]{32,}", re.IGNORECASE
 )
 
 
