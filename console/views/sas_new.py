@@ -150,7 +150,7 @@ def _context(
         form.errors.clear()  # nobody has said yet that it is finished
     return {
         "form": form,
-        "missing": missing,
+        "missing": [] if is_sent else missing,
         "sentence": _sentence(token, agreed, account),
         "parameters": _parameters(token, form),
         "lines": sas.string_to_sign(token, account.name).split("\n"),
