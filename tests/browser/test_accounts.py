@@ -39,7 +39,7 @@ def shop(chromium, console, admin):
         assert page.locator("#name-rules .broken").count() == 1
         name.fill("shop")
         page.locator("#name-rules:not(:has(.broken))").wait_for()
-        page.get_by_label("Label").fill("Test")
+        page.get_by_role("textbox", name="Label (optional)").fill("Test")
         page.locator("label.colour", has_text="Teal").click()
         check_axe(page)
         page.get_by_role("button", name="Create account").click()

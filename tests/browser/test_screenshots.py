@@ -9,15 +9,25 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from azure.data.tables import EdmType, EntityProperty, TableServiceClient, UpdateMode
+import requests
+from azure.core.credentials import AzureNamedKeyCredential
+from azure.data.tables import (
+    EdmType,
+    EntityProperty,
+    TableAccessPolicy,
+    TableServiceClient,
+    UpdateMode,
+    generate_table_sas,
+)
 from playwright.sync_api import expect
 
+from tests.browser.page import PATIENCE
 from tests.live_server import ROOT, start_server
 
 COMMITTED = Path(__file__).parent / "screenshots"
 SIZE = (1440, 900)
 KEY = base64.b64encode(bytes(64)).decode()
-NAMES = ["grid", "conflict", "activity", "keys"]
+NAMES = ["grid", "query", "conflict", "activity", "keys", "policies"]
 PEOPLE = [
     ("ada-lovelace", "Ada Lovelace", 36, 1200.5, "2024-11-02T09:14:07", True),
     ("alan-turing", "Alan Turing", 41, -0.0, "2025-03-19T21:01:55.1234567", True),
@@ -60,6 +70,7 @@ def studio(scratch, chromium):
     with start_server(scratch / "studio", env={"TABLERO_ACCOUNTS": f"acme:{KEY}"}) as live:
         address = next(word for line in live.output for word in line.split() if "/ui/setup/?token=" in word)
         fill(live)
+        share(live)
         with chromium.new_context(locale="en-US", base_url=live.url) as context:
             page = context.new_page()
             page.goto(address)
@@ -89,6 +100,29 @@ def fill(live):
             table.submit_transaction([("upsert", event(number)) for number in range(count)])
 
 
+def share(live):
+    """Three policies, each with a token that somebody uses."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    policies = {
+        "reader": TableAccessPolicy(permission="r", expiry=now + timedelta(days=30)),
+        "ci-full": TableAccessPolicy(permission="raud", expiry=now + timedelta(days=2)),
+        "partner": TableAccessPolicy(permission="r"),
+    }
+    with client_of(live) as service:
+        service.get_table_client("people").set_table_access_policy(policies)
+    credential = AzureNamedKeyCredential("acme", KEY)
+    for identifier, agent in (
+        ("reader", "reports/3.1"),
+        ("ci-full", "pytest/8.4"),
+        ("partner", "billing/1.4"),
+    ):
+        own = {"expiry": now + timedelta(hours=20)} if identifier == "partner" else {}
+        token = generate_table_sas(credential, "people", policy_id=identifier, **own)
+        headers = {"User-Agent": agent, "Accept": "application/json"}
+        found = requests.get(f"{live.url}/acme/people()?$top=1&{token}", headers=headers, timeout=30)
+        assert found.status_code == 200, found.text
+
+
 def event(number):
     at = datetime(2026, 11, 1, tzinfo=UTC) + timedelta(hours=number)
     return {"PartitionKey": "p", "RowKey": f"{number:03}", "At": at}
@@ -97,7 +131,7 @@ def event(number):
 def settle(page):
     """A colour, and something to tell in the record."""
     page.goto("/ui/a/acme/settings/")
-    page.get_by_label("Label").fill("Production copy")
+    page.get_by_role("textbox", name="Label (optional)").fill("Production copy")
     page.get_by_role("radio", name="Orange").check(force=True)
     page.get_by_role("button", name="Save").first.click()
     page.wait_for_load_state()
@@ -135,6 +169,25 @@ def test_grid(show):
     expect(show.locator("#drawer")).to_be_visible()
     show.locator("tr[data-key]").nth(2).get_by_role("checkbox").check()
     show.take("grid")
+
+
+def test_query(show):
+    show.goto(
+        "/ui/a/acme/t/people/?by=rows&facets=1&f=PartitionKey+eq+'se'+and+(Age+ge+40+or+Since+ge+datetime'2025-01-01T00:00:00Z')"
+    )
+    expect(show.locator(".facet").first).to_be_visible()
+    show.take("query")
+
+
+def test_policies(show, studio):
+    """One token gains a permission, one ends because its policy goes, one stays."""
+    show.goto("/ui/a/acme/t/people/acl/")
+    expect(show.get_by_text("1 token", exact=True)).to_have_count(3, timeout=PATIENCE)
+    reader, _, partner = show.locator("fieldset.policy").all()
+    reader.get_by_label("Update").check(force=True)
+    partner.get_by_role("button", name=re.compile("Remove")).click()
+    expect(show.get_by_text("gains")).to_be_visible()
+    show.take("policies")
 
 
 def test_conflict(show, studio):
