@@ -17,6 +17,7 @@ from storage.domain.filters.templates import Fault, Unfilled
 
 _PLAIN: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
 _LONGEST: Final = 32_000  # characters of a filter
+_MOST: Final = 12  # values that are offered to be asked for
 
 
 class QueryForm(forms.Form):
@@ -58,7 +59,8 @@ class QueryForm(forms.Form):
     def offers(self) -> list[tuple[Offer, bool]]:
         """The values that may be asked for instead, and whether they were chosen."""
         chosen = set(self._asked)
-        return [(offer, offer.name in chosen) for offer in placing.offers(str(self["filter"].value() or ""))]
+        found = placing.offers(str(self["filter"].value() or ""))
+        return [(offer, offer.name in chosen) for offer in found[:_MOST]]
 
     @property
     def given(self) -> dict[str, str]:

@@ -44,6 +44,7 @@ def new(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         )
         notices.say(request, _("Saved the query %(name)s.") % {"name": query.name})
         return see_other(_grid(account, found, query, dict(state.values) | form.given))
+    form.fields["name"].widget.attrs["autofocus"] = not form.is_bound
     context = _form_context(request, account, found, state, form)
     return render(request, "console/queries/edit.html", context, status=422 if form.is_bound else 200)
 

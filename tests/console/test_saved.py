@@ -497,6 +497,10 @@ def test_takes_any_text_for_what_it_is(visit, filled, text):
         assert status in {303, 404, 409, 422}, what
 
 
+def test_a_filter_of_many_values_offers_some(visit, filled):
+    assert len(visit("victor").get(NEW, {"f": LONG}).context["form"].offers) == 12
+
+
 def test_values_are_asked_for_by_a_tick(visit, filled):
     client = visit("victor")
     form = client.get(NEW, {"f": "PartitionKey eq 'se' and Age lt 37"}).context["form"]
