@@ -314,9 +314,9 @@ def describe(
     None when it was so already; raises ResourceNotFound for a token of which nothing is known.
     """
     with transaction.atomic():
-        record = (
-            IssuedToken.objects.select_for_update().filter(account=account, fingerprint=fingerprint).first()
-        )
+        # of two who give it its first label the second waits
+        Account.objects.select_for_update(no_key=True).get(pk=account.pk)
+        record = IssuedToken.objects.filter(account=account, fingerprint=fingerprint).first()
         before, after = _described(record), None if description is None else asdict(description)
         if undoes is not None and before != undoes.after:
             raise activity.ChangedSince

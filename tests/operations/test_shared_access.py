@@ -17,7 +17,7 @@ from storage.domain.policies import AccessPolicy, SignedIdentifier
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import State, state
 from storage.models import Activity, BlockedToken, IssuedToken, SeenCredential
-from storage.operations import accounts, policies, shared_access, tables, undoing, usage
+from storage.operations import accounts, policies, retired_keys, shared_access, tables, undoing, usage
 from storage.operations.metrics import hour_of
 from storage.operations.shared_access import Description, Refusal, TokenRefused
 from storage.operations.usage import Uses
@@ -127,6 +127,18 @@ def test_a_new_key_revokes(account):
     account.refresh_from_db()
     assert standing(account, first) is State.REVOKED
     assert standing(account, second) is State.ACTIVE
+
+
+def test_a_replaced_key_that_is_still_accepted_keeps_its_tokens_until_it_ends(account):
+    fingerprint = issue(account).fingerprint
+    accounts.rotate("acme", 1, grace=timedelta(hours=1))
+    account.refresh_from_db()
+    (found,) = known(account)
+    assert found.key == 1
+    assert timedelta(minutes=59) < found.key_ends - timezone.now() <= timedelta(hours=1)
+    assert standing(account, fingerprint) is State.EXPIRES_SOON
+    retired_keys.end(account, 1)
+    assert standing(account, fingerprint) is State.REVOKED
 
 
 def test_issuing_the_same_again_only_notes_it_anew(account):
