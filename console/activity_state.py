@@ -18,7 +18,7 @@ GROUPS: Final[Mapping[str, tuple[Promise, tuple[str, ...]]]] = {
     "entities": (_("Entities"), ("entity",)),
     "tables": (_("Tables"), ("table",)),
     "queries": (_("Saved queries"), ("query",)),
-    "access": (_("Policies and keys"), ("policies", "sas", "key")),
+    "access": (_("Policies and keys"), ("policies", "sas", "key", "api-token")),
     "settings": (_("Account and service"), ("account", "properties")),
     "people": (_("People"), ("user", "member")),
 }

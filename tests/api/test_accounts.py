@@ -6,8 +6,9 @@ import pytest
 
 from storage.domain.activity import Verb
 from storage.domain.actor import ActorKind
+from storage.domain.observed import retired_key_name
 from storage.models import Account, Activity
-from storage.operations import accounts, tables
+from storage.operations import accounts, retired_keys, tables
 
 
 @pytest.fixture
@@ -171,6 +172,9 @@ def test_keys_and_connections(ada, account):
     account.refresh_from_db()
     assert rotated["value"] == accounts.write_key(accounts.keys_of(account)[0]) != first
     assert ada("POST", "accounts/acme/keys/key3/rotate").status_code == 404
+    assert ada("POST", "accounts/acme/keys/key2/rotate", {"grace": "2h"}).status_code == 200
+    assert [old.name for old in retired_keys.accepted(account)] == [retired_key_name(2)]
+    assert ada("POST", "accounts/acme/keys/key2/rotate", {"grace": "8d"}).status_code == 400
     assert Activity.objects.filter(verb=Verb.KEY_REVEAL, account=account).count() == 2 + 1 + 1 + 7
 
 

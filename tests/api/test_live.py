@@ -4,12 +4,16 @@ import os
 import re
 import subprocess
 import sys
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import hypothesis
 import pytest
 import requests
 import schemathesis
+from azure.core.exceptions import HttpResponseError
+from azure.data.tables import TableServiceClient
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -89,6 +93,29 @@ def test_the_readme_makes_an_account_per_branch(server, token, tmp_path, require
     # the branch is pushed again, and merged
     assert "1 failed" not in run(*(line for line in lines if "pytest" not in line), delete)
     assert found() == []
+
+
+def test_a3_an_account_freezes_by_itself(server, token):
+    """The server's own duty does it, within seconds; every process then refuses."""
+    session = requests.Session()
+    session.headers["Authorization"] = f"Bearer {token}"
+    base = f"{server.url}/ui/api/v1/accounts"
+    made = session.post(base, json={"name": "shortlived", "ttl": "1h"}, timeout=10).json()
+    with TableServiceClient.from_connection_string(made["connection_string"], retry_total=0) as service:
+        service.create_table("people")
+        end = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+        session.patch(f"{base}/shortlived", json={"expires_at": end}, timeout=10).raise_for_status()
+        deadline = time.monotonic() + 60
+        while session.get(f"{base}/shortlived", timeout=10).json()["state"] != "expired":
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+        with pytest.raises(HttpResponseError) as refused:
+            service.create_table("more")
+        assert (refused.value.status_code, refused.value.error_code) == (403, "AccountIsDisabled")
+        thawed = session.patch(f"{base}/shortlived", json={"ttl": "1h"}, timeout=10).json()
+        assert (thawed["state"], thawed["deleted_at"]) == ("active", None)
+        assert [table.name for table in service.list_tables()] == ["people"]
+    session.delete(f"{base}/shortlived?with_tables=true", timeout=10).raise_for_status()
 
 
 def test_a_body_that_is_too_large_is_a_problem(server, token):

@@ -1,5 +1,6 @@
 """Accounts, their keys, and how applications connect."""
 
+from datetime import timedelta
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -20,6 +21,7 @@ COLOUR = r"^(#[0-9a-f]{6})?\Z"
 STAGES = [stage.value for stage in Stage]
 ROLES = [role.name.lower() for role in Role]
 KEYS = ["key1", "key2"]
+GRACE_LIMIT = timedelta(days=7)
 
 
 class Labels(TextByName):
@@ -170,6 +172,19 @@ class Key(serializers.Serializer[Any]):
     since = Instant()
     last_used_at = Instant(allow_null=True)
     requests_24h = serializers.IntegerField()
+
+
+class Rotation(Strict):
+    grace = Lifetime(
+        required=False,
+        help_text="For how long the old key, and what it signed, is accepted yet: up to `7d`. The cloud's service has"
+        " no such grace.",
+    )
+
+    def validate_grace(self, grace: timedelta) -> timedelta:
+        if grace > GRACE_LIMIT:
+            raise ValidationError("The old key is accepted for at most seven days.")
+        return grace
 
 
 class Keys(serializers.Serializer[Any]):

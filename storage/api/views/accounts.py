@@ -37,6 +37,7 @@ class AccountsViews(Views):
             permissions.check_server(token)
 
     @operation(
+        "list_accounts",
         "List accounts",
         "Those that the user of the token may see, by name.",
         answer=serializers.Accounts,
@@ -53,6 +54,7 @@ class AccountsViews(Views):
         return respond(request, Page([write(request, *one) for one in page.items], page.end))
 
     @operation(
+        "create_account",
         "Create an account",
         "The same request again answers 200 with the account as it is by then; another one for the same name 409."
         " Without a name, an `Idempotency-Key` tells the same request from another.",
@@ -132,11 +134,12 @@ class OneAccountViews(AccountViews):
         "thaw": Capability.OWN,
     }
 
-    @operation("Get an account", answer=serializers.Account)
+    @operation("get_account", "Get an account", answer=serializers.Account)
     def retrieve(self, request: Request, account: str) -> Response:
         return self._shown()
 
     @operation(
+        "update_account",
         "Change an account",
         "What is not named stays. More time (`ttl`, `expires_at`) thaws an account whose time was over.",
         body=serializers.AccountChange,
@@ -155,6 +158,7 @@ class OneAccountViews(AccountViews):
         return self._shown()
 
     @operation(
+        "delete_account",
         "Delete an account",
         "For good, with its keys and, if `with_tables` says so, its tables. A protected one stays.",
         parameters=[serializers.DeletionParameters],
@@ -168,13 +172,15 @@ class OneAccountViews(AccountViews):
             raise Problem(problems.CONFLICT, "The account has tables; say with_tables=true.") from None
         return Response(status=204)
 
-    @operation("Freeze an account", "It refuses all requests of applications; nothing is lost.",
+    @operation("freeze_account",
+        "Freeze an account", "It refuses all requests of applications; nothing is lost.",
                answer=serializers.Account)  # fmt: skip
     def freeze(self, request: Request, account: str) -> Response:
         accounts.change(self.account, by=self.by, enabled=False)
         return self._shown()
 
     @operation(
+        "thaw_account",
         "Thaw an account",
         "One whose time is over is thawed by giving it more.",
         answer=serializers.Account,
@@ -196,7 +202,10 @@ class KeysViews(AccountViews):
     }
 
     @operation(
-        "List the keys of an account", "Recorded, as whenever keys are shown.", answer=serializers.Keys
+        "list_keys",
+        "List the keys of an account",
+        "Recorded, as whenever keys are shown.",
+        answer=serializers.Keys,
     )
     def index(self, request: Request, account: str) -> Response:
         for number in (1, 2):
@@ -204,19 +213,25 @@ class KeysViews(AccountViews):
         return Response({"items": [self._key(number) for number in (1, 2)]})
 
     @operation(
+        "rotate_key",
         "Rotate a key",
-        "Replaces it by a new one. What the old one signed is refused from the next request on.",
+        "Replaces it by a new one. What the old one signed is refused from the next request on, or when its grace is"
+        " over.",
+        body=serializers.Rotation,
         answer=serializers.Key,
+        example={"grace": "8h"},
     )
     def rotate(self, request: Request, account: str, key: str) -> Response:
         if key not in serializers.KEYS:
             raise Http404
         number = int(key.removeprefix("key"))
-        accounts.rotate(self.account.name, number, by=self.by)
+        grace = self.body(serializers.Rotation).get("grace", accounts.NO_GRACE)
+        accounts.rotate(self.account.name, number, by=self.by, grace=grace)
         self.account.refresh_from_db()
         return Response(self._key(number))
 
     @operation(
+        "get_connection_string",
         "Get a connection string",
         "As JSON, or alone as text to who asks for `Accept: text/plain`.",
         answer=serializers.Connection,

@@ -37,6 +37,7 @@ class SasViews(AccountViews):
     }
 
     @operation(
+        "list_sas",
         "List shared access signatures",
         "Those made here, and those made elsewhere that were used.",
         answer=serializers.SasList,
@@ -56,6 +57,7 @@ class SasViews(AccountViews):
         return respond(request, Page(page.items, page.end))
 
     @operation(
+        "issue_sas",
         "Issue a shared access signature",
         "The token is told this once; only the SHA-256 of its signature is kept. The same request with the same"
         " `Idempotency-Key` is answered with the same token, which is signed again for that.",
@@ -106,11 +108,12 @@ class SasViews(AccountViews):
             "connection_string": f"TableEndpoint={where};SharedAccessSignature={text}",
         }
 
-    @operation("Get a shared access signature", answer=serializers.Sas)
+    @operation("get_sas", "Get a shared access signature", answer=serializers.Sas)
     def retrieve(self, request: Request, account: str, fingerprint: str) -> Response:
         return Response(self._one(fingerprint))
 
     @operation(
+        "block_sas",
         "Block a shared access signature",
         "It is refused from the next request on, by every process. The cloud's service cannot do this.",
         answer=serializers.Sas,
@@ -118,7 +121,7 @@ class SasViews(AccountViews):
     def block(self, request: Request, account: str, fingerprint: str) -> Response:
         return self._set_blocked(fingerprint, blocked=True)
 
-    @operation("Unblock a shared access signature", answer=serializers.Sas)
+    @operation("unblock_sas", "Unblock a shared access signature", answer=serializers.Sas)
     def unblock(self, request: Request, account: str, fingerprint: str) -> Response:
         return self._set_blocked(fingerprint, blocked=False)
 

@@ -24,11 +24,17 @@ from storage.operations.members import LastOwner, Person
 class ServicePropertiesViews(AccountViews):
     capabilities = {"retrieve": Capability.READ, "update": Capability.MANAGE_ACCESS}
 
-    @operation("Get the service properties", answer=serializers.ServiceProperties, has_etag=True)
+    @operation(
+        "get_service_properties",
+        "Get the service properties",
+        answer=serializers.ServiceProperties,
+        has_etag=True,
+    )
     def retrieve(self, request: Request, account: str) -> Response:
         return _answer(service_properties.get(self.account.pk))
 
     @operation(
+        "set_service_properties",
         "Set the service properties",
         "Logging, metrics and CORS rules, all of them.",
         body=serializers.ServiceProperties,
@@ -69,11 +75,17 @@ def _answer(properties: ServiceProperties) -> Response:
 class MembersViews(AccountViews):
     capabilities = {"index": Capability.READ, "update": Capability.OWN, "destroy": Capability.OWN}
 
-    @operation("List the members of an account", "Owners first, then by name.", answer=serializers.Members)
+    @operation(
+        "list_members",
+        "List the members of an account",
+        "Owners first, then by name.",
+        answer=serializers.Members,
+    )
     def index(self, request: Request, account: str) -> Response:
         return Response({"items": [_member(found) for found in members.members(self.account)]})
 
     @operation(
+        "set_member",
         "Make somebody a member, or give them another role",
         "Somebody who is a user of this server. The last owner stays one.",
         body=serializers.Membership,
@@ -90,7 +102,7 @@ class MembersViews(AccountViews):
             raise _last_owner(person) from None
         return Response(_member(self._membership(person)))
 
-    @operation("Remove a member", "The last owner stays.", problems=[problems.CONFLICT])
+    @operation("remove_member", "Remove a member", "The last owner stays.", problems=[problems.CONFLICT])
     def destroy(self, request: Request, account: str, user: str) -> Response:
         person = _person(user)
         self._membership(person)
@@ -130,6 +142,7 @@ class ActivityViews(AccountViews):
     capabilities = {"index": Capability.READ}
 
     @operation(
+        "list_activity",
         "List what was done in an account",
         "By whomever and through whatever door, the newest first.",
         answer=serializers.Activities,
@@ -181,7 +194,9 @@ def _write(done: Activity) -> dict[str, Any]:
 class TokenViews(Views):
     capabilities = {"retrieve": Capability.READ}
 
-    @operation("Get the token that asks", "What it is for, and until when.", answer=serializers.Token)
+    @operation(
+        "get_token", "Get the token that asks", "What it is for, and until when.", answer=serializers.Token
+    )
     def retrieve(self, request: Request) -> Response:
         token = self.token
         return Response(

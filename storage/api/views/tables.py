@@ -30,7 +30,9 @@ class TablesViews(AccountViews):
         "restore": Capability.MANAGE_TABLES,
     }
 
-    @operation("List tables", answer=serializers.Tables, parameters=[serializers.TableParameters])
+    @operation(
+        "list_tables", "List tables", answer=serializers.Tables, parameters=[serializers.TableParameters]
+    )
     def index(self, request: Request, account: str) -> Response:
         wanted = self.parameters(serializers.TableParameters)
         found = self._deleted(wanted) if wanted["state"] == "deleted" else self._present(wanted)
@@ -54,6 +56,7 @@ class TablesViews(AccountViews):
         return cut(later[: wanted["limit"] + 1], wanted["limit"], lambda table: f"{table.pk:020}")
 
     @operation(
+        "create_table",
         "Create a table",
         "The same request again answers 200 with the table; another one for the same name 409.",
         body=serializers.NewTable,
@@ -75,11 +78,12 @@ class TablesViews(AccountViews):
             tables.change(table, by=self.by, description=data["description"], tags=data["tags"])
         return made(self._write(table), is_new=True)
 
-    @operation("Get a table", answer=serializers.Table)
+    @operation("get_table", "Get a table", answer=serializers.Table)
     def retrieve(self, request: Request, account: str, table: str) -> Response:
         return Response(self._write(self.table()))
 
     @operation(
+        "update_table",
         "Change the notes on a table",
         body=serializers.TableChange,
         answer=serializers.Table,
@@ -93,6 +97,7 @@ class TablesViews(AccountViews):
         return Response(self._write(found))
 
     @operation(
+        "delete_table",
         "Delete a table",
         "At once for everybody; for seven days it can be brought back.",
         parameters=[serializers.TableDeletionParameters],
@@ -107,6 +112,7 @@ class TablesViews(AccountViews):
         return Response(status=204)
 
     @operation(
+        "restore_table",
         "Bring back a deleted table",
         "The last one of this name, with its entities, policies and notes.",
         answer=serializers.Table,
@@ -141,12 +147,18 @@ def _is_wanted(table: Table, wanted: dict[str, Any]) -> bool:
 class PoliciesViews(AccountViews):
     capabilities = {"retrieve": Capability.READ, "update": Capability.MANAGE_ACCESS}
 
-    @operation("Get the stored access policies of a table", answer=serializers.Policies, has_etag=True)
+    @operation(
+        "get_policies",
+        "Get the stored access policies of a table",
+        answer=serializers.Policies,
+        has_etag=True,
+    )
     def retrieve(self, request: Request, account: str, table: str) -> Response:
         stored = policies.stored(self.account.pk, self.table().folded_name)
         return _answer(serializers.write_policies(stored))
 
     @operation(
+        "set_policies",
         "Set the stored access policies of a table",
         "All of them, in the place of those there were. They count from the next request on, for every token that"
         " names one.",
