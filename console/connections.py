@@ -46,7 +46,11 @@ HERE: Final = Host("here", _("This address"))
 LOCAL: Final = Host("localhost", _("The same machine"))
 CONTAINER: Final = Host("container", _("Another container"), is_named=True)
 PUBLIC: Final = Host("public", _("Another name"), is_named=True)
-HOSTS: Final = (HERE, LOCAL, CONTAINER, PUBLIC)
+BY_NAME: Final = Host("account", _("The account's own host name"))
+
+
+def hosts() -> tuple[Host, ...]:
+    return (HERE, LOCAL, CONTAINER, PUBLIC, *((BY_NAME,) if settings.HOST_SUFFIXES else ()))
 
 
 def endpoint_at(request: HttpRequest, account: Account, host: Host, name: str) -> str:
@@ -60,6 +64,9 @@ def endpoint_at(request: HttpRequest, account: Account, host: Host, name: str) -
         case Host("public"):
             base = name if "://" in name else f"https://{name or here.netloc}"
             return f"{base.rstrip('/')}/{account.name}"
+        case Host("account"):
+            port = f":{here.port}" if here.port else ""
+            return f"{here.scheme}://{account.name}.{settings.HOST_SUFFIXES[0]}{port}"
         case _:
             return endpoint(request, account)
 
@@ -122,10 +129,10 @@ class Choice:
 
 def read_choice(data: Mapping[str, str]) -> Choice:
     """What is unknown counts as the first."""
-    hosts = {host.slug: host for host in HOSTS}
+    known = {host.slug: host for host in hosts()}
     formats = {found.slug: found for found in FORMATS}
     return Choice(
-        hosts.get(data.get("host", ""), HERE),
+        known.get(data.get("host", ""), HERE),
         read_host(data.get("name", "")[:253]),
         formats.get(data.get("format", ""), FORMATS[0]),
         2 if data.get("key") == "2" else 1,

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from console import sas_registry
 from console.access import account_required, actor_of
-from console.connections import FORMATS, HOSTS, MASK, Choice, read_choice
+from console.connections import FORMATS, MASK, Choice, hosts, read_choice
 from console.forms.accounts import RotationForm
 from console.notices import say
 from console.reauthentication import recently_authenticated
@@ -54,7 +54,7 @@ def _context(request: HttpRequest, account: Account) -> dict[str, Any]:
         "now": now,
         "is_public": accounts.is_public(account),
         "choice": choice,
-        "hosts": HOSTS,
+        "hosts": hosts(),
         "formats": FORMATS,
         "text": choice.write(request, account, _as_shown(account, choice.key)),
         "mask": MASK,

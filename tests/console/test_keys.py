@@ -1,5 +1,6 @@
 """The keys of an account: hidden until somebody proves who they are, and every look is recorded."""
 
+import json
 import time
 from datetime import timedelta
 
@@ -9,6 +10,7 @@ from django.utils import timezone
 from console.connections import FORMATS, MASK
 from storage.domain.activity import Verb
 from storage.domain.connections import read_host
+from storage.domain.inspection import inspect
 from storage.domain.metrics import Client as User
 from storage.domain.metrics import Use
 from storage.domain.observed import Authentication
@@ -16,6 +18,7 @@ from storage.domain.sas import TableSas, fingerprint, sign
 from storage.domain.sas import parameters as parameters_of
 from storage.models import Activity
 from storage.operations import accounts, keys, retired_keys, shared_access
+from storage.operations.inspection import facts
 from storage.operations.metrics import hour_of
 from storage.operations.usage import Uses
 
@@ -147,6 +150,29 @@ def test_k3_connections_show_no_key_until_it_is_revealed(proven, secrets, paste)
     assert f"AccountName=acme;AccountKey={secrets[1]};TableEndpoint=http://testserver/acme;" in revealed
 
 
+@pytest.mark.parametrize("paste", FORMATS, ids=lambda paste: paste.slug)
+def test_k3_whatever_is_pasted_where_connects(proven, account, paste):
+    text = proven("alice").post(KEYS + "connection/", {"format": paste.slug, "key": "2"}).context["text"]
+    known = facts([account], timezone.now(), scheme="http", host="testserver", client="192.0.2.1")
+    report = inspect(text, known)
+    assert (report.account, report.key, report.verdict.error, report.found) == ("acme", "key2", None, [])
+
+
+def test_k3_documents_are_well_formed_and_programs_hold_a_string(proven, secrets):
+    def text(slug):
+        return proven("alice").post(KEYS + "connection/", {"format": slug}).context["text"]
+
+    string = text("string")
+    assert json.loads(text("appsettings")) == {"ConnectionStrings": {"Tables": string}}
+    assert json.loads(text("functions"))["Values"] == {"AzureWebJobsStorage": string, "Tables": string}
+    assert text("env") == f'TABLES_CONNECTION_STRING="{string}"'
+    assert f'TABLES_CONNECTION_STRING: "{string}"' in text("compose")
+    assert f'new TableServiceClient(\n    "{string}");' in text("csharp")
+    assert f'NewServiceClientFromConnectionString(\n\t\t"{string}", nil)' in text("go")
+    # nothing in it ends such a string, or means something else there
+    assert not set(string) & set("\"'\\\n$`")
+
+
 @pytest.mark.parametrize(
     ("host", "name", "endpoint"),
     [
@@ -157,12 +183,20 @@ def test_k3_connections_show_no_key_until_it_is_revealed(proven, secrets, paste)
         ("container", "tables:80", "http://tables:80/acme"),
         ("public", "tables.example.org", "https://tables.example.org/acme"),
         ("public", "http://tables.example.org:8080/", "http://tables.example.org:8080/acme"),
+        ("account", "", "http://acme.table.localhost"),
         ("nonsense", "x", "http://testserver/acme"),
     ],
 )
-def test_hosts(visit, host, name, endpoint):
+def test_hosts(visit, settings, host, name, endpoint):
+    settings.HOST_SUFFIXES = ("table.localhost",)
     answer = visit("max").get(KEYS, {"host": host, "name": name})
     assert f"TableEndpoint={endpoint};" in answer.context["text"]
+
+
+def test_an_account_has_no_host_name_where_the_server_knows_none(visit):
+    answer = visit("max").get(KEYS, {"host": "account"})
+    assert "TableEndpoint=http://testserver/acme;" in answer.context["text"]
+    assert b"own host name" not in answer.content
 
 
 @pytest.mark.parametrize(
@@ -276,6 +310,7 @@ def test_what_the_old_key_did_is_over(account):
     use(account, Authentication.KEY, "key2", 7)
     sas(account, 2)
     accounts.rotate("acme", 2)
+    account.refresh_from_db()
     _, second = keys.states(account, timezone.now())
     assert (second.last, second.uses, second.tokens) == (None, 0, [])
     assert keys.clients(account, second, timezone.now()) == []

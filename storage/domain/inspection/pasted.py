@@ -18,6 +18,7 @@ _SETTING = re.compile(
     r"SharedAccessSignature|EndpointSuffix|(?:Blob|Queue|File|Table)(?:Secondary)?Endpoint)\s*=",
     re.IGNORECASE,
 )
+_QUOTE = re.compile("[\"'`]")
 _SIGNATURE = re.compile(r"(?:^|[?&])(?:sig|sv|se|sp|spr|tn|si|ss|srt)=", re.IGNORECASE)
 
 
@@ -78,7 +79,7 @@ def read(text: str) -> Pasted:
 def _of_line(text: str, first: str) -> Pasted:
     setting = _SETTING.search(text)
     if setting is not None and not text.lower().startswith(("http://", "https://")):
-        return PastedConnection(text[setting.start() :].rstrip(" \t\n,\"'"))
+        return PastedConnection(_unquoted(text[setting.start() :]))
     bare = text.strip("\"'` \n\t<>,;")
     if bare.lower().startswith(("http://", "https://")):
         url = read_url(bare)
@@ -86,6 +87,11 @@ def _of_line(text: str, first: str) -> Pasted:
     if _SIGNATURE.search(bare):
         return PastedToken(bare.partition("?")[2] if "?" in bare.split("=")[0] else bare)
     return Unreadable.HEADERS_ONLY if _HEADER.fullmatch(first) else Unreadable.NOTHING_KNOWN
+
+
+def _unquoted(text: str) -> str:
+    """A connection string out of a setting, a document or a program: up to the closing quote, in one line."""
+    return "".join(line.strip() for line in _QUOTE.split(text, maxsplit=1)[0].split("\n"))
 
 
 def read_url(text: str) -> Url:
