@@ -74,6 +74,7 @@ def test_q6_a_saved_query_from_first_to_last(open_grid):
     page.goto(TABLE)
     expect(page.locator("#rail-queries")).to_contain_text(HOSTILE)
     expect(menu(page).get_by_role("link", name=HOSTILE)).to_contain_text("least")
+    check_axe(page)
     page.keyboard.press("Escape")
     page.keyboard.press("Control+k")
     page.keyboard.type("of an age")
