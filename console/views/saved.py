@@ -8,12 +8,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from console import addresses, applied_queries, grid_state, recent_queries, saved_queries
-from console.access import account_required, find_table, place_of, user_of
+from console.access import RoleNeeded, account_required, actor_of, find_table, place_of, user_of
 from console.applied_queries import parameters
 from console.forms.queries import ValuesForm, field_of
 from console.grid_state import State
 from console.models import SavedQuery
-from storage.domain.roles import Capability, Role
+from console.saved_queries import Draft
+from storage.domain.roles import LEAST_ROLE, Capability, Role
 from storage.models import Account, Activity, Table
 
 MENU = 8  # recent ones, of which the page has more
@@ -93,3 +94,31 @@ def role_of(request: HttpRequest) -> Role:
     place = place_of(request)
     assert place is not None  # account_required has passed
     return place.role
+
+
+# for those who change one
+
+
+def find(request: HttpRequest, table: Table, slug: str) -> SavedQuery:
+    query = saved_queries.find(user_of(request), table, slug)
+    if query is None:
+        raise Http404
+    return query
+
+
+def to_change(request: HttpRequest, account: Account, table: Table, slug: str) -> SavedQuery:
+    query = find(request, table, slug)
+    check_change(request, account, query)
+    return query
+
+
+def check_change(request: HttpRequest, account: Account, query: SavedQuery) -> None:
+    if not saved_queries.may_change(user_of(request), role_of(request), query):
+        raise RoleNeeded(LEAST_ROLE[Capability.WRITE], account)
+
+
+def change(request: HttpRequest, query: SavedQuery, draft: Draft) -> SavedQuery:
+    """The field ``version`` is the newest that the form knew; raises ChangedSince."""
+    seen = request.POST.get("version", "")
+    number = int(seen) if seen.isdecimal() and len(seen) < 9 else 0
+    return saved_queries.change(query, draft, seen=number, by=actor_of(request))

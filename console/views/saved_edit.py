@@ -1,27 +1,25 @@
-"""Saving queries, changing and deleting them, and their versions."""
+"""Saving what a grid shows as a query, and changing one that is saved."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from console import applied_queries, differences, grid_state, notices, saved_queries
 from console.access import RoleNeeded, account_required, actor_of, find_table, user_of
-from console.addresses import is_of_console
 from console.applied_queries import applied, content_of
-from console.differences import Difference
 from console.entity_page import see_other
 from console.forms.queries import QueryForm
 from console.grid_state import State
-from console.models import SavedQuery, SavedQueryVersion
+from console.models import SavedQuery
 from console.saved_queries import Draft
-from console.views.saved import role_of
+from console.views.saved import change, role_of, to_change
 from storage.domain.filters.templates import Unfilled
 from storage.domain.roles import LEAST_ROLE, Capability, may
 from storage.models import Account, Table
@@ -112,30 +110,12 @@ def _form_context(
 # one that is there
 
 
-def _find(request: HttpRequest, table: Table, slug: str) -> SavedQuery:
-    query = saved_queries.find(user_of(request), table, slug)
-    if query is None:
-        raise Http404
-    return query
-
-
-def _to_change(request: HttpRequest, account: Account, table: Table, slug: str) -> SavedQuery:
-    query = _find(request, table, slug)
-    _check_change(request, account, query)
-    return query
-
-
-def _check_change(request: HttpRequest, account: Account, query: SavedQuery) -> None:
-    if not saved_queries.may_change(user_of(request), role_of(request), query):
-        raise RoleNeeded(LEAST_ROLE[Capability.WRITE], account)
-
-
 @require_http_methods(["GET", "POST"])
 @account_required(Capability.READ)
 def edit(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
     """Its name, text and sharing; with a grid's state in the address, also what that shows."""
     found = find_table(account, table)
-    query = _to_change(request, account, found, slug)
+    query = to_change(request, account, found, slug)
     state = _sent_state(request, found)
     content = content_of(state) if state.saved == slug else query.content
     form = QueryForm(
@@ -147,26 +127,27 @@ def edit(request: HttpRequest, account: Account, table: str, slug: str) -> HttpR
     if request.method == "POST" and form.is_valid():
         _check_sharing_of(request, account, query, form)
         try:
-            changed = _change(request, query, _draft(form, content))
+            changed = change(request, query, _draft(form, content))
         except ChangedSince:
-            form.add_error(
-                None, _("Somebody saved another version meanwhile. Look at it before you save yours.")
-            )
+            form.add_error(None, _("Somebody saved another version meanwhile; saving again replaces it."))
             status = 409
         else:
             notices.say(request, _("Saved the query %(name)s.") % {"name": changed.name})
-            page = (
-                "query" if state.saved == slug else "query_versions"
-            )  # back to the grid, if it came from there
-            return see_other(reverse(page, args=(account.name, found.name, changed.slug)))
+            return see_other(reverse(_next(slug, state), args=(account.name, found.name, changed.slug)))
     shown = replace(_state_of(query), saved=query.slug) if content is query.content else state
     context = _form_context(request, account, found, shown, form) | {
         "query": query,
-        "version": request.POST.get("version") or saved_queries.newest(query),
+        "version": saved_queries.newest(query) if status != 422 else request.POST.get("version"),
+        "is_late": status == 409,
         "sent": state.query() if state.saved == slug else "",
         "asks": applied_queries.parameters(query),
     }
     return render(request, "console/queries/edit.html", context, status=status)
+
+
+def _next(slug: str, state: State) -> str:
+    """Back to the grid, if it came from there."""
+    return "query" if state.saved == slug else "query_versions"
 
 
 def _state_of(query: SavedQuery) -> State:
@@ -195,104 +176,21 @@ def _check_sharing_of(request: HttpRequest, account: Account, query: SavedQuery,
         )
 
 
-def _change(request: HttpRequest, query: SavedQuery, draft: Draft) -> SavedQuery:
-    seen = request.POST.get("version", "")
-    number = int(seen) if seen.isdecimal() and len(seen) < 9 else 0
-    return saved_queries.change(query, draft, seen=number, by=actor_of(request))
-
-
 @require_POST
 @account_required(Capability.READ)
 def update(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
     """What the grid shows is what the query is from now on."""
     found = find_table(account, table)
-    query = _to_change(request, account, found, slug)
+    query = to_change(request, account, found, slug)
     state = _sent_state(request, found)
     shown = applied(user_of(request), role_of(request), account, found, replace(state, saved=slug))
     assert shown is not None
     back = replace(state, saved=slug).shortened(account, found).address(account, found)
     try:
-        _change(request, query, replace(saved_queries.draft_of(query), content=shown.content))
+        change(request, query, replace(saved_queries.draft_of(query), content=shown.content))
     except ChangedSince:
         link = reverse("query_versions", args=(account.name, found.name, slug))
         notices.complain(request, _("Not saved: somebody saved another version meanwhile."), link=link)
     else:
         notices.say(request, _("Saved the query %(name)s.") % {"name": query.name})
-    return see_other(back)
-
-
-@require_POST
-@account_required(Capability.READ)
-def delete(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
-    query = saved_queries.find_named(user_of(request), account.pk, table, slug)
-    if query is None:
-        raise Http404
-    _check_change(request, account, query)
-    try:
-        done = saved_queries.delete(query, by=actor_of(request))
-    except ChangedSince:
-        raise Http404 from None
-    notices.say(request, _("Deleted the query %(name)s.") % {"name": query.name}, undo=done)
-    back = request.POST.get("next", "")
-    return see_other(back if is_of_console(back) else reverse("queries", args=(account.name,)))
-
-
-# versions
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """``differences`` from the version before."""
-
-    version: SavedQueryVersion
-    differences: list[Difference]
-
-
-@require_safe
-@account_required(Capability.READ)
-def versions(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
-    found = find_table(account, table)
-    query = _find(request, found, slug)
-    kept = saved_queries.versions(query)
-    context = {
-        "account": account,
-        "table": found,
-        "query": query,
-        "lines": [
-            Line(version, _differences(version, before))
-            for version, before in zip(kept, [*kept[1:], None], strict=True)
-        ],
-        "may_change": saved_queries.may_change(user_of(request), role_of(request), query),
-        "parameters": applied_queries.parameters(query),
-    }
-    return render(request, "console/queries/versions.html", context)
-
-
-def _differences(version: SavedQueryVersion, before: SavedQueryVersion | None) -> list[Difference]:
-    return differences.between({} if before is None else _told(before), _told(version))
-
-
-def _told(version: SavedQueryVersion) -> dict[str, Any]:
-    kept = version.content
-    return differences.flat(
-        {"name": kept["name"], "description": kept["description"], "query": kept["content"]}
-    )
-
-
-@require_POST
-@account_required(Capability.READ)
-def restore(request: HttpRequest, account: Account, table: str, slug: str, number: int) -> HttpResponse:
-    """An earlier version becomes the newest."""
-    found = find_table(account, table)
-    query = _to_change(request, account, found, slug)
-    version = query.versions.filter(number=number).first()
-    if version is None:
-        raise Http404
-    back = reverse("query_versions", args=(account.name, found.name, slug))
-    try:
-        _change(request, query, saved_queries.draft_at(version, is_shared=query.is_shared))
-    except ChangedSince:
-        notices.complain(request, _("Not restored: somebody saved another version meanwhile."))
-    else:
-        notices.say(request, _("Version %(number)s is the newest again.") % {"number": number})
     return see_other(back)
