@@ -95,7 +95,7 @@ def _told(report: Report, known: Facts, user: User) -> dict[str, Any]:
         "report": report,
         "problems": [
             {"text": inspection.sentence(found), "is_note": found.mistake in inspection.NOTES}
-            for found in report.found
+            for found in sorted(report.found, key=lambda found: found.mistake in inspection.NOTES)
         ],
         "is_wrong": any(found.mistake not in inspection.NOTES for found in report.found),
         "sentence": _sentence(report, known),
