@@ -67,6 +67,18 @@ def test_q6_a_query_is_saved_and_its_address_applies_it(visit, filled):
     assert len(shown.context["documents"]) == 1
 
 
+def test_q6_keeps_all_of_the_grid_but_the_page(visit, filled):
+    client = visit("victor")
+    kept = "f=Name+eq+'Ada'&s=Name,Age&cols=PartitionKey,RowKey,Name:200&sort=-Age&top=100&view=json"
+    save(client, state=kept + "&tz=utc&refresh=30&exact=1&open=x&after=x")
+    found = client.get(PEOPLE + "q/adas/", follow=True).context
+    assert query().content.keys() == {"f", "s", "cols", "sort", "top", "view"}
+    assert parse_qs(found["state"].query()) == parse_qs(kept + "&q=adas")
+    assert found["applied"].changed == []
+    moved = client.get(f"{PEOPLE}?{kept.replace('-Age', 'Age').replace('Name,Age', 'Name')}&q=adas")
+    assert [str(name) for name in moved.context["applied"].changed] == ["Properties asked for", "Order"]
+
+
 def test_q6_says_what_changed_and_updates(visit, filled):
     client = visit("eve")
     save(client, is_shared="on")
