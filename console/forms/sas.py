@@ -20,11 +20,11 @@ from storage.domain.names import check_key, fold_table_name
 from storage.domain.policies import AccessPolicy
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import Policies
+from storage.domain.sas.tokens import WRITTEN
 from storage.models import Account, Table
 from storage.operations import shared_access, tables
 from storage.operations.shared_access import Description
 
-VERSION: Final = "2019-02-02"  # that of the SDKs for tables
 LONG: Final = timedelta(days=30)
 _YEARS: Final = (1602, 9998)  # in any zone
 _LONGEST: Final = 1800  # bytes of an address
@@ -306,7 +306,7 @@ class SasForm(DescriptionForm):
         """As far as it is clear; without a signature."""
         found = self.cleaned_data
         shared = {
-            "version": VERSION,
+            "version": WRITTEN,
             "permissions": found.get("permissions", ""),
             "start": _written(found.get("starts")),
             "expiry": _written(found.get("expires")),

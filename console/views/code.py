@@ -25,12 +25,12 @@ from storage.domain.filters import And, Filter, conjuncts, is_console_only, writ
 from storage.domain.query import access_path
 from storage.domain.roles import LEAST_ROLE, Capability, may
 from storage.domain.sas import TableSas
+from storage.domain.sas.tokens import WRITTEN
 from storage.models import Account, Table
 from storage.operations import shared_access
 from storage.operations.shared_access import Description
 
 LIFE: Final = timedelta(hours=1)  # of a token that is written into code
-VERSION: Final = "2019-02-02"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -60,7 +60,7 @@ def _check_may_issue(request: HttpRequest, account: Account) -> None:
 def _issue(request: HttpRequest, account: Account, table: Table) -> str:
     """A token that reads this table for an hour."""
     expiry = (timezone.now() + LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
-    token = TableSas(version=VERSION, table=table.name, permissions="r", expiry=expiry)
+    token = TableSas(version=WRITTEN, table=table.name, permissions="r", expiry=expiry)
     description = Description(_("Code of a query"))
     issued = shared_access.issue(account, token, 1, description, by=actor_of(request))
     return sas.write(issued.token)

@@ -6,7 +6,7 @@ Nothing secret is kept of either; https://datatracker.ietf.org/doc/draft-ietf-ht
 import hashlib
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, TypeVar
 
 import orjson
@@ -16,10 +16,10 @@ from rest_framework.request import Request
 from storage.api import problems
 from storage.api.problems import Problem
 from storage.models import Account, ApiToken, KeyedRequest
+from storage.operations.api_tokens import KEYED
 
 T = TypeVar("T")
 HEADER: Final = "Idempotency-Key"
-KEPT: Final = timedelta(hours=24)
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -38,7 +38,7 @@ def read_key(request: Request) -> str:
 
 def find(token: ApiToken, key: str, digest: str, now: datetime) -> KeyedRequest | None:
     """What was made by this key within a day; raises when it was by another request."""
-    KeyedRequest.objects.filter(created_at__lte=now - KEPT).delete()
+    KeyedRequest.objects.filter(token=token, created_at__lte=now - KEYED).delete()
     found = KeyedRequest.objects.filter(token=token, key=key).select_related("account").first()
     if found is not None and found.digest != digest:
         raise Problem(problems.KEY_REUSED)

@@ -16,11 +16,12 @@ from storage.domain import api_tokens
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor
 from storage.domain.roles import Scope
-from storage.models import Account, Activity, ApiToken
+from storage.models import Account, Activity, ApiToken, KeyedRequest
 from storage.operations import activity
 from storage.operations.members import Person
 
 TOKEN_LIMIT: Final = 100  # of a user, those that work
+KEYED: Final = timedelta(hours=24)  # for so long a request with a key is known
 _SEEN_EVERY: Final = timedelta(minutes=1)
 _WINDOW: Final = timedelta(minutes=1)
 
@@ -110,7 +111,8 @@ def revoke_all(user: Person, *, by: Actor) -> int:
 
 
 def tidy(now: datetime) -> None:
-    """Those that were revoked or expired long ago tell nobody anything."""
+    """Those that were revoked or expired long ago tell nobody anything; nor do requests of more than a day ago."""
+    KeyedRequest.objects.filter(created_at__lte=now - KEYED).delete()
     long_ago = now - timedelta(days=90)
     ApiToken.objects.filter(Q(revoked_at__lt=long_ago) | Q(expires_at__lt=long_ago)).delete()
 

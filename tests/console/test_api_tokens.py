@@ -11,7 +11,6 @@ from storage.domain.roles import Scope
 from storage.models import Activity, ApiToken
 from storage.operations import api_tokens, tables
 from storage.operations.api_tokens import Wanted
-from tests.console.conftest import PASSWORD
 
 NEW = "/ui/me/tokens/new/"
 LIST = "/ui/me/tokens/"
@@ -19,11 +18,8 @@ FORM = {"name": "CI", "scope": "write", "account": "acme", "days": "30"}
 
 
 @pytest.fixture
-def alice(visit):
-    """Somebody who has proven lately who she is."""
-    client = visit("alice")
-    client.post(f"/ui/me/again/?next={NEW}", {"password": PASSWORD})
-    return client
+def alice(proven):
+    return proven("alice")
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from storage.api.serializers.fields import Choice, Instant, Lifetime, Strict, Te
 from storage.domain.names import KEY_LENGTH_LIMIT
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import State
+from storage.domain.sas.tokens import WRITTEN
 
-VERSION = "2020-12-06"
 KINDS = ["table", "account"]
 
 
@@ -73,7 +73,7 @@ class NewSas(Strict):
 def token_of(data: dict[str, Any], now: datetime) -> TableSas | AccountSas:
     end = now + data["ttl"] if "ttl" in data else data.get("expires_at")
     shared = {
-        "version": VERSION,
+        "version": WRITTEN,
         "permissions": data["permissions"],
         "start": _moment(data.get("start")),
         "expiry": _moment(end),

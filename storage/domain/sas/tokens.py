@@ -25,6 +25,8 @@ NAMED_SERVICE: Final = "2015-02-21"
 RESTRICTED: Final = "2015-04-05"  # sip and spr; account SAS
 SCOPED: Final = "2020-12-06"  # ses
 
+WRITTEN: Final = "2019-02-02"  # of the tokens made here: that of the SDKs for tables
+
 MISSING: Final = "Missing mandatory parameters for valid Shared Access Signature."
 
 
