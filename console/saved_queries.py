@@ -76,9 +76,10 @@ def may_change(user: User, role: Role, query: SavedQuery) -> bool:
     return may(role, Capability.WRITE) if query.is_shared else query.owner_id == user.pk
 
 
-def versions(query: SavedQuery) -> list[SavedQueryVersion]:
-    """The newest first."""
-    return list(query.versions.order_by("-number"))
+def versions(user: User, query: SavedQuery) -> list[SavedQueryVersion]:
+    """The newest first; to others than the owner only what was shared."""
+    found = query.versions.order_by("-number")
+    return list(found if query.owner_id == user.pk else found.filter(content__is_shared=True))
 
 
 def newest(query: SavedQuery) -> int:
@@ -123,7 +124,7 @@ def _create(table: Table, draft: Draft, owner: User, by: Actor) -> SavedQuery:
     )
     _add_version(query, 1, by)
     if query.is_shared:
-        _record(Verb.QUERY_CREATE, query, by, after=_told(draft))
+        _record(Verb.QUERY_CREATE, query, by, after=draft)
     return query
 
 
@@ -151,7 +152,7 @@ def change(
     fresh.save()
     _add_version(fresh, number + 1, by)
     if before.is_shared or draft.is_shared:
-        _record(Verb.QUERY_CHANGE, fresh, by, before=_told(before), after=_told(draft), undoes=undoes)
+        _record(Verb.QUERY_CHANGE, fresh, by, before=before, after=draft, undoes=undoes)
     return fresh
 
 
@@ -161,8 +162,7 @@ def delete(query: SavedQuery, *, by: Actor, undoes: Activity | None = None) -> A
     fresh = _locked(query)
     fresh.deleted_at = timezone.now()
     fresh.save(update_fields=("deleted_at",))
-    before = _told(draft_of(fresh)) if fresh.is_shared else None
-    return _record(Verb.QUERY_DELETE, fresh, by, before=before, undoes=undoes)
+    return _record(Verb.QUERY_DELETE, fresh, by, before=draft_of(fresh), undoes=undoes)
 
 
 def _restore(query: SavedQuery, *, by: Actor, undoes: Activity) -> Activity:
@@ -172,8 +172,7 @@ def _restore(query: SavedQuery, *, by: Actor, undoes: Activity) -> Activity:
         query.slug = _free_slug(query.account_id, query.table_name, query.name)
     query.deleted_at = None
     query.save(update_fields=("deleted_at", "slug"))
-    after = _told(draft_of(query)) if query.is_shared else None
-    return _record(Verb.QUERY_CREATE, query, by, after=after, undoes=undoes)
+    return _record(Verb.QUERY_CREATE, query, by, after=draft_of(query), undoes=undoes)
 
 
 def _locked(query: SavedQuery) -> SavedQuery:
@@ -184,15 +183,22 @@ def _locked(query: SavedQuery) -> SavedQuery:
 
 
 def _add_version(query: SavedQuery, number: int, by: Actor) -> None:
-    kept = {"name": query.name, "description": query.description, "content": query.content}
+    kept = {
+        "name": query.name,
+        "description": query.description,
+        "content": query.content,
+        "is_shared": query.is_shared,
+    }
     SavedQueryVersion.objects.create(query=query, number=number, content=kept, author=by.name)
 
 
 # the record
 
 
-def _told(draft: Draft) -> dict[str, object]:
-    """As the record of activity shows it."""
+def _told(draft: Draft | None) -> dict[str, object] | None:
+    """As the record shows it, which everybody in the account reads: of what is private it says only that it was."""
+    if draft is None or not draft.is_shared:
+        return None
     return {
         "name": draft.name,
         "description": draft.description,
@@ -206,17 +212,16 @@ def _record(
     query: SavedQuery,
     by: Actor,
     *,
-    before: dict[str, object] | None = None,
-    after: dict[str, object] | None = None,
+    before: Draft | None = None,
+    after: Draft | None = None,
     undoes: Activity | None = None,
 ) -> Activity:
     table = Table.objects.filter(
         account=query.account_id, folded_name=query.table_name, deleted_at=None
     ).first()
-    # the record is read by everybody in the account: of what is private it says that it was, not what
-    is_told = before is not None or after is not None
+    told = next((draft for draft in (after, before) if draft is not None and draft.is_shared), None)
     detail = {
-        "query": query.name if is_told else "",
+        "query": "" if told is None else told.name,
         "of_table": query.table_name,
         "saved": query.pk,
         "version": newest(query),
@@ -227,8 +232,8 @@ def _record(
         account=Account.objects.get(pk=query.account_id),
         table=table,
         detail=detail,
-        before=before,
-        after=after,
+        before=_told(before),
+        after=_told(after),
         undoes=undoes,
     )
 
@@ -244,7 +249,7 @@ def undo(done: Activity, *, by: Actor) -> Activity:
             return delete(query, by=by, undoes=done)
         case Verb.QUERY_DELETE if query.deleted_at is not None:
             return _restore(query, by=by, undoes=done)
-        case Verb.QUERY_CHANGE if query.deleted_at is None:
+        case Verb.QUERY_CHANGE if query.deleted_at is None and done.before and done.after:
             return _undo_change(query, done, by)
     raise ChangedSince
 

@@ -99,6 +99,8 @@ def is_open(done: Activity, locked: Collection[int]) -> bool:
         return False
     if done.account_id in locked and effect(done).partition(".")[0] in _WRITES:
         return False
+    if effect(done) is Verb.QUERY_CHANGE and not (done.before and done.after):
+        return False  # whether to share it is its owner's choice
     days = done.detail.get("kept_days")
     if effect(done) is Verb.TABLE_DELETE:
         return isinstance(days, int) and timezone.now() < done.at + timedelta(days=days)

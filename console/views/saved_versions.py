@@ -34,7 +34,7 @@ class Line:
 def versions(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
     found = find_table(account, table)
     query = find(request, found, slug)
-    kept = saved_queries.versions(query)
+    kept = saved_queries.versions(user_of(request), query)
     context = {
         "account": account,
         "table": found,
@@ -66,8 +66,8 @@ def restore(request: HttpRequest, account: Account, table: str, slug: str, numbe
     """An earlier version becomes the newest."""
     found = find_table(account, table)
     query = to_change(request, account, found, slug)
-    version = query.versions.filter(number=number).first()
-    if version is None:
+    kept = {version.number: version for version in saved_queries.versions(user_of(request), query)}
+    if (version := kept.get(number)) is None:
         raise Http404
     back = reverse("query_versions", args=(account.name, found.name, slug))
     try:

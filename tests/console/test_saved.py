@@ -244,6 +244,32 @@ def test_q6_the_record_keeps_a_private_query_to_itself(visit, filled):
     assert query().name == "Secret plans"
 
 
+def test_q6_what_a_query_was_before_it_was_shared_is_its_owners(visit, filled):
+    client = visit("eve")
+    save(client, "Secret", filter="Name eq 'secret'")
+    form = {"name": "Ours", "filter": ADA, "is_shared": "on", "version": "1"}
+    client.post(PEOPLE + "q/secret/edit/", form)
+    client.post(PEOPLE + "q/secret/edit/", form | {"filter": "Age eq 1", "version": "2"})
+    numbers = {
+        who: [line.version.number for line in visit(who).get(PEOPLE + "q/secret/versions/").context["lines"]]
+        for who in ("eve", "max")
+    }
+    assert numbers == {"eve": [3, 2, 1], "max": [3, 2]}
+    restoring = PEOPLE + "q/secret/versions/1/restore/"
+    assert visit("max").post(restoring, {"version": "3"}).status_code == 404
+    del form["is_shared"]
+    client.post(PEOPLE + "q/secret/edit/", form | {"name": "Secret again", "version": "3"})
+    record = visit("max").get("/ui/a/acme/activity/export/?format=ndjson").getvalue().decode()
+    assert "Ours" in record
+    assert "ecret again" not in record
+    assert "'secret'" not in record
+    # nor does the record take back whom it is shared with
+    shared, _changed, kept_private = Activity.objects.filter(verb="query.change").order_by("pk")
+    for done in (kept_private, shared):
+        visit("max").post(f"/ui/undo/{done.pk}/")
+        assert not query().is_shared
+
+
 def test_q6_what_was_changed_since_is_not_undone(visit, filled):
     client = visit("eve")
     save(client, is_shared="on")
