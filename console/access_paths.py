@@ -82,6 +82,7 @@ class Described:
     here: str
     advice: str
     offer: str  # the label of what narrows the filter at once, or nothing
+    has_points: bool  # whether it would be better to read each entity by its key
 
 
 def describe(access: Access, estimate: Estimate | None = None) -> Described:
@@ -95,6 +96,7 @@ def describe(access: Access, estimate: Estimate | None = None) -> Described:
         _here(access, estimate),
         _advice(access),
         _offer(access.improvement),
+        access.improvement is Improvement.READ_POINTS,
     )
 
 

@@ -164,6 +164,11 @@ def test_q1_q4_q9_a_query_is_written(open_page, admin, queried):
     assert rows.count() == 1
     run.click()
     expect(rows).to_have_count(50)
+    page.keyboard.press("/")
+    expect(field).to_be_focused()
+    page.get_by_role("button", name="Partition scan: why").click()
+    expect(page.get_by_text("On Azure", exact=True)).to_be_visible()
+    check_axe(page)
 
     # the address is the whole state
     address = page.url
@@ -187,6 +192,7 @@ def test_cells_and_columns_say_something_to_the_query(open_page, admin, queried)
     page.locator("#select-button").click()
     choice = page.locator("#select-menu")
     choice.get_by_label("Name").uncheck()
+    check_axe(page)
     choice.get_by_role("button", name="Apply").click()
     expect(page.locator("th[data-property=Name]")).to_have_count(0)
     expect(page.locator("#select-button")).to_be_focused()

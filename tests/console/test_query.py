@@ -97,6 +97,13 @@ def test_offers_what_reads_less(ask, folk):
     assert f'data-at="{len(texts(page)[0]) - 1}"' in page
 
 
+def test_leads_to_code_for_single_entities(ask, folk):
+    page = ask("check", f="PartitionKey eq 'se' and (RowKey eq '0' or RowKey eq '1')")
+    assert "It names 2 entities" in page
+    assert "Code that reads each" in page
+    assert "Code that reads each" not in ask("check", f="PartitionKey eq 'se'")
+
+
 def test_marks_what_azure_does_not_have(ask, folk):
     page = ask("check", f="contains(Name,'da')")
     assert "not on Azure" in page
