@@ -1,4 +1,4 @@
-"""Keys that were replaced: accepted while their grace lasts, then kept for a month to tell what was signed with them."""
+"""Keys that were replaced: accepted while their grace lasts, then kept for a month to recognize what they signed."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta

@@ -28,6 +28,7 @@ from storage.domain.inspection import Facts, Key, Kind, ManagedAccount, Mistake,
 from storage.domain.policies import AccessPolicy
 from storage.domain.sas import TableSas
 from tests import mistakes
+from tests.cost import costs_less_than
 from tests.mistakes import (
     ACCOUNT,
     ACCOUNT_TOKEN,
@@ -518,6 +519,28 @@ def test_whatever_is_pasted_is_answered(text):
     assert isinstance(report, Report | Unreadable)
     # nothing that it says holds a key
     assert base64.b64encode(FIRST).decode() not in repr(report)
+
+
+SIGNATURE = mistakes.signature("nothing")
+LONG = {
+    "a value": f"sv=2019-02-02&tn=people&sp=r&se=2099-01-01&spk={'a%20' * 15_000}&sig={SIGNATURE}",
+    "permissions": f"sv=2019-02-02&ss=t&srt=o&sp={'rw' * 30_000}&se=2099-01-01&sig={SIGNATURE}",
+    "a signature": f"sv=2019-02-02&tn=people&sp=r&se=2099-01-01&sig={'%2B' * 20_000}",
+    "parameters": "a=1&" * 15_000 + f"sv=2019-02-02&tn=people&sp=r&se=2099-01-01&sig={SIGNATURE}",
+    "a path": f"GET /acme/{'%7E' * 20_000} HTTP/1.1\nHost: h\nAuthorization: SharedKey acme:{SIGNATURE}",
+    "a query": f"GET /acme/p?{'x=%20&' * 10_000} HTTP/1.1\nHost: h\nAuthorization: SharedKey acme:{SIGNATURE}",
+    "headers": "GET /acme/p HTTP/1.1\n" + "a: b\n" * 12_000,
+    "options": "curl http://h/acme/p " + "-s" * 30_000,
+    "quotes": "curl http://h/acme/p " + "$'" * 30_000,
+    "parts": "AccountName=acme;" + "x;" * 30_000,
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_what_is_long_is_answered_in_no_time(text):
+    many = {f"other{number}": ManagedAccount(f"other{number}", ACME.keys) for number in range(50)}
+    with costs_less_than(2):
+        inspect(text, replace(FACTS, accounts=FACTS.accounts | many))
 
 
 # connection strings

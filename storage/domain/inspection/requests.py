@@ -10,7 +10,7 @@ from storage.domain.inspection.findings import Found, Mistake, found, mask
 from storage.domain.inspection.judging import Sent, Verdict, judge_request
 from storage.domain.inspection.reports import Field, Kind, Line, Part, Report
 from storage.domain.inspection.request_drafts import RequestDraft
-from storage.domain.inspection.search import Mac, keys, search
+from storage.domain.inspection.search import Mac, depth_for, keys, search
 from storage.domain.inspection.tokens import inspect_token, read_pairs
 from storage.domain.options import read_options
 from storage.domain.signature import Authorization, Scheme, read_authorization, string_to_sign, verify
@@ -112,6 +112,7 @@ def _of_signature(
         request_drafts.write,
         [Mac(authorization.mac)],
         keys(account, facts),
+        depth_for(len(sent.path) + len(sent.query)),
     )
     yield from (found(Mistake.UNKNOWN_KEY, account=account.name),) if mistakes is None else mistakes
 

@@ -16,6 +16,11 @@ from storage.domain.inspection.findings import Found, Mistake, found
 Draft = TypeVar("Draft")
 
 _MANY: Final = 2  # mistakes at once
+_SIZE: Final = 32  # bytes of a signature
+_LONGEST: Final = 256  # characters of what may have been one
+_SEARCHED: Final = (
+    8192  # characters of what is signed; of more a thousand ways to write it would take too long
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,8 @@ def search(
     At most ``depth`` of them concern the text.
     """
     near = [key for key in keys if key.is_near]
+    if not macs:
+        return None
     for mistakes, changed in _drafts(draft, changes, depth):
         text = write(changed)
         for key in keys if len(mistakes) < _MANY else near:
@@ -73,6 +80,8 @@ def _drafts(
 ) -> Iterator[tuple[tuple[Found, ...], Draft]]:
     """As it should be, then with one change, then with two."""
     yield (), draft
+    if depth == 0:
+        return
     for kind in changes:
         for mistake, changed in kind.apply(draft):
             yield (mistake,), changed
@@ -84,6 +93,11 @@ def _drafts(
 
 
 _HEXADECIMAL = re.compile(rb"[0-9a-fA-F]{64}")
+
+
+def depth_for(length: int) -> int:
+    """How many mistakes are looked for in a text of so many characters."""
+    return _MANY if length <= _SEARCHED else 0
 
 
 def macs(signature: str) -> list[Mac]:
@@ -104,6 +118,8 @@ def _macs(text: str, mended: tuple[Found, ...]) -> Iterator[Mac]:
     raw = text.encode()
     if _HEXADECIMAL.fullmatch(raw):
         yield Mac(bytes.fromhex(text), (*mended, found(Mistake.HEXADECIMAL)))
+    if len(text) > _LONGEST:
+        return
     padded = text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4)
     try:
         value = b64decode(padded.encode(), validate=True)
@@ -111,7 +127,8 @@ def _macs(text: str, mended: tuple[Found, ...]) -> Iterator[Mac]:
         return
     if _HEXADECIMAL.fullmatch(value):
         yield Mac(bytes.fromhex(value.decode()), (*mended, found(Mistake.HEXADECIMAL)))
-    yield Mac(value, mended if padded == text else (*mended, found(Mistake.PADDING)))
+    if len(value) == _SIZE:
+        yield Mac(value, mended if padded == text else (*mended, found(Mistake.PADDING)))
 
 
 def keys(account: ManagedAccount, facts: Facts) -> list[SigningKey]:

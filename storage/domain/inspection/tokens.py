@@ -1,5 +1,6 @@
 """A shared access signature, by itself or with a request."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -12,7 +13,7 @@ from storage.domain.inspection.facts import Facts, ManagedAccount
 from storage.domain.inspection.findings import Found, Mistake, found, mask
 from storage.domain.inspection.judging import Sent, Verdict, judge_token
 from storage.domain.inspection.reports import Kind, Line, Report
-from storage.domain.inspection.search import keys, macs, search
+from storage.domain.inspection.search import depth_for, keys, macs, search
 from storage.domain.options import read_options
 from storage.domain.sas import SAS_NAMES, AccountSas, TableSas
 from storage.domain.sas.explain import Explained, Meaning, explain
@@ -94,9 +95,8 @@ def _whose(token: Token, facts: Facts) -> str:
 
 
 def _malformed(pairs: list[tuple[str, str]], error: StorageError | None) -> Iterator[Found]:
-    names = [name for name, _ in pairs]
-    twice = {name for name in names if names.count(name) > 1 and name in SAS_NAMES}
-    for name in sorted(twice):
+    names = Counter(name for name, _ in pairs)
+    for name in sorted(name for name, number in names.items() if number > 1 and name in SAS_NAMES):
         yield found(Mistake.PARAMETER_TWICE, name=name)
     if any(name.startswith("sk") and name in SAS_NAMES for name in names):
         yield found(Mistake.USER_DELEGATION)
@@ -144,13 +144,14 @@ def _changed(token: Token, known: dict[str, str]) -> Iterator[Found]:
 def _search(
     token: Token, account: ManagedAccount, facts: Facts, *, depth: int = 2
 ) -> tuple[Found, ...] | None:
+    length = len(token.signature) + sum(len(value) for _, value in sas.parameters(token))
     return search(
         token_drafts.first_draft(token, account.name),
         token_drafts.changes(account, facts),
         token_drafts.write,
         macs(token.signature),
         keys(account, facts),
-        depth,
+        min(depth, depth_for(length)),
     )
 
 
