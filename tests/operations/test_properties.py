@@ -69,6 +69,22 @@ def test_a_smaller_sample_where_a_large_one_takes_too_long(table, insert, monkey
     assert limits == [20_000, 1_000, 50]
 
 
+def test_whoever_types_does_not_wait_for_a_large_sample(table, insert, monkeypatch):
+    insert("1", Name=TEXT)
+    real = properties.counts.sample
+    limits = []
+
+    def sample(relation, *, share, limit):
+        limits.append(limit)
+        return real(relation, share=share, limit=limit)
+
+    monkeypatch.setattr(properties.counts, "sample", sample)
+    for quickly in (True, True, False, True):
+        found = properties.catalogue(table, quickly=quickly)
+        assert ([it.name for it in found.properties], found.is_whole) == (["Name"], True)
+    assert limits == [1_000, 20_000]
+
+
 def test_names_of_all_that_a_query_finds(table, insert, monkeypatch):
     monkeypatch.setattr(properties, "_WINDOW", 2)
     for number in range(5):
