@@ -79,7 +79,7 @@ def find_a_table(page):
     assert rows.count() == 1
     page.goto(ACCOUNT + "?q=PEO&sizes=")  # which scripts would fetch later
     assert re.search(r"people\s+120", rows.inner_text())
-    rows.get_by_role("link", name="people").click()
+    rows.get_by_role("link", name="people", exact=True).click()
     page.wait_for_url("**/t/people/")
     page.go_back()
     assert page.get_by_label("Filter tables by name").input_value() == "PEO"
