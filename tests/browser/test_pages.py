@@ -122,7 +122,7 @@ NO_PAGES = {
         "sessions_end",
         "session_end",
     ),
-    *("api_token_revoke", "user_token_revoke"),
+    *("api_token_revoke", "user_token_revoke", "key_end"),
     *("mfa_deactivate_totp", "connect", "disconnect", "openid_connect_login", "openid_connect_callback"),
     # with what there is only after something was done
     *("setup", "join", "account_created", "activity_entry", "server_activity_entry", "entities_compare"),

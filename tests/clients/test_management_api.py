@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -116,6 +117,25 @@ def test_a3_an_account_freezes_by_itself(server, token):
         assert (thawed["state"], thawed["deleted_at"]) == ("active", None)
         assert [table.name for table in service.list_tables()] == ["people"]
     session.delete(f"{base}/shortlived?with_tables=true", timeout=10).raise_for_status()
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "name"),
+    [
+        ("accounts", {"labels": {"of": "many"}}, "name"),
+        ("accounts/devstoreaccount1/sas", {"label": "x", "permissions": "r", "ttl": "1h"}, "token"),
+    ],
+)
+def test_of_many_that_ask_for_the_same_at_once_one_makes_it(server, token, path, body, name):
+    headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": f"at-once-{name}"}
+
+    def ask(_):
+        return requests.post(f"{server.url}/ui/api/v1/{path}", json=body, headers=headers, timeout=30)
+
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(ask, range(6)))
+    assert sorted(answer.status_code for answer in answers) == [200] * 5 + [201], answers[0].text
+    assert len({answer.json()[name] for answer in answers}) == 1
 
 
 def test_a_body_that_is_too_large_is_a_problem(server, token):
