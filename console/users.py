@@ -61,10 +61,14 @@ def set_active(user: User, *, is_active: bool, by: Actor) -> Activity | None:
     """Somebody who is switched off is signed out at once, and keeps what they are where."""
     if not is_active:
         _check_other_admin(user)
-        # neither must come back to life with the user
-        sessions.end_all(user)
-        api_tokens.revoke_all(user, by=by)
+        _shut_out(user, by)
     return _set(user, by, is_active=is_active)
+
+
+def _shut_out(user: User, by: Actor) -> None:
+    # neither must come back to life with the user
+    sessions.end_all(user)
+    api_tokens.revoke_all(user, by=by)
 
 
 @transaction.atomic
@@ -76,6 +80,8 @@ def undo(done: Activity, *, by: Actor) -> Activity:
         raise activity.ChangedSince
     if before.get("is_admin") is False or before.get("is_active") is False:
         _check_other_admin(user)
+    if before.get("is_active") is False:
+        _shut_out(user, by)
     undone = _set(user, by, undoes=done, **before)
     if undone is None:
         raise activity.ChangedSince

@@ -319,6 +319,7 @@ def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER) -> None:
 
 
 def _remove(name: str, *, with_tables: bool, by: Actor) -> None:
+    _lock_whole(name)
     account = _locked(name)
     if account.protected:
         raise AccountIsProtected(f"The account {name} is protected; remove the protection first.")
@@ -450,6 +451,11 @@ def _is_refused(account: Account) -> bool:
 def _locked_or_none(name: str) -> Account | None:
     # no_key: rows that refer to the account may be written meanwhile
     return Account.objects.select_for_update(no_key=True).filter(name=name).first()
+
+
+def _lock_whole(name: str) -> None:
+    """Waits for tables that are being made, and keeps those back that would be."""
+    Account.objects.select_for_update().filter(name=name).first()
 
 
 def _locked(name: str) -> Account:

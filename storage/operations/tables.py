@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Q
@@ -65,7 +66,15 @@ def get(account_id: int, name: str) -> Table:
     return table
 
 
-def create(account_id: int, name: str, *, by: Actor = SERVER, account_name: str | None = None) -> Table:
+def create(
+    account_id: int,
+    name: str,
+    *,
+    by: Actor = SERVER,
+    account_name: str | None = None,
+    description: str = "",
+    tags: Sequence[str] = (),
+) -> Table:
     """Create Table: the name and the relation, or neither.
 
     ``account_name`` is given by who knows already that the account may be written.
@@ -76,7 +85,7 @@ def create(account_id: int, name: str, *, by: Actor = SERVER, account_name: str 
     account = _account(account_id, account_name)
     try:
         with transaction.atomic():
-            table = _create(account_id, name)
+            table = _create(account_id, name, description=description, tags=list(tags))
             activity.record(Verb.TABLE_CREATE, by, account=account, table=table)
             return table
     except IntegrityError:
@@ -90,8 +99,8 @@ def _account(account_id: int, name: str | None) -> Account:
     return Account(pk=account_id, name=accounts.check_writable(account_id) if name is None else name)
 
 
-def _create(account_id: int, name: str) -> Table:
-    table = Table.objects.create(account_id=account_id, name=name, folded_name=name.lower())
+def _create(account_id: int, name: str, **described: Any) -> Table:
+    table = Table.objects.create(account_id=account_id, name=name, folded_name=name.lower(), **described)
     sql.execute(relations.create(table.pk))
     notify("tables")
     return table

@@ -108,6 +108,13 @@ def test_too_many_requests_wait(call, settings):
     assert caller("GET", "token").status_code == 200
 
 
+def test_what_is_refused_counts_too(call, settings):
+    settings.API_REQUESTS_PER_MINUTE = 2
+    caller = call("sam", "read")
+    refused = [caller("GET", "accounts/acme"), caller("POST", "accounts", {}), caller("GET", "accounts/none")]
+    assert [answer.status_code for answer in refused] == [404, 403, 429]
+
+
 def test_a_user_has_so_many(issue, monkeypatch):
     monkeypatch.setattr(api_tokens, "TOKEN_LIMIT", 1)
     issue("alice")

@@ -7,8 +7,11 @@ from console.models import User
 from console.users import LastAdmin
 from storage.domain.activity import Verb
 from storage.domain.actor import SERVER
+from storage.domain.roles import Scope
 from storage.models import Activity
+from storage.operations import api_tokens
 from storage.operations.activity import ChangedSince
+from storage.operations.api_tokens import Wanted
 
 
 @pytest.fixture
@@ -71,6 +74,19 @@ def test_undo(cast):
     assert User.objects.get(username="eve").is_active
     with pytest.raises(ChangedSince):
         users.undo(done, by=SERVER)
+
+
+def test_who_is_switched_off_by_an_undo_is_out_at_once(cast, visit):
+    users.set_active(cast["eve"], is_active=False, by=SERVER)
+    done = users.set_active(cast["eve"], is_active=True, by=SERVER)
+    client = visit("eve")
+    assert client.get("/ui/").status_code == 200
+    _, token = api_tokens.issue(cast["eve"], Wanted("ci", Scope.READ), by=SERVER)
+    users.undo(done, by=SERVER)
+    users.set_active(cast["eve"], is_active=True, by=SERVER)
+    token.refresh_from_db()
+    assert client.get("/ui/").status_code == 302
+    assert token.revoked_at is not None
 
 
 def test_undo_keeps_the_last_admin(cast):

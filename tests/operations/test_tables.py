@@ -21,6 +21,7 @@ from storage.domain.policies import AccessPolicy, SignedIdentifier
 from storage.domain.query import EntityQuery, TableQuery
 from storage.models import Table
 from storage.operations import accounts, policies, table_list, tables
+from storage.operations.accounts import AccountHasTables
 from storage.operations.threads import in_thread
 from storage.sql import background, batch, pages
 from storage.sql.django import run
@@ -105,6 +106,35 @@ def test_a_table_of_an_account_that_is_gone_cannot_be_made():
         tables.create(account, "people")
 
     assert not Table.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_no_account_goes_while_a_table_is_being_made_in_it():
+    account = (await in_thread(accounts.add, "inthemaking")).pk
+    connect = psycopg.AsyncConnection.connect
+    async with (
+        await connect(settings.LANES_CONNINFO) as maker,
+        await connect(settings.LANES_CONNINFO, autocommit=True) as watcher,
+    ):
+        await maker.execute(
+            "INSERT INTO storage_table (account_id, name, folded_name, created_at, description, tags)"
+            " VALUES (%s, 'people', 'people', now(), '', '[]')",
+            [account],
+        )
+        await maker.execute("SET CONSTRAINTS ALL IMMEDIATE")  # as its end does
+        removal = asyncio.create_task(in_thread(accounts.remove, "inthemaking"))
+        async with asyncio.timeout(60):
+            while not await is_waiting(watcher):  # noqa: ASYNC110 - the event is PostgreSQL's
+                await asyncio.sleep(0.005)
+        await maker.commit()
+        with pytest.raises(AccountHasTables):
+            await removal
+
+
+async def is_waiting(watcher):
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    (number,) = await (await watcher.execute(query)).fetchone()
+    return number > 0
 
 
 @pytest.mark.django_db(transaction=True)

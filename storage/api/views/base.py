@@ -48,6 +48,15 @@ class Views(ViewSet):
             response.headers["Cache-Control"] = "no-store"
             return response
 
+    def check_permissions(self, request: Request) -> None:
+        """What is refused counts too."""
+        if isinstance(request.auth, ApiToken):
+            super().check_throttles(request)
+        super().check_permissions(request)
+
+    def check_throttles(self, request: Request) -> None:
+        """They were, with the permissions."""
+
     def look(self, token: ApiToken, capability: Capability) -> None:
         """Finds what the address names; raises what refuses it."""
 

@@ -68,14 +68,12 @@ class TablesViews(AccountViews):
     def create(self, request: Request, account: str) -> Response:
         data = self.body(serializers.NewTable)
         try:
-            table = tables.create(self.account.pk, data["name"], by=self.by)
+            table = tables.create(self.account.pk, by=self.by, **data)
         except TableAlreadyExists:
             found = tables.get(self.account.pk, data["name"])
             if {name: getattr(found, name) for name in data} != data:
                 raise
             return made(self._write(found), is_new=False)
-        if data["description"] or data["tags"]:
-            tables.change(table, by=self.by, description=data["description"], tags=data["tags"])
         return made(self._write(table), is_new=True)
 
     @operation("get_table", "Get a table", answer=serializers.Table)
