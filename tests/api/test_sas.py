@@ -85,6 +85,15 @@ def test_the_key_of_another_token_is_another(ask, call):
     assert first.status_code == 201
 
 
+def test_lists_the_newest_first_a_page_at_a_time(ask):
+    for label in ("a", "b", "c"):
+        ask("POST", SAS, {**READS, "label": label, "permissions": "raud"["abc".index(label)]})
+    first = ask("GET", f"{SAS}?limit=2").json()
+    rest = ask("GET", first["next"].removeprefix("http://testserver")).json()
+    assert [one["label"] for one in first["items"] + rest["items"]] == ["c", "b", "a"]
+    assert rest["next"] is None
+
+
 def test_blocks_and_unblocks(ask):
     found = ask("POST", SAS, READS).json()
     address = f"{SAS}/{found['fingerprint']}"

@@ -138,6 +138,14 @@ def test_of_many_that_ask_for_the_same_at_once_one_makes_it(server, token, path,
     assert len({answer.json()[name] for answer in answers}) == 1
 
 
+def test_a_body_may_come_in_chunks(server, token):
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    parts = (part for part in (b'{"na', b'me": "chunky"}'))
+    made = requests.post(f"{server.url}/ui/api/v1/accounts", data=parts, headers=headers, timeout=10)
+    assert (made.status_code, made.json()["name"]) == (201, "chunky")
+    requests.delete(f"{server.url}/ui/api/v1/accounts/chunky", headers=headers, timeout=10).raise_for_status()
+
+
 def test_a_body_that_is_too_large_is_a_problem(server, token):
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     body = b'{"label": "' + b"x" * 2**20 + b'"}'

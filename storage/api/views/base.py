@@ -41,6 +41,9 @@ class Views(ViewSet):
     tag = ""  # under what it stands in the document
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not request.META.get("CONTENT_LENGTH"):
+            # of a body that comes in chunks, which REST framework would take for none
+            request.META["CONTENT_LENGTH"] = str(len(request.body))
         # scripts read the sentences of errors, in one language and one zone
         with translation.override("en"), timezone.override("UTC"):
             response: HttpResponseBase = super().dispatch(request, *args, **kwargs)

@@ -39,7 +39,7 @@ class SasViews(AccountViews):
     @operation(
         "list_sas",
         "List shared access signatures",
-        "Those made here, and those made elsewhere that were used.",
+        "Those made here, the newest first, then those made elsewhere that were used.",
         answer=serializers.SasList,
         parameters=[serializers.SasParameters],
     )
@@ -50,10 +50,10 @@ class SasViews(AccountViews):
             for written in self._written(shared_access.known(self.account, timezone.now()))
             if written["state"] == (wanted["state"] or written["state"])
             and written["table"].lower() == (wanted["table"].lower() or written["table"].lower())
-            and written["fingerprint"] > wanted["cursor"]
         ]
-        found.sort(key=lambda one: str(one["fingerprint"]))
-        page = cut(found[: wanted["limit"] + 1], wanted["limit"], lambda one: str(one["fingerprint"]))
+        names = [one["fingerprint"] for one in found]
+        start = names.index(wanted["cursor"]) + 1 if wanted["cursor"] in names else 0
+        page = cut(found[start:], wanted["limit"], lambda one: str(one["fingerprint"]))
         return respond(request, Page(page.items, page.end))
 
     @operation(
