@@ -66,9 +66,7 @@ def _issue(request: HttpRequest, account: Account, table: Table) -> str:
     return sas.write(issued.token)
 
 
-def _show(
-    request: HttpRequest, table: Table, state: State, language: Language, place: Place
-) -> HttpResponse:
+def _show(request: HttpRequest, table: Table, state: State, language: Language, place: Place) -> HttpResponse:
     context: dict[str, Any] = {
         "table": table,
         "state": state,

@@ -41,8 +41,8 @@ class Verb(StrEnum):
     USER_REMOVE = "user.remove"
     MEMBER_SET = "member.set"
     MEMBER_REMOVE = "member.remove"
-    API_TOKEN_ISSUE = "api-token.issue"
-    API_TOKEN_REVOKE = "api-token.revoke"
+    API_TOKEN_ISSUE = "api-token.issue"  # noqa: S105  a verb
+    API_TOKEN_REVOKE = "api-token.revoke"  # noqa: S105
     UNDO = "undo"
 
 

@@ -12,7 +12,7 @@ class ActorKind(StrEnum):
     KEY = "key"
     SAS = "sas"
     BEARER = "bearer"
-    TOKEN = "token"  # of the management API
+    TOKEN = "token"  # noqa: S105  of the management API
     COMMAND = "command"  # of manage.py
     SERVER = "server"  # by itself
 

@@ -63,7 +63,17 @@ async def test_knows_the_accounts():
 
     async with opened() as known:
         account = await known.account("known")
-        assert account == (added.pk, "known", (b"a" * 64, b"b" * 64), True, True, (), DEFAULT, False, frozenset())
+        assert account == (
+            added.pk,
+            "known",
+            (b"a" * 64, b"b" * 64),
+            True,
+            True,
+            (),
+            DEFAULT,
+            False,
+            frozenset(),
+        )
         assert await known.account("unknown") is None
 
 
