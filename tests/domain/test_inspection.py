@@ -284,6 +284,24 @@ def test_without_keys_all_but_the_signature_is_explained():
     assert report.text.startswith("ra\n2026-01-01T00:00:00Z\n")
 
 
+def test_a_token_that_was_wrapped_when_it_was_copied():
+    text = mistakes.good({**TABLE_TOKEN, "sp": "ra"}).replace("sp=ra", "sp=r\na")
+    report = inspect(text, FACTS)
+    assert report.text.startswith("r\na\n2026-01-01T00:00:00Z\n")
+    assert Mistake.MALFORMED_PARAMETER in [it.mistake for it in report.found]
+
+
+def test_whose_a_token_is_costs_little_among_many_accounts():
+    names = [f"shop{number}" for number in range(200)]
+    accounts = {
+        name: ManagedAccount(name, (Key("key1", name.encode() * 8), Key("key2", name.encode() * 9)))
+        for name in names
+    }
+    with costs_less_than(2):
+        report = inspect(mistakes.good(TABLE_TOKEN), replace(FACTS, accounts=accounts))
+    assert report.account == ""
+
+
 def test_a_token_that_nobody_has_signed_is_nobodys():
     assert found(mistakes.good(TABLE_TOKEN, b"?" * 64)) == [Mistake.ACCOUNT_NOT_SAID]
 
