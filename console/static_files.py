@@ -8,7 +8,7 @@ thread for every file under ASGI and a manifest made beforehand.
 import gzip
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -47,23 +47,36 @@ class File:
 
 def read_all() -> dict[str, bytes]:
     """Contents by name; a licence, or the list of the vendored files, is not among them."""
+    return {name: _read(paths) for name, paths in _sources().items()}
+
+
+def _sources() -> dict[str, list[Path]]:
+    """What there is by name: a file, or the many of a stylesheet, of which layers.css says which layer wins."""
     found = [path for path in sorted(ROOT.rglob("*")) if path.suffix in TYPES]
-    styles = [path for path in found if path.is_relative_to(STYLES)]
-    contents = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in found if path not in styles}
-    of_data = [path for path in styles if path.name in DATA_STYLES or path.parent.name == "data"]
-    of_access = [path for path in styles if path.parent.name == "access"]
-    contents[STYLESHEET] = _sheet(path for path in styles if path not in (*of_data, *of_access))
-    contents[DATA_STYLESHEET] = _sheet(of_data)
-    contents[ACCESS_STYLESHEET] = _sheet(of_access)
-    return contents
+    sources = {path.relative_to(ROOT).as_posix(): [path] for path in found if STYLES not in path.parents}
+    sources |= {STYLESHEET: [], DATA_STYLESHEET: [], ACCESS_STYLESHEET: []}
+    for path in found:
+        if STYLES in path.parents:
+            sources[_sheet_of(path)].insert(0 if path.name == "layers.css" else len(found), path)
+    return sources
 
 
-def _sheet(styles: Iterable[Path]) -> bytes:
-    """One of many, without what is for people; layers.css says which layer wins, so it is the first."""
-    ordered = sorted(styles, key=lambda path: (path.name != "layers.css", path))
-    text = b"".join(path.read_bytes() for path in ordered)
-    text = re.sub(rb"/\*.*?\*/", b"", text, flags=re.DOTALL)
-    return re.sub(rb"\s*([{};,])\s*|(?<=[\w-])(:)\s+", rb"\1\2", text)
+def _sheet_of(style: Path) -> str:
+    if style.name in DATA_STYLES or style.parent.name == "data":
+        return DATA_STYLESHEET
+    return ACCESS_STYLESHEET if style.parent.name == "access" else STYLESHEET
+
+
+def _read(paths: list[Path]) -> bytes:
+    text = b"".join(path.read_bytes() for path in paths)
+    return _minified(text) if not paths or STYLES in paths[0].parents else text
+
+
+@cache
+def _minified(style: bytes) -> bytes:
+    """Without what is for people."""
+    style = re.sub(rb"/\*.*?\*/", b"", style, flags=re.DOTALL)
+    return re.sub(rb"\s*([{};,])\s*|(?<=[\w-])(:)\s+", rb"\1\2", style)
 
 
 @cache
@@ -79,6 +92,7 @@ def files() -> Mapping[str, File]:
     return {name: _prepare(name, content) for name, content in read_all().items()}
 
 
+@cache  # for development, in which it is asked at every request
 def _prepare(name: str, content: bytes) -> File:
     suffix = Path(name).suffix
     # mtime, so that all workers answer with the same bytes
@@ -120,8 +134,8 @@ class StaticFiles:
     def _find(self, name: str) -> File | None:
         if not self._development:
             return files().get(name)
-        content = read_all().get(name)
-        return None if content is None else _prepare(name, content)
+        paths = _sources().get(name)
+        return None if paths is None else _prepare(name, _read(paths))
 
 
 def _accepts_gzip(scope: Scope) -> bool:
