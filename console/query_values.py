@@ -16,7 +16,7 @@ from storage.domain.entity import EntityKey, read_stored
 from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, Filter, IsSet, Not, parse
 from storage.domain.filters.literals import write_literal
-from storage.domain.filters.narrowing import How, condition, narrowed_by
+from storage.domain.filters.narrowing import How, condition, is_sayable, narrowed_by
 from storage.domain.query import EntityQuery
 from storage.models import Table
 from storage.operations import entities, facets, properties
@@ -107,7 +107,7 @@ def narrowed(table: Table, text: str, key: EntityKey, name: str, how: How) -> st
 def _condition(name: str, how: How, value: EdmValue | None) -> Filter | None:
     if value is None:
         return _OF_ABSENT[how](name) if how in _OF_ABSENT and name.isidentifier() else None
-    return condition(name, how, value) if value.type in how.types else None
+    return condition(name, how, value) if value.type in how.types and is_sayable(value) else None
 
 
 def _value(table: Table, key: EntityKey, name: str) -> EdmValue | None:

@@ -13,7 +13,7 @@ from console.grid_state import State
 from console.rendering import render_part
 from storage.domain.edm import EdmValue
 from storage.domain.errors import StorageError
-from storage.domain.filters.narrowing import How, condition, narrowed_by
+from storage.domain.filters.narrowing import How, condition, is_sayable, narrowed_by
 from storage.domain.roles import Capability
 from storage.models import Account, Table
 from storage.operations import facets
@@ -67,6 +67,7 @@ def _strip(account: Account, table: Table, state: State, facet: Facet) -> Strip:
             _narrower(state, facet.name, value).address(account, table),
         )
         for value, count in facet.values
+        if is_sayable(value)
     ]
     return Strip(facet.name, choices, facet.distinct - len(choices))
 

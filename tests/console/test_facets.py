@@ -46,6 +46,12 @@ def test_counts_what_the_filter_finds_and_narrows_it(visit, cities):
     assert found["City"][0] == ("Oslo", 3, "(Number le 4 or Number eq 5) and City eq 'Oslo'")
 
 
+def test_what_no_address_can_say_is_no_step(visit, people):
+    for number in range(4):
+        people("se", str(number), Name="half \ud800" if number % 2 else "whole")
+    assert facets_of(visit("victor").get(ADDRESS)) == {"Name": [("whole", 2, "Name eq 'whole'")]}
+
+
 def test_says_what_there_is_not(visit, people):
     assert "No property has few values" in visit("victor").get(ADDRESS).content.decode()
     assert "Syntax error" in visit("victor").get(ADDRESS, {"f": "Number le"}).content.decode()

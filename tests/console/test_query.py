@@ -331,6 +331,13 @@ def test_a_cell_says_nothing_that_makes_no_sense(ask, visit, folk):
     ask("cell", 404, key="nonsense", name="Age", how="is", f="")
 
 
+def test_half_a_character_is_nothing_to_look_for(ask, visit, people):
+    people("se", "ada", Name="Ada \ud800", Age=36)
+    key = key_of(visit("victor"), "ada")
+    ask("cell", 404, key=key, name="Name", how="is", f="")
+    assert text_of(ask("cell", key=key, name="Age", how="is", f="")) == "Age eq 36"
+
+
 def test_knows_what_may_be_typed(visit, folk):
     known = visit("victor").get(PEOPLE + "query/known/").json()
     properties = {it["name"]: it["types"] for it in known["properties"]}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from storage.domain.edm import Edm
 from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, parse
-from storage.domain.filters.doubts import Reason, doubts
+from storage.domain.filters.doubts import MOST, Reason, doubts
 from storage.domain.filters.highlight import pieces
 from storage.domain.filters.repairs import Fix, diagnose
 from tests.cost import costs_less_than
@@ -251,6 +251,10 @@ def test_doubts(text, at, reason, repaired):
 )
 def test_has_no_doubts_of_what_fits(text):
     assert doubts(text, KNOWN, NOW) == []
+
+
+def test_has_a_few_doubts_at_once():
+    assert len(doubts(" or ".join(["Age eq '5'"] * 3000), KNOWN, NOW)) == MOST
 
 
 def test_of_an_empty_table_no_property_is_known():

@@ -1,5 +1,6 @@
 """One more condition for a filter, which otherwise stays as it was written."""
 
+import re
 from enum import StrEnum
 from typing import Final, cast
 
@@ -34,12 +35,18 @@ class How(StrEnum):
                 return frozenset({Edm.DATETIME})
 
 
+_HALF = re.compile("[\ud800-\udfff]")
 _OPERATORS: Final = {
     How.IS: Operator.EQ,
     How.IS_NOT: Operator.NE,
     How.GREATER: Operator.GT,
     How.LESS: Operator.LT,
 }
+
+
+def is_sayable(value: EdmValue) -> bool:
+    """Whether an address can carry it: half of a character cannot be encoded."""
+    return not isinstance(value.value, str) or _HALF.search(value.value) is None
 
 
 def condition(name: str, how: How, value: EdmValue) -> Filter:
