@@ -11,6 +11,7 @@ from azure.data.tables import EdmType, EntityProperty, TableServiceClient
 from playwright.sync_api import expect, sync_playwright
 
 from tests.browser.page import PATIENCE, Watch
+from tests.browser.pool import Pool
 from tests.conftest import missing
 from tests.live_server import start_server
 
@@ -41,33 +42,35 @@ def console(scratch):
         yield live
 
 
-@pytest.fixture
-def open_page(chromium, console):
-    """`open_page("/ui/", width=320)`: that page in a context of its own; whatever fails in it fails the test."""
-    watches = []
-    contexts = []
+@pytest.fixture(scope="package")
+def pool(chromium):
+    return Pool(chromium)
 
-    def open_it(path, *, width=1280, height=900, cookies=None, expect=200, state=None, **options):
-        context = chromium.new_context(
-            base_url=console.url,
-            viewport={"width": width, "height": height},
-            storage_state=state,
-            **{"locale": "en-US", **options},
-        )
-        contexts.append(context)
-        context.set_default_timeout(PATIENCE)
-        if cookies:
-            context.add_cookies(
-                [{"name": n, "value": v, "domain": "127.0.0.1", "path": "/ui/"} for n, v in cookies.items()]
-            )
-        page = context.new_page()
+
+@pytest.fixture
+def open_page(pool, console):
+    """`open_page("/ui/", width=320)`: that page, to which nobody has been yet; whatever fails in it fails the test.
+
+    `fresh` for what a first visit costs, and for a clock that stands still: both stay with a browser.
+    """
+    watches = []
+    pages = []
+
+    def open_it(path, *, cookies=None, expect=200, **options):
+        given = [
+            {"name": n, "value": v, "domain": "127.0.0.1", "path": "/ui/"} for n, v in (cookies or {}).items()
+        ]
+        page = pool.take(base_url=console.url, cookies=given, **{"locale": "en-US", **options})
+        pages.append(page)
         watches.append(Watch(page, expect))
         page.goto(path)
         return page
 
     yield open_it
-    for context in contexts:
-        context.close()
+    for watch in watches:
+        watch.end()
+    for page in pages:
+        pool.give_back(page)
     assert [fault for watch in watches for fault in watch.faults] == []
 
 

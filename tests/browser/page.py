@@ -44,8 +44,16 @@ class Watch:
         self._page = page
         self._expected = expected_status
         page.on("console", self._hear)
-        page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        page.on("pageerror", self._note)
         page.on("response", self._look)
+
+    def end(self):
+        self._page.remove_listener("console", self._hear)
+        self._page.remove_listener("pageerror", self._note)
+        self._page.remove_listener("response", self._look)
+
+    def _note(self, error):
+        self.faults.append(f"error: {error}")
 
     def _hear(self, message):
         if message.type not in {"error", "warning"}:

@@ -128,7 +128,7 @@ def test_a_read_only_account_refuses_writes_and_says_so(shop, open_signed_in):
 
 
 def test_k1_and_k4_a_key_is_revealed_after_a_proof_for_a_minute(shop, open_signed_in):
-    page = open_signed_in("/ui/a/shop/keys/", reduced_motion="reduce")
+    page = open_signed_in("/ui/a/shop/keys/", reduced_motion="reduce", fresh=True)
     check(page)
     assert not KEY.search(page.content())
     page.clock.install()
@@ -265,7 +265,7 @@ def test_the_rail_closes_to_icons(shop, open_signed_in):
 
 
 def test_turkish_loads_few_fonts(open_page, admin):
-    page = open_page("/ui/", state=admin, cookies={"tablero_language": "tr"})
+    page = open_page("/ui/", state=admin, cookies={"tablero_language": "tr"}, fresh=True)
     page.wait_for_load_state("networkidle")
     fonts = page.evaluate(
         "performance.getEntriesByType('resource').filter(it => it.name.endsWith('.woff2'))"

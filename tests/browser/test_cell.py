@@ -143,7 +143,7 @@ def test_c3_a_file_goes_in_and_comes_out_again(open_page, admin, cells, tmp_path
     check_axe(page)
     page.locator("[data-cell-upload]").set_input_files(file)
     page.locator("#cell-note", has_text="2,048 bytes").wait_for()
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     closed(page)
     assert cells.get_entity("se", "ada")["Photo"] == content
     open_editor(page, "Photo")

@@ -309,7 +309,7 @@ def test_stored_markup_is_text(open_signed_in):
 
 
 def test_first_visit_is_light(open_signed_in):
-    page = open_signed_in("/ui/me/")
+    page = open_signed_in("/ui/me/", fresh=True)
     weights = {"page": 0, "fonts": 0}
     for entry in page.evaluate(
         "[...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')]"

@@ -114,7 +114,7 @@ def test_by_keyboard_and_without_leaving_the_place(open_page, admin, make):
 
 def test_a_toast_stays_while_it_is_looked_at(open_page, admin, make):
     table = make("undostays")
-    page = open_page(PAGE, state=admin)
+    page = open_page(PAGE, state=admin, fresh=True)
     remove(page, table, "1")
     page.clock.install()
     page.goto(PAGE)

@@ -1,0 +1,57 @@
+"""Pages used again by one test after the other: Chromium takes longer to make one than to show most of ours."""
+
+from collections import defaultdict
+
+from tests.browser.page import PATIENCE
+
+# what a page can change later; everything else is of the context, for good
+MEDIA = {
+    "color_scheme": "light",
+    "reduced_motion": "no-preference",
+    "forced_colors": "none",
+    "contrast": "no-preference",
+}
+BETWEEN = "/ui/healthz"  # of the same origin, or Chromium makes a new process; and with nothing in it
+
+
+class Pool:
+    def __init__(self, chromium):
+        self._chromium = chromium
+        self._idle = defaultdict(list)
+        self._kinds = {}
+
+    def take(self, *, fresh=False, width=1280, height=900, state=None, cookies=(), **options):
+        """A page that knows nothing of the tests before but the files it loaded, or not even these when `fresh`."""
+        media = {name: options.pop(name, usual) for name, usual in MEDIA.items()}
+        kind = tuple(sorted((name, repr(value)) for name, value in options.items()))
+        kept = None if fresh else self._idle[kind]
+        page = kept.pop() if kept else self._make(options)
+        self._kinds[page] = None if fresh else kind
+        page.context.add_cookies([*(state["cookies"] if state else ()), *cookies])
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(media="null", **media)
+        return page
+
+    def _make(self, options):
+        context = self._chromium.new_context(**options)
+        context.set_default_timeout(PATIENCE)
+        return context.new_page()
+
+    def give_back(self, page):
+        kind = self._kinds.pop(page)
+        if kind is None or page.is_closed():
+            page.context.close()
+            return
+        _forget(page)
+        self._idle[kind].append(page)
+
+
+def _forget(page):
+    for other in page.context.pages:
+        if other != page:
+            other.close()
+    page.unroute_all(behavior="ignoreErrors")
+    page.goto(BETWEEN)
+    page.mouse.move(-1, -1)  # over nothing
+    page.evaluate("sessionStorage.clear(); localStorage.clear()")
+    page.context.clear_cookies()
