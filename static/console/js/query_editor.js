@@ -83,9 +83,15 @@ const oneLine = EditorState.transactionFilter.of((change) => {
 /** Chromium keeps the look of what is typed over by a style of its own, which the page's policy forbids. */
 const overSelection = EditorView.domEventHandlers({
   beforeinput(event, view) {
-    if (event.inputType !== "insertText" || !event.data || view.state.selection.main.empty || view.composing) return false;
+    // what the browser has selected: the editor may not have heard of it yet
+    const selection = document.getSelection();
+    const range = event.getTargetRanges()[0] ?? (selection.rangeCount ? selection.getRangeAt(0) : null);
+    if (!/^(insertText|delete)/.test(event.inputType) || !range || range.collapsed || view.composing) return false;
     event.preventDefault();
-    view.dispatch({ ...view.state.replaceSelection(event.data), userEvent: "input.type", scrollIntoView: true });
+    const [from, to] = [view.posAtDOM(range.startContainer, range.startOffset), view.posAtDOM(range.endContainer, range.endOffset)];
+    const insert = event.data ?? "";
+    const userEvent = insert ? "input.type" : "delete";
+    view.dispatch({ changes: { from, to, insert }, selection: { anchor: from + insert.length }, userEvent, scrollIntoView: true });
     return true;
   },
 });
