@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from zlib import crc32
 
 from django import template
@@ -21,6 +22,7 @@ SPRITE = "vendor/lucide/1.62.0/sprite.svg"
 
 
 @register.simple_tag
+@lru_cache(maxsize=512)  # a page has dozens of them, and looking up the sprite's address is most of each
 def icon(name: str, size: int = 16) -> SafeString:
     """One of the sprite's icons, as decoration: its meaning stands in the text beside it."""
     return format_html(
