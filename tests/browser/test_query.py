@@ -6,7 +6,7 @@ import pytest
 from azure.data.tables import TableServiceClient
 from playwright.sync_api import Error, expect
 
-from tests.browser.page import check_axe, check_reflow
+from tests.browser.page import LOOK_AT_FOCUS, check_axe, check_reflow
 
 CHECK = "**/query/check/"
 TABLE = "/ui/a/devstoreaccount1/t/queried/"
@@ -77,6 +77,7 @@ def test_q1_q4_q9_a_query_is_written(open_page, admin, queried):
     page.locator(".cm-editor").wait_for()
     assert len([name for name in scripts(page) if "codemirror" in name]) == 1
     expect(field).to_be_focused()
+    assert page.evaluate(LOOK_AT_FOCUS)["faults"] == []
     assert is_smooth(page, field)
 
     # Q9: ten quick edits are answered once, and an answer that comes late changes nothing

@@ -48,7 +48,7 @@ const theme = EditorView.theme({
   "&:has([aria-invalid])": { borderColor: "var(--danger)", boxShadow: "0 0 0 1px var(--danger)" },
   ".cm-scroller": { font: "inherit", fontVariantLigatures: "none", maxHeight: "124px", overflow: "auto" },
   ".cm-content": { padding: "5px 0", minHeight: "calc(var(--control) - 2px)", boxSizing: "border-box", caretColor: "var(--text)" },
-  ".cm-content:focus-visible": { outline: "none" },
+  ".cm-content:focus-visible": { outline: "2px solid transparent" }, // its frame shows it
   ".cm-line": { padding: "0 8px", lineHeight: "20px" },
   ".cm-placeholder": { color: "var(--text-faint)" },
   "&.cm-focused .cm-matchingBracket": { background: "var(--accent-soft)", color: "inherit" },
