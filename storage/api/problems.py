@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
 
-from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from rest_framework import exceptions
@@ -164,7 +164,7 @@ def of(error: Exception) -> Problem | None:
             return Problem(UNAVAILABLE, headers={"Retry-After": str(PAUSE)})
         case SuspiciousOperation():
             return Problem(MALFORMED, "The request line or a header cannot be read.")
-        case Http404():
+        case Http404() | ObjectDoesNotExist():  # it went meanwhile
             return Problem(NOT_FOUND)
         case PermissionDenied():
             return Problem(FORBIDDEN)

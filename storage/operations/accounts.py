@@ -453,6 +453,12 @@ def _locked_or_none(name: str) -> Account | None:
     return Account.objects.select_for_update(no_key=True).filter(name=name).first()
 
 
+def keep(account: Account) -> None:
+    """Until the transaction ends nobody removes it; raises ServerBusy when it is gone."""
+    if Account.objects.select_for_update(no_key=True).filter(pk=account.pk).first() is None:
+        raise ServerBusy
+
+
 def _lock_whole(name: str) -> None:
     """Waits for tables that are being made, and keeps those back that would be."""
     Account.objects.select_for_update().filter(name=name).first()

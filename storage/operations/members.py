@@ -66,7 +66,7 @@ def set_role(
 
     Whoever is at the machine of the server may leave an account without an owner.
     """
-    _lock(account)
+    accounts.keep(account)
     before = _role(account, user)
     if before == role:
         return None
@@ -81,7 +81,7 @@ def remove(
     account: Account, user: Person, *, by: Actor, undoes: Activity | None = None, keeps_owner: bool = True
 ) -> Activity | None:
     """None when they were no member."""
-    _lock(account)
+    accounts.keep(account)
     before = _role(account, user)
     if before is None:
         return None
@@ -98,7 +98,7 @@ def undo(done: Activity, *, by: Actor) -> Activity:
     user = find_person(str(done.detail.get("user")))
     if account is None or user is None:
         raise activity.ChangedSince
-    _lock(account)
+    accounts.keep(account)
     if _role(account, user) != done.after:
         raise activity.ChangedSince
     undone = _restore(account, user, done, by)
@@ -111,11 +111,6 @@ def _restore(account: Account, user: Person, done: Activity, by: Actor) -> Activ
     if done.before is None:
         return remove(account, user, by=by, undoes=done)
     return set_role(account, user, Role(done.before), by=by, undoes=done)
-
-
-def _lock(account: Account) -> None:
-    # no_key: rows that refer to the account may be written meanwhile
-    Account.objects.select_for_update(no_key=True).get(pk=account.pk)
 
 
 def _role(account: Account, user: Person) -> Role | None:

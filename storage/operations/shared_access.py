@@ -221,6 +221,7 @@ def issue(
     account: Account, token: TableSas | AccountSas, key: int, description: Description, *, by: Actor
 ) -> Issued:
     """Sign a token with key 1 or 2, and note whose it is. Raises TokenRefused."""
+    accounts.keep(account)
     table = check(account, token)
     signed = _signed(account, token, key)
     fingerprint = sas.fingerprint(signed)
@@ -315,7 +316,7 @@ def describe(
     """
     with transaction.atomic():
         # of two who give it its first label the second waits
-        Account.objects.select_for_update(no_key=True).get(pk=account.pk)
+        accounts.keep(account)
         record = IssuedToken.objects.filter(account=account, fingerprint=fingerprint).first()
         before, after = _described(record), None if description is None else asdict(description)
         if undoes is not None and before != undoes.after:
@@ -373,6 +374,7 @@ def set_blocked(
 ) -> Activity | None:
     """Refuse a token, or no longer; every process does from its next request on. None when it was so already."""
     with heeded():
+        accounts.keep(account)
         record = IssuedToken.objects.filter(account=account, fingerprint=fingerprint).first()
         if record is None and usage.parameters(account.pk, fingerprint) is None:
             raise ResourceNotFound

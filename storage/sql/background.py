@@ -136,8 +136,9 @@ def _integer(result: Result, row: int, column: int) -> int:
     return int(value)
 
 
+# the size of a relation that is dropped meanwhile is null
 _SIZES_OF: Final = """
-SELECT s.relname, pg_total_relation_size(s.relid), greatest(s.n_live_tup, c.reltuples, 0)::bigint
+SELECT s.relname, coalesce(pg_total_relation_size(s.relid), 0), greatest(s.n_live_tup, c.reltuples, 0)::bigint
 FROM pg_stat_user_tables AS s
 JOIN pg_class AS c ON c.oid = s.relid
 WHERE s.relname = ANY (%s) AND s.schemaname = current_schema()
@@ -152,7 +153,7 @@ WHERE c.relname = ANY (%s) AND c.relnamespace = current_schema()::regnamespace A
 """
 
 _PARTS_OF: Final = """
-SELECT pg_table_size(c.oid),
+SELECT coalesce(pg_table_size(c.oid), 0),
     coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE i.indisprimary), 0)::bigint,
     coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE NOT i.indisprimary), 0)::bigint
 FROM pg_class AS c
@@ -162,7 +163,7 @@ GROUP BY c.oid
 """
 
 _SIZES: Final = """
-SELECT t.folded_name, pg_total_relation_size(s.relid), greatest(s.n_live_tup, c.reltuples, 0)::bigint
+SELECT t.folded_name, coalesce(pg_total_relation_size(s.relid), 0), greatest(s.n_live_tup, c.reltuples, 0)::bigint
 FROM storage_table AS t
 JOIN pg_stat_user_tables AS s ON s.relname = 'entity_' || t.id AND s.schemaname = current_schema()
 JOIN pg_class AS c ON c.oid = s.relid
@@ -185,7 +186,10 @@ SELECT
     count(*),
     sum(greatest(pg_stat_get_live_tuples(oid), reltuples, 0))::bigint,
     sum(
-        CASE WHEN are_many THEN relpages * current_setting('block_size')::bigint ELSE pg_total_relation_size(oid) END
+        CASE
+            WHEN are_many THEN relpages * current_setting('block_size')::bigint
+            ELSE coalesce(pg_total_relation_size(oid), 0)
+        END
     )::bigint
 FROM found
 GROUP BY account_id

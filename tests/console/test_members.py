@@ -8,8 +8,9 @@ from django.db import connection
 from console.models import User
 from storage.domain.activity import Verb
 from storage.domain.actor import SERVER
+from storage.domain.errors import ServerBusy
 from storage.domain.roles import Role
-from storage.models import Activity, Membership
+from storage.models import Account, Activity, Membership
 from storage.operations import accounts, members
 from storage.operations.activity import ChangedSince
 from storage.operations.members import LastOwner
@@ -134,3 +135,12 @@ def test_undo_of_what_changed_since(account, cast):
     with pytest.raises(ChangedSince):
         members.undo(done, by=SERVER)
     assert role_of("eve") == Role.OWNER
+
+
+def test_nobody_becomes_a_member_of_an_account_that_is_gone(account, cast):
+    gone = Account.objects.get(pk=account.pk)
+    accounts.remove("acme")
+    with pytest.raises(ServerBusy):
+        members.set_role(gone, cast["sam"], Role.VIEWER, by=SERVER)
+    with pytest.raises(ServerBusy):
+        members.remove(gone, cast["eve"], by=SERVER)

@@ -10,7 +10,7 @@ from django.utils import timezone
 from storage.domain import sas
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor, ActorKind
-from storage.domain.errors import ResourceNotFound
+from storage.domain.errors import ResourceNotFound, ServerBusy
 from storage.domain.metrics import Client, Use
 from storage.domain.observed import Authentication
 from storage.domain.policies import AccessPolicy, SignedIdentifier
@@ -260,3 +260,14 @@ def test_says_which_end_within_a_week(account):
     assert {token.fingerprint for _, token, _ in found} == {near, seen, named}
     assert shared_access.expiring([other], now) == []
     assert shared_access.expiring([], now) == []
+
+
+def test_nothing_is_noted_in_an_account_that_is_gone(account):
+    fingerprint = use(account, TOKEN)
+    accounts.remove("acme", with_tables=True)
+    with pytest.raises(ServerBusy):
+        issue(account, WHOLE)
+    with pytest.raises(ServerBusy):
+        shared_access.describe(account, fingerprint, Description("late"), by=BY)
+    with pytest.raises(ServerBusy):
+        shared_access.set_blocked(account, fingerprint, blocked=True, by=BY)
