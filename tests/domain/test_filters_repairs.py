@@ -12,6 +12,7 @@ from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, parse
 from storage.domain.filters.doubts import MOST, Reason, doubts
 from storage.domain.filters.highlight import pieces
+from storage.domain.filters.parser import CONSOLE_LIMIT
 from storage.domain.filters.repairs import Fix, diagnose
 from tests.cost import costs_less_than
 
@@ -185,6 +186,12 @@ def test_a_long_text_takes_no_longer_than_it_is_long(text):
     with costs_less_than(3):
         diagnosis(text)
         pieces(text)
+
+
+def test_a_text_beyond_all_measure_is_not_looked_at():
+    found = diagnosis("(" * (CONSOLE_LIMIT + 1))
+
+    assert (found.start, found.end, found.repairs) == (0, CONSOLE_LIMIT + 1, ())
 
 
 # filters that can be read

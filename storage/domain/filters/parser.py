@@ -27,9 +27,13 @@ from storage.domain.filters.ast import (
 from storage.domain.filters.lexer import Kind, Token, syntax_error, tokens
 from storage.domain.filters.literals import LITERALS, TRUE, WORDS, read_literal
 
+CONSOLE_LIMIT: Final = (
+    100_000  # characters of a filter of the console; the service's are bounded by their URL
+)
 DEPTH_LIMIT: Final = 200  # levels of parentheses and ``not``; ``not (`` is one level
 
 NOT_BOOLEAN: Final = "The $filter expression must evaluate to a single boolean value."
+TOO_LONG: Final = f"The $filter expression is longer than {CONSOLE_LIMIT} characters."
 TOO_DEEP: Final = f"The $filter expression is nested deeper than {DEPTH_LIMIT} levels."
 
 _MATCHES: Final = frozenset(MatchKind)
@@ -85,6 +89,8 @@ def parse(text: str, dialect: Dialect = Dialect.SERVICE, now: datetime | None = 
 
     Times may be relative, as ``datetime'{{now-24h}}'``, where ``now`` is given.
     """
+    if dialect is Dialect.CONSOLE and len(text) > CONSOLE_LIMIT:
+        raise InvalidInput(TOO_LONG)
     if not text.strip():
         return None
     return _Parser(text, dialect, now).parse()

@@ -10,7 +10,7 @@ from storage.domain.filters.lexer import lenient_tokens
 from storage.domain.filters.mending import Fix as Fix
 from storage.domain.filters.mending import Patient
 from storage.domain.filters.mending import Repair as Repair
-from storage.domain.filters.parser import Dialect, parse
+from storage.domain.filters.parser import CONSOLE_LIMIT, Dialect, parse
 
 _RULES: Final[Sequence[Callable[[Patient], Iterator[Repair]]]] = (
     foreign.signs,
@@ -34,6 +34,8 @@ class Diagnosis(NamedTuple):
 
 def diagnose(text: str, error: StorageError, now: datetime) -> Diagnosis:
     """``error`` is what reading the text raised."""
+    if len(text) > CONSOLE_LIMIT:
+        return Diagnosis(0, len(text), ())
     tokens = lenient_tokens(text)
     start, end = error.span or faults.span(tokens) or (0, len(text))
     at = next((index for index, token in enumerate(tokens) if token.end > start), len(tokens) - 1)
