@@ -252,12 +252,21 @@ def _written(moment: datetime | None) -> str | None:
 
 
 def expire(now: datetime) -> None:
-    """Freeze the accounts whose time is over, and delete those that have been frozen for long enough."""
-    for name in Account.objects.filter(expires_at__lte=now, frozen_at=None).values_list("name", flat=True):
-        _freeze(name, now)
+    """Freeze the accounts whose time is over, and delete those that have been frozen for long enough.
+
+    One with which that fails is in nobody's way; what failed is raised at the end.
+    """
+    late = Account.objects.filter(expires_at__lte=now, frozen_at=None)
     over = Account.objects.filter(frozen_at__lte=now - lifetimes.GRACE, protected=False, read_only=False)
-    for name in over.values_list("name", flat=True):
-        _purge(name, now)
+    failed: list[Exception] = []
+    for act, found in ((_freeze, late), (_purge, over)):
+        for name in found.values_list("name", flat=True):
+            try:
+                act(name, now)
+            except Exception as error:
+                failed.append(error)
+    if failed:
+        raise ExceptionGroup("Not every account whose time is over could be frozen or deleted", failed)
 
 
 def _freeze(name: str, now: datetime) -> None:

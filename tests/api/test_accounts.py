@@ -7,7 +7,7 @@ import pytest
 from storage.domain.activity import Verb
 from storage.domain.actor import ActorKind
 from storage.domain.observed import retired_key_name
-from storage.models import Account, Activity
+from storage.models import Account, Activity, Table
 from storage.operations import accounts, retired_keys, tables
 
 
@@ -201,6 +201,16 @@ def test_a3_an_account_freezes_when_its_time_is_over_and_goes_a_day_later(ada, a
     assert Account.objects.filter(pk=account.pk).exists()
     accounts.expire(gone)
     assert not Account.objects.filter(pk=account.pk).exists()
+
+
+def test_an_account_that_cannot_be_deleted_keeps_no_other(account):
+    second = accounts.add("zebra")
+    for found in (account, second):
+        over(found)
+    Table.objects.create(account=account, name="broken", folded_name="broken")  # it has no relation
+    with pytest.raises(ExceptionGroup):
+        accounts.expire(datetime.now(UTC) + timedelta(days=2))
+    assert list(Account.objects.values_list("name", flat=True)) == ["acme"]
 
 
 @pytest.mark.parametrize("guard", ["protected", "read_only"])
