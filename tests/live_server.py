@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,6 +114,15 @@ def start_server(data, *arguments, env=None, wait=True):
         if live.reader.is_alive():  # closing its file would wait for it
             raise AssertionError(f"something of the server on {data} does not end")
         process.stdout.close()
+
+
+def copy_data(source, data):
+    """What a server left that has ended, whoever owns which file of it."""
+    shutil.copytree(source, data, ignore=shutil.ignore_patterns("run", "lock", "*.lock", "*.log"))
+    for path in (data, *data.rglob("*")):
+        owner = (source / path.relative_to(data)).stat()
+        os.chown(path, owner.st_uid, owner.st_gid)
+    return data
 
 
 def clean_environment():

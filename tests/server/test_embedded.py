@@ -1,7 +1,6 @@
 """The embedded PostgreSQL, with everything that may be killed killed."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -9,7 +8,6 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from uuid import uuid4
 
 import psutil
 import pytest
@@ -18,13 +16,6 @@ from storage.server import cluster, embedded, installation, options, supervisor
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
 from tests.live_server import ROOT, clean_environment, start_server
-
-
-@pytest.fixture
-def data(scratch):
-    folder = scratch / uuid4().hex[:8]
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def wait_until(condition, timeout=60):
@@ -61,17 +52,17 @@ def account_list(data):
     return done.stdout + done.stderr
 
 
-def test_killed_server_takes_postgresql_along_and_starts_again(data):
-    with start_server(data) as live:
+def test_killed_server_takes_postgresql_along_and_starts_again(used):
+    with start_server(used) as live:
         postmaster = live.postmaster()
         live.kill()
-        with start_server(data) as again:  # at once: waits for the database of the killed one to go
+        with start_server(used) as again:  # at once: waits for the database of the killed one to go
             assert not psutil.pid_exists(postmaster)
             assert is_ready(again)
 
 
-def test_killed_supervisor_takes_postgresql_along_and_both_return(data):
-    with start_server(data) as live:
+def test_killed_supervisor_takes_postgresql_along_and_both_return(used):
+    with start_server(used) as live:
         postmaster = live.postmaster()
         psutil.Process(postmaster).parent().kill()
         wait_until(lambda: not psutil.pid_exists(postmaster))
@@ -79,8 +70,8 @@ def test_killed_supervisor_takes_postgresql_along_and_both_return(data):
         assert live.postmaster() != postmaster
 
 
-def test_killed_postgresql_comes_back(data):
-    with start_server(data) as live:
+def test_killed_postgresql_comes_back(used):
+    with start_server(used) as live:
         for _ in range(2):
             postmaster = live.postmaster()
             backends = psutil.Process(postmaster).children()
@@ -91,8 +82,8 @@ def test_killed_postgresql_comes_back(data):
         assert any("started again" in line for line in live.output)
 
 
-def test_killed_backend_comes_back(data):
-    with start_server(data) as live:
+def test_killed_backend_comes_back(used):
+    with start_server(used) as live:
         wait_until(lambda: is_ready(live))
         backend = next(
             p for p in psutil.Process(live.postmaster()).children() if "idle" in " ".join(p.cmdline())
@@ -127,27 +118,27 @@ def test_postgresql_that_does_not_end_in_order_is_shut_down_at_once(scratch, mon
     assert child.returncode == -signal.SIGQUIT
 
 
-def test_end_in_order_needs_no_recovery(data):
-    with start_server(data) as live:
+def test_end_in_order_needs_no_recovery(used):
+    with start_server(used) as live:
         postmaster = live.postmaster()
         assert live.stop() == 0
         assert not psutil.pid_exists(postmaster)
-    assert "database system is shut down" in (data / "postgres.log").read_text()
+    assert "database system is shut down" in (used / "postgres.log").read_text()
 
 
-def test_second_server_on_the_same_data_is_refused(data):
-    with start_server(data) as live, start_server(data, wait=False) as second:
+def test_second_server_on_the_same_data_is_refused(used):
+    with start_server(used) as live, start_server(used, wait=False) as second:
         assert second.process.wait(60) == 1
         wait_until(lambda: second.output)
         assert f"is in use by another Tablero (process {live.pid})" in second.output[-1]
         assert len(second.output) == 1
 
 
-def test_commands_use_the_database_of_a_live_server_or_start_it(data):
-    with start_server(data):
-        assert "devstoreaccount1" in account_list(data)
-    assert "devstoreaccount1" in account_list(data)
-    assert not (data / "database" / "postmaster.pid").exists()
+def test_commands_use_the_database_of_a_live_server_or_start_it(used):
+    with start_server(used):
+        assert "devstoreaccount1" in account_list(used)
+    assert "devstoreaccount1" in account_list(used)
+    assert not (used / "database" / "postmaster.pid").exists()
 
 
 def test_account_before_the_first_start(data):
@@ -182,25 +173,21 @@ def test_any_path(scratch, name):
     assert deep == DataFolder(deep).socket_folder.parent or not DataFolder(deep).socket_folder.exists()
 
 
-def test_refuses_another_major_version(data):
-    with start_server(data):
-        pass
-    (data / "database" / "PG_VERSION").write_text("16\n")
-    with start_server(data, wait=False) as other:
+def test_refuses_another_major_version(used):
+    (used / "database" / "PG_VERSION").write_text("16\n")
+    with start_server(used, wait=False) as other:
         assert other.process.wait(60) == 1
         wait_until(lambda: other.output)
         assert "written by PostgreSQL 16, and this Tablero brings 18" in other.output[-1]
 
 
-def test_refuses_to_lose_the_secret(data):
-    with start_server(data):
-        pass
-    (data / "secret").unlink()
-    with start_server(data, wait=False) as without:
+def test_refuses_to_lose_the_secret(used):
+    (used / "secret").unlink()
+    with start_server(used, wait=False) as without:
         assert without.process.wait(60) == 1
         wait_until(lambda: without.output)
         assert "The secret of" in without.output[-1]
-    with start_server(data, env={"TABLERO_SECRET": "another secret, long enough"}, wait=False) as other:
+    with start_server(used, env={"TABLERO_SECRET": "another secret, long enough"}, wait=False) as other:
         assert other.process.wait(60) == 1
         wait_until(lambda: other.output)
         assert "sealed with another secret" in other.output[-1]
@@ -231,11 +218,9 @@ def test_touches_nothing_outside_the_data_folder(scratch):
     assert parent.stat().st_uid == os.geteuid()
 
 
-def test_says_why_postgresql_does_not_start(data):
-    with start_server(data):
-        pass
-    (data / "config" / "custom.conf").write_text("shared_buffers = 'a lot'\n")
-    with start_server(data, wait=False) as broken:
+def test_says_why_postgresql_does_not_start(used):
+    (used / "config" / "custom.conf").write_text("shared_buffers = 'a lot'\n")
+    with start_server(used, wait=False) as broken:
         assert broken.process.wait(60) == 1
         wait_until(lambda: broken.output)
         assert "PostgreSQL did not start" in broken.output[-1]

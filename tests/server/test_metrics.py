@@ -1,14 +1,11 @@
 """What a server has counted: right over its processes, and over their ends."""
 
 import re
-import shutil
 import time
 import urllib.error
 import urllib.request
-from uuid import uuid4
 
 import psutil
-import pytest
 from azure.core.exceptions import ResourceNotFoundError
 from azure.data.tables import TableAnalyticsLogging, TableRetentionPolicy, TableServiceClient
 
@@ -16,13 +13,6 @@ from tests.live_server import start_server
 
 TOKEN = {"TABLERO_METRICS_TOKEN": "the-token"}
 HOURS = "$MetricsHourPrimaryTransactionsTable"
-
-
-@pytest.fixture
-def data(scratch):
-    folder = scratch / uuid4().hex[:8]
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def get(url, authorization=None):
@@ -76,8 +66,8 @@ def workers(live):
     ]
 
 
-def test_totals_are_right_over_workers_and_when_one_is_killed(data):
-    with start_server(data, "--workers", "2", env=TOKEN) as live:
+def test_totals_are_right_over_workers_and_when_one_is_killed(used):
+    with start_server(used, "--workers", "2", env=TOKEN) as live:
         list_tables(live, 30)
         assert settles_at(30, scraped, live)
         first, _ = both = workers(live)
@@ -95,22 +85,22 @@ def test_totals_are_right_over_workers_and_when_one_is_killed(data):
         assert str(both[1].pid) in processes
 
 
-def test_a_crash_loses_no_more_than_five_seconds_and_an_orderly_end_nothing(data):
-    with start_server(data) as live:
+def test_a_crash_loses_no_more_than_five_seconds_and_an_orderly_end_nothing(used):
+    with start_server(used) as live:
         list_tables(live, 20)
         time.sleep(5)
         live.kill()
-    with start_server(data) as live:
+    with start_server(used) as live:
         list_tables(live, 5)
         live.stop()
-    with start_server(data) as live:
+    with start_server(used) as live:
         assert settles_at(25, recorded, live)
 
 
-def test_metrics_are_for_who_has_the_token(server, data):
+def test_metrics_are_for_who_has_the_token(server, used):
     assert get(f"{server.url}/ui/metrics")[0] == 404
     assert get(f"{server.url}/ui/metrics", "Bearer ")[0] == 404
-    with start_server(data, "--metrics-listen", "127.0.0.1:0", env=TOKEN) as live:
+    with start_server(used, "--metrics-listen", "127.0.0.1:0", env=TOKEN) as live:
         for authorization in (
             None,
             "Bearer",
@@ -129,13 +119,13 @@ def test_metrics_are_for_who_has_the_token(server, data):
         assert status == 200
         assert 'operation="QueryTables",status="200"' in text
         port = url.rpartition(":")[2].partition("/")[0]
-        with start_server(data / "other", "--metrics-listen", f"127.0.0.1:{port}", wait=False) as other:
+        with start_server(used / "other", "--metrics-listen", f"127.0.0.1:{port}", wait=False) as other:
             assert other.process.wait(30) == 1
             assert "choose another address with --metrics-listen" in other.output[-1]
 
 
-def test_logs_what_an_account_wants_to_have_logged(data):
-    with start_server(data) as live, TableServiceClient.from_connection_string(live.connection_string) as sdk:
+def test_logs_what_an_account_wants_to_have_logged(used):
+    with start_server(used) as live, TableServiceClient.from_connection_string(live.connection_string) as sdk:
         sdk.set_service_properties(
             analytics_logging=TableAnalyticsLogging(
                 read=False,
@@ -153,7 +143,7 @@ def test_logs_what_an_account_wants_to_have_logged(data):
 
     lines = [
         line.split(";")
-        for path in (data / "logs" / "devstoreaccount1" / "table").rglob("*.log")
+        for path in (used / "logs" / "devstoreaccount1" / "table").rglob("*.log")
         for line in path.read_text().splitlines()
     ]
     assert [(fields[2], fields[3]) for fields in lines] == [
