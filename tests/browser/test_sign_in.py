@@ -9,7 +9,7 @@ import pytest
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from playwright.sync_api import expect
 
-from tests.browser.page import PATIENCE, Watch, check, check_axe, check_reflow
+from tests.browser.page import Watch, check, check_axe, check_reflow
 from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, serving
 from tests.live_server import ROOT, clean_environment, start_server
 
@@ -62,22 +62,22 @@ def add_user(place, name):
 
 
 @pytest.fixture
-def open_browser(chromium, place):
+def open_browser(pool, place):
     """`open_browser()`: a page of a browser that knows nobody yet, at a name that passkeys can be bound to."""
-    contexts, watches = [], []
+    pages, watches = [], []
 
     def open_it(expect=200, **options):
         options = {"locale": "en-US", "reduced_motion": "reduce", **options}
-        context = chromium.new_context(base_url=f"http://localhost:{place.port}", **options)
-        contexts.append(context)
-        context.set_default_timeout(PATIENCE)
-        page = context.new_page()
+        page = pool.take(base_url=f"http://localhost:{place.port}", **options)
+        pages.append(page)
         watches.append(Watch(page, expect))
         return page
 
     yield open_it
-    for context in contexts:
-        context.close()
+    for watch in watches:
+        watch.end()
+    for page in pages:
+        pool.give_back(page)
     assert [fault for watch in watches for fault in watch.faults] == []
 
 
@@ -111,7 +111,7 @@ def at(page):
 
 
 def test_l1_passkey(open_browser, person):
-    page = open_browser()
+    page = open_browser(fresh=True)
     give_authenticator(page)
     sign_in(page, person)
     arrive(page, "/ui/")
