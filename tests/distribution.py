@@ -8,7 +8,14 @@ from xdist.scheduler import LoadScopeScheduling
 WORKERS = 4  # most tests wait for servers: more than there are cores, each with servers of its own
 
 # folders and files that take long or wait for much, the longest first; the others fill what is left at the end
-FIRST = ("tests/server", "tests/faults", "tests/browser", "tests/clients", "tests/bench")
+FIRST = (
+    "tests/browser/test_pages.py",
+    "tests/browser",
+    "tests/server",
+    "tests/clients",
+    "tests/faults",
+    "tests/bench",
+)
 
 
 def workers(arguments: list[str]) -> int:
@@ -19,7 +26,8 @@ def workers(arguments: list[str]) -> int:
 
 def place(nodeid: str) -> int:
     """In the order of the run."""
-    return next((number for number, path in enumerate(FIRST) if nodeid.startswith(f"{path}/")), len(FIRST))
+    starts = ((f"{path}/", f"{path}::") for path in FIRST)
+    return next((number for number, start in enumerate(starts) if nodeid.startswith(start)), len(FIRST))
 
 
 def portion(nodeid: str) -> str:
