@@ -235,6 +235,7 @@ OWN = {
     "entities_columns",
     "entities_export",
     "entities_copy",
+    "queries_forget",
     "query_rows",
 }
 OF_ALL = {
