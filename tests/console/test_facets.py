@@ -20,7 +20,7 @@ def facets_of(response):
     """Name of the property → values, each with its count and the filter that it leads to."""
     content = response.content.decode()
     found = {}
-    for name, body in re.findall(r'<h3 class="mono" title="([^"]*)">.*?<ol>(.*?)</ol>', content, re.DOTALL):
+    for name, body in re.findall(r'<h2 class="mono" title="([^"]*)">.*?<ol>(.*?)</ol>', content, re.DOTALL):
         links = re.findall(r'href="([^"]*)".*?class="value mono">(.*?)</span>.*?count">(\d+)<', body)
         found[name] = [
             (unescape(value), int(count), parse_qs(urlsplit(unescape(href)).query)["f"][0])
