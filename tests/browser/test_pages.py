@@ -236,6 +236,7 @@ OWN = {
     "entities_export",
     "entities_copy",
     "queries_forget",
+    "query_new",
     "query_rows",
 }
 OF_ALL = {
