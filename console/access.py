@@ -13,8 +13,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console import roles
 from console.models import User
+from console.people import roles
 from storage.domain.actor import Actor, ActorKind
 from storage.domain.errors import StorageError
 from storage.domain.roles import LEAST_ROLE, Capability, Role, may

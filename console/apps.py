@@ -7,4 +7,4 @@ class ConsoleConfig(AppConfig):
     name = "console"
 
     def ready(self) -> None:
-        from console import sign_ins  # noqa: F401 (listens; models are ready only here)
+        from console.people import sign_ins  # noqa: F401 (listens; models are ready only here)

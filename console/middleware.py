@@ -11,7 +11,7 @@ from django.middleware.gzip import GZipMiddleware
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 
-from console import sessions
+from console.people import sessions
 from console.views import errors
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound, TableNotFound
 

@@ -11,9 +11,10 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console import bookmarks, frame, saved_queries
+from console import bookmarks, frame
 from console.access import Place
 from console.models import User
+from console.queries import saved_queries
 from storage.domain.roles import Capability, Role, may
 from storage.models import Account, Table
 from storage.operations import search

@@ -141,7 +141,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
-ACCOUNT_ADAPTER = "console.people.AccountAdapter"
+ACCOUNT_ADAPTER = "console.people.adapter.AccountAdapter"
 ACCOUNT_FORMS = {"login": "console.forms.sessions.SignInForm"}
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
@@ -152,7 +152,7 @@ ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
 ACCOUNT_SESSION_REMEMBER = True
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 CSRF_FAILURE_VIEW = "console.views.errors.untrusted"
-MFA_ADAPTER = "console.mfa.MfaAdapter"
+MFA_ADAPTER = "console.people.mfa.MfaAdapter"
 MFA_KEY = secret.derive(SERVER_SECRET, "mfa") if SERVER_SECRET else secrets.token_hex(32)
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
@@ -162,7 +162,7 @@ MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_TOTP_ISSUER = "Tablero"
 MFA_TOTP_TOLERANCE = 1  # clocks differ
 SIGN_IN_PROVIDER = OPTIONS.sign_in
-SOCIALACCOUNT_ADAPTER = "console.providers.SocialAdapter"
+SOCIALACCOUNT_ADAPTER = "console.people.providers.SocialAdapter"
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {
         "APPS": [
@@ -222,9 +222,9 @@ SPECTACULAR_SETTINGS = {
 }
 API_REQUESTS_PER_MINUTE = 600  # of one token
 DAILY = [  # what else is tidied once a day
-    "console.sessions.tidy",
-    "console.short_addresses.tidy",
-    "console.saved_queries.tidy",
-    "console.recent_queries.tidy",
+    "console.people.sessions.tidy",
+    "console.queries.short_addresses.tidy",
+    "console.queries.saved_queries.tidy",
+    "console.queries.recent_queries.tidy",
 ]
-ANNOUNCED = ["console.setup.announcement"]  # what else a server says when it is ready
+ANNOUNCED = ["console.people.setup.announcement"]  # what else a server says when it is ready

@@ -14,8 +14,8 @@ from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext as _
 
+from console.entities.typed_text import LOSSES, field_text, sentence
 from console.forms.entity_row import Row, row_of
-from console.typed_text import LOSSES, field_text, sentence
 from storage.domain import merge, typed_text
 from storage.domain.conversions import convert
 from storage.domain.edm import BINARY_LIMIT, Edm, EdmValue

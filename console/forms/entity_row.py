@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from django.core.files.uploadedfile import UploadedFile
 
-from console.indented_json import indented
+from console.entities.indented_json import indented
 from storage.domain import typed_text
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.typed_text import Form

@@ -5,9 +5,9 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from console import roles
 from console.forms.setup import SetupForm
 from console.models import User
+from console.people import roles
 from storage.domain.roles import Role
 from storage.models import Account
 

@@ -9,7 +9,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.grid_state import State
+from console.entities.grid_state import State
 from storage.domain.errors import StorageError
 from storage.domain.filters import placing, templates
 from storage.domain.filters.placing import Offer

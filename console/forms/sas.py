@@ -12,7 +12,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.sas_words import PERMISSIONS, RESOURCE_TYPES
+from console.signatures.sas_words import PERMISSIONS, RESOURCE_TYPES
 from storage.domain import sas
 from storage.domain.addresses import read_range
 from storage.domain.errors import StorageError

@@ -12,8 +12,11 @@ from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console import glyphs, notices, roles, sentences
-from console.glyphs import GLYPHS, Glyph
+from console import notices
+from console.activity import sentences
+from console.entities import glyphs
+from console.entities.glyphs import GLYPHS, Glyph
+from console.people import roles
 from storage.domain.entity import EntityKey
 from storage.models import Activity
 

@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 from django import template
 
-from console import keys
+from console.entities import keys
 from storage.domain.entity import EntityKey
 
 register = template.Library()

@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from console import activity_file as file
-from console import activity_state, differences, sentences
-from console import undo as ways
 from console.access import account_required, admin_required, user_of
-from console.activity_state import GROUPS, State
+from console.activity import activity_file as file
+from console.activity import activity_state, differences, sentences
+from console.activity import undo as ways
+from console.activity.activity_state import GROUPS, State
 from console.rendering import render_part
 from console.streaming import streamed
 from storage.domain.roles import Capability

@@ -14,7 +14,7 @@ from console.access import actor_of, admin_required, user_of
 from console.forms.api_tokens import SCOPES, TokenForm
 from console.models import User
 from console.notices import say
-from console.reauthentication import recently_authenticated
+from console.people.reauthentication import recently_authenticated
 from storage.models import ApiToken
 from storage.operations import api_tokens
 from storage.operations.api_tokens import TokenError

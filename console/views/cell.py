@@ -11,13 +11,14 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console import cell, cells, edit_mode, keys, notices
+from console import notices
 from console.access import account_required, actor_of, find_table, user_of
 from console.addresses import is_of_console
-from console.cell import Draft, Note
+from console.entities import cell, cells, edit_mode, keys
+from console.entities.cell import Draft, Note
+from console.entities.typed_text import now_of, type_name
 from console.models import EditMode
 from console.rendering import render_part, wants_part
-from console.typed_text import now_of, type_name
 from console.views.entities import row_part
 from storage.domain import typed_text
 from storage.domain.changes import Update

@@ -14,10 +14,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from console import grid_state, reauthentication, snippets
+from console import snippets
 from console.access import RoleNeeded, account_required, actor_of, find_table, place_of
 from console.connections import endpoint
-from console.grid_state import State
+from console.entities import grid_state
+from console.entities.grid_state import State
+from console.people import reauthentication
 from console.snippets import Language, Place, Query
 from storage.domain import sas
 from storage.domain.errors import StorageError

@@ -9,11 +9,12 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console import columns, grid_state, layouts, notices
+from console import notices
 from console.access import account_required, find_table, place_of, user_of
-from console.cells import MIXED
-from console.columns import KEYS, TIMESTAMP, Choice, Columns
-from console.grid_state import State
+from console.entities import columns, grid_state, layouts
+from console.entities.cells import MIXED
+from console.entities.columns import KEYS, TIMESTAMP, Choice, Columns
+from console.entities.grid_state import State
 from console.models import ColumnLayout
 from console.rendering import wants_part
 from storage.domain.edm import Edm

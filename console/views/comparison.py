@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from console import cells, keys
 from console.access import account_required, find_table
-from console.cells import Cell
-from console.grid_state import State
+from console.entities import cells, keys
+from console.entities.cells import Cell
+from console.entities.grid_state import State
 from storage.domain import merge
 from storage.domain.edm import EdmValue
 from storage.domain.entity import Entity, read_stored

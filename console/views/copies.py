@@ -8,9 +8,10 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from console import columns, formats, selection, snippets
+from console import snippets
 from console.access import account_required, find_table
 from console.connections import endpoint
+from console.entities import columns, formats, selection
 from console.snippets import Place
 from storage.domain.entity import Entity, StoredEntity, read_stored
 from storage.domain.errors import StorageError

@@ -7,11 +7,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from console import keys, notices, selection
+from console import notices
 from console.access import account_required, actor_of, find_table
 from console.addresses import is_of_console
+from console.entities import keys, selection
+from console.entities.selection import Scope, Selection
 from console.rendering import render_part, wants_part
-from console.selection import Scope, Selection
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.roles import Capability
 from storage.models import Account, Table

@@ -8,28 +8,22 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from console import (
+from console import bookmarks
+from console.access import account_required, find_table, user_of
+from console.entities import cells, columns, documents, edit_mode, grid, grid_state, layouts
+from console.entities.cells import Cell
+from console.entities.cursor import Cursor
+from console.entities.grid_state import PAUSES, SIZES, State, View
+from console.entities.keys import write_key
+from console.queries import (
     applied_queries,
-    bookmarks,
-    cells,
-    columns,
-    documents,
-    edit_mode,
-    grid,
-    grid_state,
     hints,
-    layouts,
     query_reading,
     query_values,
     recent_queries,
     saved_queries,
     short_addresses,
 )
-from console.access import account_required, find_table, user_of
-from console.cells import Cell
-from console.cursor import Cursor
-from console.grid_state import PAUSES, SIZES, State, View
-from console.keys import write_key
 from console.rendering import render_part, wants_part
 from console.views import query, short
 from console.views.saved import role_of

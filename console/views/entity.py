@@ -11,17 +11,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
-from console import entity_page as pages
-from console import entity_problems as problems
-from console import opened, snippets
+from console import snippets
 from console.access import account_required, actor_of, find_table
 from console.connections import endpoint
-from console.entity_page import Draft, Visit, leave_for, see_other
+from console.entities import entity_page as pages
+from console.entities import entity_problems as problems
+from console.entities import opened
+from console.entities.entity_page import Draft, Visit, leave_for, see_other
+from console.entities.typed_text import now_of
 from console.forms import entity as forms
 from console.forms import entity_row
 from console.notices import complain, say
 from console.rendering import render_part, wants_part
-from console.typed_text import now_of
 from console.views import entity_conflict
 from storage.domain import merge
 from storage.domain.changes import Delete, Update

@@ -7,11 +7,11 @@ from typing import Any, Final
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from console import entity_page as pages
-from console import entity_problems as problems
-from console import opened
 from console.access import actor_of
-from console.entity_page import Visit, leave_for, see_other
+from console.entities import entity_page as pages
+from console.entities import entity_problems as problems
+from console.entities import opened
+from console.entities.entity_page import Visit, leave_for, see_other
 from console.notices import complain, say
 from console.rendering import render_part, wants_part
 from storage.domain import merge, typed_text

@@ -8,10 +8,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from console import entity_page as pages
-from console import entity_problems as problems
 from console.access import account_required, actor_of
-from console.entity_page import Visit, see_other
+from console.entities import entity_page as pages
+from console.entities import entity_problems as problems
+from console.entities.entity_page import Visit, see_other
 from console.forms.entity import Problem
 from console.notices import say
 from console.rendering import render_part, wants_part

@@ -7,16 +7,16 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from console import entity_page as pages
-from console import entity_problems as problems
-from console import keys, opened
 from console.access import account_required, actor_of, find_table
-from console.entity_page import Draft, Visit, see_other
+from console.entities import entity_page as pages
+from console.entities import entity_problems as problems
+from console.entities import keys, opened
+from console.entities.entity_page import Draft, Visit, see_other
+from console.entities.typed_text import now_of
 from console.forms import entity_row
 from console.forms.entity import Problem
 from console.notices import say
 from console.rendering import render_part, wants_part
-from console.typed_text import now_of
 from console.views import entity_conflict
 from storage.domain import document
 from storage.domain.changes import Insert

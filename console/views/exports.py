@@ -11,12 +11,12 @@ from django.utils.text import get_valid_filename
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from console import columns, formats, grid_state, selection
 from console.access import account_required, actor_of, find_table
 from console.addresses import is_of_console
-from console.columns import Columns
-from console.formats import Format
-from console.selection import Scope, Selection
+from console.entities import columns, formats, grid_state, selection
+from console.entities.columns import Columns
+from console.entities.formats import Format
+from console.entities.selection import Scope, Selection
 from console.streaming import streamed
 from storage.domain.activity import Verb
 from storage.domain.actor import Actor

@@ -6,10 +6,10 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from console import cells, grid_state
 from console.access import account_required, find_table
-from console.cells import Cell
-from console.grid_state import State
+from console.entities import cells, grid_state
+from console.entities.cells import Cell
+from console.entities.grid_state import State
 from console.rendering import render_part
 from storage.domain.edm import EdmValue
 from storage.domain.errors import StorageError

@@ -10,10 +10,11 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from console import bookmarks, connections, sas_registry, sparkline
+from console import bookmarks, connections, sparkline
 from console.access import account_required, find_table, user_of
 from console.rendering import wants_part
-from console.sas_registry import Row
+from console.signatures import sas_registry
+from console.signatures.sas_registry import Row
 from storage.domain.roles import Capability, Role, may
 from storage.models import Account
 from storage.operations import accounts, activity, shared_access, totals

@@ -14,10 +14,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from console import inspection, sas_words
 from console.access import RoleNeeded, user_of, who_may
 from console.models import User
 from console.rendering import render_part
+from console.signatures import inspection, sas_words
 from storage.domain.inspection import Facts, Report, Unreadable, inspect
 from storage.domain.policies import AccessPolicy
 from storage.domain.roles import LEAST_ROLE, Capability, may

@@ -7,12 +7,13 @@ from django.utils import translation
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from console import appearance, invitations, providers
+from console import appearance
 from console.access import actor_named, actor_of, user_of
 from console.forms.people import JoinForm
-from console.invitations import NoLongerOpen
 from console.models import Invitation
-from console.sign_ins import sign_in
+from console.people import invitations, providers
+from console.people.invitations import NoLongerOpen
+from console.people.sign_ins import sign_in
 
 
 @login_not_required

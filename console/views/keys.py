@@ -15,13 +15,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from console import sas_registry
 from console.access import account_required, actor_of
 from console.connections import FORMATS, MASK, Choice, hosts, read_choice
 from console.forms.accounts import RotationForm
 from console.notices import say
-from console.reauthentication import recently_authenticated
+from console.people.reauthentication import recently_authenticated
 from console.rendering import render_part, wants_part
+from console.signatures import sas_registry
 from storage.domain.activity import Verb
 from storage.domain.observed import retired_key_name
 from storage.domain.roles import Capability

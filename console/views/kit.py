@@ -9,9 +9,9 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from console import grid
-from console.columns import DEFAULT
-from console.grid import Grid, Setting
+from console.entities import grid
+from console.entities.columns import DEFAULT
+from console.entities.grid import Grid, Setting
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey
 from storage.domain.glances import Glance

@@ -8,12 +8,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from console import invitations, roles
 from console.access import account_required, actor_of, user_of
 from console.forms.people import InviteForm, MemberForm, RoleForm
-from console.invitations import Offer
 from console.models import Invitation, User
 from console.notices import complain, say
+from console.people import invitations, roles
+from console.people.invitations import Offer
 from storage.domain.roles import Capability, Role, may
 from storage.models import Account
 from storage.operations import members as members_of

@@ -10,11 +10,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
-from console import cells, notices, paste
+from console import notices
 from console.access import account_required, actor_of, find_table
-from console.paste import LIMIT, MODES, REASONS, WHYS, Mode, Plan
+from console.entities import cells, paste
+from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Mode, Plan
+from console.entities.typed_text import field_text, now_of, type_name
 from console.rendering import render_part, wants_part
-from console.typed_text import field_text, now_of, type_name
 from storage.domain import typed_csv
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.errors import (

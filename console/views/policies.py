@@ -9,13 +9,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
-from console import policy_presets, policy_xml
 from console.access import account_required, actor_of, find_table
 from console.forms import policies as forms
 from console.forms.policies import Draft
 from console.notices import complain, say
-from console.policy_effects import listed
-from console.policy_request import Asked
+from console.policies import policy_presets, policy_xml
+from console.policies.policy_effects import listed
+from console.policies.policy_request import Asked
 from console.rendering import render_part, wants_part
 from storage.domain.activity import Verb
 from storage.domain.errors import StorageError

@@ -12,13 +12,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
-from console import appearance, reauthentication, sign_ins
-from console import sessions as signed_in
+from console import appearance
 from console.access import user_of
-from console.browsers import name_of
 from console.forms.profile import PasswordForm, PreferencesForm
 from console.models import User
 from console.notices import say
+from console.people import reauthentication, sign_ins
+from console.people import sessions as signed_in
+from console.people.browsers import name_of
 from storage.operations.members import visible_accounts
 
 

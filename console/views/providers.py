@@ -14,11 +14,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 from requests import RequestException
 
-from console import providers, sign_ins
 from console.access import user_of
 from console.models import User
 from console.notices import complain, say
-from console.reauthentication import recently_authenticated
+from console.people import providers, sign_ins
+from console.people.reauthentication import recently_authenticated
 
 logger = logging.getLogger(__name__)
 

@@ -9,12 +9,13 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from console import notices, recent_queries, saved_queries
+from console import notices
 from console.access import account_required, user_of
-from console.applied_queries import parameters
-from console.entity_page import see_other
-from console.grid_state import State
+from console.entities.entity_page import see_other
+from console.entities.grid_state import State
 from console.models import SavedQuery
+from console.queries import recent_queries, saved_queries
+from console.queries.applied_queries import parameters
 from console.rendering import render_part
 from console.views.saved import role_of
 from storage.domain.roles import Capability

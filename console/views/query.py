@@ -10,13 +10,14 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from console import grid_state, query_builder, query_reading, query_rows, query_values
 from console.access import account_required, find_table
-from console.grid_state import SIZES, State
-from console.keys import read_key
-from console.query_builder import Builder
-from console.query_reading import Reading
-from console.query_rows import Rows
+from console.entities import grid_state
+from console.entities.grid_state import SIZES, State
+from console.entities.keys import read_key
+from console.queries import query_builder, query_reading, query_rows, query_values
+from console.queries.query_builder import Builder
+from console.queries.query_reading import Reading
+from console.queries.query_rows import Rows
 from console.rendering import render_part, wants_part
 from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, parse

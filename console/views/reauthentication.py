@@ -17,11 +17,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from console import providers
 from console.forms import passkeys
 from console.forms.sessions import CodeAgainForm
-from console.mfa import can_use_passkeys
 from console.models import User
+from console.people import providers
+from console.people.mfa import can_use_passkeys
 
 
 class _Again:

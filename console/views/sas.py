@@ -16,12 +16,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from console import sas_registry, sas_words
 from console.access import account_required, actor_of
 from console.forms.sas import DescriptionForm
 from console.notices import complain, say
 from console.rendering import render_part
-from console.sas_registry import Row
+from console.signatures import sas_registry, sas_words
+from console.signatures.sas_registry import Row
 from console.streaming import streamed
 from storage.domain import sas
 from storage.domain.observed import Authentication

@@ -13,14 +13,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console import reauthentication, sas_range, sas_words, selection
 from console.access import account_required, actor_of, find_table
 from console.connections import endpoint
+from console.entities import selection
+from console.entities.selection import Scope
 from console.forms.sas import SasForm
 from console.notices import complain
-from console.sas_range import Fit, Reach
-from console.sas_registry import row
-from console.selection import Scope
+from console.people import reauthentication
+from console.signatures import sas_range, sas_words
+from console.signatures.sas_range import Fit, Reach
+from console.signatures.sas_registry import row
 from storage.domain import sas
 from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, parse

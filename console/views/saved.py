@@ -7,13 +7,15 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from console import addresses, applied_queries, grid_state, recent_queries, saved_queries
+from console import addresses
 from console.access import RoleNeeded, account_required, actor_of, find_table, place_of, user_of
-from console.applied_queries import parameters
+from console.entities import grid_state
+from console.entities.grid_state import State
 from console.forms.queries import ValuesForm, field_of
-from console.grid_state import State
 from console.models import SavedQuery
-from console.saved_queries import Draft
+from console.queries import applied_queries, recent_queries, saved_queries
+from console.queries.applied_queries import parameters
+from console.queries.saved_queries import Draft
 from storage.domain.roles import LEAST_ROLE, Capability, Role
 from storage.models import Account, Activity, Table
 

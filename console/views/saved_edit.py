@@ -11,14 +11,17 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console import applied_queries, differences, grid_state, notices, saved_queries
+from console import notices
 from console.access import RoleNeeded, account_required, actor_of, find_table, user_of
-from console.applied_queries import applied, content_of
-from console.entity_page import see_other
+from console.activity import differences
+from console.entities import grid_state
+from console.entities.entity_page import see_other
+from console.entities.grid_state import State
 from console.forms.queries import QueryForm
-from console.grid_state import State
 from console.models import SavedQuery
-from console.saved_queries import Draft
+from console.queries import applied_queries, saved_queries
+from console.queries.applied_queries import applied, content_of
+from console.queries.saved_queries import Draft
 from console.views.saved import change, role_of, to_change
 from storage.domain.filters.templates import Unfilled
 from storage.domain.roles import LEAST_ROLE, Capability, may

@@ -9,12 +9,14 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from console import applied_queries, differences, notices, saved_queries
+from console import notices
 from console.access import account_required, actor_of, find_table, user_of
+from console.activity import differences
+from console.activity.differences import Difference
 from console.addresses import is_of_console
-from console.differences import Difference
-from console.entity_page import see_other
+from console.entities.entity_page import see_other
 from console.models import SavedQueryVersion
+from console.queries import applied_queries, saved_queries
 from console.views.saved import change, check_change, find, role_of, to_change
 from storage.domain.roles import Capability
 from storage.models import Account

@@ -16,12 +16,12 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-from console import mfa, providers
 from console.access import user_of
 from console.forms import passkeys
 from console.forms.security import AppForm
 from console.notices import say
-from console.reauthentication import recently_authenticated
+from console.people import mfa, providers
+from console.people.reauthentication import recently_authenticated
 
 secret_page = method_decorator([never_cache, recently_authenticated], name="dispatch")  # type: ignore[list-item]
 SECURITY = reverse_lazy("security")

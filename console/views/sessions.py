@@ -14,10 +14,10 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-from console import mfa, providers, setup
 from console.forms import passkeys
 from console.forms.sessions import CodeForm
 from console.notices import complain
+from console.people import mfa, providers, setup
 
 ASKED_FOR: Final = 600  # seconds in which a passkey is to be used
 

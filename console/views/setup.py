@@ -7,9 +7,10 @@ from django.utils import translation
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from console import appearance, setup
+from console import appearance
 from console.forms.setup import SetupForm
-from console.sign_ins import sign_in
+from console.people import setup
+from console.people.sign_ins import sign_in
 
 
 @login_not_required

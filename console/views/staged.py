@@ -7,11 +7,12 @@ from django.utils.formats import number_format
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from console import cells, notices, staged
+from console import notices
 from console.access import account_required, actor_of, find_table
+from console.entities import cells, staged
+from console.entities.staged import Line, Staged
+from console.entities.typed_text import now_of
 from console.rendering import render_part, wants_part
-from console.staged import Line, Staged
-from console.typed_text import now_of
 from storage.domain.entity import EntityKey
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.roles import Capability

@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from console import sentences
-from console import undo as ways
 from console.access import actor_of, user_of
+from console.activity import sentences
+from console.activity import undo as ways
 from console.addresses import is_of_console
 from console.notices import complain, say
 from console.rendering import wants_part

@@ -8,13 +8,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from console import invitations, sessions, users
 from console.access import actor_of, admin_required
 from console.forms.people import ServerInviteForm
-from console.invitations import Offer
 from console.models import User
 from console.notices import complain, say
-from console.users import LastAdmin
+from console.people import invitations, sessions, users
+from console.people.invitations import Offer
+from console.people.users import LastAdmin
 from console.views import api_tokens
 from console.views.members import issue
 from storage.models import Activity

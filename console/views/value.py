@@ -11,10 +11,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
-from console import keys, viewers
 from console.access import account_required, find_table
+from console.entities import keys, viewers
+from console.entities.viewers import Viewer
 from console.rendering import render_part
-from console.viewers import Viewer
 from storage.domain import typed_text
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, StoredEntity, read_stored

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from console import users
+from console.people import users
 from storage.domain import api_tokens as written
 from storage.domain.activity import Verb
 from storage.domain.actor import SERVER

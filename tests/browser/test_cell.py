@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from azure.data.tables import EdmType, EntityProperty, TableServiceClient
 
-from console.keys import write_key
+from console.entities.keys import write_key
 from storage.domain.entity import EntityKey
 from tests.browser.page import check, check_axe, check_reflow
 

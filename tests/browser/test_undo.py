@@ -7,7 +7,7 @@ import pytest
 from azure.data.tables import TableServiceClient
 from playwright.sync_api import expect
 
-from console.keys import write_key
+from console.entities.keys import write_key
 from storage.domain.entity import EntityKey
 from tests.browser.page import check
 

@@ -9,8 +9,8 @@ from django.db import transaction
 from django.test import Client, RequestFactory
 from django.urls import URLResolver, get_resolver, reverse
 
-from console import roles
 from console.access import account_required, admin_required
+from console.people import roles
 from storage.domain.roles import LEAST_ROLE, Capability, Role, may
 from storage.operations import accounts
 

@@ -85,7 +85,7 @@ def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(read, acc
 
 
 def test_every_verb_is_a_sentence(account, cast):
-    from console import sentences
+    from console.activity import sentences
 
     for verb in set(Verb) - {Verb.UNDO}:
         detail = {"user": "bob", "key": "key1"}
@@ -98,7 +98,7 @@ def test_every_verb_is_a_sentence(account, cast):
 
 
 def test_says_what_people_became(account, cast):
-    from console import sentences
+    from console.activity import sentences
 
     done = members.set_role(account, cast["eve"], Role.OWNER, by=EVE)
     assert sentences.plain(done) == "eve gave eve the role Owner"
@@ -117,7 +117,7 @@ def test_says_what_people_became(account, cast):
     ],
 )
 def test_says_by_whom(account, actor, expected):
-    from console import sentences
+    from console.activity import sentences
 
     done = activity.record(Verb.ACCOUNT_CREATE, actor, account=account)
     assert expected in sentences.plain(done)
@@ -213,7 +213,7 @@ def test_shows_an_entity_property_by_property(read, table):
     after = entity(Name="Ada", Long="x" * 400 + "y" * 100, Same="s", Zero=EdmValue(Edm.DOUBLE, -0.0), Big=big)
     apply(table, Insert(before))
     done = apply(table, Update(after, ANY, merge=False))
-    from console import differences
+    from console.activity import differences
 
     (changed,) = differences.of_entities(done)
     assert [(it.name, it.kind) for it in changed.differences] == [
@@ -229,7 +229,7 @@ def test_shows_an_entity_property_by_property(read, table):
 
 def test_shows_the_json_as_it_is_stored(read, table):
     done = apply(table, Insert(entity(Text="\0é\ud800", Big=EdmValue(Edm.INT64, 5))))
-    from console import differences
+    from console.activity import differences
 
     (changed,) = differences.of_entities(done)
     assert changed.before == ""

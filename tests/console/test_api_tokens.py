@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from console import users
+from console.people import users
 from storage.domain.actor import SERVER, Actor, ActorKind
 from storage.domain.roles import Scope
 from storage.models import Activity, ApiToken

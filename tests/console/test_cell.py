@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.keys import write_key
+from console.entities.keys import write_key
 from console.models import EditMode
 from storage.domain.activity import Verb
 from storage.domain.edm import Edm, EdmValue

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils.html import strip_tags
 
-from console.cells import absent, draw, draw_time
+from console.entities.cells import absent, draw, draw_time
 from storage.domain.edm import Edm, EdmValue, read_datetime
 
 

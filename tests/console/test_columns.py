@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.columns import DEFAULT, Choice, arrange, described, moved, read
+from console.entities.columns import DEFAULT, Choice, arrange, described, moved, read
 
 SEEN = ["Name", "Age", "Score"]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from console.keys import write_key
+from console.entities.keys import write_key
 from console.views import copies
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey

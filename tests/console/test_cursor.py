@@ -2,8 +2,8 @@
 
 import pytest
 
-from console import cursor
-from console.cursor import CUT, Cursor
+from console.entities import cursor
+from console.entities.cursor import CUT, Cursor
 from storage.domain.query import Position
 
 

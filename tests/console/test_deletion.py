@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.keys import write_key
+from console.entities.keys import write_key
 from storage.domain.activity import Verb
 from storage.domain.entity import EntityKey
 from storage.models import Activity

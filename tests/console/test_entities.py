@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from django.utils.html import strip_tags
 
-from console.keys import write_key
+from console.entities.keys import write_key
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey
 from storage.domain.errors import OperationTimedOut, ServerBusy

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from console import keys
+from console.entities import keys
 from storage.domain import merge
 from storage.domain.actor import SERVER
 from storage.domain.changes import Delete, Insert, Update

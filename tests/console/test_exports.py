@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from console import formats
-from console.keys import write_key
+from console.entities import formats
+from console.entities.keys import write_key
 from console.views import exports
 from storage.domain import edm
 from storage.domain.edm import Edm, EdmValue

@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.indented_json import indented
+from console.entities.indented_json import indented
 
 
 @pytest.mark.parametrize(

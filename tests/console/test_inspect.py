@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from console import inspection
 from console.models import StoredState
+from console.signatures import inspection
 from storage.domain.inspection import Mistake, Unreadable
 from storage.domain.inspection.findings import Found
 from storage.domain.inspection.reports import Part

@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from console import invitations
-from console.invitations import NoLongerOpen, Offer
 from console.models import Invitation, User
+from console.people import invitations
+from console.people.invitations import NoLongerOpen, Offer
 from storage.domain.activity import Verb
 from storage.domain.actor import SERVER
 from storage.domain.roles import Role

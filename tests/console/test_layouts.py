@@ -2,7 +2,7 @@
 
 import pytest
 
-from console import layouts
+from console.entities import layouts
 from console.models import ColumnLayout
 from storage.operations import tables
 

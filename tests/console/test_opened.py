@@ -2,7 +2,7 @@
 
 import pytest
 
-from console import opened
+from console.entities import opened
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, read_stored
 from storage.operations import tables

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from console.keys import write_key
+from console.entities.keys import write_key
 from storage.domain.actor import SERVER
 from storage.domain.changes import Update
 from storage.domain.edm import Edm, EdmValue

@@ -10,10 +10,10 @@ from django.utils.http import urlencode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console import policy_page, policy_presets
 from console.forms.policies import read_draft, write_draft, write_seen, write_time
-from console.policy_presets import TEMPLATES
-from console.policy_xml import write as write_xml
+from console.policies import policy_page, policy_presets
+from console.policies.policy_presets import TEMPLATES
+from console.policies.policy_xml import write as write_xml
 from storage.domain.access import Grant, Kind, Operation, Resource
 from storage.domain.actor import Actor, ActorKind
 from storage.domain.policies import PERMISSIONS, AccessPolicy, SignedIdentifier, read_instant

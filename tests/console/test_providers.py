@@ -7,9 +7,9 @@ import requests
 from allauth.socialaccount.models import SocialAccount, SocialToken
 from django.core.cache import cache
 
-from console import invitations
-from console.invitations import Offer
 from console.models import User
+from console.people import invitations
+from console.people.invitations import Offer
 from storage.domain.actor import SERVER
 from storage.domain.roles import Role
 from storage.models import Activity

@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 
 from console import static_files
-from console.query_rows import MOST
+from console.queries.query_rows import MOST
 from storage.domain.edm import Edm, EdmValue
 
 PEOPLE = "/ui/a/acme/t/people/"

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from console.keys import write_key
+from console.entities.keys import write_key
 from storage.domain.actor import Actor, ActorKind
 from storage.domain.changes import Insert
 from storage.domain.entity import Entity, EntityKey

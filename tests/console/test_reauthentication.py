@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.http import HttpResponse
 from django.test import RequestFactory
 
-from console.reauthentication import RECENT, recently_authenticated
+from console.people.reauthentication import RECENT, recently_authenticated
 from tests.console.conftest import PASSWORD
 
 AGAIN = "/ui/me/again/"

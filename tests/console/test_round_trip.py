@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.formats import Format, write
+from console.entities.formats import Format, write
 from storage.domain.edm import Edm
 from storage.domain.entity import Entity, EntityKey, StoredEntity, fragments, write_keys
 from storage.domain.typed_csv import Wishes, read

@@ -12,10 +12,10 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 
-from console import sas_range
+from console.entities.keys import write_key
 from console.forms.sas import SasForm
-from console.keys import write_key
-from console.sas_range import Fit
+from console.signatures import sas_range
+from console.signatures.sas_range import Fit
 from storage.domain import sas
 from storage.domain.activity import Verb
 from storage.domain.entity import EntityKey

@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 from django.utils.html import strip_tags
 
-from console import recent_queries, saved_queries, short_addresses
-from console.keys import read_key
+from console.entities.keys import read_key
 from console.models import RecentQuery, SavedQuery, StoredState
+from console.queries import recent_queries, saved_queries, short_addresses
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, tables
 

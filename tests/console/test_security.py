@@ -13,7 +13,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
-from console import mfa, sessions
+from console.people import mfa, sessions
 from storage.domain.activity import Verb
 from storage.models import Activity
 from tests.console.conftest import PASSWORD

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from console import setup
 from console.models import Setup, User
+from console.people import setup
 
 GOOD = {
     "username": "Ada@Example.com",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from console.keys import write_key
+from console.entities.keys import write_key
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey, read_stored
 from storage.domain.etag import write_etag

@@ -1,6 +1,6 @@
 """Everything that can be wrong with a text has a sentence."""
 
-from console.typed_text import FAULTS, LOSSES, field_text, sentence
+from console.entities.typed_text import FAULTS, LOSSES, field_text, sentence
 from storage.domain.conversions import Loss
 from storage.domain.typed_text import Fault, InvalidText
 

@@ -3,8 +3,8 @@
 import pytest
 from django.core.management import CommandError, call_command
 
-from console import setup
 from console.models import User
+from console.people import setup
 from storage.domain.activity import Verb
 from storage.models import Activity
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from console import users
 from console.models import User
-from console.users import LastAdmin
+from console.people import users
+from console.people.users import LastAdmin
 from storage.domain.activity import Verb
 from storage.domain.actor import SERVER
 from storage.domain.roles import Scope

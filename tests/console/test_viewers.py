@@ -7,9 +7,9 @@ import zlib
 
 import pytest
 
-from console.json_tree import MOST
-from console.keys import write_key
-from console.viewers import LIMIT, Viewer, image_type, views
+from console.entities.json_tree import MOST
+from console.entities.keys import write_key
+from console.entities.viewers import LIMIT, Viewer, image_type, views
 from storage.domain.edm import Edm, EdmValue
 from storage.domain.entity import EntityKey
 

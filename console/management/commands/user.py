@@ -8,8 +8,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import ProgrammingError
 
-from console import users
 from console.models import User
+from console.people import users
 from storage.domain.roles import Role
 from storage.models import Account
 from storage.operations import members

@@ -1,0 +1,1 @@
+"""What was done, in words, and the way back."""

@@ -1,0 +1,97 @@
+"""Why an entity cannot be stored as it was typed, in the words of the reader."""
+
+from django.conf import settings
+from django.template.defaultfilters import filesizeformat
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from console.entities import opened
+from console.forms.entity import Problem
+from storage.domain import document
+from storage.domain.edm import Edm
+from storage.domain.entity import SIZE_LIMIT, Entity, EntityKey, entity_size
+from storage.domain.errors import (
+    EntityTooLarge,
+    InsufficientAccountPermissions,
+    KeyValueTooLarge,
+    OutOfRangeInput,
+    StorageError,
+    TooManyProperties,
+)
+from storage.domain.names import check_key
+
+
+def of_document(refusal: document.InvalidDocument) -> str:
+    name = refusal.about
+    match refusal.fault:
+        case document.Fault.NOT_JSON:
+            return _("This is not JSON from here on.")
+        case document.Fault.NOT_OBJECT:
+            return _("An entity is one object: { … }.")
+        case document.Fault.TWICE:
+            return _("%(name)s comes twice.") % {"name": name}
+        case document.Fault.NO_TYPE:
+            types = ", ".join(type_.value for type_ in Edm)
+            return _("There is no type %(name)s. The types are %(types)s.") % {"name": name, "types": types}
+        case document.Fault.NO_PROPERTY:
+            return _("This is the type of %(name)s, which is not there.") % {"name": name}
+        case document.Fault.NESTED:
+            return _("%(name)s has to be one value. Objects and arrays are stored as text.") % {"name": name}
+        case document.Fault.NULL:
+            return _("Null is no value. Leave %(name)s out instead.") % {"name": name}
+        case document.Fault.VALUE:
+            return _("This is not a value of %(name)s.") % {"name": name}
+        case document.Fault.TOO_LARGE:
+            return _("A value holds at most 64 KiB; %(name)s has more.") % {"name": name}
+        case document.Fault.OUT_OF_RANGE:
+            return _("A DateTime lies between the years 1601 and 9999.")
+        case document.Fault.NAME:
+            return _("A name starts with a letter or _ and goes on with letters, digits and _.")
+        case document.Fault.KEY:
+            return _("%(name)s has to be a text.") % {"name": name}
+        case document.Fault.NO_KEY:
+            return _("%(name)s is missing.") % {"name": name}
+
+
+def of_key(key: EntityKey) -> list[Problem]:
+    found = []
+    for field, name, part in zip(("pk", "rk"), ("PartitionKey", "RowKey"), key, strict=True):
+        try:
+            check_key(name, part, limit=settings.TABLERO_KEY_LENGTH_LIMIT)
+        except OutOfRangeInput:
+            found.append(Problem(field, name, _("A key holds no / \\ # ? and no control characters.")))
+        except KeyValueTooLarge:
+            text = _("A key has at most %(limit)s characters.") % {"limit": settings.TABLERO_KEY_LENGTH_LIMIT}
+            found.append(Problem(field, name, text))
+    return found
+
+
+def of_error(error: StorageError, entity: Entity) -> Problem:
+    """What the service refuses, in the words of the reader where these say more."""
+    match error:
+        case TooManyProperties():
+            count = len(entity.properties)
+            text = ngettext(
+                "An entity has at most 252 properties, and this one has %(count)s.",
+                "An entity has at most 252 properties, and this one has %(count)s.",
+                count,
+            ) % {"count": count}
+        case EntityTooLarge():
+            size = filesizeformat(entity_size(entity))
+            text = _("An entity has at most 1 MiB, and this one has %(size)s.") % {"size": size}
+        case InsufficientAccountPermissions():
+            text = _("This account is read-only: nothing in it can be changed.")
+        case _:
+            text = error.text
+    return Problem("", "", text)
+
+
+def of_whole(entity: Entity) -> Problem | None:
+    """What is wrong with the entity as a whole, if anything is: too many properties, or too large."""
+    try:
+        opened.image(entity.key, 0, entity.properties)
+        if entity_size(entity) > SIZE_LIMIT:
+            raise EntityTooLarge
+    except StorageError as error:
+        return of_error(error, entity)
+    return None

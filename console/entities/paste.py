@@ -1,0 +1,201 @@
+"""What pasting rows would do to a table, and doing it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _gettext
+from django.utils.translation import gettext_lazy as _
+
+from console.entities.typed_text import sentence
+from storage.domain import merge
+from storage.domain.changes import Change, Insert, Update
+from storage.domain.conversions import convert
+from storage.domain.edm import Edm, EdmValue
+from storage.domain.entity import read_stored
+from storage.domain.errors import StorageError
+from storage.domain.etag import Precondition
+from storage.domain.pasted import Flaw, Pasted, Problem, Reason, Row, Why
+from storage.domain.typed_text import InvalidText
+from storage.models import Table
+from storage.operations import entities
+
+LIMIT: Final = 1_000  # rows
+
+Properties = Mapping[str, EdmValue]
+
+
+class Mode(StrEnum):
+    """What happens to the rows that are there already."""
+
+    INSERT = "insert"
+    MERGE = "merge"
+    REPLACE = "replace"
+
+
+MODES: Final[dict[Mode, str | Promise]] = {
+    Mode.INSERT: _("Insert only: rows that exist are an error"),
+    Mode.MERGE: _("Merge: other properties of existing rows stay"),
+    Mode.REPLACE: _("Replace: existing rows become as pasted"),
+}
+
+REASONS: Final[dict[Reason, Promise]] = {
+    Reason.EMPTY: _("There is nothing to paste."),
+    Reason.NO_JSON: _("This starts like JSON, but is none (line %(line)s)."),
+    Reason.NO_KEYS: _("The first line must name the columns, PartitionKey and RowKey among them."),
+    Reason.BAD_CSV: _("A quotation mark has no partner (line %(line)s)."),
+}
+
+FLAWS: Final[dict[Flaw, Promise]] = {
+    Flaw.NO_KEY: _("The key is missing."),
+    Flaw.TWICE: _("This key is there twice."),
+    Flaw.UNKNOWN_TYPE: _("No type of a table has this name."),
+    Flaw.NESTED: _("A property holds no object and no list; as a String it may be JSON."),
+    Flaw.TOO_MANY_FIELDS: _("This row has more fields than there are columns."),
+    Flaw.NO_OBJECT: _("This is not an object."),
+}
+
+WHYS: Final[dict[Why, Promise]] = {
+    Why.SAID: _("said by the text"),
+    Why.CHOSEN: _("chosen by you"),
+    Why.KNOWN: _("as in the table"),
+    Why.LOOKS: _("all values look like it"),
+    Why.UNLIKE: _("not as in the table"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """An entity that is there already."""
+
+    ticks: int
+    properties: Properties
+
+
+class Effect(StrEnum):
+    INSERT = "insert"
+    UPDATE = "update"
+    SAME = "same"
+    EXISTS = "exists"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A row, and what comes of it; ``changed`` are the properties that will differ.
+
+    ``ticks``: the Timestamp of the entity that is there.
+    """
+
+    row: Row
+    effect: Effect
+    changed: frozenset[str] = frozenset()
+    ticks: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    rows: tuple[Planned, ...]
+    mode: Mode
+
+    def count(self, effect: Effect) -> int:
+        return sum(planned.effect is effect for planned in self.rows)
+
+    @property
+    def inserts(self) -> int:
+        return self.count(Effect.INSERT)
+
+    @property
+    def updates(self) -> int:
+        return self.count(Effect.UPDATE)
+
+    @property
+    def sames(self) -> int:
+        return self.count(Effect.SAME)
+
+    @property
+    def conflicts(self) -> int:
+        return self.count(Effect.EXISTS)
+
+    @property
+    def token(self) -> str:
+        """What was shown, so that something else is not done, nor to entities that were changed since."""
+        shown = [(*planned.row.entity.key, planned.effect, planned.ticks) for planned in self.rows]
+        return blake2b(json.dumps([self.mode, shown]).encode(), digest_size=16).hexdigest()
+
+    @property
+    def changes(self) -> Sequence[Change]:
+        return [
+            _change(planned, self.mode)
+            for planned in self.rows
+            if planned.effect in (Effect.INSERT, Effect.UPDATE)
+        ]
+
+
+def plan(table: Table, found: Pasted, mode: Mode, now: datetime) -> Plan:
+    stored = entities.some(table, [row.entity.key for row in found.rows])
+    there = {one.key: Present(one.timestamp, read_stored(one).properties) for one in stored}
+    guessed = frozenset(column.name for column in found.columns if column.why in (Why.LOOKS, Why.UNLIKE))
+    return Plan(
+        tuple(_planned(row, there.get(row.entity.key), guessed, mode, now) for row in found.rows), mode
+    )
+
+
+def _fitted(row: Row, before: Properties, guessed: frozenset[str], now: datetime) -> Row:
+    """A type that nobody said is that of the value which is there, if that loses nothing: columns may be mixed."""
+    fitted = {
+        name: _as(value, before[name].type, now) if name in guessed and name in before else value
+        for name, value in row.entity.properties.items()
+    }
+    return replace(row, entity=replace(row.entity, properties=fitted))
+
+
+def _as(value: EdmValue, type_: Edm, now: datetime) -> EdmValue:
+    try:
+        converted = convert(value, type_, now)
+    except InvalidText:
+        return value
+    return converted.value if converted.is_lossless else value
+
+
+def _planned(
+    row: Row, present: Present | None, guessed: frozenset[str], mode: Mode, now: datetime
+) -> Planned:
+    if present is None:
+        return Planned(row, Effect.INSERT, frozenset(row.entity.properties))
+    before = present.properties
+    row = _fitted(row, before, guessed, now)
+    if mode is Mode.INSERT:
+        return Planned(row, Effect.EXISTS)
+    after = {**before, **row.entity.properties} if mode is Mode.MERGE else row.entity.properties
+    changed = frozenset(merge.changed(before, after))
+    return Planned(row, Effect.UPDATE if changed else Effect.SAME, changed, present.ticks)
+
+
+def _change(planned: Planned, mode: Mode) -> Change:
+    entity = planned.row.entity
+    if planned.effect is Effect.INSERT:
+        return Insert(entity)
+    return Update(entity, Precondition(planned.ticks), merge=mode is Mode.MERGE)
+
+
+def why(problem: Problem) -> str:
+    match problem.reason:
+        case InvalidText() as refusal:
+            return sentence(refusal)
+        case StorageError() as error:
+            return error.text
+        case Flaw() as flaw:
+            return str(FLAWS[flaw])
+
+
+def pointer(count: int) -> str:
+    """What to do with more rows than fit."""
+    return _gettext("%(count)s rows are too many to paste: %(limit)s fit at a time. Paste them in parts.") % {
+        "count": count,
+        "limit": LIMIT,
+    }

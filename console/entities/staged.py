@@ -1,0 +1,112 @@
+"""Changed cells that a page has collected: read back, compared with what is there now, and made into changes."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.utils.translation import gettext as _
+
+from console.entities import cell, keys
+from console.entities.cell import Draft
+from storage.domain import typed_text
+from storage.domain.changes import Change, Update
+from storage.domain.edm import EdmValue
+from storage.domain.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity, read_stored
+from storage.domain.errors import StorageError
+from storage.domain.etag import ANY, read_if_match, write_etag
+from storage.domain.names import check_property_name
+from storage.domain.typed_text import InvalidText
+from storage.models import Table
+from storage.operations import entities
+
+LIMIT: Final = 1_000  # cells
+
+
+class Unreadable(Exception):
+    """It is none of what our pages send."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """``value`` None: the property is to be removed."""
+
+    key: EntityKey
+    name: str
+    etag: str
+    value: EdmValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A staged cell beside what is there now; ``etag`` is today's, ``error`` why it cannot be saved."""
+
+    staged: Staged
+    token: str
+    now: EdmValue | None
+    etag: str
+    error: str
+
+    @property
+    def is_stale(self) -> bool:
+        return bool(self.etag) and self.etag != self.staged.etag
+
+
+def read(text: str, now: datetime) -> list[Staged]:
+    try:
+        found = json.loads(text)
+        if not isinstance(found, list) or len(found) > LIMIT:
+            raise Unreadable
+        return [_read_one(one, now) for one in found]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InvalidText, StorageError):
+        raise Unreadable from None
+
+
+def _read_one(found: Mapping[str, str], now: datetime) -> Staged:
+    key, name = keys.read_key(found["key"]), found["property"]
+    check_property_name(name)
+    if key is None or name in SYSTEM_PROPERTIES or read_if_match(found["etag"]) == ANY:
+        raise Unreadable
+    type_ = cell.read_type(found["type"])
+    draft = Draft(type_, cell.read_form(type_, found["form"]), found["text"])
+    value = None if found.get("removed") else typed_text.read(draft.type, draft.text, now, draft.form)
+    return Staged(key, name, found["etag"], value)
+
+
+def lines(table: Table, staged: Sequence[Staged], errors: Mapping[EntityKey, str]) -> list[Line]:
+    there = _there(table, staged)
+    return [_line(one, there.get(one.key), errors.get(one.key, "")) for one in staged]
+
+
+def _there(table: Table, staged: Sequence[Staged]) -> dict[EntityKey, StoredEntity]:
+    return {stored.key: stored for stored in entities.some(table, {one.key for one in staged})}
+
+
+def _line(staged: Staged, stored: StoredEntity | None, error: str) -> Line:
+    token = keys.write_key(staged.key)
+    if stored is None:
+        return Line(staged, token, None, "", _("This entity was deleted meanwhile."))
+    etag = write_etag(stored.timestamp)
+    if etag != staged.etag:
+        error = _("This entity was changed meanwhile.")
+    return Line(staged, token, read_stored(stored).properties.get(staged.name), etag, error)
+
+
+def changes(table: Table, staged: Sequence[Staged]) -> list[Change]:
+    """One of each entity, in the order in which they were touched first; with the condition of the first."""
+    there = _there(table, staged)
+    found: dict[EntityKey, list[Staged]] = {}
+    for one in staged:
+        found.setdefault(one.key, []).append(one)
+    return [_change(key, those, there.get(key)) for key, those in found.items()]
+
+
+def _change(key: EntityKey, staged: Sequence[Staged], stored: StoredEntity | None) -> Change:
+    condition = read_if_match(staged[0].etag)
+    values = {one.name: one.value for one in staged if one.value is not None}
+    removed = {one.name for one in staged if one.value is None}
+    if not removed or stored is None:
+        return Update(Entity(key, values), condition, merge=True)
+    rest = {name: value for name, value in read_stored(stored).properties.items() if name not in removed}
+    return Update(Entity(key, {**rest, **values}), condition, merge=False)

@@ -1,0 +1,60 @@
+"""How people sign in: allauth's ways, bounded to the console."""
+
+from typing import Any, ClassVar
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core import context
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from console import limits
+from console.addresses import is_of_console
+from console.models import User
+from console.notices import complain
+from console.people import reauthentication, sign_ins
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    error_messages: ClassVar = {
+        **DefaultAccountAdapter.error_messages,
+        "username_password_mismatch": gettext_lazy("The user name or the password is wrong."),
+        "incorrect_password": gettext_lazy("This is not your password."),
+    }
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return False
+
+    def is_safe_url(self, url: str) -> bool:
+        return bool(url) and is_of_console(url)
+
+    def add_message(
+        self,
+        request: HttpRequest,
+        level: int,
+        message_template: str | None = None,
+        *args: object,
+        **kwargs: object,
+    ) -> None:
+        """Nothing, mostly: whoever signs in or out sees that they did."""
+        if message_template == "socialaccount/messages/account_connected_other.txt":
+            complain(request, _("That sign-in belongs to another user."))
+
+    def is_reauthentication_required(self, *, app: str, **kwargs: object) -> bool:
+        return not reauthentication.is_recent(context.request)
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        limits.refuse_if_limited(request, self._get_login_attempts_cache_key(request, **credentials))
+        super().pre_authenticate(request, **credentials)
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        sign_ins.failed(request, str(credentials.get("username", "")), "password")
+
+    def logout(self, request: HttpRequest) -> None:
+        if isinstance(request.user, User):
+            sign_ins.signed_out(request, request.user)
+        super().logout(request)
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        # without the name of the host, as which a client may send what it likes
+        return str(credentials.get("username", "")).lower()

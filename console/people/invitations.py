@@ -1,0 +1,123 @@
+"""Links by which people become users: each works once, until it expires, and only its hash is kept."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from console.models import Invitation, User
+from console.people import link_tokens
+from storage.domain.activity import Verb
+from storage.domain.actor import Actor
+from storage.domain.roles import Capability, Role, may
+from storage.models import Account
+from storage.operations import activity, members
+from storage.operations.members import role_in
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What whoever follows the link becomes: ``role`` in ``account``, if there is one, or an admin of the server."""
+
+    note: str  # for whom it is
+    account: Account | None
+    role: Role
+    is_admin: bool
+    days: int
+
+
+class NoLongerOpen(Exception):
+    """The invitation was used, withdrawn, or has expired."""
+
+
+@transaction.atomic
+def issue(offer: Offer, invited_by: User, *, by: Actor) -> str:
+    """The token of the link, which nobody can see again."""
+    token = link_tokens.new()
+    Invitation.objects.create(
+        token_hash=link_tokens.hash_of(token),
+        note=offer.note,
+        is_admin=offer.is_admin,
+        account=offer.account,
+        role=offer.role,
+        invited_by=invited_by,
+        expires_at=timezone.now() + timedelta(days=offer.days),
+    )
+    activity.record(Verb.USER_INVITE, by, account=offer.account, detail=_described(offer))
+    return token
+
+
+def pending(account: Account | None = None) -> QuerySet[Invitation]:
+    """Those that still can be used, of one account or of all."""
+    found = Invitation.objects.filter(used_at=None, expires_at__gt=timezone.now())
+    if account is not None:
+        found = found.filter(account=account)
+    return found.select_related("account", "invited_by").order_by("-created_at")
+
+
+def find(token: str) -> Invitation | None:
+    """Of somebody who may still invite."""
+    found = pending().filter(token_hash=link_tokens.hash_of(token)).first()
+    return found if found is not None and _may_still_invite(found) else None
+
+
+def _may_still_invite(invitation: Invitation) -> bool:
+    # a link must not give back what was taken from who made it
+    inviter = invitation.invited_by
+    if not inviter.is_active or inviter.is_admin:
+        return inviter.is_active
+    if invitation.is_admin or invitation.account is None:
+        return False
+    role = role_in(inviter, invitation.account)
+    return role is not None and may(role, Capability.OWN)
+
+
+@transaction.atomic
+def withdraw(invitation: Invitation, *, by: Actor) -> None:
+    """The link stops working."""
+    Invitation.objects.filter(pk=invitation.pk, used_at=None).delete()
+    detail = {"user": invitation.note, "withdrawn": True}
+    activity.record(Verb.USER_INVITE, by, account=invitation.account, detail=detail)
+
+
+@transaction.atomic
+def join(invitation: Invitation, user: User, *, by: Actor) -> None:
+    """Make a present user what the invitation says; nobody loses a higher role by it. Raises NoLongerOpen."""
+    _use(invitation, user)
+    if invitation.is_admin and not user.is_admin:
+        user.is_admin = True
+        user.save(update_fields=("is_admin",))
+        activity.record(
+            Verb.USER_CHANGE,
+            by,
+            detail={"user": user.username},
+            before={"is_admin": False},
+            after={"is_admin": True},
+        )
+    if invitation.account is not None:
+        present = user.memberships.filter(account=invitation.account).first()
+        if present is None or present.role < invitation.role:
+            members.set_role(invitation.account, user, Role(invitation.role), by=by)
+
+
+@transaction.atomic
+def accept(invitation: Invitation, username: str, password: str, language: str, *, by: Actor) -> User:
+    """A new user, who is what the invitation says. Raises NoLongerOpen."""
+    user = User.objects.create_user(username, password, language=language)
+    activity.record(Verb.USER_CREATE, by, detail={"user": user.username})
+    join(invitation, user, by=by)
+    return user
+
+
+def _use(invitation: Invitation, user: User) -> None:
+    """Of two who follow a link at once, one comes too late."""
+    now: datetime = timezone.now()
+    used = Invitation.objects.filter(pk=invitation.pk, used_at=None, expires_at__gt=now)
+    if not used.update(used_at=now, user=user):
+        raise NoLongerOpen
+
+
+def _described(offer: Offer) -> dict[str, object]:
+    return {"user": offer.note, "role": int(offer.role), "is_admin": offer.is_admin, "days": offer.days}

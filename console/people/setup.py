@@ -1,0 +1,63 @@
+"""The first run: a server prints an address that works once, and whoever opens it becomes the first admin."""
+
+from collections.abc import Iterator
+
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+
+from console.models import Setup, User
+from console.people import link_tokens
+
+ADDRESSES = 32  # how many printed ones stay valid: servers that start again and again print new ones
+
+
+def announcement(origin: str) -> Iterator[str]:
+    """Lines that a server prints when it starts."""
+    if is_open():
+        yield f"Console:           {origin}{reverse('setup')}?token={issue()}"
+        yield "                   This address makes the first admin, once."
+    else:
+        yield f"Console:           {origin}{reverse('home')}"
+
+
+def is_open() -> bool:
+    return not Setup.objects.exclude(done_at=None).exists() and not User.objects.exists()
+
+
+@transaction.atomic
+def issue() -> str:
+    """A token of the setup address; only its hash is kept."""
+    token = link_tokens.new()
+    setup = _locked()
+    setup.token_hashes = [*setup.token_hashes, link_tokens.hash_of(token)][-ADDRESSES:]
+    setup.save()
+    return token
+
+
+def accepts(token: str) -> bool:
+    if not is_open():
+        return False
+    setup = Setup.objects.filter(pk=Setup.ONLY).first()
+    return setup is not None and link_tokens.hash_of(token) in setup.token_hashes
+
+
+@transaction.atomic
+def finish(token: str, username: str, password: str, language: str) -> User | None:
+    """Makes the first admin and closes setup for good; None when somebody else did meanwhile."""
+    setup = _locked()
+    if (
+        setup.done_at is not None
+        or link_tokens.hash_of(token) not in setup.token_hashes
+        or User.objects.exists()
+    ):
+        return None
+    setup.done_at = timezone.now()
+    setup.token_hashes = []
+    setup.save()
+    return User.objects.create_user(username, password, is_admin=True, language=language)
+
+
+def _locked() -> Setup:
+    Setup.objects.get_or_create(pk=Setup.ONLY)
+    return Setup.objects.select_for_update().get(pk=Setup.ONLY)

@@ -1,0 +1,1 @@
+"""The editor of the stored access policies of a table."""

@@ -1,0 +1,62 @@
+"""Why a filter may have found nothing, and what would find more."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from django.utils import timezone
+
+from console.entities.grid_state import State
+from storage.domain.edm import Edm
+from storage.domain.filters import And, Filter, conjuncts, write
+from storage.domain.filters.doubts import Doubt, Reason, doubts
+from storage.models import Table
+from storage.operations import properties
+from storage.operations.properties import Catalogue
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A comparison that no entity can meet: its property is unknown, or of other types than the literal."""
+
+    name: str
+    asked: str
+    types: tuple[str, ...] = ()
+    similar: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    looser: State | None  # the same without the last clause
+    dropped: str  # that clause
+    mismatches: Sequence[Mismatch]
+
+
+def of(table: Table, state: State) -> Hints | None:
+    wanted = state.wanted.filter
+    if wanted is None:
+        return None
+    found = properties.catalogue(table)
+    mismatches = _mismatches(state.filter, found) if found.is_whole else []
+    clauses = conjuncts(wanted)
+    if len(clauses) < 2:
+        return Hints(None, "", mismatches)
+    rest: Filter = clauses[0] if len(clauses) == 2 else And(tuple(clauses[:-1]))
+    return Hints(replace(state.at_start(), filter=write(rest)), write(clauses[-1]), mismatches)
+
+
+def _mismatches(text: str, found: Catalogue) -> list[Mismatch]:
+    known = {it.name: it.types for it in found.properties}
+    doubtful = [
+        doubt for doubt in doubts(text, known, timezone.now()) if doubt.reason is not Reason.INT64_SUFFIX
+    ]
+    return list({doubt.name: _mismatch(doubt) for doubt in doubtful}.values())
+
+
+def _mismatch(doubt: Doubt) -> Mismatch:
+    if doubt.asked is not None:
+        return Mismatch(doubt.name, _short(doubt.asked), tuple(map(_short, doubt.types)))
+    return Mismatch(doubt.name, "", similar=doubt.repairs[0].replacement if doubt.repairs else "")
+
+
+def _short(type_: Edm) -> str:
+    return type_.value.removeprefix("Edm.")

@@ -1,0 +1,1 @@
+"""Shared access signatures as people read and choose them."""
