@@ -125,11 +125,15 @@ def ensure(declared: Iterable[AccountKeys], *, by: Actor = SERVER) -> None:
 def rotate(name: str, which: int, *, by: Actor = SERVER, grace: timedelta = NO_GRACE) -> Account:
     """Regenerate Key 1 or 2; requests and tokens signed with the old one are refused when its grace is over.
 
-    The service has no grace: there, and here unless somebody wishes one, that is at once.
+    The service has no grace: there, and here unless somebody wishes one, that is at once, for older keys of this
+    number too.
     """
     now = timezone.now()
     with heeded():
         account = _locked(name)
+        if not grace:
+            older = RetiredKey.objects.filter(account=account, number=which, accepted_until__gt=now)
+            older.update(accepted_until=now)
         field = "primary_key_sealed" if which == 1 else "secondary_key_sealed"
         RetiredKey.objects.create(
             account=account,

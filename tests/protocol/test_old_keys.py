@@ -78,6 +78,15 @@ async def test_two_old_keys_of_a_number_are_accepted_side_by_side(ask):
     assert await ask(KEY) == await ask(between) == [200, 200]
 
 
+async def test_a_key_replaced_at_once_takes_those_before_it_along(ask):
+    account = await in_thread(lambda: accounts.rotate(ACCOUNT, 2, grace=HOUR))
+    await in_thread(lambda: accounts.rotate(ACCOUNT, 1, grace=HOUR))
+    between, second = await in_thread(accounts.keys_of, account)
+    await in_thread(accounts.rotate, ACCOUNT, 1)
+    assert await ask(KEY) == await ask(between) == [403, 403]
+    assert await ask(second) == [200, 200]
+
+
 async def test_whoever_uses_an_old_key_is_seen(service, ask):  # noqa: F811
     await ask(KEY)
     await in_thread(lambda: accounts.rotate(ACCOUNT, 1, grace=HOUR))
