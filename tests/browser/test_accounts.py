@@ -104,6 +104,7 @@ def test_a5_an_account_is_deleted_by_its_typed_name(shop, open_signed_in):
     page = open_signed_in("/ui/a/new/")
     page.get_by_label("Name", exact=True).fill("passing")
     page.get_by_role("button", name="Create account").click()
+    page.wait_for_url("**/ui/a/passing/created/")
     page.goto("/ui/a/passing/delete/")
     check_axe(page)
     page.get_by_label("Name of the account").fill("passing")

@@ -73,6 +73,7 @@ async def test_knows_the_accounts():
             DEFAULT,
             False,
             frozenset(),
+            (),
         )
         assert await known.account("unknown") is None
 
