@@ -11,7 +11,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
 from storage.domain.edm import TICKS_PER_SECOND
 from storage.domain.sas.explain import Ability, Explained, Keys, Meaning, Summary
@@ -301,11 +301,15 @@ def _conditions(summary: Summary) -> Iterable[SafeString]:
 
 def _listed(parts: Iterable[SafeString]) -> SafeString:
     found = list(parts)
-    return reduce(_after, found[1:], found[0]) if found else SafeString("")
+    return reduce(_and, found[1:], found[0]) if found else SafeString("")
+
+
+def _and(first: SafeString, second: SafeString) -> SafeString:
+    return _fill(pgettext("words of a list", "%(first)s, %(second)s"), first=first, second=second)
 
 
 def _after(first: SafeString, second: SafeString) -> SafeString:
-    # Translators: two parts of a list
+    # Translators: two parts of a sentence
     return _fill(_("%(first)s, %(second)s"), first=first, second=second)
 
 
