@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from console.entities.grid_state import State
 from storage.domain.edm import Edm
-from storage.domain.filters import And, Filter, conjuncts, write
+from storage.domain.filters import all_of, conjuncts, write
 from storage.domain.filters.doubts import Doubt, Reason, doubts
 from storage.models import Table
 from storage.operations import properties
@@ -40,7 +40,7 @@ def of(table: Table, state: State) -> Hints | None:
     clauses = conjuncts(wanted)
     if len(clauses) < 2:
         return Hints(None, "", mismatches)
-    rest: Filter = clauses[0] if len(clauses) == 2 else And(tuple(clauses[:-1]))
+    rest = all_of(clauses[:-1])
     return Hints(replace(state.at_start(), filter=write(rest)), write(clauses[-1]), mismatches)
 
 

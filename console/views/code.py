@@ -23,7 +23,7 @@ from console.people import reauthentication
 from console.snippets import Language, Place, Query
 from storage.domain import sas
 from storage.domain.errors import StorageError
-from storage.domain.filters import And, Filter, conjuncts, is_console_only, write
+from storage.domain.filters import all_of, conjuncts, is_console_only, write
 from storage.domain.query import access_path
 from storage.domain.roles import LEAST_ROLE, Capability, may
 from storage.domain.sas import TableSas
@@ -94,15 +94,11 @@ def _asked(state: State) -> tuple[Query, list[str]]:
     parts = conjuncts(wanted.filter) if wanted.filter is not None else []
     plain = [part for part in parts if not is_console_only(part)]
     left_out = [write(part) for part in parts if is_console_only(part)]
-    root = wanted.filter if not left_out else _all_of(plain)
+    root = wanted.filter
+    if left_out:
+        root = all_of(plain) if plain else None
     keys = access_path(root).point_keys
     return Query(root, wanted.select or (), state.size, keys), left_out
-
-
-def _all_of(parts: list[Filter]) -> Filter | None:
-    if len(parts) > 1:
-        return And(tuple(parts))
-    return parts[0] if parts else None
 
 
 def _address(account: Account, table: Table, state: State, language: Language) -> str:

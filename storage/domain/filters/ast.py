@@ -4,7 +4,7 @@ No walk recurses: a tree may be deeper than Python's stack.
 """
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeAlias, TypeVar
@@ -170,6 +170,11 @@ def conjuncts(root: Filter) -> list[Filter]:
         else:
             found.append(node)
     return found
+
+
+def all_of(conditions: Sequence[Filter]) -> Filter:
+    """One filter of conditions that must all hold; there is at least one."""
+    return And(tuple(conditions)) if len(conditions) > 1 else conditions[0]
 
 
 def mentions(root: Filter) -> set[str]:

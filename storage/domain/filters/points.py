@@ -4,7 +4,7 @@ from itertools import product
 from typing import Final
 
 from storage.domain.entity import EntityKey
-from storage.domain.filters.ast import And, Filter, Or, fold
+from storage.domain.filters.ast import And, Filter, Or, all_of, fold
 from storage.domain.filters.keys import key_range
 
 MOST: Final = 100  # entities; more are not worth a request each
@@ -36,7 +36,7 @@ def _alternatives(node: Filter, operands: list[_Alternatives]) -> _Alternatives:
 
 
 def _key(conditions: tuple[Filter, ...]) -> EntityKey | None:
-    bounds = key_range(And(conditions) if len(conditions) > 1 else conditions[0])
+    bounds = key_range(all_of(conditions))
     partition, row = bounds.partition.single, bounds.row.single
     if partition is None or row is None or bounds.residual is not None:
         return None

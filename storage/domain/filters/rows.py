@@ -21,6 +21,7 @@ from storage.domain.filters.ast import (
     Not,
     Operator,
     Or,
+    all_of,
 )
 from storage.domain.filters.prefixes import following
 from storage.domain.filters.times import RelativeTime
@@ -142,9 +143,9 @@ def to_filter(group: Group) -> Filter | None:
 
 
 def _joined(connective: Connective, operands: Sequence[Filter]) -> Filter:
-    if len(operands) == 1:
-        return operands[0]
-    return And(tuple(operands)) if connective is Connective.AND else Or(tuple(operands))
+    if connective is Connective.AND or len(operands) == 1:
+        return all_of(operands)
+    return Or(tuple(operands))
 
 
 def _operands(clause: Clause, *, is_flat: bool) -> list[Filter]:
@@ -152,7 +153,7 @@ def _operands(clause: Clause, *, is_flat: bool) -> list[Filter]:
     bounds = _bounds(clause)
     if is_flat and not clause.negated and bounds:
         return bounds
-    found = And(tuple(bounds)) if len(bounds) == 2 else bounds[0] if bounds else _condition(clause)
+    found = all_of(bounds) if bounds else _condition(clause)
     return [Not(found) if clause.negated else found]
 
 
