@@ -11,7 +11,7 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 django: Any = get_asgi_application()  # sets Django up, which the service's models need
 
-from console import probes, static_files  # noqa: E402
+from console.site import probes, static_files  # noqa: E402
 from storage.api import middleware as api  # noqa: E402
 from storage.api import problems  # noqa: E402
 from storage.protocol.app import TableService  # noqa: E402

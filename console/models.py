@@ -1,5 +1,6 @@
 """The people of the console, what they may do where, and the first of them."""
 
+from enum import StrEnum
 from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -8,9 +9,20 @@ from django.db import models
 from django.utils.translation import check_for_language
 from django.utils.translation import gettext_lazy as _
 
-from console.appearance import Density, Theme
-from storage.domain.roles import Role
+from storage.domain.access.roles import Role
 from storage.models import Account, Table
+
+
+class Theme(StrEnum):
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+class Density(StrEnum):
+    COMFORTABLE = "comfortable"
+    DEFAULT = "default"
+    COMPACT = "compact"
 
 
 class EditMode(models.TextChoices):

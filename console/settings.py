@@ -6,8 +6,8 @@ from pathlib import Path
 
 from csp.constants import NONCE, NONE, SELF
 
-from console import static_files
-from console.folders import folder
+from console.site import static_files
+from console.site.folders import folder
 from storage.server import database, options, secret
 
 OPTIONS = options.read(os.environ)
@@ -38,8 +38,8 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "console.middleware.Compression",  # with padding of random length, so that sizes betray nothing
-    "console.middleware.response_headers",
+    "console.site.middleware.Compression",  # with padding of random length, so that sizes betray nothing
+    "console.site.middleware.response_headers",
     "storage.api.middleware.problem_details",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -48,12 +48,12 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "console.middleware.last_seen",
-    "console.middleware.time_zone",
+    "console.people.middleware.last_seen",
+    "console.site.middleware.time_zone",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "console.middleware.Meanwhile",
+    "console.site.middleware.Meanwhile",
 ]
 LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
 TEMPLATES = [
@@ -62,16 +62,20 @@ TEMPLATES = [
         "DIRS": [folder("templates")],
         "OPTIONS": {
             "loaders": LOADERS if DEVELOPMENT else [("django.template.loaders.cached.Loader", LOADERS)],
+            "libraries": {
+                subject: f"console.{subject}.tags"
+                for subject in ("site", "accounts", "activity", "grid", "help", "queries")
+            },
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "console.frame.context",
+                "console.site.layout.context",
             ],
         },
     }
 ]
-FORM_RENDERER = "console.rendering.Renderer"
+FORM_RENDERER = "console.site.rendering.Renderer"
 STATIC_URL = f"/ui/static/{static_files.version()}/"
 ROOT_URLCONF = "console.urls"
 ASGI_APPLICATION = "console.asgi.application"
@@ -142,7 +146,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 ACCOUNT_ADAPTER = "console.people.adapter.AccountAdapter"
-ACCOUNT_FORMS = {"login": "console.forms.sessions.SignInForm"}
+ACCOUNT_FORMS = {"login": "console.people.forms.sessions.SignInForm"}
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 ACCOUNT_USER_MODEL_EMAIL_FIELD = None
@@ -151,7 +155,7 @@ ACCOUNT_PRESERVE_USERNAME_CASING = False  # they are kept in lower case
 ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
 ACCOUNT_SESSION_REMEMBER = True
 SESSION_COOKIE_AGE = 14 * 24 * 3600
-CSRF_FAILURE_VIEW = "console.views.errors.untrusted"
+CSRF_FAILURE_VIEW = "console.site.errors.untrusted"
 MFA_ADAPTER = "console.people.mfa.MfaAdapter"
 MFA_KEY = secret.derive(SERVER_SECRET, "mfa") if SERVER_SECRET else secrets.token_hex(32)
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
@@ -223,7 +227,7 @@ SPECTACULAR_SETTINGS = {
 API_REQUESTS_PER_MINUTE = 600  # of one token
 DAILY = [  # what else is tidied once a day
     "console.people.sessions.tidy",
-    "console.queries.short_addresses.tidy",
+    "console.grid.saved_urls.tidy",
     "console.queries.saved_queries.tidy",
     "console.queries.recent_queries.tidy",
 ]

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from storage.domain.roles import Role
+from storage.domain.access.roles import Role
 
 
 class Account(models.Model):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, unquote, urlsplit
 
-from storage.domain.inspection import Mistake
+from storage.inspector import Mistake
 from tests.wire import tokens
 
 ACCOUNT = "acme"

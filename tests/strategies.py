@@ -5,7 +5,7 @@ import re
 
 from hypothesis import strategies as st
 
-from storage.domain.edm import INT32, INT64, Edm, EdmValue
+from storage.domain.values.edm import INT32, INT64, Edm, EdmValue
 
 FIRST_TICK = -116_444_736_000_000_000  # 1601-01-01
 LAST_TICK = 2_534_023_007_999_999_999  # 9999-12-31T23:59:59.9999999

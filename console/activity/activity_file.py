@@ -1,19 +1,17 @@
 """The record of activity as a file: CSV for people and their spreadsheets, NDJSON for programs."""
 
-import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from console.site.csv_files import write_csv
 from storage.models import Activity, EntityChange
 
 _COLUMNS: Final = (
     "id", "at", "verb", "account", "table", "actor_kind", "actor", "address", "agent", "request_id", "entities",
     "undoes", "detail", "before", "after",
 )  # fmt: skip
-# a spreadsheet would take what begins so for a formula, and a client may call itself anything
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,37 +21,9 @@ class Form:
     write: Callable[[Iterable[Activity]], Iterator[str]]
 
 
-def write_csv(found: Iterable[Activity]) -> Iterator[str]:
-    lines = Lines()
-    writer = csv.writer(lines)
-    writer.writerow(_COLUMNS)
-    yield lines.take()
-    for done in found:
-        row = _row(done)
-        writer.writerow([cell(row[name]) for name in _COLUMNS])
-        yield lines.take()
-
-
-class Lines:
-    """What csv writes to."""
-
-    def __init__(self) -> None:
-        self._line = ""
-
-    def write(self, line: str) -> None:
-        self._line += line
-
-    def take(self) -> str:
-        line, self._line = self._line, ""
-        return line
-
-
-def cell(value: Any) -> object:
-    if isinstance(value, dict | list):
-        value = json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return "" if value is None else value
+def _write_csv(found: Iterable[Activity]) -> Iterator[str]:
+    rows = map(_row, found)
+    return write_csv(_COLUMNS, ([row[name] for name in _COLUMNS] for row in rows))
 
 
 def write_ndjson(found: Iterable[Activity]) -> Iterator[str]:
@@ -103,6 +73,6 @@ def _document(content: str | None) -> dict[str, Any] | None:
 
 
 FORMS: Final[Mapping[str, Form]] = {
-    "csv": Form("csv", "text/csv; charset=utf-8", write_csv),
+    "csv": Form("csv", "text/csv; charset=utf-8", _write_csv),
     "ndjson": Form("ndjson", "application/x-ndjson; charset=utf-8", write_ndjson),
 }

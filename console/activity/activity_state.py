@@ -11,7 +11,7 @@ from django.utils.dateparse import parse_date
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from storage.domain.activity import Verb
+from storage.domain.service.activity import Verb
 from storage.operations.activity import Wanted
 
 GROUPS: Final[Mapping[str, tuple[Promise, tuple[str, ...]]]] = {

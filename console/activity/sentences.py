@@ -13,9 +13,9 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from console.people import roles
-from storage.domain.activity import Verb
-from storage.domain.actor import ActorKind
+from console.site import roles
+from storage.domain.access.actor import ActorKind
+from storage.domain.service.activity import Verb
 from storage.models import Activity
 from storage.operations.undoing import CannotUndo, Reason, effect
 
@@ -158,7 +158,7 @@ def who(done: Activity) -> SafeString:
 def _table(done: Activity) -> SafeString:
     if not getattr(done, "has_table", False):
         return format_html('<strong class="mono">{}</strong>', done.table_name)
-    address = reverse("entities", args=(done.account_name, done.table_name))
+    address = reverse("entities:index", args=(done.account_name, done.table_name))
     return format_html('<a class="mono" href="{}">{}</a>', address, done.table_name)
 
 
@@ -280,7 +280,7 @@ def _short(key: str) -> str:
 
 
 def entity_address(done: Activity, partition_key: str, row_key: str) -> str:
-    address = reverse("entity", args=(done.account_name, done.table_name))
+    address = reverse("entities:show", args=(done.account_name, done.table_name))
     return f"{address}?{urlencode({'pk': partition_key, 'rk': row_key})}"
 
 

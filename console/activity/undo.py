@@ -9,9 +9,9 @@ from django.utils import timezone
 from console.models import User
 from console.people import users
 from console.queries import saved_queries
-from storage.domain.activity import Verb
-from storage.domain.actor import Actor, ActorKind
-from storage.domain.roles import Capability, Role, may
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.roles import Capability, Role, may
+from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Membership
 from storage.operations import activity, members, undoing
 from storage.operations.undoing import CannotUndo, Reason, effect

@@ -10,11 +10,11 @@ from django.http import QueryDict
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from console.entities.typed_text import LOSSES, field_text, sentence, type_name
-from storage.domain import merge, typed_text
-from storage.domain.conversions import convert
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.typed_text import FORMS, Form, InvalidText
+from console.site.typed_text import LOSSES, field_text, sentence, type_name
+from storage.domain.values.edm import Edm, EdmValue
+from storage.editing import merge, typed_text
+from storage.editing.conversions import convert
+from storage.editing.typed_text import FORMS, Form, InvalidText
 
 LONG: Final = 256  # characters; beyond, a line is too little room
 _SHOWN: Final = 160  # characters of what a value was

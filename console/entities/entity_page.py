@@ -6,23 +6,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import Http404, HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from console.access import find_table
-from console.addresses import split
 from console.entities import entity_problems as problems
-from console.entities import keys, opened
-from console.forms import entity as forms
-from console.forms import entity_row
-from console.forms.entity import Problem
-from console.forms.entity_row import Row
-from console.rendering import wants_part
-from storage.domain import document
-from storage.domain.edm import TICKS_PER_SECOND, Edm, EdmValue, second_text, write_datetime
-from storage.domain.entity import (
+from console.entities import entity_row, forms, opened
+from console.entities.entity_row import Row
+from console.entities.forms import Problem
+from console.grid import keys
+from console.site.access import find_table
+from storage.domain.entities.entity import (
     PROPERTY_LIMIT,
     SIZE_LIMIT,
     Entity,
@@ -34,8 +29,10 @@ from storage.domain.entity import (
 from storage.domain.errors import (
     StorageError,
 )
-from storage.domain.etag import write_etag
-from storage.domain.query import EntityQuery
+from storage.domain.filters.query import EntityQuery
+from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue, second_text, write_datetime
+from storage.domain.values.etag import write_etag
+from storage.editing import document
 from storage.models import Account, Table
 from storage.operations import entities
 
@@ -53,12 +50,12 @@ class Visit:
     table: Table
     key: EntityKey
 
-    def address(self, name: str = "entity", **parameters: str) -> str:
+    def address(self, name: str = "entities:show", **parameters: str) -> str:
         return entity_address(self.account, self.table, self.key, name, **parameters)
 
     @property
     def table_address(self) -> str:
-        return reverse("entities", args=(self.account.name, self.table.name))
+        return reverse("entities:index", args=(self.account.name, self.table.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,7 @@ class Draft:
 
 
 def entity_address(
-    account: Account, table: Table, key: EntityKey, name: str = "entity", **parameters: str
+    account: Account, table: Table, key: EntityKey, name: str = "entities:show", **parameters: str
 ) -> str:
     query = QueryDict(mutable=True)
     query.update({"pk": key.partition_key, "rk": key.row_key, **parameters})
@@ -104,25 +101,6 @@ def visit_of(request: HttpRequest, account: Account, table: str) -> Visit:
     if "pk" not in request.GET or "rk" not in request.GET:
         raise Http404
     return Visit(account, find_table(account, table), EntityKey(request.GET["pk"], request.GET["rk"]))
-
-
-def see_other(address: str) -> HttpResponse:
-    """After a form: another page; in a drawer another part."""
-    response = HttpResponseRedirect(address)
-    response.status_code = 303
-    return response
-
-
-def leave_for(request: HttpRequest, address: str) -> HttpResponse:
-    """After a form: a page that takes the place of the whole one; of the grid beside a drawer the same state."""
-    if wants_part(request):
-        shown = split(request.headers.get("HX-Current-URL", ""))
-        if shown.path == address:
-            query = QueryDict(shown.query, mutable=True)
-            query.pop("open", None)
-            address = f"{address}?{query.urlencode()}"
-        return HttpResponse(status=204, headers={"HX-Redirect": address})
-    return see_other(address)
 
 
 # drafts
@@ -201,7 +179,7 @@ def draft_context(visit: Visit, draft: Draft, *, in_drawer: bool) -> dict[str, A
         "is_too_many": len(entity.properties) > PROPERTY_LIMIT,
         "table_address": visit.table_address,
         "blank": entity_row.blank_row(BLANK),
-        "row_address": reverse("entity_row", args=(visit.account.name, visit.table.name)),
+        "row_address": reverse("entities:row", args=(visit.account.name, visit.table.name)),
         **({} if draft.before is None else stored_context(visit, draft.before)),
     }
 
@@ -214,7 +192,7 @@ def stored_context(visit: Visit, stored: StoredEntity) -> dict[str, Any]:
         "instant": write_datetime(stored.timestamp),
         "opened": opened.write(visit.table, stored),
         "address": visit.address(),
-        "value_address": visit.address("entities_value"),
+        "value_address": visit.address("entities:value"),
     }
 
 

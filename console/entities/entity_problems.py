@@ -6,10 +6,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from console.entities import opened
-from console.forms.entity import Problem
-from storage.domain import document
-from storage.domain.edm import Edm
-from storage.domain.entity import SIZE_LIMIT, Entity, EntityKey, entity_size
+from console.entities.forms import Problem
+from storage.domain.entities.entity import SIZE_LIMIT, Entity, EntityKey, entity_size
 from storage.domain.errors import (
     EntityTooLarge,
     InsufficientAccountPermissions,
@@ -18,7 +16,9 @@ from storage.domain.errors import (
     StorageError,
     TooManyProperties,
 )
-from storage.domain.names import check_key
+from storage.domain.values.edm import Edm
+from storage.domain.values.names import check_key
+from storage.editing import document
 
 
 def of_document(refusal: document.InvalidDocument) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from django.core import signing
 
-from storage.domain.edm import EdmValue
-from storage.domain.entity import EntityKey, StoredEntity, fragments, write_keys
+from storage.domain.entities.entity import EntityKey, StoredEntity, fragments, write_keys
+from storage.domain.values.edm import EdmValue
 from storage.models import Table
 
 SALT = "console.entities.opened"

@@ -12,16 +12,16 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _gettext
 from django.utils.translation import gettext_lazy as _
 
-from console.entities.typed_text import sentence
-from storage.domain import merge
-from storage.domain.changes import Change, Insert, Update
-from storage.domain.conversions import convert
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import read_stored
+from console.site.typed_text import sentence
+from storage.domain.entities.changes import Change, Insert, Update
+from storage.domain.entities.entity import read_stored
 from storage.domain.errors import StorageError
-from storage.domain.etag import Precondition
-from storage.domain.pasted import Flaw, Pasted, Problem, Reason, Row, Why
-from storage.domain.typed_text import InvalidText
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import Precondition
+from storage.editing import merge
+from storage.editing.conversions import convert
+from storage.editing.pasted import Flaw, Pasted, Problem, Reason, Row, Why
+from storage.editing.typed_text import InvalidText
 from storage.models import Table
 from storage.operations import entities
 

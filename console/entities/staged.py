@@ -8,16 +8,17 @@ from typing import Final
 
 from django.utils.translation import gettext as _
 
-from console.entities import cell, keys
+from console.entities import cell
 from console.entities.cell import Draft
-from storage.domain import typed_text
-from storage.domain.changes import Change, Update
-from storage.domain.edm import EdmValue
-from storage.domain.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity, read_stored
+from console.grid import keys
+from storage.domain.entities.changes import Change, Update
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity, read_stored
 from storage.domain.errors import StorageError
-from storage.domain.etag import ANY, read_if_match, write_etag
-from storage.domain.names import check_property_name
-from storage.domain.typed_text import InvalidText
+from storage.domain.values.edm import EdmValue
+from storage.domain.values.etag import ANY, read_if_match, write_etag
+from storage.domain.values.names import check_property_name
+from storage.editing import typed_text
+from storage.editing.typed_text import InvalidText
 from storage.models import Table
 from storage.operations import entities
 

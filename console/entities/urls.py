@@ -1,50 +1,21 @@
-"""What can be done to the entities of a table, in their grid and one by one."""
+"""The entities of a table: the page of them, one of them, and what is done to them."""
 
 from django.urls import path
 
-from console.views import (
-    cell,
-    code,
-    columns,
-    comparison,
-    copies,
-    deletion,
-    entities,
-    entity,
-    entity_key,
-    entity_new,
-    exports,
-    facets,
-    paste,
-    query,
-    staged,
-    value,
-)
+from console.entities.views import browse, cell, deletion, entity, key, new, paste, staged, value
 
+app_name = "entities"
 urlpatterns = [
-    path("entity/", entity.entity, name="entity"),
-    path("entity/new/", entity_new.new, name="entity_new"),
-    path("entity/key/", entity_key.change, name="entity_key"),
-    path("entity/row/", entity.row, name="entity_row"),
-    path("cell/", cell.edit, name="entities_cell"),
-    path("cell/check/", cell.check, name="entities_check"),
-    path("delete/", deletion.delete, name="entities_delete"),
-    path("paste/", paste.index, name="entities_paste"),
-    path("staged/", staged.review, name="entities_staged"),
-    path("value/", value.show, name="entities_value"),
-    path("count/", entities.count, name="entities_count"),
-    path("facets/", facets.show, name="entities_facets"),
-    path("code/", code.show, name="query_code"),
-    path("query/check/", query.check, name="query_check"),
-    path("query/rows/", query.rows, name="query_rows"),
-    path("query/select/", query.select, name="query_select"),
-    path("query/known/", query.known, name="query_known"),
-    path("query/values/", query.values, name="query_values"),
-    path("query/cell/", query.cell, name="query_cell"),
-    path("columns/", columns.choose, name="entities_columns"),
-    path("layouts/", columns.save_layout, name="layouts"),
-    path("layouts/<int:layout>/delete/", columns.delete_layout, name="layout_delete"),
-    path("copy/", copies.copy, name="entities_copy"),
-    path("compare/", comparison.compare, name="entities_compare"),
-    path("export/", exports.export, name="entities_export"),
+    path("a/<account>/t/<table>/", browse.show, name="index"),
+    path("a/<account>/t/<table>/entity/", entity.entity, name="show"),
+    path("a/<account>/t/<table>/entity/new/", new.new, name="new"),
+    path("a/<account>/t/<table>/entity/key/", key.change, name="key"),
+    path("a/<account>/t/<table>/entity/row/", entity.row, name="row"),
+    path("a/<account>/t/<table>/cell/", cell.edit, name="cell"),
+    path("a/<account>/t/<table>/cell/check/", cell.check, name="check_cell"),
+    path("a/<account>/t/<table>/delete/", deletion.delete, name="delete"),
+    path("a/<account>/t/<table>/paste/", paste.index, name="paste"),
+    path("a/<account>/t/<table>/staged/", staged.review, name="staged"),
+    path("a/<account>/t/<table>/value/", value.show, name="value"),
+    path("a/<account>/t/<table>/count/", browse.count, name="count"),
 ]

@@ -13,8 +13,8 @@ from urllib.parse import unquote_to_bytes
 
 from console.entities import json_tree
 from console.entities.json_tree import Node
-from storage.domain import typed_text, typed_times
-from storage.domain.edm import BINARY_LIMIT, Edm, EdmValue
+from storage.domain.values.edm import BINARY_LIMIT, Edm, EdmValue
+from storage.editing import typed_text, typed_times
 
 LIMIT: Final = 1024 * 1024  # bytes, of what is decompressed
 HEX_LIMIT: Final = 16 * 1024  # bytes in a dump

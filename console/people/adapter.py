@@ -8,11 +8,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console import limits
-from console.addresses import is_of_console
 from console.models import User
-from console.notices import complain
 from console.people import reauthentication, sign_ins
+from console.site import rate_limits
+from console.site.addresses import is_of_console
+from console.site.notices import complain
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -44,7 +44,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return not reauthentication.is_recent(context.request)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        limits.refuse_if_limited(request, self._get_login_attempts_cache_key(request, **credentials))
+        rate_limits.refuse_if_limited(request, self._get_login_attempts_cache_key(request, **credentials))
         super().pre_authenticate(request, **credentials)
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:

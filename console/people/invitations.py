@@ -5,13 +5,16 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 
 from console.models import Invitation, User
 from console.people import link_tokens
-from storage.domain.activity import Verb
-from storage.domain.actor import Actor
-from storage.domain.roles import Capability, Role, may
+from console.site.access import actor_of, user_of
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability, Role, may
+from storage.domain.service.activity import Verb
 from storage.models import Account
 from storage.operations import activity, members
 from storage.operations.members import role_in
@@ -30,6 +33,12 @@ class Offer:
 
 class NoLongerOpen(Exception):
     """The invitation was used, withdrawn, or has expired."""
+
+
+def issue_link(request: HttpRequest, offer: Offer) -> str:
+    """The address to send to whom it is for; it leads to where the browser found this server."""
+    token = issue(offer, user_of(request), by=actor_of(request))
+    return request.build_absolute_uri(f"{reverse('people:join')}?token={token}")
 
 
 @transaction.atomic

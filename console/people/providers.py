@@ -19,11 +19,11 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from console.access import actor_named
 from console.models import Invitation, User
-from console.notices import complain, say
 from console.people import invitations, setup, sign_ins
-from storage.domain.activity import Verb
+from console.site.access import actor_named
+from console.site.notices import complain, say
+from storage.domain.service.activity import Verb
 from storage.operations import activity
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         provider = settings.SIGN_IN_PROVIDER
         if (provider is not None and provider.admits_everyone) or _invitation(sociallogin) is not None:
             return True
-        raise ImmediateHttpResponse(render(request, "console/sessions/not_invited.html", status=403))
+        raise ImmediateHttpResponse(render(request, "console/people/sessions/not_invited.html", status=403))
 
     @transaction.atomic
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> User:
@@ -87,11 +87,11 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         invitation = _invitation(sociallogin)
         if invitation is not None:
             invitations.join(invitation, user, by=by)
-            sociallogin.state["next"] = reverse("home")
+            sociallogin.state["next"] = reverse("home:index")
         return user
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: SocialAccount) -> str:
-        return reverse("security")
+        return reverse("people:security")
 
     def on_authentication_error(
         self,
@@ -108,7 +108,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
                 request, _("Signing in with %(name)s did not work. Try again.") % {"name": provider.name}
             )
         raise ImmediateHttpResponse(
-            redirect("security" if request.user.is_authenticated else "account_login")
+            redirect("people:security" if request.user.is_authenticated else "account_login")
         )
 
 
@@ -121,7 +121,7 @@ def _added(request: HttpRequest, sociallogin: SocialLogin, **_kwargs: Any) -> No
 def _invitation(sociallogin: SocialLogin) -> Invitation | None:
     """Of the page that somebody came from."""
     address = urlsplit(sociallogin.state.get("next") or "")
-    if address.path != reverse("join"):
+    if address.path != reverse("people:join"):
         return None
     return invitations.find(parse_qs(address.query).get("token", [""])[0])
 

@@ -15,10 +15,10 @@ ADDRESSES = 32  # how many printed ones stay valid: servers that start again and
 def announcement(origin: str) -> Iterator[str]:
     """Lines that a server prints when it starts."""
     if is_open():
-        yield f"Console:           {origin}{reverse('setup')}?token={issue()}"
+        yield f"Console:           {origin}{reverse('people:setup')}?token={issue()}"
         yield "                   This address makes the first admin, once."
     else:
-        yield f"Console:           {origin}{reverse('home')}"
+        yield f"Console:           {origin}{reverse('home:index')}"
 
 
 def is_open() -> bool:

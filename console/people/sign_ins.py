@@ -11,10 +11,10 @@ from django.contrib.auth import login
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 
-from console import appearance
-from console.access import actor_named
 from console.models import User
-from storage.domain.activity import Verb
+from console.site import appearance
+from console.site.access import actor_named
+from storage.domain.service.activity import Verb
 from storage.operations import activity
 
 _NAMES: Final = {

@@ -1,17 +1,11 @@
-"""Addresses of signing in and out, and of what people do about themselves; most names are allauth's."""
+"""People: what they do about themselves, and the users of the server."""
 
 from django.urls import path
 
-from console.views import api_tokens, profile, providers, reauthentication, security, sessions
+from console.people.views import api_tokens, invitations, profile, providers, security, setup, users
 
+app_name = "people"
 urlpatterns = [
-    path("login/", sessions.sign_in, name="account_login"),
-    path("login/mfa/", sessions.second_factor, name="mfa_authenticate"),
-    path("login/passkey/", sessions.sign_in_by_passkey, name="mfa_login_webauthn"),
-    path("login/with/<provider_id>/", providers.sign_in, name="openid_connect_login"),
-    path("login/with/<provider_id>/callback/", providers.callback, name="openid_connect_callback"),
-    path("login/off/", sessions.switched_off, name="account_inactive"),
-    path("logout/", sessions.sign_out, name="account_logout"),
     path("me/", profile.edit, name="profile"),
     path("me/password/", profile.change_password, name="password"),
     path("me/sessions/", profile.sessions, name="sessions"),
@@ -22,16 +16,12 @@ urlpatterns = [
     path("me/tokens/<int:token>/revoke/", api_tokens.revoke, name="api_token_revoke"),
     path("u/<int:user>/tokens/<int:token>/revoke/", api_tokens.revoke_of, name="user_token_revoke"),
     path("me/security/", security.index, name="security"),
-    path("me/security/app/", security.add_app, name="mfa_activate_totp"),
-    path("me/security/app/off/", security.remove_app, name="mfa_deactivate_totp"),
-    path("me/security/codes/", security.show_codes, name="mfa_view_recovery_codes"),
-    path("me/security/codes/new/", security.new_codes, name="mfa_generate_recovery_codes"),
-    path("me/security/passkeys/", security.add_passkey, name="mfa_add_webauthn"),
-    path("me/security/passkeys/<int:pk>/", security.rename_passkey, name="mfa_edit_webauthn"),
-    path("me/security/passkeys/<int:pk>/remove/", security.remove_passkey, name="mfa_remove_webauthn"),
     path("me/security/connect/<provider>/", providers.connect, name="connect"),
     path("me/security/disconnect/<int:number>/", providers.disconnect, name="disconnect"),
-    path("me/again/", reauthentication.by_password, name="account_reauthenticate"),
-    path("me/again/code/", reauthentication.by_code, name="mfa_reauthenticate"),
-    path("me/again/passkey/", reauthentication.by_passkey, name="mfa_reauthenticate_webauthn"),
+    path("setup/", setup.first_admin, name="setup"),
+    path("join/", invitations.join, name="join"),
+    path("u/", users.index, name="users"),
+    path("u/invite/", users.invite, name="users_invite"),
+    path("u/<int:user>/", users.show, name="user"),
+    path("u/<int:user>/change/", users.change, name="user_change"),
 ]

@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 
 from console.models import User
 from console.people import sessions
-from storage.domain.activity import Verb
-from storage.domain.actor import Actor
+from storage.domain.access.actor import Actor
+from storage.domain.service.activity import Verb
 from storage.models import Activity
 from storage.operations import activity, api_tokens
 

@@ -13,11 +13,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from storage.domain import sas
-from storage.domain.edm import TICKS_PER_SECOND
-from storage.domain.policies import AccessPolicy, SignedIdentifier
-from storage.domain.sas.effects import Effect, Kind, Shift
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.sas.known import KnownToken, State
 from storage.domain.sas.tokens import AccountSas, TableSas
+from storage.domain.values.edm import TICKS_PER_SECOND
+from storage.editing.policy_effects import Effect, Kind, Shift
 
 SHOWN: Final = 50  # lines at most of what changes, and as many of each policy that stays
 

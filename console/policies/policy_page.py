@@ -9,10 +9,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.forms.policies import Draft, PolicyDraft, write_time
+from console.policies.forms import Draft, PolicyDraft, write_time
 from console.policies.policy_effects import distance, letters, listed
-from storage.domain.access import Operation
-from storage.domain.policies import PERMISSIONS, AccessPolicy, SignedIdentifier, is_instant
+from storage.domain.access.access import Operation
+from storage.domain.access.policies import PERMISSIONS, AccessPolicy, SignedIdentifier, is_instant
 from storage.domain.sas.known import KnownToken
 
 # what each letter is good for, and what two of them are together; a test holds them against the grants

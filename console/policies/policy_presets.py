@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console.forms.policies import NOTHING, Draft, PolicyDraft, write_row
-from storage.domain.policies import PERMISSIONS, SignedIdentifier
+from console.policies.forms import NOTHING, Draft, PolicyDraft, write_row
+from storage.domain.access.policies import PERMISSIONS, SignedIdentifier
 
 MINUTE: Final = timedelta(minutes=1)
 LAST_MOMENT: Final = time(23, 59, 59)  # of a day

@@ -9,15 +9,14 @@ from typing import Any, Final
 from django.http import HttpRequest
 from django.urls import reverse
 
-from console.access import place_of, user_of
-from console.entities.typed_text import now_of
-from console.forms import policies as forms
-from console.forms.policies import Draft, PolicyDraft
-from console.policies import policy_effects, policy_page, policy_presets
-from storage.domain.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier
-from storage.domain.roles import Capability, may
-from storage.domain.sas.effects import effects
+from console.policies import forms, policy_effects, policy_page, policy_presets
+from console.policies.forms import Draft, PolicyDraft
+from console.site.access import place_of, user_of
+from console.site.typed_text import now_of
+from storage.domain.access.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier
+from storage.domain.access.roles import Capability, may
 from storage.domain.sas.known import KnownToken
+from storage.editing.policy_effects import effects
 from storage.models import Account, Table
 from storage.operations import policies, shared_access
 
@@ -55,7 +54,7 @@ class Asked:
         return is_allowed and not self.account.read_only
 
     def address(self, *, xml: bool) -> str:
-        path = reverse("policies", args=(self.account.name, self.table.name))
+        path = reverse("policies:show", args=(self.account.name, self.table.name))
         return f"{path}?view=xml" if xml else path
 
     def stored(self) -> list[SignedIdentifier]:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from xml.etree.ElementTree import ParseError, indent, tostring
 
-from console.forms.policies import rule_of
+from console.policies.forms import rule_of
+from storage.domain.access.policies import POLICY_LIMIT, Rule, SignedIdentifier, faults
+from storage.domain.access.policies_xml import read_identifiers, write_identifiers
 from storage.domain.errors import StorageError
-from storage.domain.policies import POLICY_LIMIT, Rule, SignedIdentifier, faults
-from storage.domain.policies_xml import read_identifiers, write_identifiers
-from storage.domain.xml import read_xml
+from storage.domain.values.xml import read_xml
 
 
 def write(identifiers: Sequence[SignedIdentifier]) -> str:

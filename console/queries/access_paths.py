@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from storage.domain.query import Access, AccessPath, Improvement, Reason
+from storage.domain.filters.query import Access, AccessPath, Improvement, Reason
 from storage.operations.estimates import Estimate, Means
 
 

@@ -8,14 +8,13 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils.functional import Promise
 
-from console.activity import differences
-from console.entities import grid_state
-from console.entities.grid_state import State
+from console.grid import differences, grid_state
+from console.grid.grid_state import State
 from console.models import SavedQuery, User
 from console.queries import saved_queries
-from storage.domain.filters import templates
-from storage.domain.filters.templates import Unfilled
-from storage.domain.roles import Role
+from storage.domain.access.roles import Role
+from storage.editing.filters import templates
+from storage.editing.filters.templates import Unfilled
 from storage.models import Account, Table
 
 KEPT: Final = ("f", "s", "cols", "sort", "top", "view")  # of an address
@@ -98,7 +97,7 @@ def _changed(saved: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 
 def _again(query: SavedQuery, account: Account, table: Table, state: State) -> str:
-    address = reverse("query", args=(account.name, table.name, query.slug))
+    address = reverse("queries:run", args=(account.name, table.name, query.slug))
     if not parameters(query):
         return address
     asked = QueryDict(mutable=True)

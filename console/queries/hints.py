@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from django.utils import timezone
 
-from console.entities.grid_state import State
-from storage.domain.edm import Edm
+from console.grid.grid_state import State
 from storage.domain.filters import all_of, conjuncts, write
-from storage.domain.filters.doubts import Doubt, Reason, doubts
+from storage.domain.values.edm import Edm
+from storage.editing.filters.doubts import Doubt, Reason, doubts
 from storage.models import Table
 from storage.operations import properties
 from storage.operations.properties import Catalogue

@@ -9,12 +9,14 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from console.entities.typed_text import sentence, type_name
-from console.queries import query_rows
+from console.grid.grid_state import State
+from console.queries import query_rows, query_values
+from console.queries.query_reading import Reading
 from console.queries.query_rows import ROOT, Row, Rows, Unshowable
-from storage.domain.edm import Edm
+from console.site.typed_text import sentence, type_name
 from storage.domain.filters import Filter
-from storage.domain.filters.rows import (
+from storage.domain.values.edm import Edm
+from storage.editing.filters.rows import (
     CONSOLE_ONLY,
     DEPTH,
     Connective,
@@ -24,6 +26,7 @@ from storage.domain.filters.rows import (
     draw,
     operators_of,
 )
+from storage.models import Table
 
 OPERATORS: Final[Mapping[RowOperator, Promise]] = {
     RowOperator.EQ: pgettext_lazy("condition", "is"),
@@ -200,3 +203,12 @@ def line(row: Row, types: Mapping[str, Sequence[Edm]], place: str) -> Line:
 
 def _choices(labels: Mapping[Name, Promise], chosen: Name) -> Choices:
     return [(str(value), str(label), value == chosen) for value, label in labels.items()]
+
+
+def requested_builder(table: Table, state: State, reading: Reading) -> Builder | None:
+    """The rows, if they are asked for; none while the text cannot be read."""
+    if not state.by:
+        return None
+    if reading.problem:
+        return Builder(obstacle=_("It cannot be read yet."))
+    return drawn(state.wanted.filter, query_values.types_of(table))

@@ -7,18 +7,18 @@ from typing import Final, assert_never
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from console.entities.grid_state import ROWS, State
-from console.entities.typed_text import type_name
+from console.grid.grid_state import ROWS, State
 from console.queries import access_paths
 from console.queries.access_paths import Described
-from storage.domain.edm import utf16_length
+from console.site.typed_text import type_name
 from storage.domain.errors import StorageError
 from storage.domain.filters import Filter, IsSet, Match
 from storage.domain.filters.ast import IS_SET, walk
-from storage.domain.filters.doubts import Doubt, Known, Reason, doubts
-from storage.domain.filters.narrowing import narrowed
-from storage.domain.filters.repairs import Repair, diagnose
-from storage.domain.query import Improvement, access_path
+from storage.domain.filters.query import Improvement, access_path
+from storage.domain.values.edm import utf16_length
+from storage.editing.filters.doubts import Doubt, Known, Reason, doubts
+from storage.editing.filters.narrowing import narrowed
+from storage.editing.filters.repairs import Repair, diagnose
 from storage.models import Account, Table
 from storage.operations import estimates
 from storage.operations.estimates import Estimate

@@ -11,11 +11,11 @@ from typing import Final, TypeVar, cast
 
 from django.http import QueryDict
 
-from storage.domain import typed_text
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.filters.rows import Clause, Connective, Group, RowOperator, operators_of
 from storage.domain.filters.times import UNITS, RelativeTime, read_relative
-from storage.domain.typed_text import Fault, Form, InvalidText
+from storage.domain.values.edm import Edm, EdmValue
+from storage.editing import typed_text
+from storage.editing.filters.rows import Clause, Connective, Group, RowOperator, operators_of
+from storage.editing.typed_text import Fault, Form, InvalidText
 
 Choice = TypeVar("Choice", bound=StrEnum)
 

@@ -9,15 +9,15 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from console.entities.columns import KEYS, TIMESTAMP
-from console.entities.typed_text import type_name
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import EntityKey, read_stored
+from console.grid.columns import KEYS, TIMESTAMP
+from console.site.typed_text import type_name
+from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, Filter, IsSet, Not, parse
 from storage.domain.filters.literals import write_literal
-from storage.domain.filters.narrowing import How, condition, is_sayable, narrowed_by
-from storage.domain.query import EntityQuery
+from storage.domain.filters.query import EntityQuery
+from storage.domain.values.edm import Edm, EdmValue
+from storage.editing.filters.narrowing import How, condition, is_sayable, narrowed_by
 from storage.models import Table
 from storage.operations import entities, facets, properties
 

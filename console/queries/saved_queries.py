@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from console.models import SavedQuery, SavedQueryVersion, User
-from storage.domain.activity import Verb
-from storage.domain.actor import Actor
-from storage.domain.roles import Capability, Role, may
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability, Role, may
+from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
 from storage.operations import activity
 from storage.operations.activity import ChangedSince

@@ -1,18 +1,31 @@
-"""The addresses of saved queries."""
+"""The query of a table while it is written, and saved queries."""
 
 from django.urls import path
 
-from console.views import queries, saved, saved_edit, saved_versions
+from console.queries.views import code, facets, queries, query, saved, saved_edit, saved_versions
 
+app_name = "queries"
 urlpatterns = [
-    path("queries/", queries.index, name="queries"),
-    path("queries/forget/", queries.forget, name="queries_forget"),
-    path("t/<table>/queries/menu/", saved.menu, name="query_menu"),
-    path("t/<table>/queries/new/", saved_edit.new, name="query_new"),
-    path("t/<table>/q/<slug>/", saved.apply, name="query"),
-    path("t/<table>/q/<slug>/edit/", saved_edit.edit, name="query_edit"),
-    path("t/<table>/q/<slug>/update/", saved_edit.update, name="query_update"),
-    path("t/<table>/q/<slug>/delete/", saved_versions.delete, name="query_delete"),
-    path("t/<table>/q/<slug>/versions/", saved_versions.versions, name="query_versions"),
-    path("t/<table>/q/<slug>/versions/<int:number>/restore/", saved_versions.restore, name="query_restore"),
+    path("a/<account>/t/<table>/facets/", facets.show, name="facets"),
+    path("a/<account>/t/<table>/code/", code.show, name="code"),
+    path("a/<account>/t/<table>/query/check/", query.check, name="check"),
+    path("a/<account>/t/<table>/query/rows/", query.rows, name="rows"),
+    path("a/<account>/t/<table>/query/select/", query.select, name="select"),
+    path("a/<account>/t/<table>/query/known/", query.known, name="known"),
+    path("a/<account>/t/<table>/query/values/", query.values, name="values"),
+    path("a/<account>/t/<table>/query/cell/", query.cell, name="cell"),
+    path("a/<account>/queries/", queries.index, name="index"),
+    path("a/<account>/queries/forget/", queries.forget, name="forget"),
+    path("a/<account>/t/<table>/queries/menu/", saved.menu, name="menu"),
+    path("a/<account>/t/<table>/queries/new/", saved_edit.new, name="new"),
+    path("a/<account>/t/<table>/q/<slug>/", saved.apply, name="run"),
+    path("a/<account>/t/<table>/q/<slug>/edit/", saved_edit.edit, name="edit"),
+    path("a/<account>/t/<table>/q/<slug>/update/", saved_edit.update, name="update"),
+    path("a/<account>/t/<table>/q/<slug>/delete/", saved_versions.delete, name="delete"),
+    path("a/<account>/t/<table>/q/<slug>/versions/", saved_versions.versions, name="versions"),
+    path(
+        "a/<account>/t/<table>/q/<slug>/versions/<int:number>/restore/",
+        saved_versions.restore,
+        name="restore",
+    ),
 ]

@@ -6,7 +6,7 @@ from typing import Final
 
 from console.snippets import csharp, go, javascript, python, shell
 from console.snippets.parts import Place, Query, Snippet
-from storage.domain.entity import Entity
+from storage.domain.entities.entity import Entity
 
 __all__ = ["LANGUAGES", "Language", "Place", "Query", "Snippet"]
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from console.snippets.parts import Bound, Place, Query, Snippet, document, quoted
-from storage.domain.entity import Entity
+from storage.domain.entities.entity import Entity
 
 
 def write(place: Place, entity: Entity) -> list[Snippet]:

@@ -1,9 +1,9 @@
 """JavaScript, @azure/data-tables."""
 
 from console.snippets.parts import Bound, Place, Query, Snippet, plain, quoted
-from storage.domain import encoding
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity
+from storage.domain.entities.entity import Entity
+from storage.domain.values import encoding
+from storage.domain.values.edm import Edm, EdmValue
 
 
 def write(place: Place, entity: Entity) -> list[Snippet]:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from storage.domain import edm, encoding
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters import Filter, write
 from storage.domain.filters.literals import write_literal
+from storage.domain.values import edm, encoding
+from storage.domain.values.edm import Edm, EdmValue
 
 
 @dataclass(frozen=True, slots=True)

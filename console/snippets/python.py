@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from console.snippets.parts import Bound, Place, Query, Snippet
-from storage.domain.edm import Edm, EdmValue, write_datetime
-from storage.domain.entity import Entity
+from storage.domain.entities.entity import Entity
+from storage.domain.values.edm import Edm, EdmValue, write_datetime
 
 
 def write(place: Place, entity: Entity) -> list[Snippet]:

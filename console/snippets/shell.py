@@ -4,9 +4,9 @@ import re
 from typing import Final
 
 from console.snippets.parts import UNSEEN, Place, Query, Snippet, address, document, plain
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters import write
+from storage.domain.values.edm import Edm, EdmValue
 
 
 def write_curl(place: Place, entity: Entity) -> list[Snippet]:

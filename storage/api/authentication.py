@@ -7,7 +7,7 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from storage.domain.actor import Actor, ActorKind
+from storage.domain.access.actor import Actor, ActorKind
 from storage.models import ApiToken
 from storage.operations import api_tokens
 from storage.operations.members import Person

@@ -13,8 +13,8 @@ from storage.api import problems
 from storage.api.permissions import least_scope
 from storage.api.problems import Kind
 from storage.api.serializers.fields import Strict
-from storage.domain.api_tokens import PREFIX
-from storage.domain.roles import LEAST_ROLE, Capability
+from storage.domain.access.api_tokens import PREFIX
+from storage.domain.access.roles import LEAST_ROLE, Capability
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from storage.api import problems
 from storage.api.authentication import REALM
 from storage.api.problems import Problem
-from storage.domain.roles import LEAST_ROLE, Capability, Role, Scope, may, reaches
+from storage.domain.access.roles import LEAST_ROLE, Capability, Role, Scope, may, reaches
 from storage.models import Account, ApiToken
 from storage.operations import accounts, members
 

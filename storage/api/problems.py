@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from storage.domain.errors import ServerBusy, StorageError
-from storage.domain.statuses import status_of
+from storage.domain.requests.statuses import status_of
 from storage.operations.accounts import AccountError
 from storage.operations.api_tokens import TokenError
 

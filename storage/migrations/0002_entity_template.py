@@ -32,8 +32,8 @@ END
 $$
 """
 
-# the code of the limit that an entity breaks, null when it keeps them all: storage.domain.entity in SQL, for merges,
-# whose result nobody but the database sees
+# the code of the limit that an entity exceeds, null when it exceeds none: storage.domain.entities.entity in SQL,
+# for merges, whose result only the database sees
 EXCESS = r"""
 CREATE FUNCTION entity_excess(pk text, rk text, anns text, vals text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$

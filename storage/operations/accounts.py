@@ -17,14 +17,14 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from storage.domain import connections, lifetimes
-from storage.domain.activity import Verb
-from storage.domain.actor import SERVER, Actor
-from storage.domain.addresses import Network, read_network
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.access.addresses import Network, read_network
 from storage.domain.errors import InsufficientAccountPermissions, ServerBusy
-from storage.domain.labels import LabelError
-from storage.domain.labels import check as check_labels
-from storage.domain.names import is_account_name
+from storage.domain.service import connections, lifetimes
+from storage.domain.service.activity import Verb
+from storage.domain.service.labels import LabelError
+from storage.domain.service.labels import check as check_labels
+from storage.domain.values.names import is_account_name
 from storage.models import Account, Activity, RetiredKey, Table
 from storage.operations import activity
 from storage.operations.heeded import heeded

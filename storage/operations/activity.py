@@ -15,9 +15,9 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, JSONObject
 
-from storage.domain.activity import Verb
-from storage.domain.actor import Actor, ActorKind
-from storage.domain.entity import EntityKey, StoredEntity, write_keys
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.entity import EntityKey, StoredEntity, write_keys
+from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, EntityChange, Table
 from storage.sql.django import limited
 from storage.sql.tidying import tidying

@@ -7,14 +7,14 @@ from typing import Final
 
 from django.db import IntegrityError, transaction
 
-from storage.domain import analytics
-from storage.domain.analytics import MetricsTable, partition_key
-from storage.domain.changes import Change, Delete, Upsert
-from storage.domain.entity import Entity
+from storage.domain.entities.changes import Change, Delete, Upsert
+from storage.domain.entities.entity import Entity
 from storage.domain.errors import ChangeSetError, InsufficientAccountPermissions, StorageError
-from storage.domain.metrics import RequestKind, Tally
-from storage.domain.names import is_analytics_name
-from storage.domain.service_properties import Metrics, ServiceProperties
+from storage.domain.requests import analytics
+from storage.domain.requests.analytics import MetricsTable, partition_key
+from storage.domain.requests.metrics import RequestKind, Tally
+from storage.domain.service.service_properties import Metrics, ServiceProperties
+from storage.domain.values.names import is_analytics_name
 from storage.models import Account, AnalyticsProgress, Table
 from storage.operations import metrics, service_properties, tables
 from storage.operations.metrics import HOUR, MINUTE, Sums

@@ -12,10 +12,10 @@ from django.db import transaction
 from django.db.models import Case, F, Q, QuerySet, When
 from django.utils import timezone
 
-from storage.domain import api_tokens
-from storage.domain.activity import Verb
-from storage.domain.actor import Actor
-from storage.domain.roles import Scope
+from storage.domain.access import api_tokens
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Scope
+from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, ApiToken, KeyedRequest
 from storage.operations import activity
 from storage.operations.members import Person

@@ -11,11 +11,11 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
-from storage.domain.addresses import Network
+from storage.domain.access.addresses import Network
+from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import TableNotFound
-from storage.domain.names import is_account_name
-from storage.domain.policies import AccessPolicy
-from storage.domain.service_properties import ServiceProperties
+from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.values.names import is_account_name
 from storage.models import BlockedToken, StoredAccessPolicy
 from storage.operations import accounts, retired_keys, service_properties, tables
 from storage.operations.retired_keys import AcceptedKey

@@ -9,10 +9,9 @@ from typing import Final
 
 from django.db import transaction
 
-from storage.domain.activity import Verb
-from storage.domain.actor import Actor
-from storage.domain.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entity import Entity, EntityKey, StoredEntity, read_stored
+from storage.domain.access.actor import Actor
+from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
@@ -20,7 +19,8 @@ from storage.domain.errors import (
     InvalidInput,
     ResourceNotFound,
 )
-from storage.domain.etag import ANY, Precondition
+from storage.domain.service.activity import Verb
+from storage.domain.values.etag import ANY, Precondition
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, analytics
 from storage.operations.activity import Changed

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
-from storage.domain.entity import EntityKey, StoredEntity
+from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.entities.glances import Glance
 from storage.domain.errors import (
     KeyValueTooLarge,
     OperationTimedOut,
@@ -14,10 +15,9 @@ from storage.domain.errors import (
     ResourceNotFound,
     TableNotFound,
 )
-from storage.domain.glances import Glance
-from storage.domain.names import check_key
-from storage.domain.query import EntityQuery, Page, Position
-from storage.domain.sorting import Sort, SortedPage, SortedPosition
+from storage.domain.filters.query import EntityQuery, Page, Position
+from storage.domain.filters.sorting import Sort, SortedPage, SortedPosition
+from storage.domain.values.names import check_key
 from storage.models import Table
 from storage.sql import counts, glances, pages
 from storage.sql import django as sql

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from storage.domain.errors import StorageError
 from storage.domain.filters import key_range
-from storage.domain.query import PAGE_LIMIT, EntityQuery, access_path
+from storage.domain.filters.query import PAGE_LIMIT, EntityQuery, access_path
 from storage.models import Table
 from storage.sql import django as sql
 from storage.sql import estimates, pages

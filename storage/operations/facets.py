@@ -5,9 +5,9 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Final
 
-from storage.domain.edm import EdmValue
 from storage.domain.errors import StorageError
-from storage.domain.query import EntityQuery
+from storage.domain.filters.query import EntityQuery
+from storage.domain.values.edm import EdmValue
 from storage.models import Table
 from storage.sql import background
 from storage.sql import django as sql

@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple
 
 import jwt
 
-from storage.domain import identity
-from storage.domain.access import OWNER, Grant
+from storage.domain.access import identity
+from storage.domain.access.access import OWNER, Grant
+from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo, StorageError
-from storage.domain.identity import Trust
 from storage.operations.key_set import KeySet
 
 CLOCK_SKEW: Final = 300  # seconds

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property, partial
 
-from storage.domain.inspection import Facts, Key, ManagedAccount
-from storage.domain.inspection.facts import Parameters
-from storage.domain.observed import KEY_NAMES, retired_key_name
-from storage.domain.policies import AccessPolicy
+from storage.domain.access.policies import AccessPolicy
+from storage.domain.requests.observed import KEY_NAMES, retired_key_name
+from storage.inspector import Facts, Key, ManagedAccount
+from storage.inspector.facts import Parameters
 from storage.models import Account, BlockedToken, IssuedToken, StoredAccessPolicy, Table
 from storage.operations import accounts, retired_keys, usage
 

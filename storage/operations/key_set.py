@@ -16,8 +16,8 @@ from urllib import request
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from jwt import PyJWK, PyJWTError
 
+from storage.domain.access.identity import Trust, is_safe_url
 from storage.domain.errors import ServerBusy
-from storage.domain.identity import Trust, is_safe_url
 
 logger = logging.getLogger(__name__)
 

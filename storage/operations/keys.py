@@ -6,9 +6,9 @@ from typing import Final
 
 from django.db.models import Q
 
-from storage.domain.activity import Verb
-from storage.domain.observed import Authentication, retired_key_name
+from storage.domain.requests.observed import Authentication, retired_key_name
 from storage.domain.sas.known import KnownToken
+from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, RetiredKey
 from storage.operations import retired_keys, shared_access, usage
 from storage.operations.usage import ClientUsage, Usage

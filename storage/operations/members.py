@@ -6,9 +6,9 @@ from django.apps import apps
 from django.conf import settings
 from django.db import transaction
 
-from storage.domain.activity import Verb
-from storage.domain.actor import Actor
-from storage.domain.roles import Role
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Role
+from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Membership
 from storage.operations import accounts, activity
 

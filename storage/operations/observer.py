@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol
 from django.db import InterfaceError, OperationalError
 
 from storage.domain.errors import StorageError
-from storage.domain.metrics import LATENCY_BOUNDS, Client, RequestKind, Tally, Use
-from storage.domain.observed import Authentication, Observed
-from storage.domain.request_log import Entry
+from storage.domain.requests.metrics import LATENCY_BOUNDS, Client, RequestKind, Tally, Use
+from storage.domain.requests.observed import Authentication, Observed
+from storage.domain.requests.request_log import Entry
 from storage.operations import prometheus, request_log
 from storage.operations.metrics import Counts
 from storage.operations.request_log import LogFiles

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db.models import Count
 
-from storage.domain.activity import Verb
-from storage.domain.actor import SERVER, Actor
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound
-from storage.domain.names import is_analytics_name
-from storage.domain.policies import AccessPolicy, SignedIdentifier, check
+from storage.domain.service.activity import Verb
+from storage.domain.values.names import is_analytics_name
 from storage.models import Account, Activity, StoredAccessPolicy, Table
 from storage.operations import accounts, activity, tables
 from storage.operations.heeded import heeded

@@ -11,7 +11,7 @@ from typing import Final
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from storage.domain.metrics import LATENCY_BOUNDS, RequestKind, Tally
+from storage.domain.requests.metrics import LATENCY_BOUNDS, RequestKind, Tally
 
 FOLDER: Final = (
     "PROMETHEUS_MULTIPROC_DIR"  # the library's own variable; it must be set before this is imported

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from storage.domain.edm import Edm
 from storage.domain.errors import OperationTimedOut, StorageError
-from storage.domain.query import EntityQuery
+from storage.domain.filters.query import EntityQuery
+from storage.domain.values.edm import Edm
 from storage.models import Table
 from storage.sql import background, counts, pages
 from storage.sql import django as sql

@@ -9,8 +9,8 @@ from typing import Final
 
 from django.conf import settings
 
-from storage.domain.observed import Observed
-from storage.domain.request_log import Entry, lines
+from storage.domain.requests.observed import Observed
+from storage.domain.requests.request_log import Entry, lines
 from storage.models import Account
 from storage.operations import service_properties
 

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 from django.conf import settings
 
-from storage.domain.activity import Verb
-from storage.domain.actor import SERVER, Actor
-from storage.domain.observed import retired_key_name
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.requests.observed import retired_key_name
+from storage.domain.service.activity import Verb
 from storage.models import Account, RetiredKey
 from storage.operations import accounts, activity
 from storage.operations.heeded import heeded

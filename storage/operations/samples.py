@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import count, groupby
 from typing import Final
 
-from storage.domain.actor import SERVER, Actor
-from storage.domain.changes import Insert
-from storage.domain.edm import Edm, EdmValue, read_datetime
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import TableAlreadyExists
+from storage.domain.values.edm import Edm, EdmValue, read_datetime
 from storage.models import Account, Table
 from storage.operations import tables
 from storage.sql import batch

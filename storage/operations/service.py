@@ -5,19 +5,19 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from storage.domain.actor import SERVER, Actor
-from storage.domain.changes import Change
-from storage.domain.entity import EntityKey, StoredEntity
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.access.identity import Trust
+from storage.domain.access.policies import SignedIdentifier
+from storage.domain.entities.changes import Change
+from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.errors import (
     ChangeSetError,
     InsufficientAccountPermissions,
     OperationTimedOut,
     TableNotFound,
 )
-from storage.domain.identity import Trust
-from storage.domain.policies import SignedIdentifier
-from storage.domain.query import EntityQuery, Page, TableQuery
-from storage.domain.service_properties import ServiceProperties
+from storage.domain.filters.query import EntityQuery, Page, TableQuery
+from storage.domain.service.service_properties import ServiceProperties
 from storage.operations import analytics, entities, jobs, policies, service_properties, tables
 from storage.operations.catalog import Catalog, KnownAccount, KnownTable
 from storage.operations.identity import Identity

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from storage.domain.activity import Verb
-from storage.domain.actor import SERVER, Actor
+from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import InsufficientAccountPermissions, ServerBusy
-from storage.domain.service_properties import (
+from storage.domain.service.activity import Verb
+from storage.domain.service.service_properties import (
     DEFAULT,
     CorsRule,
     Logging,

@@ -13,15 +13,15 @@ from django.db import transaction
 from django.db.models import Q
 
 from storage.domain import sas
-from storage.domain.activity import Verb
-from storage.domain.actor import Actor
-from storage.domain.edm import TICKS_PER_SECOND
+from storage.domain.access.actor import Actor
+from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import AuthenticationFailed, ResourceNotFound
-from storage.domain.observed import Authentication
-from storage.domain.policies import AccessPolicy
+from storage.domain.requests.observed import Authentication
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import SOON, KnownToken, Policies, State, in_time, is_orphaned, state
 from storage.domain.sas.tokens import read_instant
+from storage.domain.service.activity import Verb
+from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.models import (
     Account,
     Activity,

@@ -8,9 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from storage.domain.activity import Verb
-from storage.domain.actor import SERVER, Actor
-from storage.domain.analytics import metrics_table
+from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import (
     InsufficientAccountPermissions,
     InvalidResourceName,
@@ -19,8 +17,10 @@ from storage.domain.errors import (
     TableAlreadyExists,
 )
 from storage.domain.filters import matches_table
-from storage.domain.names import fold_table_name, is_analytics_name
-from storage.domain.query import TableQuery
+from storage.domain.filters.query import TableQuery
+from storage.domain.requests.analytics import metrics_table
+from storage.domain.service.activity import Verb
+from storage.domain.values.names import fold_table_name, is_analytics_name
 from storage.models import Account, Activity, StoredAccessPolicy, Table, Tables
 from storage.operations import accounts, activity, service_properties
 from storage.operations.heeded import heeded

@@ -8,10 +8,9 @@ from typing import Final
 
 from django.db import transaction
 
-from storage.domain.activity import UNDOABLE, Verb
-from storage.domain.actor import Actor
-from storage.domain.changes import Change, Delete, Insert, Update
-from storage.domain.entity import EntityKey, read_stored
+from storage.domain.access.actor import Actor
+from storage.domain.entities.changes import Change, Delete, Insert, Update
+from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
@@ -20,7 +19,8 @@ from storage.domain.errors import (
     TableAlreadyExists,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.etag import Precondition
+from storage.domain.service.activity import UNDOABLE, Verb
+from storage.domain.values.etag import Precondition
 from storage.models import Account, Activity, EntityChange, Table
 from storage.operations import accounts, activity, edits, policies, service_properties, shared_access, tables
 from storage.operations.accounts import AccountError

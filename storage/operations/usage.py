@@ -9,8 +9,8 @@ from typing import Final
 from django.db import transaction
 from django.db.models import Count, Max, Sum
 
-from storage.domain.metrics import Client, Use
-from storage.domain.observed import Authentication
+from storage.domain.requests.metrics import Client, Use
+from storage.domain.requests.observed import Authentication
 from storage.models import BlockedToken, CredentialUse, SeenCredential
 from storage.sql.background import commit_soon
 

@@ -8,7 +8,7 @@ from time import perf_counter, time_ns
 from typing import Any, Final
 from uuid import uuid4
 
-from storage.domain.access import Operation
+from storage.domain.access.access import Operation
 from storage.domain.errors import (
     InsufficientAccountPermissions,
     InternalError,
@@ -16,11 +16,11 @@ from storage.domain.errors import (
     StorageError,
     UnsupportedHttpVerb,
 )
-from storage.domain.observed import Observed
-from storage.domain.options import read_options
-from storage.domain.request_log import is_wanted
-from storage.domain.routes import Kind, Target, address, check_target, operation, target
-from storage.domain.service_properties import NO_LOGS, CorsRule, Logging
+from storage.domain.requests.observed import Observed
+from storage.domain.requests.options import read_options
+from storage.domain.requests.request_log import is_wanted
+from storage.domain.requests.routes import Kind, Target, address, check_target, operation, target
+from storage.domain.service.service_properties import NO_LOGS, CorsRule, Logging
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
 from storage.protocol import batch, entities, tables

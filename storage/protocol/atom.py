@@ -13,11 +13,11 @@ from xml.etree.ElementTree import Element
 
 import orjson
 
-from storage.domain.edm import UNREADABLE, Edm, second_text, write_datetime
-from storage.domain.entity import SYSTEM_PROPERTIES, StoredEntity
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity
 from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, InvalidXmlDocument
-from storage.domain.etag import write_etag
-from storage.domain.xml import read_xml, write_text
+from storage.domain.values.edm import UNREADABLE, Edm, second_text, write_datetime
+from storage.domain.values.etag import write_etag
+from storage.domain.values.xml import read_xml, write_text
 from storage.protocol.payload import TYPE, Context, entity_link
 
 _ATOM_NAMESPACE: Final = "http://www.w3.org/2005/Atom"

@@ -6,8 +6,10 @@ from time import time
 from typing import Final, NamedTuple
 
 from storage.domain import sas
-from storage.domain.access import OWNER, Grant
-from storage.domain.addresses import is_within
+from storage.domain.access.access import OWNER, Grant
+from storage.domain.access.addresses import is_within
+from storage.domain.access.policies import AccessPolicy
+from storage.domain.access.signature import SignedRequest, read_authorization, verify
 from storage.domain.errors import (
     AccountIsDisabled,
     AuthenticationFailed,
@@ -15,17 +17,10 @@ from storage.domain.errors import (
     KeyBasedAuthenticationNotPermitted,
     TableNotFound,
 )
-from storage.domain.observed import (
-    KEY_NAMES,
-    Authentication,
-    Credential,
-    retired_key_name,
-)
-from storage.domain.options import read_options
-from storage.domain.policies import AccessPolicy
-from storage.domain.routes import Address
+from storage.domain.requests.observed import KEY_NAMES, Authentication, Credential, retired_key_name
+from storage.domain.requests.options import read_options
+from storage.domain.requests.routes import Address
 from storage.domain.sas import AccountSas, TableSas
-from storage.domain.signature import SignedRequest, read_authorization, verify
 from storage.operations.catalog import KnownAccount
 from storage.operations.identity import Identity
 from storage.operations.service import Service

@@ -5,10 +5,9 @@ https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-tra
 
 from typing import Final
 
-from storage.domain import observed
-from storage.domain.access import Operation, operation_of
-from storage.domain.changes import Change, check_change_set, check_size_of_change_set
-from storage.domain.entity import EntityKey
+from storage.domain.access.access import Operation, operation_of
+from storage.domain.entities.changes import Change, check_change_set, check_size_of_change_set
+from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
@@ -19,10 +18,11 @@ from storage.domain.errors import (
     TableNotFound,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.names import fold_table_name
-from storage.domain.options import read_options
-from storage.domain.routes import Kind, inner_path, operation, target
-from storage.domain.statuses import status_of
+from storage.domain.requests import observed
+from storage.domain.requests.options import read_options
+from storage.domain.requests.routes import Kind, inner_path, operation, target
+from storage.domain.requests.statuses import status_of
+from storage.domain.values.names import fold_table_name
 from storage.protocol import entities, multipart
 from storage.protocol.accept import Format
 from storage.protocol.call import Answer, Call, Headers

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from storage.domain.access import Grant
-from storage.domain.actor import Actor, ActorKind
-from storage.domain.identity import Trust
-from storage.domain.names import KEY_LENGTH_LIMIT
-from storage.domain.observed import Authentication, Observed
-from storage.domain.routes import Address, Target
+from storage.domain.access.access import Grant
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.identity import Trust
+from storage.domain.requests.observed import Authentication, Observed
+from storage.domain.requests.routes import Address, Target
+from storage.domain.values.names import KEY_LENGTH_LIMIT
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
 from storage.protocol.accept import Format

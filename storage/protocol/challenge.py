@@ -5,9 +5,9 @@ https://learn.microsoft.com/rest/api/storageservices/authorize-with-azure-active
 
 from typing import Final
 
-from storage.domain.access import Grant
+from storage.domain.access.access import Grant
+from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
-from storage.domain.identity import Trust
 from storage.operations.identity import Identity
 
 CHALLENGED: Final = (

@@ -6,9 +6,9 @@ https://learn.microsoft.com/rest/api/storageservices/cross-origin-resource-shari
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from storage.domain.cors import NOT_ASKED, covers, deciding, judge
 from storage.domain.errors import CorsPreflightFailure, InvalidHeaderValue
-from storage.domain.service_properties import CorsRule
+from storage.domain.service.cors import NOT_ASKED, covers, deciding, judge
+from storage.domain.service.service_properties import CorsRule
 
 Headers = list[tuple[bytes, bytes]]
 

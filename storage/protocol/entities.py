@@ -1,12 +1,12 @@
 """The operations on entities: one change, one entity, or a page of them."""
 
-from storage.domain.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entity import StoredEntity, fragments, write_keys
+from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import StoredEntity, fragments, write_keys
 from storage.domain.errors import InvalidInput, MethodNotAllowed, MissingRequiredHeader
-from storage.domain.etag import read_if_match, write_etag
-from storage.domain.names import fold_table_name
-from storage.domain.query import EntityQuery
-from storage.domain.routes import Kind, key_count
+from storage.domain.filters.query import EntityQuery
+from storage.domain.requests.routes import Kind, key_count
+from storage.domain.values.etag import read_if_match, write_etag
+from storage.domain.values.names import fold_table_name
 from storage.protocol import formats, payload
 from storage.protocol.call import CONTENT_TYPES, Answer, Call, Headers
 from storage.protocol.formats import Members

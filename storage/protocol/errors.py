@@ -9,10 +9,10 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
-from storage.domain.edm import TICKS_PER_SECOND, second_text
 from storage.domain.errors import StorageError
-from storage.domain.statuses import status_of
-from storage.domain.xml import write_text
+from storage.domain.requests.statuses import status_of
+from storage.domain.values.edm import TICKS_PER_SECOND, second_text
+from storage.domain.values.xml import write_text
 from storage.protocol.accept import Format
 from storage.protocol.negotiation import ErrorFormat
 

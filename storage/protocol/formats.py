@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from storage.domain.entity import StoredEntity
+from storage.domain.entities.entity import StoredEntity
 from storage.protocol import atom, payload
 from storage.protocol.accept import Format
 from storage.protocol.negotiation import request_format

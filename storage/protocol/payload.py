@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 import orjson
 
-from storage.domain import edm
-from storage.domain.edm import UNREADABLE, EdmValue, write_datetime
-from storage.domain.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity
 from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, PropertiesNeedValue
-from storage.domain.etag import write_etag
-from storage.domain.names import check_key, check_property_name
+from storage.domain.values import edm
+from storage.domain.values.edm import UNREADABLE, EdmValue, write_datetime
+from storage.domain.values.etag import write_etag
+from storage.domain.values.names import check_key, check_property_name
 from storage.protocol.accept import Format
 
 _BOM: Final = b"\xef\xbb\xbf"

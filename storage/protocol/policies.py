@@ -3,9 +3,9 @@
 https://learn.microsoft.com/rest/api/storageservices/get-table-acl
 """
 
+from storage.domain.access.policies_xml import read_identifiers, write_identifiers
 from storage.domain.errors import UnsupportedHttpVerb
-from storage.domain.names import fold_table_name
-from storage.domain.policies_xml import read_identifiers, write_identifiers
+from storage.domain.values.names import fold_table_name
 from storage.protocol.call import Answer, Call
 
 

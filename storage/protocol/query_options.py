@@ -16,7 +16,7 @@ from storage.domain.errors import (
     OutOfRangeQueryParameterValue,
 )
 from storage.domain.filters import Filter, parse
-from storage.domain.query import PAGE_LIMIT, EntityQuery, Position, TableQuery
+from storage.domain.filters.query import PAGE_LIMIT, EntityQuery, Position, TableQuery
 
 _SUPPORTED: Final = frozenset({"$filter", "$top", "$select", "$format"})
 _SELECT_LIMIT: Final = 255

@@ -5,8 +5,8 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
-from storage.domain.observed import Observed
-from storage.domain.request_log import Entry
+from storage.domain.requests.observed import Observed
+from storage.domain.requests.request_log import Entry
 from storage.protocol.call import Headers
 
 _CONDITIONS: Final = (b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since")

@@ -13,9 +13,9 @@ from storage.domain.errors import (
     MissingRequiredQueryParameter,
     UnsupportedHttpVerb,
 )
-from storage.domain.routes import Kind
-from storage.domain.service_properties_xml import read_properties, write_properties
-from storage.domain.xml import START
+from storage.domain.requests.routes import Kind
+from storage.domain.service.service_properties_xml import read_properties, write_properties
+from storage.domain.values.xml import START
 from storage.protocol.call import Answer, Call
 from storage.protocol.policies import table_acl
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from storage.domain.identity import Trust, is_safe_url
+from storage.domain.access.identity import Trust, is_safe_url
 from storage.server.refusal import Refusal
 
 _ONLY_WITH_ISSUER = ("OIDC_AUDIENCE", "OIDC_JWKS", "OIDC_ROLES_CLAIM")

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import platformdirs
 
-from storage.domain.identity import Trust, is_loopback
+from storage.domain.access.identity import Trust, is_loopback
 from storage.server import bearer, sign_in
 from storage.server.refusal import Refusal
 

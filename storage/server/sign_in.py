@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from storage.domain.identity import is_safe_url
+from storage.domain.access.identity import is_safe_url
 from storage.server.refusal import Refusal
 
 _NEEDED = ("LOGIN_OIDC_ISSUER", "LOGIN_OIDC_CLIENT_ID", "LOGIN_OIDC_CLIENT_SECRET")

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from storage.domain.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.edm import quote
+from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
 from storage.domain.errors import ChangeSetError, StorageError
+from storage.domain.values.edm import quote
 from storage.sql import entities
 from storage.sql.statement import Lane, Result, Statement
 

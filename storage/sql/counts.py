@@ -3,9 +3,9 @@
 import json
 from typing import Final, NamedTuple
 
-from storage.domain.edm import Edm
-from storage.domain.encoding import unescape
-from storage.domain.query import EntityQuery
+from storage.domain.filters.query import EntityQuery
+from storage.domain.values.edm import Edm
+from storage.domain.values.encoding import unescape
 from storage.sql import walks
 from storage.sql.pages import text_at
 from storage.sql.statement import Lane, Result, Statement

@@ -4,17 +4,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, assert_never
 
-from storage.domain.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entity import (
-    Entity,
-    EntityKey,
-    Fragments,
-    check_size,
-    fragments,
-    quoted,
-)
+from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey, Fragments, check_size, fragments, quoted
 from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
-from storage.domain.etag import Precondition
+from storage.domain.values.etag import Precondition
 from storage.sql.failures import named
 from storage.sql.statement import Lane, Result, Statement
 

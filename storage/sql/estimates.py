@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from storage.domain.query import EntityQuery, access_path
+from storage.domain.filters.query import EntityQuery, access_path
 from storage.sql import pages, walks
 from storage.sql.filters import compile
 from storage.sql.pages import text_at

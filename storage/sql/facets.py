@@ -3,9 +3,9 @@
 import json
 from typing import Final, NamedTuple
 
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.encoding import escape, unescape, unproject
-from storage.domain.query import EntityQuery
+from storage.domain.filters.query import EntityQuery
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.encoding import escape, unescape, unproject
 from storage.sql import walks
 from storage.sql.pages import text_at
 from storage.sql.statement import Lane, Result, Statement

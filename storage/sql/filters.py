@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias, assert_never
 
-from storage.domain.edm import Edm, EdmValue, quote
-from storage.domain.encoding import escape, project
 from storage.domain.filters.ast import (
     And,
     Comparison,
@@ -26,6 +24,8 @@ from storage.domain.filters.ast import (
     fold,
 )
 from storage.domain.filters.keys import storable
+from storage.domain.values.edm import Edm, EdmValue, quote
+from storage.domain.values.encoding import escape, project
 
 SYSTEM_COLUMNS: Final = {"PartitionKey": "pk", "RowKey": "rk", "Timestamp": "ts"}
 OPERATORS: Final = {

@@ -4,11 +4,11 @@ import json
 from dataclasses import replace
 from typing import Final
 
-from storage.domain.encoding import escape, unproject
-from storage.domain.entity import EntityKey, StoredEntity, read_stored
-from storage.domain.glances import LONGEST, Glance
-from storage.domain.query import EntityQuery, Page
-from storage.domain.sorting import Sort, SortedPage, SortedPosition
+from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
+from storage.domain.entities.glances import LONGEST, Glance
+from storage.domain.filters.query import EntityQuery, Page
+from storage.domain.filters.sorting import Sort, SortedPage, SortedPosition
+from storage.domain.values.encoding import escape, unproject
 from storage.sql import sorting, walks
 from storage.sql.pages import position_at, text_at
 from storage.sql.statement import Lane, Result, Statement

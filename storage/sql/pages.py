@@ -5,16 +5,11 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-from storage.domain.encoding import escape, write_column
-from storage.domain.entity import (
-    SYSTEM_PROPERTIES,
-    EntityKey,
-    StoredEntity,
-    quoted,
-)
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, EntityKey, StoredEntity, quoted
 from storage.domain.errors import ResourceNotFound
 from storage.domain.filters import key_range
-from storage.domain.query import PAGE_BYTES, EntityQuery, Page, Position
+from storage.domain.filters.query import PAGE_BYTES, EntityQuery, Page, Position
+from storage.domain.values.encoding import escape, write_column
 from storage.sql import walks
 from storage.sql.filters import is_indexable
 from storage.sql.statement import Lane, Result, Statement

@@ -2,9 +2,9 @@
 
 from typing import Final, NamedTuple
 
-from storage.domain.encoding import escape
-from storage.domain.query import EntityQuery
-from storage.domain.sorting import ABSENT, COMPARED, Sort, SortedPosition
+from storage.domain.filters.query import EntityQuery
+from storage.domain.filters.sorting import ABSENT, COMPARED, Sort, SortedPosition
+from storage.domain.values.encoding import escape
 from storage.sql import walks
 from storage.sql.walks import Binder
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from storage.domain.filters import Bound, KeyBounds, KeyInterval, Operator, key_range
-from storage.domain.query import EntityQuery, Position, access_path
+from storage.domain.filters.query import EntityQuery, Position, access_path
 from storage.sql.filters import compile
 from storage.sql.statement import Lane
 

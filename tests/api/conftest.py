@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from console.models import User
-from storage.domain.actor import Actor, ActorKind
-from storage.domain.roles import Role, Scope
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.roles import Role, Scope
 from storage.models import Membership
 from storage.operations import accounts, api_tokens, tables
 from storage.operations.api_tokens import Wanted

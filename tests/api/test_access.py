@@ -4,7 +4,7 @@ import pytest
 from django.urls import get_resolver
 
 from storage.api import schema
-from storage.domain.roles import LEAST_ROLE, Capability, Role, Scope, reaches
+from storage.domain.access.roles import LEAST_ROLE, Capability, Role, Scope, reaches
 from storage.models import ApiToken
 from storage.operations import accounts
 from tests.api.conftest import API, ROLES, Caller

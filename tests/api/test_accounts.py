@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.domain.activity import Verb
-from storage.domain.actor import ActorKind
-from storage.domain.observed import retired_key_name
+from storage.domain.access.actor import ActorKind
+from storage.domain.requests.observed import retired_key_name
+from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
 from storage.operations import accounts, retired_keys, tables
 

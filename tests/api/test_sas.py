@@ -5,8 +5,8 @@ from urllib.parse import parse_qsl
 import pytest
 
 from storage.domain import sas
-from storage.domain.activity import Verb
-from storage.domain.policies import AccessPolicy, SignedIdentifier
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.service.activity import Verb
 from storage.models import Activity, IssuedToken, KeyedRequest
 from storage.operations import accounts, policies
 

@@ -6,7 +6,7 @@ from drf_spectacular.drainage import GENERATOR_STATS, reset_generator_stats
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
 
-from console import api_reference
+from console.help import api_reference
 from storage.api import problems, schema
 from tests.api.conftest import API
 

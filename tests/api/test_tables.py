@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.activity import Verb
+from storage.domain.service.activity import Verb
 from storage.models import Activity
 from storage.operations import accounts, policies, tables
 

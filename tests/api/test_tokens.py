@@ -7,9 +7,9 @@ import pytest
 from django.utils import timezone
 
 from console.people import users
-from storage.domain import api_tokens as written
-from storage.domain.activity import Verb
-from storage.domain.actor import SERVER
+from storage.domain.access import api_tokens as written
+from storage.domain.access.actor import SERVER
+from storage.domain.service.activity import Verb
 from storage.models import Activity, ApiToken
 from storage.operations import api_tokens
 from tests.api.conftest import Caller

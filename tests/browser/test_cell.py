@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from azure.data.tables import EdmType, EntityProperty, TableServiceClient
 
-from console.entities.keys import write_key
-from storage.domain.entity import EntityKey
+from console.grid.keys import write_key
+from storage.domain.entities.entity import EntityKey
 from tests.browser.page import check, check_axe, check_reflow
 
 HOSTILE = '<img src=x onerror="alert(1)">'

@@ -77,55 +77,74 @@ PAGES = {
 }
 # what is no page: parts, files, and what only answers a form; or what its own test sees
 NO_PAGES = {
-    *("sas_export", "sas_preview", "sas_range", "sas_token", "sas_describe", "sas_block"),
-    *("queries_forget", "query_menu", "query", "query_edit", "query_update", "query_delete"),
-    *("query_versions", "query_restore"),
+    *("sas:export", "sas:preview", "sas:range", "sas:show", "sas:describe", "sas:block"),
+    *("queries:forget", "queries:menu", "queries:run", "queries:edit", "queries:update", "queries:delete"),
+    *("queries:versions", "queries:restore"),
     *(
-        "appearance",
+        "site:appearance",
         "account_logout",
-        "star",
-        "table_sizes",
-        "tables_sample",
-        "tables_delete",
-        "tables_tag",
-        "table_restore",
+        "home:star",
+        "tables:sizes",
+        "tables:sample",
+        "tables:delete",
+        "tables:tag",
+        "tables:restore",
     ),
     *(
-        "service_save",
-        "policies_save",
-        "table_notes",
-        "members_add",
-        "members_invite",
-        "member",
-        "member_remove",
-        "users_invite",
+        "accounts:service_save",
+        "policies:save",
+        "tables:notes",
+        "accounts:members_add",
+        "accounts:members_invite",
+        "accounts:member",
+        "accounts:member_remove",
+        "people:users_invite",
     ),
-    *("user_change", "invitation_withdraw", "undo", "activity_export", "server_activity_export"),
     *(
-        "connection",
-        "connection_copy",
-        "key_reveal",
-        "key_copy",
-        "entity_row",
-        "entities_check",
-        "entities_delete",
+        "people:user_change",
+        "accounts:invitation_withdraw",
+        "activity:undo",
+        "activity:export",
+        "activity:server_export",
     ),
-    *("query_check", "query_rows", "query_known", "query_values", "query_cell"),
     *(
-        "entities_count",
-        "entities_cell",
-        "entities_staged",
-        "layouts",
-        "layout_delete",
-        "entities_copy",
-        "password",
-        "sessions_end",
-        "session_end",
+        "accounts:connection",
+        "accounts:connection_copy",
+        "accounts:key_reveal",
+        "accounts:key_copy",
+        "entities:row",
+        "entities:check_cell",
+        "entities:delete",
     ),
-    *("api_token_revoke", "user_token_revoke", "key_end"),
-    *("mfa_deactivate_totp", "connect", "disconnect", "openid_connect_login", "openid_connect_callback"),
+    *("queries:check", "queries:rows", "queries:known", "queries:values", "queries:cell"),
+    *(
+        "entities:count",
+        "entities:cell",
+        "entities:staged",
+        "grid:layouts",
+        "grid:layout_delete",
+        "grid:copy",
+        "people:password",
+        "people:sessions_end",
+        "people:session_end",
+    ),
+    *("people:api_token_revoke", "people:user_token_revoke", "accounts:key_end"),
+    *(
+        "mfa_deactivate_totp",
+        "people:connect",
+        "people:disconnect",
+        "openid_connect_login",
+        "openid_connect_callback",
+    ),
     # with what there is only after something was done
-    *("setup", "join", "account_created", "activity_entry", "server_activity_entry", "entities_compare"),
+    *(
+        "people:setup",
+        "people:join",
+        "accounts:created",
+        "activity:entry",
+        "activity:server_entry",
+        "grid:compare",
+    ),
     *(
         "account_login",
         "mfa_authenticate",
@@ -133,22 +152,25 @@ NO_PAGES = {
         "account_inactive",
         "account_reauthenticate",
     ),
-    *("mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_view_recovery_codes", "palette"),
+    *("mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_view_recovery_codes", "home:palette"),
     *("mfa_generate_recovery_codes", "mfa_edit_webauthn", "mfa_remove_webauthn"),
 }
 
 
 def test_every_page_is_here():
-    seen = {resolve(urlsplit(path).path).url_name for path in PAGES.values()}
+    seen = {resolve(urlsplit(path).path).view_name for path in PAGES.values()}
     assert names(get_resolver().url_patterns) == seen | NO_PAGES
     assert not seen & NO_PAGES
 
 
-def names(patterns):
+def names(patterns, namespace=""):
     found = set()
     for pattern in patterns:
-        found |= names(pattern.url_patterns) if hasattr(pattern, "url_patterns") else {pattern.name}
-    return {name for name in found if name and not name.startswith("api-")}
+        if hasattr(pattern, "url_patterns"):
+            found |= names(pattern.url_patterns, f"{pattern.namespace}:" if pattern.namespace else namespace)
+        elif pattern.name and not pattern.name.startswith("api-"):
+            found.add(f"{namespace}{pattern.name}")
+    return found
 
 
 @pytest.fixture
@@ -228,26 +250,26 @@ def test_without_javascript(open_signed_in):
 # what somebody who may only look may still send
 OWN = {
     "account_logout",
-    "appearance",
-    "star",
-    "layouts",
-    "layout_delete",
-    "entities_columns",
-    "entities_export",
-    "entities_copy",
-    "queries_forget",
-    "query_new",
-    "query_rows",
+    "site:appearance",
+    "home:star",
+    "grid:layouts",
+    "grid:layout_delete",
+    "grid:columns",
+    "grid:export",
+    "grid:copy",
+    "queries:forget",
+    "queries:new",
+    "queries:rows",
 }
 OF_ALL = {
-    "password",
-    "profile",
-    "session_end",
-    "sessions_end",
-    "sessions",
-    "security",
-    "connect",
-    "disconnect",
+    "people:password",
+    "people:profile",
+    "people:session_end",
+    "people:sessions_end",
+    "people:sessions",
+    "people:security",
+    "people:connect",
+    "people:disconnect",
 }
 
 
@@ -271,7 +293,7 @@ SENDABLE = """
 
 def name_of(address):
     try:
-        return resolve(urlsplit(address).path).url_name
+        return resolve(urlsplit(address).path).view_name
     except Resolver404:
         return address
 

@@ -7,8 +7,8 @@ import pytest
 from azure.data.tables import TableServiceClient
 from playwright.sync_api import expect
 
-from console.entities.keys import write_key
-from storage.domain.entity import EntityKey
+from console.grid.keys import write_key
+from storage.domain.entities.entity import EntityKey
 from tests.browser.page import check
 
 ACCOUNT = "/ui/a/devstoreaccount1/"

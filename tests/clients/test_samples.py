@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.domain import connection_samples as samples
+from storage.domain.service import connection_samples as samples
 from tests.live_server import LiveServer
 
 EXPECTED = "ada Ada Lovelace\n"

@@ -24,10 +24,10 @@ from azure.data.tables import (
 
 from console import snippets
 from console.snippets import Place, Query, Snippet
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters import parse
-from storage.domain.query import access_path
+from storage.domain.filters.query import access_path
+from storage.domain.values.edm import Edm, EdmValue
 from tests.live_server import LiveServer
 
 TABLE = "snippets"

@@ -5,10 +5,10 @@ from django.contrib.auth.hashers import make_password
 from django.test import Client
 
 from console.models import User
-from storage.domain.changes import Insert
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey
-from storage.domain.roles import Role
+from storage.domain.access.roles import Role
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Membership
 from storage.operations import accounts, tables
 from storage.sql import entities as sql

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.access import (
+from storage.domain.access.access import (
     OWNER,
     ROLES,
     Grant,
@@ -13,16 +13,16 @@ from storage.domain.access import (
     Resource,
     operation_of,
 )
-from storage.domain.changes import Delete, Insert, Update, Upsert
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
     AuthorizationFailure,
     AuthorizationPermissionMismatch,
     AuthorizationResourceTypeMismatch,
     ResourceNotFound,
 )
-from storage.domain.etag import ANY
-from storage.domain.query import EntityQuery, Position
+from storage.domain.filters.query import EntityQuery, Position
+from storage.domain.values.etag import ANY
 
 LETTERS = {
     "r": Permission.READ, "a": Permission.ADD, "u": Permission.UPDATE, "d": Permission.DELETE,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.addresses import is_within, read_network
+from storage.domain.access.addresses import is_within, read_network
 
 
 def networks(*texts):

@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from storage.domain import analytics
-from storage.domain.access import Operation
-from storage.domain.analytics import Category, MetricsTable, category, column, metrics_table
-from storage.domain.edm import Edm
-from storage.domain.metrics import RequestKind, Tally
-from storage.domain.observed import Authentication
-from storage.domain.service_properties import Metrics, ServiceProperties
+from storage.domain.access.access import Operation
+from storage.domain.requests import analytics
+from storage.domain.requests.analytics import Category, MetricsTable, category, column, metrics_table
+from storage.domain.requests.metrics import RequestKind, Tally
+from storage.domain.requests.observed import Authentication
+from storage.domain.service.service_properties import Metrics, ServiceProperties
+from storage.domain.values.edm import Edm
 
 HOUR = datetime(2026, 11, 21, 13, tzinfo=UTC)
 _INTEGERS = """

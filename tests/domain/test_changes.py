@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.changes import (
+from storage.domain.entities.changes import (
     Change,
     Delete,
     Insert,
@@ -11,14 +11,14 @@ from storage.domain.changes import (
     check_change_set,
     check_size_of_change_set,
 )
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
     ChangeSetError,
     CommandsInBatchActOnDifferentPartitions,
     InvalidDuplicateRow,
     InvalidInput,
 )
-from storage.domain.etag import ANY
+from storage.domain.values.etag import ANY
 
 
 def entity(partition_key, row_key):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from storage.domain.connections import Form, connection_string, read_host, write
+from storage.domain.service.connections import Form, connection_string, read_host, write
 
 TEXT = connection_string("acme", "https://tables.example.org/acme", "a+b/==")
 

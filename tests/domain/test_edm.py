@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.edm import (
+from storage.domain.errors import InvalidInput, OutOfRangeInput, PropertyValueTooLarge
+from storage.domain.values.edm import (
     BINARY_LIMIT,
     STRING_LIMIT,
     Edm,
@@ -18,8 +19,15 @@ from storage.domain.edm import (
     utf16_length,
     write_datetime,
 )
-from storage.domain.encoding import annotated, escape, project, unescape, unproject, write, write_projected
-from storage.domain.errors import InvalidInput, OutOfRangeInput, PropertyValueTooLarge
+from storage.domain.values.encoding import (
+    annotated,
+    escape,
+    project,
+    unescape,
+    unproject,
+    write,
+    write_projected,
+)
 from tests.strategies import FIRST_TICK, LAST_TICK, doubles, texts, ticks, values
 
 SECOND = 10_000_000

@@ -5,10 +5,7 @@ import json
 import pytest
 from hypothesis import given
 
-from storage.domain import encoding
-from storage.domain.edm import Edm, EdmValue, read
-from storage.domain.encoding import annotated
-from storage.domain.entity import (
+from storage.domain.entities.entity import (
     PROPERTY_LIMIT,
     SIZE_LIMIT,
     Entity,
@@ -21,6 +18,9 @@ from storage.domain.entity import (
     write_keys,
 )
 from storage.domain.errors import EntityTooLarge, TooManyProperties
+from storage.domain.values import encoding
+from storage.domain.values.edm import Edm, EdmValue, read
+from storage.domain.values.encoding import annotated
 from tests.strategies import properties
 
 KEY = EntityKey("pp", "r😀")  # 5 UTF-16 units

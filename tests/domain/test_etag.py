@@ -5,9 +5,9 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given
 
-from storage.domain.edm import read_datetime, write_datetime
 from storage.domain.errors import InvalidInput
-from storage.domain.etag import ANY, NEVER, Precondition, read_if_match, write_etag
+from storage.domain.values.edm import read_datetime, write_datetime
+from storage.domain.values.etag import ANY, NEVER, Precondition, read_if_match, write_etag
 from tests.strategies import ticks
 
 INSTANT = read_datetime("2017-08-30T13:20:33.413914Z")

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.edm import Edm, EdmValue, read_datetime
 from storage.domain.errors import InvalidInput, NotImplemented, OutOfRangeInput
 from storage.domain.filters import (
     And,
@@ -29,7 +28,8 @@ from storage.domain.filters import (
     write,
 )
 from storage.domain.filters.parser import DEPTH_LIMIT
-from storage.domain.filters.templates import absolute
+from storage.domain.values.edm import Edm, EdmValue, read_datetime
+from storage.editing.filters.templates import absolute
 from tests.cost import costs_less_than
 
 

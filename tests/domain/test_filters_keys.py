@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.edm import Edm, EdmValue
 from storage.domain.filters import Bound, Comparison, KeyInterval, Operator, key_range, parse, write
 from storage.domain.filters.keys import ALL_KEYS
+from storage.domain.values.edm import Edm, EdmValue
 
 
 def included(key):

@@ -2,9 +2,9 @@ from itertools import pairwise
 
 import pytest
 
-from storage.domain.access import ROLES, Operation
+from storage.domain.access.access import ROLES, Operation
+from storage.domain.access.identity import grant, is_loopback, is_safe_url, read_roles
 from storage.domain.errors import AuthorizationPermissionMismatch
-from storage.domain.identity import grant, is_loopback, is_safe_url, read_roles
 
 READER, CONTRIBUTOR, OWNER = ROLES
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.labels import LABEL_LIMIT, LabelError, check, is_name, read_lines, write_lines
+from storage.domain.service.labels import LABEL_LIMIT, LabelError, check, is_name, read_lines, write_lines
 
 
 @pytest.mark.parametrize("name", ["a", "branch", "app.kubernetes.io/name", "a_b-c", "9", "x" * 63])

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.domain.lifetimes import LifetimeError, Stage, purged_at, read, stage
+from storage.domain.service.lifetimes import LifetimeError, Stage, purged_at, read, stage
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

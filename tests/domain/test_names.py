@@ -10,7 +10,7 @@ from storage.domain.errors import (
     PropertyNameInvalid,
     PropertyNameTooLong,
 )
-from storage.domain.names import (
+from storage.domain.values.names import (
     KEY_LENGTH_LIMIT,
     check_key,
     check_property_name,

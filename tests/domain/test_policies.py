@@ -2,8 +2,7 @@
 
 import pytest
 
-from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue
-from storage.domain.policies import (
+from storage.domain.access.policies import (
     AccessPolicy,
     Rule,
     SignedIdentifier,
@@ -12,6 +11,7 @@ from storage.domain.policies import (
     read_instant,
     read_policy,
 )
+from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue
 
 START = "2013-11-26T08:49:37.0000000Z"
 

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check
+from storage.domain.access.policies_xml import read_identifiers, write_identifiers
 from storage.domain.errors import (
     InvalidXmlDocument,
     InvalidXmlNodeValue,
     MissingRequiredXmlNode,
     UnsupportedXmlNode,
 )
-from storage.domain.policies import AccessPolicy, SignedIdentifier, check
-from storage.domain.policies_xml import read_identifiers, write_identifiers
 
 BOM = b"\xef\xbb\xbf"
 DECLARATION = b'<?xml version="1.0" encoding="utf-8"?>'

@@ -7,7 +7,7 @@ import pytest
 
 from storage.domain.filters import parse
 from storage.domain.filters.points import MOST
-from storage.domain.query import AccessPath, Improvement, Reason, access_path
+from storage.domain.filters.query import AccessPath, Improvement, Reason, access_path
 
 CASES = tomllib.loads(Path(__file__).with_name("access_paths.toml").read_text())["case"]
 

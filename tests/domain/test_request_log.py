@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from storage.domain.access import Operation
-from storage.domain.observed import Authentication, Observed, Part
-from storage.domain.request_log import Entry, is_wanted, lines
-from storage.domain.service_properties import Logging
+from storage.domain.access.access import Operation
+from storage.domain.requests.observed import Authentication, Observed, Part
+from storage.domain.requests.request_log import Entry, is_wanted, lines
+from storage.domain.service.service_properties import Logging
 
 STARTED = datetime(2026, 11, 21, 13, 5, 7, 123456, tzinfo=UTC)
 OBSERVED = Observed(

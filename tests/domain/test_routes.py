@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 
-from storage.domain.access import Operation
-from storage.domain.entity import EntityKey
+from storage.domain.access.access import Operation
+from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import (
     HostInformationNotPresent,
     InvalidInput,
@@ -13,7 +13,7 @@ from storage.domain.errors import (
     MethodNotAllowed,
     NotImplemented,
 )
-from storage.domain.routes import Address, Kind, Target, address, inner_path, operation, target
+from storage.domain.requests.routes import Address, Kind, Target, address, inner_path, operation, target
 from storage.protocol.payload import entity_link
 from tests.cost import costs_less_than
 from tests.strategies import keys

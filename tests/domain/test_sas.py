@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.domain import sas
-from storage.domain.access import Operation
-from storage.domain.entity import EntityKey
+from storage.domain.access.access import Operation
+from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
 from storage.domain.sas import AccountSas, TableSas
 from tests.strategies import keys

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from storage.domain import sas
-from storage.domain.policies import AccessPolicy
+from storage.domain.access.policies import AccessPolicy
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.explain import Ability, Keys, Meaning, abilities, explain, summarize
 from storage.domain.sas.known import KnownToken, State, state, terms

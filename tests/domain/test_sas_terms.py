@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 
 from storage.domain import sas
-from storage.domain.access import ALL_ENTITIES, Kind, Permission, Resource
-from storage.domain.entity import EntityKey
+from storage.domain.access.access import ALL_ENTITIES, Kind, Permission, Resource
+from storage.domain.access.policies import AccessPolicy
+from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import (
     AuthenticationFailed,
     AuthorizationProtocolMismatch,
     AuthorizationServiceMismatch,
     AuthorizationSourceIPMismatch,
 )
-from storage.domain.policies import AccessPolicy
 from storage.domain.sas import AccountSas, TableSas
 
 NOON = 1_798_804_800.0  # 2027-01-01T12:00:00Z

@@ -6,8 +6,7 @@ import hmac
 
 import pytest
 
-from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
-from storage.domain.signature import (
+from storage.domain.access.signature import (
     Authorization,
     Scheme,
     SignedRequest,
@@ -15,6 +14,7 @@ from storage.domain.signature import (
     sign,
     verify,
 )
+from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
 from tests.cost import costs_less_than
 
 KEY, OTHER_KEY = b"k" * 64, b"o" * 64

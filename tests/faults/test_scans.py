@@ -8,8 +8,8 @@ import psutil
 import psycopg
 import pytest
 
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.values.edm import Edm, EdmValue
 from storage.server.data_folder import DataFolder
 from storage.sql.entities import written
 from storage.sql.relations import relation_name

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from storage.domain.activity import Verb
-from storage.domain.actor import COMMAND, SERVER, Actor, ActorKind
-from storage.domain.entity import EntityKey, StoredEntity, write_keys
+from storage.domain.access.actor import COMMAND, SERVER, Actor, ActorKind
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.entities.entity import EntityKey, StoredEntity, write_keys
 from storage.domain.errors import OperationTimedOut
-from storage.domain.policies import AccessPolicy, SignedIdentifier
-from storage.domain.service_properties import DEFAULT, Metrics
+from storage.domain.service.activity import Verb
+from storage.domain.service.service_properties import DEFAULT, Metrics
 from storage.models import Activity, EntityChange
 from storage.operations import accounts, activity, policies, service_properties, tables
 from storage.operations.activity import Changed, Wanted

@@ -6,20 +6,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.domain.access import Operation
-from storage.domain.changes import Delete, Insert, Update, Upsert
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.access.access import Operation
+from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
     ChangeSetError,
     InsufficientAccountPermissions,
     InvalidResourceName,
     ResourceNotFound,
 )
-from storage.domain.etag import ANY
-from storage.domain.metrics import RequestKind, Tally
-from storage.domain.observed import Authentication
-from storage.domain.query import EntityQuery, TableQuery
-from storage.domain.service_properties import Metrics, ServiceProperties
+from storage.domain.filters.query import EntityQuery, TableQuery
+from storage.domain.requests.metrics import RequestKind, Tally
+from storage.domain.requests.observed import Authentication
+from storage.domain.service.service_properties import Metrics, ServiceProperties
+from storage.domain.values.etag import ANY
 from storage.models import Account, Table
 from storage.operations import accounts, analytics, tables
 from storage.operations.analytics import Writer

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from django.conf import settings
 
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.errors import ServerBusy, TableNotFound
-from storage.domain.policies import AccessPolicy, SignedIdentifier
-from storage.domain.service_properties import DEFAULT, CorsRule
+from storage.domain.service.service_properties import DEFAULT, CorsRule
 from storage.models import Account
 from storage.operations import accounts, catalog, policies, service_properties, tables
 from storage.operations.catalog import Catalog

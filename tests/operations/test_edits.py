@@ -4,11 +4,9 @@ import math
 
 import pytest
 
-from storage.domain.activity import Verb
-from storage.domain.actor import Actor, ActorKind
-from storage.domain.changes import Delete, Insert, Update, Upsert
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey, read_stored
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
@@ -21,7 +19,9 @@ from storage.domain.errors import (
     TooManyProperties,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.etag import ANY, Precondition
+from storage.domain.service.activity import Verb
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY, Precondition
 from storage.models import Account, Activity, EntityChange
 from storage.operations import accounts, activity, edits, entities, tables
 

@@ -6,12 +6,12 @@ from itertools import groupby
 import pytest
 from django.db import connection
 
-from storage.domain.changes import Insert
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import OperationTimedOut
 from storage.domain.filters import parse
-from storage.domain.query import EntityQuery, Page, Position
+from storage.domain.filters.query import EntityQuery, Page, Position
+from storage.domain.values.edm import Edm, EdmValue
 from storage.operations import accounts, tables
 from storage.operations import entities as operation
 from storage.sql import batch, pages, relations

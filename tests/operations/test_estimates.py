@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from storage.domain.filters import Dialect, parse
-from storage.domain.query import EntityQuery
+from storage.domain.filters.query import EntityQuery
 from storage.operations import accounts, entities, tables
 from storage.operations import estimates as operation
 from storage.operations.estimates import LIMIT, Estimate, Means, estimate

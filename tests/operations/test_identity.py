@@ -14,9 +14,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from storage.domain.access import OWNER, ROLES
+from storage.domain.access.access import OWNER, ROLES
+from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo, ServerBusy
-from storage.domain.identity import Trust
 from storage.operations import identity as module
 from storage.operations import key_set
 from storage.operations.identity import CLOCK_SKEW, SIZE_LIMIT, Identity

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.domain.access import Operation
-from storage.domain.metrics import RequestKind, Tally
-from storage.domain.observed import Authentication
+from storage.domain.access.access import Operation
+from storage.domain.requests.metrics import RequestKind, Tally
+from storage.domain.requests.observed import Authentication
 from storage.models import RequestCount
 from storage.operations import accounts, metrics
 from storage.operations.metrics import HOUR, MINUTE, Counts

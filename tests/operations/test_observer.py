@@ -9,10 +9,10 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from storage.domain.access import Operation
-from storage.domain.analytics import total
-from storage.domain.observed import Authentication, Credential, Observed
-from storage.domain.request_log import Entry
+from storage.domain.access.access import Operation
+from storage.domain.requests.analytics import total
+from storage.domain.requests.observed import Authentication, Credential, Observed
+from storage.domain.requests.request_log import Entry
 from storage.models import CredentialUse, RequestCount, SeenCredential
 from storage.operations import accounts, metrics, observer, usage
 from storage.operations.observer import Observer

@@ -5,13 +5,13 @@ import asyncio
 import pytest
 from django.conf import settings
 
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.errors import (
     InsufficientAccountPermissions,
     InvalidXmlDocument,
     InvalidXmlNodeValue,
     ResourceNotFound,
 )
-from storage.domain.policies import AccessPolicy, SignedIdentifier
 from storage.models import Activity, StoredAccessPolicy
 from storage.operations import accounts, activity, policies, tables
 from storage.operations.catalog import Catalog

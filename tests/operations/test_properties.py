@@ -2,11 +2,11 @@
 
 import pytest
 
-from storage.domain.changes import Insert
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters import parse
-from storage.domain.query import EntityQuery
+from storage.domain.filters.query import EntityQuery
+from storage.domain.values.edm import Edm, EdmValue
 from storage.operations import accounts, entities, properties, tables
 from storage.sql import entities as sql
 from storage.sql.django import run

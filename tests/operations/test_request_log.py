@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.domain.observed import Observed
-from storage.domain.request_log import Entry
-from storage.domain.service_properties import Logging, ServiceProperties
+from storage.domain.requests.observed import Observed
+from storage.domain.requests.request_log import Entry
+from storage.domain.service.service_properties import Logging, ServiceProperties
 from storage.operations import accounts, request_log
 from storage.operations.request_log import LogFiles
 

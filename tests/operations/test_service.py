@@ -8,10 +8,10 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from storage.domain.actor import SERVER
-from storage.domain.changes import Delete, Insert, Update, Upsert
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.access.actor import SERVER
+from storage.domain.access.policies import SignedIdentifier
+from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
@@ -24,10 +24,10 @@ from storage.domain.errors import (
     TableNotFound,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.etag import ANY, Precondition
 from storage.domain.filters import parse
-from storage.domain.policies import SignedIdentifier
-from storage.domain.query import EntityQuery, TableQuery
+from storage.domain.filters.query import EntityQuery, TableQuery
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY, Precondition
 from storage.operations import accounts, analytics, tables
 from storage.operations.service import Service
 from storage.operations.threads import in_thread

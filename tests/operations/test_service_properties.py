@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 
 from storage.domain.errors import InvalidXmlDocument, ServerBusy
-from storage.domain.service_properties import (
+from storage.domain.service.service_properties import (
     DEFAULT,
     CorsRule,
     Logging,

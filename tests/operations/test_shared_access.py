@@ -8,14 +8,14 @@ from django.db import connection
 from django.utils import timezone
 
 from storage.domain import sas
-from storage.domain.activity import Verb
-from storage.domain.actor import Actor, ActorKind
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.errors import ResourceNotFound, ServerBusy
-from storage.domain.metrics import Client, Use
-from storage.domain.observed import Authentication
-from storage.domain.policies import AccessPolicy, SignedIdentifier
+from storage.domain.requests.metrics import Client, Use
+from storage.domain.requests.observed import Authentication
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import State, state
+from storage.domain.service.activity import Verb
 from storage.models import Activity, BlockedToken, IssuedToken, SeenCredential
 from storage.operations import accounts, policies, retired_keys, shared_access, tables, undoing, usage
 from storage.operations.metrics import hour_of

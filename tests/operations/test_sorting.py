@@ -5,13 +5,13 @@ from decimal import Decimal
 
 import pytest
 
-from storage.domain.changes import Insert
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.filters import parse
-from storage.domain.query import EntityQuery
-from storage.domain.sorting import COMPARED, Sort, SortedPosition
+from storage.domain.filters.query import EntityQuery
+from storage.domain.filters.sorting import COMPARED, Sort, SortedPosition
+from storage.domain.values.edm import Edm, EdmValue
 from storage.operations import accounts, entities, tables
 from storage.sql import batch, glances
 from storage.sql.django import execute, run

@@ -7,8 +7,9 @@ import pytest
 from django.conf import settings
 from django.db import connection, transaction
 
-from storage.domain.changes import Insert
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
     InvalidResourceName,
     OutOfRangeInput,
@@ -17,8 +18,7 @@ from storage.domain.errors import (
     TableAlreadyExists,
 )
 from storage.domain.filters import parse
-from storage.domain.policies import AccessPolicy, SignedIdentifier
-from storage.domain.query import EntityQuery, TableQuery
+from storage.domain.filters.query import EntityQuery, TableQuery
 from storage.models import Table
 from storage.operations import accounts, policies, table_list, tables
 from storage.operations.accounts import AccountHasTables

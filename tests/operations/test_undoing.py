@@ -6,15 +6,15 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from storage.domain.activity import Verb
-from storage.domain.actor import Actor, ActorKind
-from storage.domain.changes import Delete, Insert, Update
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey, read_stored
-from storage.domain.etag import ANY
-from storage.domain.policies import AccessPolicy, SignedIdentifier
-from storage.domain.query import EntityQuery
-from storage.domain.service_properties import DEFAULT, Metrics
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.entities.changes import Delete, Insert, Update
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.filters.query import EntityQuery
+from storage.domain.service.activity import Verb
+from storage.domain.service.service_properties import DEFAULT, Metrics
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, edits, entities, policies, service_properties, tables
 from storage.operations.threads import in_thread

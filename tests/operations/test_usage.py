@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.domain.metrics import Client, Use
-from storage.domain.observed import Authentication
+from storage.domain.requests.metrics import Client, Use
+from storage.domain.requests.observed import Authentication
 from storage.models import CredentialUse
 from storage.operations import accounts, usage
 from storage.operations.usage import HOUR, ClientUsage, Uses

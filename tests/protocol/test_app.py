@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from storage.domain.signature import SignedRequest, sign
+from storage.domain.access.signature import SignedRequest, sign
 from storage.models import Account, Activity
 from storage.operations import accounts, tables
 from storage.operations.threads import in_thread

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey, StoredEntity, fragments, write_keys
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, fragments, write_keys
 from storage.domain.errors import (
     DuplicatePropertiesSpecified,
     InvalidInput,
@@ -20,8 +19,9 @@ from storage.domain.errors import (
     PropertyValueTooLarge,
     TooManyProperties,
 )
-from storage.domain.etag import write_etag
-from storage.domain.names import KEY_LENGTH_LIMIT
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import write_etag
+from storage.domain.values.names import KEY_LENGTH_LIMIT
 from storage.protocol.accept import Format
 from storage.protocol.atom import read_object, write_entity, write_page, write_table, write_tables
 from storage.protocol.payload import Context, read_entity, read_new_entity, read_table_name

@@ -5,9 +5,9 @@ import jwt
 import pytest
 from azure.data.tables._authentication import _HttpChallenge
 
-from storage.domain.access import OWNER
+from storage.domain.access.access import OWNER
+from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
-from storage.domain.identity import Trust
 from storage.operations.identity import Identity
 from storage.protocol import challenge
 

@@ -16,7 +16,7 @@ from storage.domain.errors import (
     StorageError,
     TableNotFound,
 )
-from storage.domain.statuses import status_of
+from storage.domain.requests.statuses import status_of
 from storage.protocol.errors import reason, write_error
 from storage.protocol.negotiation import ErrorFormat
 

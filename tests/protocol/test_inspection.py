@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from storage.domain.changes import Insert
-from storage.domain.entity import Entity, EntityKey
-from storage.domain.inspection import inspect
-from storage.domain.policies import SignedIdentifier, read_policy
+from storage.domain.access.policies import SignedIdentifier, read_policy
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.inspector import inspect
 from storage.models import Account, BlockedToken
 from storage.operations import accounts, policies, tables
 from storage.operations.accounts import AccountKeys

@@ -6,8 +6,8 @@ from email.utils import formatdate
 import pytest
 
 from storage.domain import sas
+from storage.domain.access.signature import SignedRequest, sign
 from storage.domain.sas import TableSas
-from storage.domain.signature import SignedRequest, sign
 from storage.models import Activity, CredentialUse, RetiredKey
 from storage.operations import accounts, retired_keys, tables
 from storage.operations.threads import in_thread

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.edm import Edm, EdmValue, read_datetime
-from storage.domain.encoding import write
-from storage.domain.entity import Entity, EntityKey, StoredEntity, fragments, write_keys
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, fragments, write_keys
 from storage.domain.errors import (
     DuplicatePropertiesSpecified,
     InvalidInput,
@@ -19,7 +17,9 @@ from storage.domain.errors import (
     PropertyNameTooLong,
     PropertyValueTooLarge,
 )
-from storage.domain.names import KEY_LENGTH_LIMIT
+from storage.domain.values.edm import Edm, EdmValue, read_datetime
+from storage.domain.values.encoding import write
+from storage.domain.values.names import KEY_LENGTH_LIMIT
 from storage.protocol.accept import Format
 from storage.protocol.payload import (
     Context,

@@ -13,8 +13,8 @@ from storage.domain.errors import (
     OutOfRangeQueryParameterValue,
 )
 from storage.domain.filters import parse
-from storage.domain.options import read_options
-from storage.domain.query import EntityQuery, Position, TableQuery
+from storage.domain.filters.query import EntityQuery, Position, TableQuery
+from storage.domain.requests.options import read_options
 from storage.protocol.query_options import (
     check_options,
     read_entity_query,

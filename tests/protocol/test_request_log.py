@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.observed import Observed
+from storage.domain.requests.observed import Observed
 from storage.protocol.request_log import entry
 
 

@@ -10,7 +10,7 @@ from storage.domain.errors import (
     MissingRequiredXmlNode,
     UnsupportedXmlNode,
 )
-from storage.domain.service_properties import (
+from storage.domain.service.service_properties import (
     DEFAULT,
     CorsRule,
     Logging,
@@ -18,7 +18,7 @@ from storage.domain.service_properties import (
     PropertiesUpdate,
     ServiceProperties,
 )
-from storage.domain.service_properties_xml import read_properties, write_properties
+from storage.domain.service.service_properties_xml import read_properties, write_properties
 from storage.protocol.service import write_stats
 
 NEW, OLD = "2019-02-02", "2012-02-12"

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from django.utils import timezone
 
-from storage.domain.actor import SERVER
+from storage.domain.access.actor import SERVER
 from storage.models import Account
 from storage.operations import shared_access
 from storage.operations.threads import in_thread

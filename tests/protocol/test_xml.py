@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.domain.access.policies_xml import read_identifiers
 from storage.domain.errors import InvalidXmlDocument, StorageError
-from storage.domain.policies_xml import read_identifiers
-from storage.domain.service_properties_xml import read_properties
-from storage.domain.xml import DEPTH_LIMIT, MARKUP_LIMIT, TAG_LIMIT, read_xml
+from storage.domain.service.service_properties_xml import read_properties
+from storage.domain.values.xml import DEPTH_LIMIT, MARKUP_LIMIT, TAG_LIMIT, read_xml
 from tests.cost import costs_less_than
 
 MIB = 1024 * 1024

@@ -6,7 +6,7 @@ import json
 import pytest
 from django.test import RequestFactory
 
-from console import health
+from console.site import health
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

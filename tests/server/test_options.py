@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from storage.domain.identity import Trust
+from storage.domain.access.identity import Trust
 from storage.server import options
 from storage.server.refusal import Refusal
 

@@ -6,9 +6,8 @@ import random
 import pytest
 from django.db import connection, transaction
 
-from storage.domain.changes import Delete, Insert, Update, Upsert
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import PROPERTY_LIMIT, Entity, EntityKey
+from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import PROPERTY_LIMIT, Entity, EntityKey
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
@@ -19,8 +18,9 @@ from storage.domain.errors import (
     TooManyProperties,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.etag import ANY, Precondition
-from storage.domain.query import EntityQuery
+from storage.domain.filters.query import EntityQuery
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY, Precondition
 from storage.sql import batch, entities, pages, relations
 from storage.sql.django import execute, run
 

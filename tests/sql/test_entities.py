@@ -11,11 +11,8 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage.domain import edm, encoding
-from storage.domain.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.edm import Edm, EdmValue, read
-from storage.domain.encoding import annotated
-from storage.domain.entity import (
+from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import (
     PROPERTY_LIMIT,
     SIZE_LIMIT,
     Entity,
@@ -32,9 +29,12 @@ from storage.domain.errors import (
     TooManyProperties,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.etag import ANY, NEVER, Precondition
 from storage.domain.filters import parse
-from storage.domain.query import PAGE_BYTES, EntityQuery, Position
+from storage.domain.filters.query import PAGE_BYTES, EntityQuery, Position
+from storage.domain.values import edm, encoding
+from storage.domain.values.edm import Edm, EdmValue, read
+from storage.domain.values.encoding import annotated
+from storage.domain.values.etag import ANY, NEVER, Precondition
 from storage.sql import entities, pages, relations
 from storage.sql.django import execute, run
 from storage.sql.statement import Lane, Statement

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage.domain.edm import INT32, Edm, EdmValue, quote
-from storage.domain.encoding import escape, project
 from storage.domain.filters import (
     And,
     Comparison,
@@ -27,8 +25,10 @@ from storage.domain.filters import (
     parse,
 )
 from storage.domain.filters.ast import fold
-from storage.domain.filters.rows import Clause, Connective, Group, RowOperator
-from storage.domain.filters.rows import compile as rows_to_text
+from storage.domain.values.edm import INT32, Edm, EdmValue, quote
+from storage.domain.values.encoding import escape, project
+from storage.editing.filters.rows import Clause, Connective, Group, RowOperator
+from storage.editing.filters.rows import compile as rows_to_text
 from storage.sql.filters import Condition, compile, is_indexable
 
 NUMBERS = (Edm.INT32, Edm.INT64, Edm.DOUBLE)

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from storage.domain.changes import Insert
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters import parse
-from storage.domain.query import EntityQuery, Position
+from storage.domain.filters.query import EntityQuery, Position
+from storage.domain.values.edm import Edm, EdmValue
 from storage.sql import entities, glances, relations
 from storage.sql.django import execute, run
 

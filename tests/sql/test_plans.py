@@ -7,12 +7,12 @@ import pytest
 from django.conf import settings
 from psycopg import sql
 
-from storage.domain.changes import Delete, Update, Upsert
-from storage.domain.edm import Edm, EdmValue
-from storage.domain.entity import Entity, EntityKey
-from storage.domain.etag import ANY, Precondition
+from storage.domain.entities.changes import Delete, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters import parse
-from storage.domain.query import EntityQuery, Position
+from storage.domain.filters.query import EntityQuery, Position
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY, Precondition
 from storage.sql import entities, pages, relations
 from storage.sql.lanes import SETTINGS
 from storage.sql.statement import Lane

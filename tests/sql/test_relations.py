@@ -3,10 +3,10 @@
 import pytest
 from django.db import connection, transaction
 
-from storage.domain.changes import Insert
-from storage.domain.entity import Entity, EntityKey
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import TableNotFound
-from storage.domain.query import EntityQuery
+from storage.domain.filters.query import EntityQuery
 from storage.sql import batch, entities, pages, relations
 from storage.sql.django import execute, run
 

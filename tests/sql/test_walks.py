@@ -3,7 +3,7 @@
 import pytest
 
 from storage.domain.filters import parse
-from storage.domain.query import EntityQuery, access_path
+from storage.domain.filters.query import EntityQuery, access_path
 from storage.sql.statement import Lane
 from storage.sql.walks import Binder, walk
 

@@ -9,7 +9,7 @@ from django.db import ProgrammingError
 from django.utils import timezone
 
 from console.models import User
-from storage.domain.roles import Scope
+from storage.domain.access.roles import Scope
 from storage.models import Account, ApiToken
 from storage.operations import api_tokens
 from storage.operations.activity import of_command

@@ -10,7 +10,7 @@ from django.db import ProgrammingError
 
 from console.models import User
 from console.people import users
-from storage.domain.roles import Role
+from storage.domain.access.roles import Role
 from storage.models import Account
 from storage.operations import members
 from storage.operations.activity import of_command

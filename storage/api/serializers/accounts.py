@@ -9,13 +9,13 @@ from rest_framework.exceptions import ValidationError
 
 from storage.api.paging import PageParameters
 from storage.api.serializers.fields import Flag, Instant, Lifetime, Parameters, Strict, Text, TextByName
-from storage.domain import labels
-from storage.domain.addresses import read_network
-from storage.domain.connections import Form, read_host
-from storage.domain.labels import LabelError
-from storage.domain.lifetimes import Stage
-from storage.domain.names import is_account_name
-from storage.domain.roles import Role
+from storage.domain.access.addresses import read_network
+from storage.domain.access.roles import Role
+from storage.domain.service import labels
+from storage.domain.service.connections import Form, read_host
+from storage.domain.service.labels import LabelError
+from storage.domain.service.lifetimes import Stage
+from storage.domain.values.names import is_account_name
 
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
 STAGES = [stage.value for stage in Stage]

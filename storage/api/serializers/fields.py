@@ -11,8 +11,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from storage.api.problems import WrongParameters
-from storage.domain import lifetimes
-from storage.domain.lifetimes import LifetimeError
+from storage.domain.service import lifetimes
+from storage.domain.service.lifetimes import LifetimeError
 
 _INSTANT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:Z|[+-][0-9]{2}:[0-9]{2})"

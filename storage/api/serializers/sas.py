@@ -9,10 +9,10 @@ from rest_framework.exceptions import ValidationError
 from storage.api.paging import PageParameters
 from storage.api.serializers.accounts import KEYS
 from storage.api.serializers.fields import Choice, Instant, Lifetime, Strict, Text, TextByName
-from storage.domain.names import KEY_LENGTH_LIMIT
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import State
 from storage.domain.sas.tokens import WRITTEN
+from storage.domain.values.names import KEY_LENGTH_LIMIT
 
 KINDS = ["table", "account"]
 

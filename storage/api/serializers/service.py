@@ -8,10 +8,10 @@ from rest_framework.exceptions import ValidationError
 from storage.api.paging import PageParameters
 from storage.api.serializers.accounts import ROLES
 from storage.api.serializers.fields import Choice, Flag, Instant, Number, Strict, Text
-from storage.domain import service_properties
-from storage.domain.activity import Verb
-from storage.domain.actor import ActorKind
-from storage.domain.roles import Scope
+from storage.domain.access.actor import ActorKind
+from storage.domain.access.roles import Scope
+from storage.domain.service import service_properties
+from storage.domain.service.activity import Verb
 
 
 class Logging(Strict):

@@ -8,9 +8,9 @@ from rest_framework.exceptions import ValidationError
 
 from storage.api.paging import PageParameters
 from storage.api.serializers.fields import Instant, Parameters, Strict, Text
-from storage.domain import policies
+from storage.domain.access import policies
+from storage.domain.access.policies import AccessPolicy, Rule, SignedIdentifier
 from storage.domain.errors import InvalidXmlNodeValue
-from storage.domain.policies import AccessPolicy, Rule, SignedIdentifier
 
 TAG_LIMIT = 20
 

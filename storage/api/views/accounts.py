@@ -15,11 +15,11 @@ from storage.api.problems import Problem
 from storage.api.serializers import accounts as serializers
 from storage.api.serializers.fields import end_of
 from storage.api.views.base import AccountViews, Views, endpoint, made
-from storage.domain import lifetimes
-from storage.domain.activity import Verb
-from storage.domain.connections import Form, connection_string
-from storage.domain.connections import write as write_form
-from storage.domain.roles import Capability, Role
+from storage.domain.access.roles import Capability, Role
+from storage.domain.service import lifetimes
+from storage.domain.service.activity import Verb
+from storage.domain.service.connections import Form, connection_string
+from storage.domain.service.connections import write as write_form
 from storage.models import Account, ApiToken
 from storage.operations import accounts, activity, keys, members
 from storage.operations.accounts import AccountExists, AccountHasTables

@@ -17,9 +17,9 @@ from storage.api.permissions import TokenMay
 from storage.api.reading import Json, Negotiation, Written
 from storage.api.serializers.fields import Parameters, Strict
 from storage.api.throttling import PerToken
-from storage.domain.actor import Actor
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability, Role
 from storage.domain.errors import StorageError
-from storage.domain.roles import Capability, Role
 from storage.models import Account, ApiToken, Table
 from storage.operations import tables
 

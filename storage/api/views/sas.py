@@ -16,8 +16,8 @@ from storage.api.problems import Problem, invalid
 from storage.api.serializers import sas as serializers
 from storage.api.views.base import AccountViews, made
 from storage.domain import sas
+from storage.domain.access.roles import Capability
 from storage.domain.errors import ResourceNotFound
-from storage.domain.roles import Capability
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import KnownToken, state
 from storage.operations import shared_access

@@ -12,9 +12,9 @@ from storage.api.paging import Page, respond
 from storage.api.problems import Problem
 from storage.api.serializers import service as serializers
 from storage.api.views.base import AccountViews, Views
-from storage.domain.activity import Verb
-from storage.domain.roles import Capability, Role
-from storage.domain.service_properties import ServiceProperties
+from storage.domain.access.roles import Capability, Role
+from storage.domain.service.activity import Verb
+from storage.domain.service.service_properties import ServiceProperties
 from storage.models import Activity, Membership
 from storage.operations import activity, members, service_properties
 from storage.operations.activity import Wanted

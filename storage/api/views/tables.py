@@ -12,8 +12,8 @@ from storage.api.paging import Page, cut, respond
 from storage.api.problems import Problem
 from storage.api.serializers import tables as serializers
 from storage.api.views.base import AccountViews, made
+from storage.domain.access.roles import Capability
 from storage.domain.errors import TableAlreadyExists
-from storage.domain.roles import Capability
 from storage.models import Table
 from storage.operations import policies, table_list, tables
 from storage.operations.activity import ChangedSince

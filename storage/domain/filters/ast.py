@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeAlias, TypeVar
 
-from storage.domain.edm import EdmValue
+from storage.domain.values.edm import EdmValue
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from storage.domain.edm import Edm
 from storage.domain.filters.ast import And, Comparison, Constant, Filter, Operator, conjuncts
+from storage.domain.values.edm import Edm
 
 _NEVER_IN_KEYS = re.compile("[\x00\ud800-\udfff]")
 

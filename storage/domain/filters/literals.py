@@ -5,10 +5,10 @@ import re
 from datetime import datetime
 from typing import Final
 
-from storage.domain.edm import INT64, Edm, EdmValue, read_datetime, write_datetime
 from storage.domain.errors import InvalidInput
 from storage.domain.filters.lexer import Kind, Token
 from storage.domain.filters.times import RelativeTime, read_relative
+from storage.domain.values.edm import INT64, Edm, EdmValue, read_datetime, write_datetime
 
 LITERALS: Final = frozenset({Kind.STRING, Kind.NUMBER, Kind.DATETIME, Kind.GUID, Kind.BINARY})
 

@@ -9,7 +9,6 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 from storage.domain import errors
-from storage.domain.edm import Edm, EdmValue
 from storage.domain.errors import InvalidInput, StorageError
 from storage.domain.filters.ast import (
     IS_SET,
@@ -26,6 +25,7 @@ from storage.domain.filters.ast import (
 )
 from storage.domain.filters.lexer import Kind, Token, syntax_error, tokens
 from storage.domain.filters.literals import LITERALS, TRUE, WORDS, read_literal
+from storage.domain.values.edm import Edm, EdmValue
 
 CONSOLE_LIMIT: Final = (
     100_000  # characters of a filter of the console; the service's are bounded by their URL

@@ -3,7 +3,7 @@
 from itertools import product
 from typing import Final
 
-from storage.domain.entity import EntityKey
+from storage.domain.entities.entity import EntityKey
 from storage.domain.filters.ast import And, Filter, Or, all_of, fold
 from storage.domain.filters.keys import key_range
 

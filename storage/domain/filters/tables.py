@@ -1,7 +1,7 @@
 """Filters of the table collection, whose only property is TableName."""
 
-from storage.domain.edm import Edm
 from storage.domain.filters.ast import And, Comparison, Constant, Filter, IsSet, Match, Not, Or, fold
+from storage.domain.values.edm import Edm
 
 
 def matches_table(root: Filter, name: str) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, Self
 
-from storage.domain.edm import TICKS_PER_SECOND
-from storage.domain.typed_times import ticks
+from storage.domain.values.edm import TICKS_PER_SECOND
+from storage.domain.values.ticks import ticks
 
 UNITS: Final[Mapping[str, int]] = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}  # seconds
 _RELATIVE = re.compile(r"\{\{\s*now\s*(?:([+-])\s*([0-9]{1,4})\s*([mhdw])\s*)?\}\}", re.ASCII)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from types import UnionType
 from typing import assert_never
 
-from storage.domain.edm import Edm, EdmValue
 from storage.domain.filters.ast import (
     IS_SET,
     And,
@@ -19,6 +18,7 @@ from storage.domain.filters.ast import (
     operands_of,
 )
 from storage.domain.filters.literals import write_literal
+from storage.domain.values.edm import Edm, EdmValue
 
 
 def write(root: Filter, literal: Callable[[EdmValue], str] = write_literal) -> str:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from storage.domain.access import Operation
+from storage.domain.access.access import Operation
+from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import AuthorizationServiceMismatch
-from storage.domain.policies import AccessPolicy
 from storage.domain.sas.terms import granted, period
 from storage.domain.sas.tokens import PARAMETERS, AccountSas, TableSas, is_well_formed, parameters
 

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from storage.domain.edm import TICKS_PER_SECOND
+from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import AuthenticationFailed
-from storage.domain.policies import AccessPolicy
 from storage.domain.sas.terms import effective, period
 from storage.domain.sas.tokens import AccountSas, TableSas
+from storage.domain.values.edm import TICKS_PER_SECOND
 
 SOON: Final = timedelta(days=7)
 

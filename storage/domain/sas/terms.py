@@ -5,18 +5,18 @@ from email.utils import format_datetime
 from functools import lru_cache
 from typing import Final
 
-from storage.domain.access import ALL_ENTITIES, Grant, KeyRange, Kind, Permission, Resource
-from storage.domain.addresses import read_client, read_range
-from storage.domain.edm import TICKS_PER_SECOND
+from storage.domain.access.access import ALL_ENTITIES, Grant, KeyRange, Kind, Permission, Resource
+from storage.domain.access.addresses import read_client, read_range
+from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import (
     AuthenticationFailed,
     AuthorizationProtocolMismatch,
     AuthorizationServiceMismatch,
     AuthorizationSourceIPMismatch,
 )
-from storage.domain.policies import AccessPolicy
-from storage.domain.query import Position
+from storage.domain.filters.query import Position
 from storage.domain.sas.tokens import MISSING, RESTRICTED, AccountSas, TableSas, read_instant
+from storage.domain.values.edm import TICKS_PER_SECOND
 
 
 def grant(

@@ -13,11 +13,11 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import quote
 
-from storage.domain.addresses import read_range
-from storage.domain.edm import read_datetime
+from storage.domain.access.addresses import read_range
+from storage.domain.access.policies import IDENTIFIER_LIMIT
 from storage.domain.errors import AuthenticationFailed, OutOfRangeInput, StorageError
-from storage.domain.names import KEY_LENGTH_LIMIT, fold_table_name
-from storage.domain.policies import IDENTIFIER_LIMIT
+from storage.domain.values.edm import read_datetime
+from storage.domain.values.names import KEY_LENGTH_LIMIT, fold_table_name
 
 # the versions from which on the signed text is another
 FIRST: Final = "2012-02-12"

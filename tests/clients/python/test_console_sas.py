@@ -10,7 +10,7 @@ from azure.data.tables import TableAccessPolicy, TableClient, TableServiceClient
 from django.test import Client
 
 from console.models import User
-from storage.domain.policies import AccessPolicy, SignedIdentifier
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.operations import accounts, policies, tables
 from tests.live_server import LiveServer
 

@@ -1,0 +1,1 @@
+"""Storage accounts: list, keys, members, settings and service properties."""

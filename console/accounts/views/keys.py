@@ -1,0 +1,215 @@
+"""The keys of an account: who uses them, how applications connect with them, and how to replace one.
+
+A key leaves the server only for somebody who has proven lately who they are, and every time that is recorded.
+"""
+
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from console.accounts.forms.settings import RotationForm
+from console.people.reauthentication import recently_authenticated
+from console.sas import sas_registry
+from console.site.access import account_required, actor_of
+from console.site.notices import say
+from console.site.rendering import render_part, wants_part
+from console.snippets.connections import FORMATS, MASK, Choice, hosts, read_choice
+from storage.domain.access.roles import Capability
+from storage.domain.requests.observed import retired_key_name
+from storage.domain.sas.known import GOOD, KnownToken, Policies, State
+from storage.domain.sas.known import state as state_of
+from storage.domain.service.activity import Verb
+from storage.models import Account
+from storage.operations import accounts, activity, keys, retired_keys, shared_access
+
+SHOWN: Final = 60  # seconds, then a key is hidden again
+
+
+@account_required(Capability.MANAGE_ACCESS)
+@never_cache
+@require_GET
+def index(request: HttpRequest, account: Account) -> HttpResponse:
+    context = _context(request, account)
+    part = "console/accounts/keys/_connection.html"
+    if request.GET.get("hide") in {"1", "2"}:
+        part = "console/accounts/keys/_key.html"
+        context["state"] = context["keys"][int(request.GET["hide"]) - 1]
+    return render_part(request, page="console/accounts/keys/index.html", part=part, context=context)
+
+
+def _context(request: HttpRequest, account: Account) -> dict[str, Any]:
+    choice = read_choice(request.POST if request.method == "POST" else request.GET)
+    now, rotated = timezone.now(), request.GET.get("rotated", "")
+    states = keys.states(account, now)
+    return {
+        "keys": states,
+        "now": now,
+        "is_public": accounts.is_public(account),
+        "choice": choice,
+        "hosts": hosts(),
+        "formats": FORMATS,
+        "text": choice.write(request, account, _as_shown(account, choice.key)),
+        "mask": MASK,
+        "shown": SHOWN,
+        "rotated": rotated,
+        "rotated_state": states[int(rotated) - 1] if rotated in {"1", "2"} else None,
+    }
+
+
+@account_required(Capability.MANAGE_ACCESS)
+@never_cache
+@require_POST
+@recently_authenticated
+def reveal(request: HttpRequest, account: Account, which: int) -> HttpResponse:
+    """A key in the clear; in a page that hides it again."""
+    context = _context(request, account) | {"revealed": which, "key": _key(account, which)}
+    _record(Verb.KEY_REVEAL, request, account, which)
+    context["state"] = context["keys"][which - 1]
+    response = render_part(
+        request,
+        page="console/accounts/keys/index.html",
+        part="console/accounts/keys/_key.html",
+        context=context,
+    )
+    return _hidden_later(response, request, account)
+
+
+@account_required(Capability.MANAGE_ACCESS)
+@never_cache
+@require_POST
+@recently_authenticated
+def copy(request: HttpRequest, account: Account, which: int) -> HttpResponse:
+    """A key for the clipboard alone."""
+    key = _key(account, which)
+    _record(Verb.KEY_COPY, request, account, which)
+    return HttpResponse(key, content_type="text/plain; charset=utf-8")
+
+
+@account_required(Capability.MANAGE_ACCESS)
+@never_cache
+@require_POST
+@recently_authenticated
+def reveal_connection(request: HttpRequest, account: Account) -> HttpResponse:
+    """A connection string, or a file or program with it, that holds the key."""
+    context = _context(request, account)
+    choice: Choice = context["choice"]
+    context |= {"text": choice.write(request, account, _key(account, choice.key)), "is_revealed": True}
+    _record(Verb.KEY_REVEAL, request, account, choice.key)
+    response = render_part(
+        request,
+        page="console/accounts/keys/index.html",
+        part="console/accounts/keys/_connection.html",
+        context=context,
+    )
+    return _hidden_later(response, request, account)
+
+
+@account_required(Capability.MANAGE_ACCESS)
+@never_cache
+@require_POST
+@recently_authenticated
+def copy_connection(request: HttpRequest, account: Account) -> HttpResponse:
+    choice = read_choice(request.POST)
+    text = choice.write(request, account, _key(account, choice.key))
+    _record(Verb.KEY_COPY, request, account, choice.key)
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")
+
+
+@account_required(Capability.OWN)
+@never_cache
+def rotate(request: HttpRequest, account: Account, which: int) -> HttpResponse:
+    """Replace a key, after a look at who still uses it."""
+    _check(which)
+    form = RotationForm(request.POST if request.method == "POST" else None, account=account)
+    if wants_part(request):  # how it is used now
+        return _rotation(request, account, which, form)
+    return _rotate(request, account, which, form)
+
+
+@recently_authenticated
+def _rotate(request: HttpRequest, account: Account, which: int, form: RotationForm) -> HttpResponse:
+    if not form.is_valid():
+        return _rotation(request, account, which, form)
+    accounts.rotate(account.name, which, by=actor_of(request), grace=form.cleaned_data["grace"])
+    say(request, _("key%(number)d of %(account)s is new.") % {"number": which, "account": account.name})
+    response = redirect("accounts:keys", account.name)
+    response["Location"] += f"?rotated={which}&key={which}"
+    return response
+
+
+@account_required(Capability.OWN)
+@never_cache
+@require_POST
+@recently_authenticated
+def end(request: HttpRequest, account: Account, which: int) -> HttpResponse:
+    """Accept a replaced key no longer, although its grace is not over."""
+    _check(which)
+    if retired_keys.end(account, which, by=actor_of(request)):
+        say(request, _("%(key)s is refused from now on.") % {"key": retired_key_name(which)})
+    return redirect("accounts:keys", account.name)
+
+
+def _rotation(request: HttpRequest, account: Account, which: int, form: RotationForm) -> HttpResponse:
+    now = timezone.now()
+    states = keys.states(account, now)
+    state, other = states[which - 1], states[2 - which]
+    policies = shared_access.policies_of(account)
+    context = {
+        "state": state,
+        "dying": [
+            sas_registry.row(token, policies, now) for token in state.tokens if _is_good(token, policies, now)
+        ],
+        "other": other,
+        "clients": keys.clients(account, state, now),
+        "other_clients": keys.clients(account, other, now),
+        "now": now,
+        "form": form,
+    }
+    return render_part(
+        request,
+        page="console/accounts/keys/rotate.html",
+        part="console/accounts/keys/_use.html",
+        context=context,
+        status=422 if form.is_bound else 200,
+    )
+
+
+def _is_good(token: KnownToken, policies: Policies, now: datetime) -> bool:
+    """Whether there is something to lose, now or later."""
+    return state_of(token, policies, now) in GOOD | {State.NOT_YET_VALID}
+
+
+def _key(account: Account, which: int) -> str:
+    _check(which)
+    return accounts.write_key(accounts.keys_of(account)[which - 1])
+
+
+def _as_shown(account: Account, which: int) -> str:
+    """What stands for a key on a screen: itself, if everybody knows it."""
+    key = accounts.keys_of(account)[which - 1]
+    return accounts.write_key(key) if key == accounts.DEVELOPMENT_KEY else MASK
+
+
+def _check(which: int) -> None:
+    if which not in (1, 2):
+        raise Http404
+
+
+@transaction.atomic
+def _record(verb: Verb, request: HttpRequest, account: Account, which: int) -> None:
+    activity.record(verb, actor_of(request), account=account, detail={"key": f"key{which}"})
+
+
+def _hidden_later(response: HttpResponse, request: HttpRequest, account: Account) -> HttpResponse:
+    # a browser without scripts cannot hide it, but can leave
+    if not wants_part(request):
+        response["Refresh"] = f"{SHOWN}; url={reverse('accounts:keys', args=(account.name,))}"
+    return response

@@ -1,0 +1,128 @@
+"""Making an account, setting it, deleting it."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from console.accounts.forms.settings import FORMS, LifetimeForm, NameForm, NewAccountForm, initial_of
+from console.site.access import account_required, actor_of, admin_required
+from console.site.notices import complain, say
+from console.site.rendering import render_part
+from console.site.shown_values import keep_seen, meant
+from console.snippets import connections
+from storage.domain.access.roles import Capability
+from storage.models import Account, Activity
+from storage.operations import accounts, totals
+from storage.operations.accounts import AccountError, AccountIsOver
+from storage.operations.totals import Contents
+
+MADE = "account_made"  # in a session: whose keys may be seen once
+
+
+@admin_required
+def new(request: HttpRequest) -> HttpResponse:
+    """A name in the address is one that is tried while it is typed."""
+    is_saved = request.method == "POST"
+    data = request.POST if is_saved else request.GET if "name" in request.GET else None
+    form = NewAccountForm(data)
+    if is_saved and form.is_valid() and _create(request, form):
+        request.session[MADE] = form.cleaned_data["name"]
+        return redirect("accounts:created", form.cleaned_data["name"])
+    context = {"form": form}
+    if is_saved:
+        return render(request, "console/accounts/new.html", context, status=422)
+    return render_part(
+        request, page="console/accounts/new.html", part="console/tables/_name_rules.html", context=context
+    )
+
+
+def _create(request: HttpRequest, form: NewAccountForm) -> bool:
+    try:
+        accounts.add(by=actor_of(request), **form.settings())
+    except AccountError as error:  # somebody took the name a moment ago
+        form.add_error("name", str(error))
+        return False
+    return True
+
+
+@account_required(Capability.OWN)
+@never_cache
+@require_GET
+def created(request: HttpRequest, account: Account) -> HttpResponse:
+    """The keys of an account that was made a moment ago; once."""
+    if request.session.pop(MADE, None) != account.name:
+        return redirect("accounts:keys", account.name)
+    keys = [accounts.write_key(key) for key in accounts.keys_of(account)]
+    endpoint = connections.endpoint(request, account)
+    context = {
+        "keys": keys,
+        "endpoint": endpoint,
+        "connection_string": connections.write(account, endpoint, keys[0]),
+    }
+    return render(request, "console/accounts/created.html", context)
+
+
+@account_required(Capability.OWN)
+def settings(request: HttpRequest, account: Account) -> HttpResponse:
+    """A few forms, each saved by itself."""
+    which = request.POST.get("form", "")
+    initial = initial_of(account)
+    found = {
+        name: form(request.POST if name == which else None, initial=initial) for name, form in FORMS.items()
+    }
+    for form in found.values():
+        keep_seen(form)
+    if request.method == "POST" and which in found and _save(request, account, found[which]):
+        return redirect("accounts:settings", account.name)
+    context = {"forms": found}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "console/accounts/settings.html", context, status=status)
+
+
+def _save(request: HttpRequest, account: Account, form: forms.Form) -> bool:
+    if not form.is_valid():
+        return False
+    values = {"expires_at": form.end()} if isinstance(form, LifetimeForm) else meant(form)
+    try:
+        done = _change(request, account, values)
+    except AccountIsOver:
+        form.add_error(None, _("Its time is over. Give it more time, and it is switched on again."))
+        return False
+    if done is not None:
+        say(request, _("Saved the settings of %(account)s.") % {"account": account.name}, undo=done)
+    return True
+
+
+def _change(request: HttpRequest, account: Account, values: Mapping[str, Any]) -> Activity | None:
+    changed = {field: value for field, value in values.items() if getattr(account, field) != value}
+    return accounts.change(account, by=actor_of(request), **cast("Any", changed)) if changed else None
+
+
+@account_required(Capability.OWN)
+def delete(request: HttpRequest, account: Account) -> HttpResponse:
+    """For good: whoever does it types the name, after reading what goes."""
+    form = NameForm(request.POST if request.method == "POST" else None, account=account)
+    if request.method == "POST" and not account.protected and form.is_valid() and _remove(request, form):
+        say(request, _("Deleted the account %(account)s.") % {"account": account.name})
+        return redirect("home:index")
+    context = {
+        "form": form,
+        "contents": totals.contents([account.pk]).get(account.pk, Contents()),
+        "policies": totals.policies(account.pk),
+    }
+    return render(request, "console/accounts/delete.html", context, status=422 if form.is_bound else 200)
+
+
+def _remove(request: HttpRequest, form: forms.Form) -> bool:
+    try:
+        accounts.remove(form.cleaned_data["name"], with_tables=True, by=actor_of(request))
+    except AccountError as error:
+        complain(request, str(error))
+        return False
+    return True

@@ -1,0 +1,113 @@
+"""A property as a row of a form: what is shown of it, and what somebody made of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from django.core.files.uploadedfile import UploadedFile
+
+from console.grid.indented_json import indented
+from storage.domain.values.edm import Edm, EdmValue
+from storage.editing import typed_text
+from storage.editing.typed_text import Form
+
+LONGEST_HEX: Final = 512  # bytes of a Binary that are shown in a field
+_SPACES: Final = {" ": "·", "\t": "⇥", "\n": "↵"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``before`` is the value when the form was opened, None of what is new; ``kept``: its bytes are not in the form.
+
+    ``is_set`` False: the row is there, and the entity has no such property.
+    """
+
+    number: int
+    name: str
+    type: Edm
+    text: str = ""
+    form: Form | None = None
+    before: EdmValue | None = None
+    is_new: bool = False
+    is_set: bool = True
+    is_kept: bool = False
+    is_lost: bool = False  # the form refers to bytes that are not to be found
+    file: "UploadedFile[bytes] | None" = None
+    loss: str = ""  # of the text that a change of the type made
+    lossy_text: str = ""
+    is_loss_accepted: bool = False
+    name_problem: str = ""
+    problem: str = ""
+    suggestion: Edm | None = None
+    stored_as: str = ""  # where that is not what was typed
+    text_type: Edm | None = None  # what the text is still of, when it could not be converted
+
+    @property
+    def is_boolean(self) -> bool:
+        return self.type is Edm.BOOLEAN and self.text in ("true", "false")
+
+    @property
+    def pretty(self) -> str:
+        """A JSON document that is kept as text, with a line for each member; every token as it is written."""
+        return indented(self.text) if self.type is Edm.STRING and self.form is not Form.ESCAPED else ""
+
+    @property
+    def whitespace(self) -> str:
+        """A text of which nothing would be seen, as something that is."""
+        if self.type is not Edm.STRING or not self.text.isspace() or len(self.text) > 80:
+            return ""
+        return "".join(_SPACES.get(character, f"U+{ord(character):04X} ") for character in self.text)
+
+    @property
+    def is_long(self) -> bool:
+        return len(self.text) > 60 or "\n" in self.text
+
+    @property
+    def size(self) -> int:
+        """Of the bytes that are kept."""
+        return len(cast("bytes", self.before.value)) if self.before and self.is_kept else 0
+
+    @property
+    def start(self) -> str:
+        """Of the bytes that are kept, in hexadecimal."""
+        return cast("bytes", self.before.value)[:24].hex(" ") if self.before and self.is_kept else ""
+
+    @property
+    def was(self) -> str:
+        """The text when the form was opened, for who changed it; nothing where that would be long."""
+        if self.before is None or self.before.type is Edm.BINARY:
+            return ""
+        text = typed_text.write(self.before, typed_text.form_of(self.before))
+        return text if 0 < len(text) <= 80 else ""
+
+    @property
+    def was_empty(self) -> bool:
+        return self.before is not None and self.before.value in ("", b"")
+
+
+def rows_of(properties: Mapping[str, EdmValue], *, is_new: bool = False) -> list[Row]:
+    return [
+        row_of(number, name, value, is_new=is_new) for number, (name, value) in enumerate(properties.items())
+    ]
+
+
+def row_of(number: int, name: str, value: EdmValue, *, is_new: bool = False) -> Row:
+    is_kept = value.type is Edm.BINARY and len(cast("bytes", value.value)) > LONGEST_HEX
+    form = typed_text.form_of(value)
+    text = "" if is_kept else typed_text.write(value, form)
+    return Row(number, name, value.type, text, form, before=value, is_new=is_new, is_kept=is_kept)
+
+
+def blank_row(number: int) -> Row:
+    return Row(number, "", Edm.STRING, is_new=True)
+
+
+def suggested_row(number: int, name: str, type_: Edm) -> Row:
+    """A property that other entities have, and this one not yet."""
+    return Row(number, name, type_, text="false" if type_ is Edm.BOOLEAN else "", is_set=False)
+
+
+def blanks(rows: Sequence[Row], count: int = 1) -> list[Row]:
+    """Rows for what is to be added."""
+    following = max((row.number for row in rows), default=-1) + 1
+    return [blank_row(following + place) for place in range(count)]

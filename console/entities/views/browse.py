@@ -1,0 +1,306 @@
+"""The entities of a table."""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, assert_never
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils import timezone
+
+from console.grid import (
+    bookmarks,
+    cells,
+    columns,
+    documents,
+    edit_mode,
+    grid,
+    grid_state,
+    layouts,
+    saved_urls,
+)
+from console.grid.cells import Cell
+from console.grid.cursor import Cursor
+from console.grid.grid_state import PAUSES, SIZES, State, View
+from console.grid.keys import write_key
+from console.queries import (
+    applied_queries,
+    hints,
+    query_builder,
+    query_reading,
+    query_values,
+    recent_queries,
+    saved_queries,
+)
+from console.site.access import account_required, find_table, role_of, user_of
+from console.site.rendering import render_part, wants_part
+from storage.domain.access.roles import Capability
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.entities.glances import Glance
+from storage.domain.errors import OperationTimedOut, StorageError
+from storage.domain.filters.query import EntityQuery, Position
+from storage.domain.filters.sorting import SortedPosition
+from storage.domain.values.edm import Edm, EdmValue
+from storage.models import Account, Table
+from storage.operations import entities, table_list
+from storage.operations.entities import Total
+from storage.operations.table_list import Overview
+
+SNIPPET: Final = """\
+import os
+from azure.data.tables import TableClient
+
+table = TableClient.from_connection_string(os.environ["TABLES_CONNECTION_STRING"], "%s")
+table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelace"})
+"""
+
+
+class Found(NamedTuple):
+    """A page in whatever order."""
+
+    entities: list[Glance]
+    next: Position | SortedPosition | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The figures of a query that was answered."""
+
+    rows: int
+    state: State
+    has_next: bool
+    request: str  # its id
+
+    @property
+    def page(self) -> int:
+        return len(self.state.starts) + 1
+
+    @property
+    def is_only_page(self) -> bool:
+        return not self.has_next and not self.state.starts
+
+
+@account_required(Capability.READ)
+def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """A page of entities: a filter that cannot be answered is explained beside its field."""
+    found = find_table(account, table)
+    state = grid_state.read(request.GET, found)
+    if saved_urls.NAME in request.GET and state.short is None:
+        return render(
+            request, "console/queries/saved/expired.html", {"account": account, "table": found}, status=404
+        )
+    if found.name != table:
+        return redirect(state.address(account, found), permanent=True)
+    arranged = _arranged(request, account, found, state)
+    shown = arranged.shortened(account, found)
+    if shown is not arranged or (arranged is not state and arranged.columns_text):
+        return redirect(shown.address(account, found))
+    state = arranged
+    context = results(account, found, state)
+    context["applied"] = applied_queries.applied(user_of(request), role_of(request), account, found, state)
+    if not context["error"]:
+        context["ran"] = Ran(context["rows"], state, bool(context["next"]), getattr(request, "number", ""))
+        _remember(request, found, state)
+    if not wants_part(request):
+        context |= _frame(request, account, found)
+        context["narrowings"] = query_values.narrowings()
+        context["builder"] = query_builder.requested_builder(found, state, context["reading"])
+    response = render_part(
+        request,
+        page="console/entities/browse/show.html",
+        part="console/entities/browse/_answer.html",
+        context=context | {"edit_mode": edit_mode.of(request, account)},
+        status=422 if context["error"] else 200,
+    )
+    if wants_part(request):
+        # without what goes without saying, which a form says nevertheless
+        response.headers["HX-Push-Url"] = state.address(account, found)
+    return response
+
+
+def _remember(request: HttpRequest, table: Table, state: State) -> None:
+    """A filter that somebody ran; not its later pages, nor a grid that looks anew by itself."""
+    is_refresh = wants_part(request) and "HX-Current-URL" not in request.headers
+    if state.filter and not state.starts and not is_refresh:
+        recent_queries.ran(user_of(request), table, state.filter)
+
+
+def _arranged(request: HttpRequest, account: Account, table: Table, state: State) -> State:
+    """With the columns of last time where the address names none."""
+    layout = "" if state.has_columns else layouts.last(user_of(request), account, table)
+    return replace(state, columns=columns.read(layout), has_columns=True) if layout else state
+
+
+@account_required(Capability.READ)
+def count(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """How many entities the filter finds, counted one by one, or that it took too long."""
+    found = find_table(account, table)
+    state = grid_state.read(request.GET, found)
+    if not wants_part(request):
+        return redirect(replace(state, is_counted=True).address(account, found))
+    context = {"table": found, "state": state, "total": _count(found, state), "counted": True}
+    return render(request, "console/entities/browse/_total.html", context)
+
+
+def row_part(request: HttpRequest, account: Account, table: Table, key: EntityKey) -> str:
+    """The row of an entity for the page at the form's ``next``; empty when there is no such entity any more.
+
+    The fields ``column`` are the names of the columns there, ``index`` is the aria-rowindex.
+    """
+    stored = entities.get(table, key)
+    if stored is None:
+        return ""
+    state = grid_state.read(QueryDict(request.POST.get("next", "").partition("?")[2]), table)
+    glance = Glance(key, stored.timestamp, read_stored(stored).properties, {})
+    shown = columns.listed(state.columns, request.POST.getlist("column"))
+    index = request.POST.get("index", "")
+    setting = grid.Setting(account, table, shown, state.zone)
+    return grid.row_part(setting, glance, int(index) if index.isdecimal() and len(index) < 19 else 2)
+
+
+def results(account: Account, table: Table, state: State) -> dict[str, Any]:
+    """What the part of the page needs that shows the results."""
+    began = time.perf_counter()
+    page, error = _query(table, state)
+    milliseconds = (time.perf_counter() - began) * 1000
+    overview = table_list.describe(table)
+    return {
+        "account": account,
+        "table": overview,
+        "state": state,
+        "error": error,
+        "milliseconds": max(1, round(milliseconds)),
+        "sizes": SIZES,
+        "reading": query_reading.read(account, table, state),
+        **_listing(account, table, state, page),
+        **(_shown(account, table, state, page) if page.entities else _nothing(account, table, state, error)),
+        "total": _total(table, overview, state, page) if page.entities else Total(None),
+    }
+
+
+def _shown(account: Account, table: Table, state: State, page: Found) -> dict[str, object]:
+    before = state.cursor.rows if state.cursor else 0
+    match state.view:
+        case View.GRID:
+            setting = grid.Setting(account, table, state.columns, state.zone, state.select)
+            return {"grid": grid.grid(setting, page.entities, before=before, is_last=page.next is None)}
+        case View.JSON:
+            return {"documents": [documents.document(glance) for glance in page.entities]}
+        case View.FORM:
+            stored = entities.get(table, page.entities[0].key)
+            entity = read_stored(stored) if stored is not None else None
+            return {
+                "entity": entity,
+                "token": write_key(page.entities[0].key),
+                "timestamp": cells.draw_time(page.entities[0].timestamp, state.zone),
+                "fields": _fields(entity, state) if entity is not None else [],
+            }
+        case _:
+            assert_never(state.view)
+
+
+def _fields(entity: Entity, state: State) -> list[documents.Field]:
+    return [
+        field
+        for field in documents.fields(entity, state.zone)
+        if not state.select or field.name in state.select
+    ]
+
+
+def _nothing(account: Account, table: Table, state: State, error: str) -> dict[str, object]:
+    found = None if error else hints.of(table, state)
+    return {
+        "hints": found,
+        "looser": found.looser.address(account, table) if found is not None and found.looser else "",
+        "snippet": SNIPPET % table.name,
+    }
+
+
+def _frame(request: HttpRequest, account: Account, table: Table) -> dict[str, Any]:
+    return {
+        "listing": table_list.overview(account.pk),
+        "is_starred": bookmarks.opened(user_of(request), table),
+        "queries": saved_queries.of_table(user_of(request), table),
+    }
+
+
+def _query(table: Table, state: State) -> tuple[Found, str]:
+    """A page, or none and the service's own words why."""
+    try:
+        page = _read_page(table, state)
+        return page._replace(entities=[_selected(glance, state) for glance in page.entities]), ""
+    except StorageError as error:
+        return Found([], None), error.text
+
+
+def _read_page(table: Table, state: State) -> Found:
+    if state.sort is None:
+        return Found(*entities.glance(table, state.wanted))
+    return Found(*entities.sorted_glance(table, state.wanted, state.sort, state.sorted_start))
+
+
+def _selected(glance: Glance, state: State) -> Glance:
+    """Without what $select leaves out, which a small entity has nevertheless."""
+    if not state.select:
+        return glance
+    kept = {name: value for name, value in glance.properties.items() if name in state.select}
+    return glance._replace(properties=kept)
+
+
+def _listing(account: Account, table: Table, state: State, page: Found) -> dict[str, object]:
+    before = state.cursor.rows if state.cursor else 0
+    after = before + len(page.entities)
+    following = state.after(Cursor(page.next, after)) if page.next else None
+    return {
+        "has_rows": bool(page.entities),
+        "rows": len(page.entities),
+        "first": before + 1,
+        "last": after,
+        "first_key": _key(page.entities[0]) if page.entities else None,
+        "last_key": _key(page.entities[-1]) if page.entities else None,
+        "here": state.address(account, table),
+        "start": state.at_start().address(account, table) if state.starts else "",
+        "previous": state.before().address(account, table) if state.has_earlier else "",
+        "next": following.address(account, table) if following else "",
+        "views": [
+            (view, replace(state, view=view).address(account, table), view is state.view) for view in View
+        ],
+        "facets": replace(state, has_facets=not state.has_facets).address(account, table),
+        "times": replace(state, is_utc=not state.is_utc).address(account, table),
+        "zone_name": _zone_name(state),
+        "pauses": [(pause, replace(state, pause=pause).address(account, table)) for pause in (0, *PAUSES)],
+        "all": replace(state.at_start(), filter="").address(account, table),
+    }
+
+
+def _key(glance: Glance) -> list[Cell]:
+    return [cells.draw(EdmValue(Edm.STRING, text)) for text in glance.key]
+
+
+def _zone_name(state: State) -> str:
+    if state.zone is None:
+        return "UTC"
+    name = timezone.localtime(timezone=state.zone).tzname() or str(state.zone)
+    return f"UTC{name}" if name[0] in "+-" else name
+
+
+def _total(table: Table, overview: Overview, state: State, page: Found) -> Total:
+    before = state.cursor.rows if state.cursor else 0
+    if page.next is None:
+        return Total(before + len(page.entities), is_exact=True)
+    if state.is_counted:
+        return _count(table, state)
+    if not state.filter:
+        return Total(overview.entities, overview.is_exact)
+    found = entities.total(table, EntityQuery(filter=state.wanted.filter))
+    if found.is_exact or found.number is None:
+        return found
+    # there is more than was shown, whatever the planner thinks
+    return Total(max(found.number, before + len(page.entities) + 1))
+
+
+def _count(table: Table, state: State) -> Total:
+    try:
+        return Total(entities.count(table, EntityQuery(filter=state.wanted.filter)), is_exact=True)
+    except (OperationTimedOut, StorageError):
+        return Total(None)

@@ -1,0 +1,225 @@
+"""Somebody else has saved an entity meanwhile: what was, what is, what was to be, and a choice where they collide."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from console.entities import entity_page as pages
+from console.entities import entity_problems as problems
+from console.entities import opened
+from console.entities.entity_page import Visit
+from console.site.access import actor_of
+from console.site.notices import complain, say
+from console.site.redirects import leave_for, see_other
+from console.site.rendering import render_part, wants_part
+from storage.domain.entities.changes import Change, Insert, Update
+from storage.domain.entities.entity import Entity, StoredEntity, read_stored
+from storage.domain.errors import (
+    EntityAlreadyExists,
+    ResourceNotFound,
+    StorageError,
+    UpdateConditionNotSatisfied,
+)
+from storage.domain.values.edm import EdmValue
+from storage.domain.values.etag import Precondition, write_etag
+from storage.editing import merge, typed_text
+from storage.editing.merge import Merged
+from storage.operations import activity, edits, entities
+
+ACTIONS: Final = ("merged", "theirs", "insert", "discard")
+LONGEST: Final = 2_000  # characters of a value that are shown
+
+Properties = Mapping[str, EdmValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A value in one of the three columns."""
+
+    text: str = ""
+    type: str = ""  # empty: there is none
+    is_empty: bool = False
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A property that not all three agree on; ``by``: mine, theirs, both or conflict."""
+
+    number: int
+    name: str
+    base: Shown
+    theirs: Shown
+    mine: Shown
+    by: str
+    chosen: str = ""
+    problem: str = ""
+
+
+def show(
+    request: HttpRequest,
+    visit: Visit,
+    base: StoredEntity,
+    mine: Properties,
+    chosen: Mapping[str, str] | None = None,
+    problem: str = "",
+) -> HttpResponse:
+    """``chosen``: what somebody has chosen already; who comes here anew has not."""
+    theirs = entities.get(visit.table, visit.key)
+    lines = _lines(base, theirs, mine, chosen)
+    by = _by(visit, theirs)
+    context = {
+        "visit": visit,
+        "table": visit.table,
+        "entity_key": visit.key,
+        "address": visit.address(),
+        "table_address": visit.table_address,
+        "new_address": visit.address("entities:new"),
+        "lines": lines,
+        "problems": [line for line in lines if line.problem],
+        "problem": problem,
+        "is_deleted": theirs is None,
+        "by": by,
+        "is_recent": by is not None and pages.is_recent(by.at),
+        "opened_at": pages.local_time(base.timestamp),
+        "now_at": pages.local_time(theirs.timestamp) if theirs is not None else "",
+        "etag": write_etag(theirs.timestamp) if theirs is not None else "",
+        "opened": opened.write(visit.table, base),
+        "mine": opened.write(visit.table, opened.image(visit.key, base.timestamp, mine)),
+        "in_drawer": wants_part(request),
+    }
+    return render_part(
+        request,
+        page="console/entities/entity/conflict.html",
+        part="console/entities/entity/_conflict.html",
+        context=context,
+        status=412 if chosen is None else 422,
+    )
+
+
+def _by(visit: Visit, theirs: StoredEntity | None) -> Any:
+    """The activity that made it what it is; None when it came from outside the console."""
+    change = activity.last_change(visit.table, visit.key)
+    if change is None or change.ticks_after != (theirs.timestamp if theirs is not None else None):
+        return None
+    return change.activity
+
+
+def _lines(
+    base: StoredEntity, theirs: StoredEntity | None, mine: Properties, chosen: Mapping[str, str] | None
+) -> list[Line]:
+    was = read_stored(base).properties
+    now = read_stored(theirs).properties if theirs is not None else {}
+    conflicts = {conflict.name for conflict in _merged(base, theirs, mine).conflicts}
+    names = [*now, *(name for name in {**was, **mine} if name not in now)]
+    lines = []
+    for number, name in enumerate(names):
+        by = "conflict" if name in conflicts else _changed_by(was.get(name), now.get(name), mine.get(name))
+        if theirs is None:
+            by = "" if merge.is_same(was.get(name), mine.get(name)) else "mine"
+        if by:
+            choice = (chosen or {}).get(name, "")
+            is_open = by == "conflict" and chosen is not None and not choice
+            lines.append(
+                Line(
+                    number,
+                    name,
+                    _shown(was.get(name)),
+                    _shown(now.get(name)),
+                    _shown(mine.get(name)),
+                    by,
+                    choice,
+                    _("Choose one of the two.") if is_open else "",
+                )
+            )
+    return sorted(lines, key=lambda line: line.by != "conflict")
+
+
+def _merged(base: StoredEntity, theirs: StoredEntity | None, mine: Properties) -> Merged:
+    found = None if theirs is None else read_stored(theirs).properties
+    return merge.merge(read_stored(base).properties, found, mine)
+
+
+def _changed_by(was: EdmValue | None, now: EdmValue | None, mine: EdmValue | None) -> str:
+    is_mine, is_theirs = not merge.is_same(was, mine), not merge.is_same(was, now)
+    if is_mine and is_theirs:
+        return "both"
+    return "mine" if is_mine else "theirs" if is_theirs else ""
+
+
+def _shown(value: EdmValue | None) -> Shown:
+    if value is None:
+        return Shown()
+    text = typed_text.write(value, typed_text.form_of(value))
+    return Shown(text[:LONGEST], value.type.value, is_empty=not text, is_cut=len(text) > LONGEST)
+
+
+# what was decided
+
+
+def settle(request: HttpRequest, visit: Visit, action: str) -> HttpResponse:
+    base = opened.read(visit.table, request.POST.get("opened", ""))
+    image = opened.read(visit.table, request.POST.get("mine", ""))
+    if action == "theirs":
+        return see_other(visit.address())
+    if action == "discard":
+        return leave_for(request, visit.table_address)
+    if base is None or image is None or visit.key not in (base.key, image.key):
+        complain(request, _("This form is too old: the server has another secret since. Nothing was saved."))
+        return see_other(visit.address())
+    mine = read_stored(image).properties
+    if action == "insert":
+        return _write(request, visit, base, mine, Insert(Entity(visit.key, mine)))
+    return _save_merged(request, visit, base, mine)
+
+
+def _save_merged(request: HttpRequest, visit: Visit, base: StoredEntity, mine: Properties) -> HttpResponse:
+    theirs = entities.get(visit.table, visit.key)
+    chosen = _chosen(request)
+    if theirs is None or write_etag(theirs.timestamp) != request.POST.get("etag"):
+        text = _("It was changed again while you chose. This is what is there now.")
+        return show(request, visit, base, mine, chosen=None, problem=text)
+    merged = _merged(base, theirs, mine)
+    if any(conflict.name not in chosen for conflict in merged.conflicts):
+        return show(request, visit, base, mine, chosen)
+    settled = merged.settled(frozenset(name for name, choice in chosen.items() if choice == "mine"))
+    change = Update(Entity(visit.key, settled), Precondition(theirs.timestamp), merge=False)
+    return _write(request, visit, base, mine, change)
+
+
+def _chosen(request: HttpRequest) -> dict[str, str]:
+    """By the name of the property."""
+    found = {}
+    for name in request.POST:
+        number = name.removeprefix("choice-")
+        choice = request.POST[name]
+        if number != name and choice in {"mine", "theirs"}:
+            found[request.POST.get(f"property-{number}", "")] = choice
+    return found
+
+
+def _write(
+    request: HttpRequest, visit: Visit, base: StoredEntity, mine: Properties, change: Change
+) -> HttpResponse:
+    try:
+        done = edits.apply_one(visit.table, change, by=actor_of(request))
+    except (UpdateConditionNotSatisfied, ResourceNotFound, EntityAlreadyExists):
+        text = _("It was changed again while you chose. This is what is there now.")
+        return show(request, visit, base, mine, problem=text)
+    except StorageError as error:
+        problem = problems.of_error(error, Entity(visit.key, mine))
+        return show(request, visit, base, mine, chosen=_chosen(request), problem=problem.text)
+    text = _("Inserted the entity again.") if isinstance(change, Insert) else _("Saved what was merged.")
+    say(request, text, undo=done.activity)
+    return see_other(visit.address())
+
+
+def draft_of(request: HttpRequest, visit: Visit) -> Properties:
+    """What was to be saved, for another entity."""
+    image = opened.read(visit.table, request.POST.get("mine", ""))
+    if image is None:
+        raise Http404
+    return read_stored(image).properties

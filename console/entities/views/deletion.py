@@ -1,0 +1,94 @@
+"""Deleting the rows that are selected in the grid: at once, and back with Undo."""
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from console.grid import keys, selection
+from console.grid.selection import Scope, Selection
+from console.site import notices
+from console.site.access import account_required, actor_of, find_table
+from console.site.addresses import is_of_console
+from console.site.rendering import render_part, wants_part
+from storage.domain.access.roles import Capability
+from storage.domain.errors import ChangeSetError, StorageError
+from storage.models import Account, Table
+from storage.operations import edits
+
+
+@require_POST
+@account_required(Capability.WRITE)
+def delete(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """All of them or none; a protected account asks first."""
+    found = find_table(account, table)
+    wanted = _selection(request)
+    is_done = False
+    if wanted is None or wanted.scope is not Scope.ROWS:
+        notices.complain(
+            request, _("Only rows that are ticked can be deleted here, not all that a query finds.")
+        )
+    elif not wanted.keys:
+        notices.complain(request, _("No row is ticked."))
+    elif account.protected and "confirmed" not in request.POST:
+        return _ask(request, found, wanted)
+    else:
+        is_done = _delete(request, found, wanted)
+    if wants_part(request):
+        return render_part(
+            request, page="", part="console/entities/deletion/_done.html", context={"is_done": is_done}
+        )
+    return HttpResponseRedirect(_back(request, found))
+
+
+def _selection(request: HttpRequest) -> Selection | None:
+    try:
+        return selection.read(request.POST)
+    except StorageError:
+        return None
+
+
+def _delete(request: HttpRequest, table: Table, wanted: Selection) -> bool:
+    """Whether they are gone now."""
+    try:
+        applied = edits.delete(table, wanted.keys, by=actor_of(request))
+    except ChangeSetError as failure:
+        notices.complain(request, failure.error.text)
+    except StorageError as error:
+        notices.complain(request, error.text)
+    else:
+        if applied is None:
+            notices.say(request, _("These entities were deleted already."))
+        else:
+            notices.say(request, _sentence(len(applied.timestamps)), undo=applied.activity)
+        return True
+    return False
+
+
+def _sentence(count: int) -> str:
+    shown = number_format(count, force_grouping=True)
+    return ngettext("Deleted %(shown)s entity", "Deleted %(shown)s entities", count) % {"shown": shown}
+
+
+def _ask(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:
+    context = {
+        "table": table,
+        "keys": wanted.keys,
+        "tokens": [keys.write_key(key) for key in wanted.keys],
+        "next": _back(request, table),
+    }
+    return render_part(
+        request,
+        page="console/entities/deletion/confirm.html",
+        part="console/entities/deletion/_ask.html",
+        context=context,
+    )
+
+
+def _back(request: HttpRequest, table: Table) -> str:
+    wanted = request.POST.get("next", "")
+    return (
+        wanted if is_of_console(wanted) else reverse("entities:index", args=(table.account.name, table.name))
+    )

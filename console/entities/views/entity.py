@@ -1,0 +1,258 @@
+"""One entity: its properties in a form, as JSON, and in code; saved if it is still as it was opened."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from django import shortcuts
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods
+
+from console import snippets
+from console.entities import entity_page as pages
+from console.entities import entity_problems as problems
+from console.entities import entity_row, forms, opened
+from console.entities.entity_page import Draft, Visit
+from console.entities.views import conflict
+from console.site.access import account_required, actor_of, find_table
+from console.site.notices import complain, say
+from console.site.redirects import leave_for, see_other
+from console.site.rendering import render_part, wants_part
+from console.site.typed_text import now_of
+from console.snippets.connections import endpoint
+from storage.domain.access.roles import Capability
+from storage.domain.entities.changes import Delete, Update
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored
+from storage.domain.errors import ResourceNotFound, StorageError, UpdateConditionNotSatisfied
+from storage.domain.filters.query import EntityQuery, Position
+from storage.domain.values.etag import NEVER, Precondition, read_if_match
+from storage.editing import merge
+from storage.models import Account
+from storage.operations import activity, edits, entities
+
+TABS: Final = ("form", "json", "snippets")
+WHOLE: Final = 32 * 1024  # characters; larger entities are not written into snippets
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def entity(request: HttpRequest, **names: Any) -> HttpResponseBase:
+    view = save if request.method == "POST" else show
+    return view(request, **names)
+
+
+@account_required(Capability.READ)
+def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    visit = pages.visit_of(request, account, table)
+    if visit.table.name != table:
+        return redirect(visit.address(**_others(request)), permanent=True)
+    if request.GET.get("go") == "next":
+        return _next(request, visit)
+    stored = entities.get(visit.table, visit.key)
+    if stored is None:
+        return gone(request, visit)
+    tab = request.GET.get("tab", "")
+    return render(request, visit, pages.opened_draft(stored, tab if tab in TABS else "form"))
+
+
+def _others(request: HttpRequest) -> dict[str, str]:
+    return {name: request.GET[name] for name in ("tab", "lang") if name in request.GET}
+
+
+def _next(request: HttpRequest, visit: Visit) -> HttpResponse:
+    """The entity after this one, by its key."""
+    page = entities.page(visit.table, EntityQuery(top=2, start=Position(*visit.key)))
+    following = next((found.key for found in page.entities if found.key != visit.key), None)
+    if following is None:
+        say(request, _("This is the last entity of the table."))
+        return redirect(visit.address())
+    return redirect(replace(visit, key=following).address())
+
+
+def render(request: HttpRequest, visit: Visit, draft: Draft, status: int = 200) -> HttpResponse:
+    context = pages.draft_context(visit, draft, in_drawer=wants_part(request))
+    context["tabs"] = _tabs(visit, draft)
+    if draft.tab == "snippets":
+        context |= _snippets(request, visit, draft)
+    elif draft.tab == "form":
+        context["names"] = pages.without(pages.sample(visit.table), draft.properties or {})
+    return render_part(
+        request,
+        page="console/entities/entity/show.html",
+        part="console/entities/entity/_entity.html",
+        context=context,
+        status=status,
+    )
+
+
+def _tabs(visit: Visit, draft: Draft) -> list[tuple[str, str, bool]]:
+    labels = {"form": _("Form"), "json": "JSON", "snippets": _("Snippets")}
+    return [
+        (label, visit.address(**({} if tab == "form" else {"tab": tab})), tab == draft.tab)
+        for tab, label in labels.items()
+    ]
+
+
+def _snippets(request: HttpRequest, visit: Visit, draft: Draft) -> dict[str, Any]:
+    language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
+    place = snippets.Place(endpoint(request, visit.account), visit.account.name, visit.table.name)
+    is_whole = draft.before is None or len(draft.before.content) <= WHOLE
+    written = language.write(place, draft.entity if is_whole else Entity(draft.key, {}))
+    return {
+        "language": language,
+        "languages": [
+            (found.name, visit.address(tab="snippets", lang=found.slug), found is language)
+            for found in snippets.LANGUAGES.values()
+        ],
+        "snippets": written if is_whole else [written[0], written[-1]],
+        "is_whole": is_whole,
+    }
+
+
+def gone(request: HttpRequest, visit: Visit) -> HttpResponse:
+    """No entity of this key: by whom it was deleted, if that was here, and the way back."""
+    change = activity.last_change(visit.table, visit.key)
+    deleted = change if change is not None and change.after is None and change.before is not None else None
+    context = {
+        "visit": visit,
+        "table": visit.table,
+        "entity_key": visit.key,
+        "deleted": deleted,
+        "others": deleted.activity.changes.count() - 1 if deleted else 0,
+        "is_recent": deleted is not None and pages.is_recent(deleted.activity.at),
+        "can_restore": deleted is not None and not deleted.activity.undone_by.exists(),
+        "table_address": visit.table_address,
+        "new_address": visit.address("entities:new"),
+        "in_drawer": wants_part(request),
+    }
+    return render_part(
+        request,
+        page="console/entities/entity/gone.html",
+        part="console/entities/entity/_gone.html",
+        context=context,
+        status=404,
+    )
+
+
+# saving
+
+
+@account_required(Capability.WRITE)
+def save(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    visit = pages.visit_of(request, account, table)
+    action = request.POST.get("action", "save")
+    if action == "delete":
+        return _delete(request, visit)
+    if action in conflict.ACTIONS:
+        return conflict.settle(request, visit, action)
+    draft = pages.read_draft(request, _before(request, visit), visit.key, now_of(request))
+    if action == "add":
+        rows = [*draft.rows, *entity_row.blanks(draft.rows)]
+        return render(request, visit, replace(draft, rows=rows, is_dirty=True))
+    if draft.problems:
+        return render(request, visit, replace(draft, is_dirty=True), 422)
+    return _save(request, visit, draft, action)
+
+
+def _before(request: HttpRequest, visit: Visit) -> StoredEntity:
+    """As the form was opened; if that cannot be read any more, nothing of it is taken for granted."""
+    before = opened.read(visit.table, request.POST.get("opened", ""))
+    if before is not None and before.key == visit.key:
+        return before
+    condition = _condition(request)
+    now = entities.get(visit.table, visit.key)
+    if now is not None and now.timestamp == condition.expected:
+        return now
+    return opened.image(visit.key, condition.expected or 0, {})
+
+
+def _condition(request: HttpRequest) -> Precondition:
+    try:
+        condition = read_if_match(request.POST.get("etag", ""))
+    except StorageError:
+        raise Http404 from None
+    if condition.expected in (None, NEVER):  # nothing of ours saves whatever is there
+        raise Http404
+    return condition
+
+
+def _save(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> HttpResponse:
+    assert draft.before is not None
+    assert draft.properties is not None
+    base = read_stored(draft.before).properties
+    names = merge.changed(base, draft.properties)
+    if not names:
+        say(request, _("Nothing was changed."))
+        return see_other(_after(visit, draft, action))
+    if problem := problems.of_whole(draft.entity):
+        return render(request, visit, draft.refused(problem), 422)
+    removed = [name for name in names if name not in draft.properties]
+    is_merge = draft.mode == "merge" and draft.tab == "form" and not removed
+    wanted = {name: draft.properties[name] for name in names} if is_merge else draft.properties
+    change = Update(Entity(visit.key, wanted), Precondition(draft.before.timestamp), merge=is_merge)
+    try:
+        done = edits.apply_one(visit.table, change, by=actor_of(request))
+    except (UpdateConditionNotSatisfied, ResourceNotFound):
+        return conflict.show(request, visit, draft.before, dict(draft.properties))
+    except StorageError as error:
+        return render(request, visit, draft.refused(problems.of_error(error, draft.entity)), 422)
+    say(request, _saved(names, removed, draft), undo=done.activity)
+    return see_other(_after(visit, draft, action))
+
+
+def _saved(names: list[str], removed: list[str], draft: Draft) -> str:
+    if removed and draft.mode == "merge" and draft.tab == "form":
+        return _("Saved by Replace, since a Merge cannot remove properties.")
+    return ngettext("Saved %(count)s property.", "Saved %(count)s properties.", len(names)) % {
+        "count": len(names)
+    }
+
+
+def _after(visit: Visit, draft: Draft, action: str) -> str:
+    if action == "save_next":
+        return visit.address(go="next")
+    return visit.address(**({"tab": draft.tab} if draft.tab != "form" else {}))
+
+
+def _delete(request: HttpRequest, visit: Visit) -> HttpResponse:
+    try:
+        done = edits.apply_one(visit.table, Delete(visit.key, _condition(request)), by=actor_of(request))
+    except ResourceNotFound:
+        complain(request, _("This entity was deleted already."))
+        return leave_for(request, visit.table_address)
+    except UpdateConditionNotSatisfied:
+        complain(request, _("This entity was changed meanwhile. Look at it before you delete it."))
+        return see_other(visit.address())
+    except StorageError as error:
+        complain(request, problems.of_error(error, pages.EMPTY).text)
+        return see_other(visit.address())
+    say(request, _("Deleted the entity %(key)s.") % {"key": shown_key(visit.key)}, undo=done.activity)
+    return leave_for(request, visit.table_address)
+
+
+def shown_key(key: EntityKey) -> str:
+    """In a sentence, with quotation marks, for keys may be empty or end in spaces."""
+    return f'"{key.partition_key}", "{key.row_key}"'
+
+
+# while somebody types
+
+
+@account_required(Capability.WRITE)
+def row(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """One row of the form: with its value checked, or converted to the type that was just chosen."""
+    found = find_table(account, table)
+    before = opened.read(found, request.POST.get("opened", ""))
+    base = read_stored(before).properties if before is not None else {}
+    row = forms.read_row(request.POST, request.FILES, base, now_of(request))
+    if row is None:
+        raise Http404
+    return _row(request, Visit(account, found, EntityKey("", "")), row)
+
+
+def _row(request: HttpRequest, visit: Visit, row: entity_row.Row) -> HttpResponse:
+    draft = Draft(None, visit.key, rows=[row])
+    context = pages.draft_context(visit, draft, in_drawer=True)
+    return shortcuts.render(request, "console/entities/entity/_row.html", {**context, "row": row})

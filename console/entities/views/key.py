@@ -1,0 +1,100 @@
+"""Another key for an entity: the same properties are inserted under it, and the old one is deleted."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from console.entities import entity_page as pages
+from console.entities import entity_problems as problems
+from console.entities.entity_page import Visit
+from console.entities.forms import Problem
+from console.entities.views.entity import gone
+from console.site.access import account_required, actor_of
+from console.site.notices import say
+from console.site.redirects import see_other
+from console.site.rendering import render_part, wants_part
+from storage.domain.access.roles import Capability
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import (
+    EntityAlreadyExists,
+    ResourceNotFound,
+    StorageError,
+    UpdateConditionNotSatisfied,
+)
+from storage.domain.values.etag import ANY, read_if_match, write_etag
+from storage.models import Account
+from storage.operations import edits, entities
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@account_required(Capability.WRITE)
+def change(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    visit = pages.visit_of(request, account, table)
+    stored = entities.get(visit.table, visit.key)
+    if stored is None:
+        return gone(request, visit)
+    if request.method == "POST":
+        return _change(request, visit)
+    return _page(request, visit, visit.key, write_etag(stored.timestamp))
+
+
+def _page(
+    request: HttpRequest,
+    visit: Visit,
+    wanted: EntityKey,
+    etag: str,
+    wrong: Sequence[Problem] = (),
+) -> HttpResponse:
+    context: dict[str, Any] = {
+        "visit": visit,
+        "table": visit.table,
+        "entity_key": visit.key,
+        "wanted": wanted,
+        "etag": etag,
+        "problems": wrong,
+        "key_errors": {problem.field: problem.text for problem in wrong},
+        "address": visit.address("entities:key"),
+        "back": visit.address(),
+        "table_address": visit.table_address,
+        "in_drawer": wants_part(request),
+    }
+    return render_part(
+        request,
+        page="console/entities/entity/key.html",
+        part="console/entities/entity/_key_form.html",
+        context=context,
+        status=422 if wrong else 200,
+    )
+
+
+def _change(request: HttpRequest, visit: Visit) -> HttpResponse:
+    wanted = EntityKey(request.POST.get("pk", ""), request.POST.get("rk", ""))
+    etag = request.POST.get("etag", "")
+    found = problems.of_key(wanted)
+    if wanted == visit.key:
+        found.append(Problem("rk", "", _("This is the key it has.")))
+    if found:
+        return _page(request, visit, wanted, etag, found)
+    try:
+        condition = read_if_match(etag)
+        if condition == ANY:  # nothing of ours moves whatever is there
+            raise UpdateConditionNotSatisfied
+        done = edits.change_key(visit.table, visit.key, wanted, condition, by=actor_of(request))
+    except EntityAlreadyExists:
+        problem = Problem("rk", "", _("There is an entity with these keys already."))
+        return _page(request, visit, wanted, etag, [problem])
+    except UpdateConditionNotSatisfied:
+        problem = Problem(
+            "", "", _("This entity was changed meanwhile. Look at it before you change its key.")
+        )
+        return _page(request, visit, wanted, etag, [problem])
+    except ResourceNotFound:
+        return gone(request, visit)
+    except StorageError as error:
+        return _page(request, visit, wanted, etag, [problems.of_error(error, pages.EMPTY)])
+    say(request, _("Changed the key."), undo=done.activity)
+    return see_other(replace(visit, key=wanted).address())

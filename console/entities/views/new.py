@@ -1,0 +1,148 @@
+"""A new entity, from nothing or from another one."""
+
+from dataclasses import replace
+from typing import Final
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from console.entities import entity_page as pages
+from console.entities import entity_problems as problems
+from console.entities import entity_row, opened
+from console.entities.entity_page import Draft, Visit
+from console.entities.forms import Problem
+from console.entities.views import conflict
+from console.grid import keys
+from console.site.access import account_required, actor_of, find_table
+from console.site.notices import say
+from console.site.redirects import see_other
+from console.site.rendering import render_part, wants_part
+from console.site.typed_text import now_of
+from storage.domain.access.roles import Capability
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.errors import (
+    EntityAlreadyExists,
+    StorageError,
+)
+from storage.editing import document
+from storage.models import Account, Table
+from storage.operations import edits, entities
+
+TABS: Final = ("form", "json")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@account_required(Capability.WRITE)
+def new(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    found = find_table(account, table)
+    if request.method == "POST":
+        return _save(request, account, found)
+    visit, draft = _opened(request, account, found)
+    return render(request, visit, draft)
+
+
+def _opened(request: HttpRequest, account: Account, table: Table) -> tuple[Visit, Draft]:
+    """A draft with the values of another entity, or with the properties that others have and no values."""
+    key = EntityKey(request.GET.get("pk", ""), request.GET.get("rk", ""))
+    tab = "json" if request.GET.get("tab") == "json" else "form"
+    source = keys.read_key(request.GET.get("from", ""))
+    stored = entities.get(table, source) if source is not None else None
+    if stored is None:
+        names = list(pages.sample(table).items())[: pages.MOST_SUGGESTED]
+        rows = [entity_row.suggested_row(number, *name) for number, name in enumerate(names)] or [
+            entity_row.blank_row(0)
+        ]
+        draft = Draft(None, key, rows=rows, tab=tab, text=document.write(Entity(key, {})), properties={})
+        return Visit(account, table, key), draft
+    return Visit(account, table, stored.key), replace(pages.opened_draft(stored, tab), is_dirty=False)
+
+
+def render(request: HttpRequest, visit: Visit, draft: Draft, status: int = 200) -> HttpResponse:
+    context = pages.draft_context(visit, draft, in_drawer=wants_part(request))
+    context["names"] = pages.without(pages.sample(visit.table), {row.name for row in draft.rows})
+    context["tabs"] = _tabs(request, draft)
+    context["is_new"] = True
+    context["address"] = visit.address("entities:new").partition("?")[0]
+    context["key_errors"] = {
+        problem.field: problem.text for problem in draft.problems if problem.field in {"pk", "rk"}
+    }
+    return render_part(
+        request,
+        page="console/entities/entity/new.html",
+        part="console/entities/entity/_entity.html",
+        context=context,
+        status=status,
+    )
+
+
+def _tabs(request: HttpRequest, draft: Draft) -> list[tuple[str, str, bool]]:
+    query = request.GET.copy()
+    found = []
+    for tab, label in (("form", _("Form")), ("json", "JSON")):
+        query.pop("tab", None)
+        if tab == "json":
+            query["tab"] = tab
+        found.append(
+            (label, f"{request.path}?{query.urlencode()}" if query else request.path, tab == draft.tab)
+        )
+    return found
+
+
+def _save(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+    action = request.POST.get("action", "save")
+    # a form of another entity has its key in the address
+    names = request.GET if action == "draft" and "pk" not in request.POST else request.POST
+    if not {"pk", "rk"} <= names.keys() and request.POST.get("tab") != "json":
+        raise Http404
+    visit = Visit(account, table, EntityKey(names.get("pk", ""), names.get("rk", "")))
+    if action == "draft_mine":
+        return _begin(request, visit)
+    draft = _draft(request, visit)
+    match action:
+        case "draft":  # from the form of another entity
+            return render(request, visit, replace(draft, problems=(), is_dirty=True))
+        case "add":
+            rows = [*draft.rows, *entity_row.blanks(draft.rows)]
+            return render(request, visit, replace(draft, rows=rows, problems=(), is_dirty=True))
+    draft = draft.refused(*problems.of_key(draft.key))
+    if not draft.problems and (problem := problems.of_whole(draft.entity)):
+        draft = draft.refused(problem)
+    if draft.problems:
+        return render(request, visit, draft, 422)
+    return _insert(request, replace(visit, key=draft.key), draft, action)
+
+
+def _begin(request: HttpRequest, visit: Visit) -> HttpResponse:
+    """With what was to be saved when somebody else had saved something else."""
+    mine = conflict.draft_of(request, visit)
+    stored = opened.image(visit.key, 0, mine)
+    return render(request, visit, replace(pages.opened_draft(stored, "form"), is_dirty=True))
+
+
+def _draft(request: HttpRequest, visit: Visit) -> Draft:
+    before = opened.read(visit.table, request.POST.get("opened", ""))
+    draft = pages.read_draft(request, before, visit.key, now_of(request))
+    if draft.tab == "json" and draft.properties is not None:
+        # of a new one the keys are those of the text
+        problems = [problem for problem in draft.problems if problem.about]
+        draft = replace(draft, key=document.read(draft.text).key, problems=problems)
+    return draft
+
+
+def _insert(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> HttpResponse:
+    try:
+        done = edits.apply_one(
+            visit.table, Insert(Entity(draft.key, draft.properties or {})), by=actor_of(request)
+        )
+    except EntityAlreadyExists:
+        field = "text" if draft.tab == "json" else "rk"
+        text = _("There is an entity with these keys already.")
+        return render(request, visit, draft.refused(Problem(field, "", text)), 422)
+    except StorageError as error:
+        return render(request, visit, draft.refused(problems.of_error(error, draft.entity)), 422)
+    say(request, _("Inserted the entity."), undo=done.activity)
+    if action == "save_another":
+        return see_other(f"{request.path}?from={keys.write_key(draft.key)}")
+    return see_other(visit.address())

@@ -1,0 +1,178 @@
+"""Pasting rows into a table: first what would happen, then, if that is meant, all of it in one transaction."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.safestring import SafeString
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods
+
+from console.entities import paste
+from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Mode, Plan
+from console.grid import cells
+from console.site import notices
+from console.site.access import account_required, actor_of, find_table
+from console.site.rendering import render_part, wants_part
+from console.site.typed_text import field_text, now_of, type_name
+from storage.domain.access.roles import Capability
+from storage.domain.errors import (
+    ChangeSetError,
+    EntityAlreadyExists,
+    ResourceNotFound,
+    StorageError,
+    UpdateConditionNotSatisfied,
+)
+from storage.domain.values.edm import Edm, EdmValue
+from storage.editing import typed_csv
+from storage.editing.pasted import Pasted, Unreadable, Why
+from storage.editing.typed_csv import Wishes
+from storage.models import Account, Table
+from storage.operations import edits
+
+SHOWN = 100  # rows of a preview
+PROBLEMS = 50
+# somebody else was faster
+_MEANWHILE = (EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSatisfied)
+
+
+@require_http_methods(["GET", "POST"])
+@account_required(Capability.WRITE)
+def index(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """The field for a text; then what it means; with ``apply``, what it did."""
+    found = find_table(account, table)
+    if request.method == "GET":
+        return _show(request, found, {})
+    text = field_text(request.POST.get("text", ""))
+    now = now_of(request)
+    try:
+        pasted = typed_csv.read(text, now, _wishes(request))
+    except Unreadable as refusal:
+        error = str(REASONS[refusal.reason]) % {"line": refusal.line}
+        return _show(request, found, {"error": error}, status=422)
+    if pasted.count > LIMIT:
+        return _show(request, found, {"error": paste.pointer(pasted.count)}, status=422)
+    plan = paste.plan(found, pasted, _mode(request), now)
+    is_agreed = request.POST.get("apply") == plan.token and not pasted.problems and not plan.conflicts
+    if not is_agreed:
+        return _preview(request, found, pasted, plan, has_changed="apply" in request.POST)
+    return _apply(request, found, pasted, plan)
+
+
+def _apply(request: HttpRequest, table: Table, pasted: Pasted, plan: Plan) -> HttpResponse:
+    try:
+        applied = edits.apply(table, plan.changes, by=actor_of(request))
+    except ChangeSetError as failure:
+        if isinstance(failure.error, _MEANWHILE):
+            return _preview(
+                request,
+                table,
+                pasted,
+                paste.plan(table, pasted, plan.mode, now_of(request)),
+                has_changed=True,
+            )
+        key = plan.changes[failure.index].key
+        error = f"{key.partition_key}, {key.row_key}: {failure.error.text}"
+        return _preview(request, table, pasted, plan, error=error)
+    except StorageError as failure:
+        return _preview(request, table, pasted, plan, error=failure.text)
+    notices.say(request, _sentence(len(plan.changes)), undo=applied.activity)
+    address = reverse("entities:index", args=(table.account.name, table.name))
+    if not wants_part(request):
+        return HttpResponseRedirect(address)
+    response = HttpResponse(status=200)
+    response["HX-Redirect"] = address
+    return response
+
+
+def _sentence(count: int) -> str:
+    shown = number_format(count, force_grouping=True)
+    return ngettext("Pasted %(shown)s entity", "Pasted %(shown)s entities", count) % {"shown": shown}
+
+
+def _mode(request: HttpRequest) -> Mode:
+    try:
+        return Mode(request.POST.get("mode", ""))
+    except ValueError:
+        return Mode.MERGE
+
+
+def _wishes(request: HttpRequest) -> Wishes:
+    return Wishes(
+        columns=request.POST.getlist("column"),
+        chosen=_types(request, "as:"),
+        known=_types(request, "known:"),
+    )
+
+
+def _types(request: HttpRequest, prefix: str) -> Mapping[str, Edm]:
+    names = {type_.value: type_ for type_ in Edm}
+    return {
+        name.removeprefix(prefix): names[value]
+        for name, value in request.POST.items()
+        if name.startswith(prefix) and value in names
+    }
+
+
+def _preview(
+    request: HttpRequest,
+    table: Table,
+    pasted: Pasted,
+    plan: Plan,
+    *,
+    has_changed: bool = False,
+    error: str = "",
+) -> HttpResponse:
+    names = [column.name for column in pasted.columns]
+    problems = [
+        {"line": problem.line, "column": problem.column, "why": paste.why(problem), "text": problem.text}
+        for problem in pasted.problems[:PROBLEMS]
+    ]
+    context = {
+        "pasted": pasted,
+        "plan": plan,
+        "problems": problems,
+        "more_problems": len(pasted.problems) - len(problems),
+        "columns": [(column, WHYS[column.why]) for column in pasted.columns],
+        "lines": [_line(planned, names) for planned in plan.rows[:SHOWN]],
+        "more_lines": len(plan.rows) - SHOWN,
+        "has_changed": has_changed and not pasted.problems and not plan.conflicts,
+        "unlike": Why.UNLIKE,
+        "error": error,
+    }
+    is_refused = bool(problems or plan.conflicts or error)
+    return _show(request, table, context, status=422 if is_refused or not plan.changes else 200)
+
+
+def _line(planned: paste.Planned, names: list[str]) -> dict[str, Any]:
+    found = planned.row.entity
+    drawn = [(_markup(found.properties.get(name)), name in planned.changed) for name in names]
+    return {"number": planned.row.line, "key": found.key, "effect": planned.effect, "cells": drawn}
+
+
+def _markup(value: EdmValue | None) -> SafeString:
+    return cells.draw_or_absent(value).markup
+
+
+def _show(request: HttpRequest, table: Table, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    chosen = _types(request, "as:")
+    context |= {
+        "table": table,
+        "text": field_text(request.POST.get("text", "")),
+        "mode": _mode(request),
+        "modes": MODES.items(),
+        "types": [(type_.value, type_name(type_)) for type_ in Edm],
+        "chosen": chosen,
+        "given": request.POST.getlist("column"),
+        "known": [(name, type_.value) for name, type_ in _types(request, "known:").items()],
+        "limit": LIMIT,
+    }
+    return render_part(
+        request,
+        page="console/entities/paste/index.html",
+        part="console/entities/paste/_form.html",
+        context=context,
+        status=status,
+    )

@@ -1,0 +1,80 @@
+"""Cells that were changed but not saved: looked at together, and saved together."""
+
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from console.entities import staged
+from console.entities.staged import Line, Staged
+from console.grid import cells
+from console.site import notices
+from console.site.access import account_required, actor_of, find_table
+from console.site.rendering import render_part, wants_part
+from console.site.typed_text import now_of
+from storage.domain.access.roles import Capability
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import ChangeSetError, StorageError
+from storage.models import Account, Table
+from storage.operations import edits
+
+SAVED = 204  # the page forgets what it kept, and is drawn anew
+
+
+@require_POST
+@account_required(Capability.WRITE)
+def review(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """What the changes would do; with ``apply``, all of them or none."""
+    found = find_table(account, table)
+    try:
+        kept = staged.read(request.POST.get("changes", ""), now_of(request))
+    except staged.Unreadable:
+        raise BadRequest from None
+    if "apply" not in request.POST or not kept:
+        return _show(request, found, kept, {})
+    return _apply(request, found, kept)
+
+
+def _apply(request: HttpRequest, table: Table, kept: list[Staged]) -> HttpResponse:
+    changes = staged.changes(table, kept)
+    try:
+        applied = edits.apply(table, changes, by=actor_of(request))
+    except ChangeSetError as failure:
+        return _show(request, table, kept, {changes[failure.index].key: failure.error.text}, status=409)
+    except StorageError as error:
+        return _show(request, table, kept, dict.fromkeys((one.key for one in kept), error.text), status=409)
+    notices.say(request, _sentence(len(kept)), undo=applied.activity)
+    if wants_part(request):
+        return HttpResponse(status=SAVED)
+    return HttpResponseRedirect(reverse("entities:index", args=(table.account.name, table.name)))
+
+
+def _sentence(count: int) -> str:
+    shown = number_format(count, force_grouping=True)
+    return ngettext("Saved %(shown)s change", "Saved %(shown)s changes", count) % {"shown": shown}
+
+
+def _show(
+    request: HttpRequest, table: Table, kept: list[Staged], errors: dict[EntityKey, str], status: int = 200
+) -> HttpResponse:
+    lines = staged.lines(table, kept, errors)
+    context = {
+        "table": table,
+        "lines": [(line, _markup(line, now=True), _markup(line, now=False)) for line in lines],
+        "failed": sum(bool(line.error) for line in lines),
+        "changes": request.POST.get("changes", ""),
+    }
+    return render_part(
+        request,
+        page="console/entities/staged/review.html",
+        part="console/entities/staged/_review.html",
+        context=context,
+        status=status,
+    )
+
+
+def _markup(line: Line, *, now: bool) -> str:
+    value = line.now if now else line.staged.value
+    return cells.draw_or_absent(value).markup

@@ -1,0 +1,129 @@
+"""A stored value whole: looked at in one way or another, or downloaded."""
+
+from datetime import datetime
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.http import content_disposition_header, urlencode
+from django.utils.timesince import timesince, timeuntil
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+
+from console.entities import viewers
+from console.entities.viewers import Viewer
+from console.grid import keys
+from console.site.access import account_required, find_table
+from console.site.rendering import render_part
+from storage.domain.access.roles import Capability
+from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
+from storage.domain.values.edm import Edm, EdmValue
+from storage.editing import typed_text
+from storage.models import Account, Table
+from storage.operations import entities
+
+LABELS: dict[Viewer, str | Promise] = {
+    Viewer.PLAIN: _("Plain"),
+    Viewer.JSON: "JSON",
+    Viewer.JWT: "JWT",
+    Viewer.IMAGE: _("Image"),
+    Viewer.GZIP: _("Unpacked"),
+    Viewer.BASE64: _("From base64"),
+    Viewer.URL: _("From URL coding"),
+    Viewer.TIME: _("Time"),
+    Viewer.HEX: _("Bytes"),
+}
+
+
+@require_safe
+@account_required(Capability.READ)
+def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """The address names the key, as ``key`` or ``pk`` and ``rk``, the property, and how to look at it (``as``)."""
+    found = find_table(account, table)
+    key = key_of(request)
+    name = request.GET.get("property", request.GET.get("name", ""))
+    stored = entities.get(found, key)
+    value = None if stored is None else value_of(stored, key, name)
+    if value is None:
+        raise Http404
+    if "download" in request.GET:
+        return _download(value, name)
+    return _view(request, found, key, name, value)
+
+
+def key_of(request: HttpRequest) -> EntityKey:
+    if "key" in request.GET:
+        key = keys.read_key(request.GET["key"])
+        if key is None:
+            raise Http404
+        return key
+    if "pk" not in request.GET or "rk" not in request.GET:
+        raise Http404
+    return EntityKey(request.GET["pk"], request.GET["rk"])
+
+
+def value_of(stored: StoredEntity, key: EntityKey, name: str) -> EdmValue | None:
+    """Of a property, of the keys, or of the Timestamp."""
+    match name:
+        case "PartitionKey":
+            return EdmValue(Edm.STRING, key.partition_key)
+        case "RowKey":
+            return EdmValue(Edm.STRING, key.row_key)
+        case "Timestamp":
+            return EdmValue(Edm.DATETIME, stored.timestamp)
+    return read_stored(stored).properties.get(name)
+
+
+def _view(request: HttpRequest, table: Table, key: EntityKey, name: str, value: EdmValue) -> HttpResponse:
+    views = viewers.views(value)
+    wanted = request.GET.get("as", "")
+    chosen = next((viewer for viewer in views if viewer == wanted), next(iter(views)))
+    query = {"key": keys.write_key(key), "property": name}
+    context = {
+        "table": table,
+        "key": key,
+        "property": name,
+        "type": value.type,
+        "view": views[chosen],
+        "viewer": chosen,
+        "tabs": [(viewer, LABELS[viewer], urlencode({**query, "as": viewer})) for viewer in views],
+        "raw": typed_text.write(value, typed_text.form_of(value)) if value.type is not Edm.BINARY else "",
+        "download": urlencode({**query, "download": "1"}),
+        "size": _size(value),
+        "ago": _ago(views[chosen].moment),
+    }
+    return render_part(
+        request, page="console/entities/value/show.html", part="components/viewer.html", context=context
+    )
+
+
+def _ago(moment: datetime | None) -> str:
+    if moment is None:
+        return ""
+    if moment <= timezone.now():
+        return gettext("%(time)s ago") % {"time": timesince(moment)}
+    return gettext("in %(time)s") % {"time": timeuntil(moment)}
+
+
+def _size(value: EdmValue) -> int | None:
+    match value.value:
+        case bytes(data):
+            return len(data)
+        case str(text):
+            return len(text.encode(errors="surrogatepass"))
+    return None
+
+
+def _download(value: EdmValue, name: str) -> HttpResponse:
+    """A file that no browser shows, whatever it holds."""
+    match value.value:
+        case bytes(data):
+            suffix = ".bin"
+        case _:
+            data, suffix = typed_text.write(value).encode(errors="surrogatepass"), ".txt"
+    response = HttpResponse(data, content_type="application/octet-stream")
+    response["X-Content-Type-Options"] = "nosniff"
+    # a property's name is letters and digits, but not only ASCII ones
+    response.headers["Content-Disposition"] = str(content_disposition_header(True, f"{name}{suffix}"))
+    return response

@@ -1,0 +1,164 @@
+"""How a stored value looks in a grid: short enough for a cell, true in every character that is shown.
+
+Markup is made here and not in templates, because a page of a wide table has ten thousand cells.
+"""
+
+import re
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+
+# not Django's, which first looks whether a translation is to be put off
+from html import escape
+from typing import Final, NamedTuple, cast
+from unicodedata import east_asian_width
+
+from django.template.defaultfilters import filesizeformat
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from storage.domain.entities.glances import LONGEST, LONGEST_BINARY
+from storage.domain.values import encoding
+from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue, second_text
+
+NUMBERS: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})
+MIXED: Final = "mix"
+
+# what would not be seen, or would change how the rest of a line is seen, and what is shown for it; joiners stay as
+# they are, for scripts and emoji are made with them
+_PICTURES: Final = {" ": "·", "\n": "↵", "\t": "⇥", "\x7f": "\u2421"} | {
+    chr(code): chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)
+}
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\xa0\xad\u061c\u2000-\u200b\u200e\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff\ud800-\udfff\ufffe\uffff]"
+)
+_UNSEEN_OR_SPACE = re.compile(f" |{_UNSEEN.pattern}")
+_EDGES = re.compile(r"^ +| +$|(?<= ) +")  # spaces that a line would hide
+_JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:["\[{\]\d-]|true|false|null))')
+
+
+class Cell(NamedTuple):
+    """What is in a cell: its markup, how many characters wide, and its state if it has one.
+
+    The states are absent, empty, whitespace and cut.
+    """
+
+    markup: SafeString
+    width: int
+    state: str = ""
+
+
+def absent() -> Cell:
+    text = _("not set")
+    return Cell(SafeString(f'<span class="absent">{escape(text)}</span>'), len(text) + 4, "absent")
+
+
+def draw_or_absent(value: EdmValue | None) -> Cell:
+    return absent() if value is None else draw(value)
+
+
+def draw(value: EdmValue, size: int | None = None, zone: tzinfo | None = None) -> Cell:
+    """``size`` in bytes where the value is only the beginning of what is stored; ``zone`` None: times in UTC."""
+    type_ = value.type
+    if type_ is Edm.STRING:
+        return _draw_text(cast("str", value.value), size)
+    if type_ is Edm.DATETIME:
+        return draw_time(cast("int", value.value), zone)
+    if type_ is Edm.BINARY:
+        return _draw_binary(cast("bytes", value.value), size)
+    text = encoding.write(value).strip('"')
+    return Cell(SafeString(text), len(text))
+
+
+def _draw_text(text: str, size: int | None) -> Cell:
+    if not text:
+        return _empty(_("empty string"), '""')
+    shown = text[:LONGEST]
+    if size is None and _is_plain(text):
+        return Cell(SafeString(escape(text)), len(text))
+    if text.isspace() and size is None:
+        pictures = _UNSEEN_OR_SPACE.sub(_picture, shown)
+        markup = f'<span class="whitespace" title="{escape(_("whitespace"))}">{pictures}</span>'
+        return Cell(SafeString(markup), len(text), "whitespace")
+    # marks before and after do not add up to a word, so that the text in between is escaped as it is
+    marked = _UNSEEN.sub(_picture, _EDGES.sub(_dots, escape(shown)))
+    if size is None and len(text) <= LONGEST:
+        return Cell(SafeString(f"<bdi>{marked}</bdi>"), _width(shown))
+    if size is None:
+        size = len(text.encode(errors="surrogatepass"))
+    return _cut(f"<bdi>{marked}…</bdi>", size, is_json=_JSON.match(shown) is not None)
+
+
+def _is_plain(text: str) -> bool:
+    return (
+        len(text) <= LONGEST
+        and text.isascii()
+        and text.isprintable()
+        and text[0] != " " != text[-1]
+        and "  " not in text
+    )
+
+
+def _picture(match: re.Match[str]) -> str:
+    character = match[0]
+    return f'<span class="mark">{_PICTURES.get(character, f"U+{ord(character):04X}")}</span>'
+
+
+def _dots(match: re.Match[str]) -> str:
+    return f'<span class="mark">{"·" * len(match[0])}</span>'
+
+
+def _draw_binary(data: bytes, size: int | None) -> Cell:
+    if not data:
+        return _empty(_("no bytes"), "0x")
+    shown = data[:LONGEST_BINARY].hex()
+    if size is None and len(data) <= LONGEST_BINARY:
+        return Cell(SafeString(shown), len(shown))
+    return _cut(f"<bdi>{shown}…</bdi>", size or len(data))
+
+
+def _empty(name: str, text: str) -> Cell:
+    return Cell(
+        SafeString(f'<span class="empty-string" title="{escape(name)}">{escape(text)}</span>'), 4, "empty"
+    )
+
+
+def _cut(markup: str, size: int, *, is_json: bool = False) -> Cell:
+    chip = f"{filesizeformat(size)} JSON" if is_json else filesizeformat(size)
+    return Cell(
+        SafeString(f'<span class="cut">{markup}<span class="size">{chip}</span></span>'), LONGEST, "cut"
+    )
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+# times
+
+
+def draw_time(ticks: int, zone: tzinfo | None, *, with_fraction: bool = True) -> Cell:
+    """To the second and what there is of a fraction; all seven digits in UTC stand in its title."""
+    seconds, fraction = divmod(ticks, TICKS_PER_SECOND)
+    shown = _local_text(seconds, zone)
+    utc = second_text(seconds)
+    digits = f"{fraction:07}"
+    small = digits.rstrip("0") if with_fraction else ""
+    if small:
+        shown += f"<small>.{small}</small>"
+    title = f"{utc.replace('T', ' ')}.{digits} UTC"
+    return Cell(
+        SafeString(f'<time datetime="{utc}.{digits}Z" title="{title}">{shown}</time>'),
+        19 + len(small and "." + small),
+    )
+
+
+@lru_cache(maxsize=8192)
+def _local_text(seconds: int, zone: tzinfo | None) -> str:
+    if zone is not None:
+        try:
+            return datetime.fromtimestamp(seconds, UTC).astimezone(zone).replace(tzinfo=None).isoformat(" ")
+        except (OverflowError, ValueError):  # on the last day there is
+            pass
+    return second_text(seconds).replace("T", " ")

@@ -1,0 +1,264 @@
+"""What an activity changed, to be read: of entities property by property, of settings one by one."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from console.grid import cells
+from console.site import roles
+from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
+from storage.domain.entities.glances import LONGEST
+from storage.domain.service.activity import Verb
+from storage.domain.values.edm import Edm, EdmValue
+from storage.models import Activity, EntityChange
+from storage.operations import activity
+from storage.operations.undoing import effect
+
+MOST: Final = 50  # entities on a page
+_CONTEXT: Final = 40  # characters before the first that differs
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    markup: SafeString
+    type: str = ""  # an EDM name
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One name; None: it was not, or is not any more."""
+
+    name: str | Promise
+    before: Side | None
+    after: Side | None
+
+    @property
+    def kind(self) -> str:
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityDifference:
+    """``same`` are the properties that stayed; ``before`` and ``after`` the whole as JSON."""
+
+    key: EntityKey
+    kind: str
+    differences: Sequence[Difference]
+    same: int
+    before: str
+    after: str
+
+
+def of_entities(done: Activity) -> list[EntityDifference]:
+    """The first of them."""
+    return [_of_entity(change) for change in done.changes.order_by("place")[:MOST]]
+
+
+def _of_entity(change: EntityChange) -> EntityDifference:
+    was, became = activity.was(change), activity.became(change)
+    before, after = _properties(was), _properties(became)
+    names = [*before, *(name for name in after if name not in before)]
+    changed = [
+        name for name in names if before.get(name) != after.get(name) or _is_other_zero(before, after, name)
+    ]
+    kind = "added" if was is None else "removed" if became is None else "changed"
+    return EntityDifference(
+        activity.key_of(change),
+        kind,
+        [_of_property(name, before.get(name), after.get(name)) for name in changed],
+        len(names) - len(changed),
+        _document(was),
+        _document(became),
+    )
+
+
+def _properties(stored: StoredEntity | None) -> Mapping[str, EdmValue]:
+    return {} if stored is None else read_stored(stored).properties
+
+
+def _is_other_zero(before: Mapping[str, EdmValue], after: Mapping[str, EdmValue], name: str) -> bool:
+    # 0.0 and -0.0 are equal, and not the same
+    return name in before and name in after and str(before[name].value) != str(after[name].value)
+
+
+def _of_property(name: str, before: EdmValue | None, after: EdmValue | None) -> Difference:
+    start = _first_difference(before, after)
+    return Difference(name, _side(before, start), _side(after, start))
+
+
+def _first_difference(before: EdmValue | None, after: EdmValue | None) -> int:
+    """Where long texts begin to differ, a little before: what is cut off is what they share."""
+    match before, after:
+        case (Edm.STRING, str(old)), (Edm.STRING, str(new)) if max(len(old), len(new)) > LONGEST:
+            pairs = enumerate(zip(old, new, strict=False))
+            first = next((place for place, (a, b) in pairs if a != b), min(len(old), len(new)))
+            return max(0, first - _CONTEXT)
+    return 0
+
+
+def _side(value: EdmValue | None, start: int) -> Side | None:
+    if value is None:
+        return None
+    if start:
+        whole = str(value.value)
+        rest = whole[start:]
+        size = len(whole.encode(errors="surrogatepass")) if len(rest) > LONGEST else None
+        return Side(format_html("…{}", cells.draw(EdmValue(Edm.STRING, rest), size).markup), value.type)
+    return Side(cells.draw(value).markup, value.type)
+
+
+def _document(stored: StoredEntity | None) -> str:
+    """Byte for byte what the service would send of its properties."""
+    if stored is None:
+        return ""
+    lines = stored.content.decode().strip("\n").split("\n,")
+    members = [f"  {line.removeprefix(',')}" for line in lines if line]
+    return "{\n" + ",\n".join([f"  {stored.keys.decode()}", *members]) + "\n}"
+
+
+# settings
+
+_NAMES: Final[Mapping[str, Promise]] = {
+    "label": gettext_lazy("Label"),
+    "description": gettext_lazy("Description"),
+    "colour": gettext_lazy("Colour"),
+    "protected": gettext_lazy("Protected"),
+    "read_only": gettext_lazy("Read-only"),
+    "enabled": gettext_lazy("Enabled"),
+    "shared_key_access": gettext_lazy("Keys are accepted"),
+    "networks": gettext_lazy("Networks"),
+    "labels": gettext_lazy("Labels"),
+    "expires_at": gettext_lazy("Lives until"),
+    "tags": gettext_lazy("Tags"),
+    "is_admin": gettext_lazy("Admin of the server"),
+    "is_active": gettext_lazy("May sign in"),
+    "role": gettext_lazy("Role"),
+    "name": gettext_lazy("Name"),
+    "is_shared": gettext_lazy("Shared"),
+    "purpose": gettext_lazy("Purpose"),
+    "owner": gettext_lazy("Owner"),
+    "blocked": gettext_lazy("Blocked"),
+    "query.f": gettext_lazy("Filter"),
+    "query.s": gettext_lazy("Properties asked for"),
+    "query.cols": gettext_lazy("Columns"),
+    "query.sort": gettext_lazy("Order"),
+    "query.top": gettext_lazy("Per page"),
+    "query.view": gettext_lazy("View"),
+}
+
+
+def of_settings(done: Activity) -> list[Difference]:
+    return between(*(_flat(effect(done), value) for value in (done.before, done.after)))
+
+
+def name_of(setting: str) -> str | Promise:
+    return _NAMES.get(setting, setting)
+
+
+def flat(value: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(_members(value))
+
+
+def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+    names = [*before, *(name for name in after if name not in before)]
+    both = bool(before) and bool(after)  # else nothing need not be said to be nothing
+    return [
+        Difference(name_of(name), _setting(before.get(name)), _setting(after.get(name)))
+        for name in names
+        if before.get(name) != after.get(name) and (before.get(name) or after.get(name) or both)
+    ]
+
+
+def _flat(verb: Verb, value: Any) -> dict[str, Any]:
+    """By names that can be compared; a set of policies by their identifiers."""
+    if value is None:
+        return {}
+    if verb is Verb.POLICIES_SET:
+        return {policy["identifier"]: _policy(policy["policy"]) for policy in value}
+    if isinstance(value, dict):
+        return flat(value)
+    return {"role": role_label(value)} if verb in {Verb.MEMBER_SET, Verb.MEMBER_REMOVE} else {"": value}
+
+
+def role_label(value: Any) -> str:
+    return roles.label(value) if isinstance(value, int) else ""
+
+
+def _members(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, member in value.items():
+        if isinstance(member, dict):
+            yield from _members(member, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", member
+
+
+def _policy(policy: Mapping[str, str | None] | None) -> str:
+    if policy is None:
+        return "-"
+    start, expiry = (_instant(policy[name]) for name in ("start", "expiry"))
+    return f"{policy['permission'] or '-'}, {start} – {expiry}"
+
+
+def _instant(text: str | None) -> str:
+    return "…" if not text else text.replace(".0000000Z", "Z")
+
+
+def _setting(value: Any) -> Side | None:
+    match value:
+        case None:
+            return None
+        case bool():
+            return Side(format_html("{}", _("yes") if value else _("no")))
+        case str():
+            return Side(cells.draw(EdmValue(Edm.STRING, value)).markup)
+        case list() if all(isinstance(item, str) for item in value):
+            return Side(format_html("{}", ", ".join(value) or "-"))
+    return Side(format_html("{}", json.dumps(value, ensure_ascii=False)))
+
+
+_FACTS: Final[Mapping[str, Promise]] = {
+    "key": gettext_lazy("Key"),
+    "fingerprint": gettext_lazy("Fingerprint"),
+    "user": gettext_lazy("User"),
+    "by": gettext_lazy("By"),
+    "rows": gettext_lazy("Entities"),
+    "format": gettext_lazy("Format"),
+    "tables": gettext_lazy("Tables"),
+    "kept_days": gettext_lazy("Days it is kept"),
+    "note": gettext_lazy("For"),
+    "role": gettext_lazy("Role"),
+    "is_admin": gettext_lazy("Admin of the server"),
+    "days": gettext_lazy("Days it is good for"),
+    "added": gettext_lazy("Added"),
+    "changed": gettext_lazy("Changed"),
+    "removed": gettext_lazy("Removed"),
+}
+# said by the sentence, or the business of machines
+_SAID: Final = frozenset({"verb", "declared", "label", "kind", "query", "of_table", "saved", "version"})
+
+
+def facts(done: Activity) -> list[tuple[str | Promise, str]]:
+    """What else is known of it."""
+    return [
+        (_FACTS.get(name, name), _fact(name, value))
+        for name, value in done.detail.items()
+        if name not in _SAID and value not in ("", None, [])
+    ]
+
+
+def _fact(name: str, value: Any) -> str:
+    match value:
+        case bool():
+            return _("yes") if value else _("no")
+        case list():
+            return ", ".join(map(str, value))
+    return role_label(value) if name == "role" else str(value)

@@ -1,0 +1,175 @@
+"""Entities as text: for a file, for a spreadsheet, for people; none of it loses anything of a value.
+
+Typed CSV is that of Azure Storage Explorer: after each property a column with its type, empty where it is absent.
+"""
+
+import base64
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from html import escape
+from typing import Final
+
+from console.grid.columns import KEYS, TIMESTAMP
+from storage.domain.entities.entity import StoredEntity, read_stored
+from storage.domain.values import encoding
+from storage.domain.values.edm import Edm, EdmValue, write_datetime
+
+
+class Format(StrEnum):
+    """The values are the ends of the names of files."""
+
+    TYPED_CSV = "typed.csv"
+    CSV = "csv"
+    JSON = "json"
+    NDJSON = "ndjson"
+
+
+TYPES: Final = {
+    Format.TYPED_CSV: "text/csv; charset=utf-8",
+    Format.CSV: "text/csv; charset=utf-8",
+    Format.JSON: "application/json",
+    Format.NDJSON: "application/x-ndjson",
+}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class UnexpectedProperty(Exception):
+    """An entity has a property that was on none when the columns of the file were looked up."""
+
+
+def has_columns(format_: Format) -> bool:
+    return format_ in (Format.TYPED_CSV, Format.CSV)
+
+
+def write(format_: Format, pages: Iterable[list[StoredEntity]], names: Sequence[str] = ()) -> Iterator[str]:
+    """The text of a file, page by page; ``names``: the properties that have a column in CSV.
+
+    Raises UnexpectedProperty rather than leave one out.
+    """
+    match format_:
+        case Format.TYPED_CSV:
+            yield from _write_csv(pages, names, typed=True)
+        case Format.CSV:
+            yield from _write_csv(pages, names, typed=False)
+        case Format.JSON:
+            yield from _write_json(pages)
+        case Format.NDJSON:
+            for page in pages:
+                yield b"".join(document(stored) + b"\n" for stored in page).decode()
+
+
+def document(stored: StoredEntity) -> bytes:
+    """One line of OData JSON with the types, exactly as the service keeps it."""
+    timestamp = write_datetime(stored.timestamp).encode()
+    content = stored.content.replace(b"\n", b"")  # between members only: no JSON string holds one
+    return b'{%b,"Timestamp":"%b"%b}' % (stored.keys, timestamp, content)
+
+
+def _write_json(pages: Iterable[list[StoredEntity]]) -> Iterator[str]:
+    separator = b"[\n"
+    for page in pages:
+        documents = []
+        for stored in page:
+            documents += [separator, document(stored)]
+            separator = b",\n"
+        yield b"".join(documents).decode()
+    yield "[]\n" if separator == b"[\n" else "\n]\n"
+
+
+def _write_csv(pages: Iterable[list[StoredEntity]], names: Sequence[str], *, typed: bool) -> Iterator[str]:
+    heads = [(name, f"{name}@type") if typed else (name,) for name in names]
+    yield _csv([[*KEYS, TIMESTAMP, *(head for pair in heads for head in pair)]])
+    known = frozenset(names)
+    for page in pages:
+        yield _csv(_csv_row(stored, names, known, typed=typed) for stored in page)
+
+
+def _csv_row(
+    stored: StoredEntity, names: Sequence[str], known: frozenset[str], *, typed: bool
+) -> Iterator[str]:
+    entity = read_stored(stored)
+    if not known.issuperset(entity.properties):
+        raise UnexpectedProperty
+    yield from (*entity.key, write_datetime(stored.timestamp))
+    for name in names:
+        value = entity.properties.get(name)
+        yield "" if value is None else text_of(value)
+        if typed:
+            yield "" if value is None else short_type(value.type)
+
+
+def _csv(rows: Iterable[Iterable[str]], dialect: str = "excel") -> str:
+    written = io.StringIO(newline="")
+    csv.writer(written, dialect).writerows(rows)
+    return written.getvalue()
+
+
+def short_type(type_: Edm) -> str:
+    return type_.value.removeprefix("Edm.")
+
+
+def text_of(value: EdmValue) -> str:
+    """A value without its type."""
+    match value:
+        case (Edm.STRING, str(text)):
+            return text
+        case (Edm.BINARY, bytes(data)):
+            return base64.b64encode(data).decode()
+    return encoding.write(value).strip('"')
+
+
+# for the clipboard: of the columns that are shown
+
+
+def cells_of(stored: StoredEntity, names: Sequence[str]) -> list[str]:
+    """The text of each column, of the keys and the Timestamp too."""
+    entity = read_stored(stored)
+    system = {**dict(zip(KEYS, entity.key, strict=True)), TIMESTAMP: write_datetime(stored.timestamp)}
+    return [system[name] if name in system else _text_or_nothing(entity.properties, name) for name in names]
+
+
+def _text_or_nothing(properties: Mapping[str, EdmValue], name: str) -> str:
+    value = properties.get(name)
+    return "" if value is None else text_of(value)
+
+
+def write_tsv(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
+    return _csv([names, *rows] if names else rows, "excel-tab")
+
+
+def write_table(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
+    """For programs that take HTML from the clipboard; values stay text there."""
+    head = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in names)}</tr>" if names else ""
+    return f"<table>{head}{''.join(map(_html_row, rows))}</table>"
+
+
+def _html_row(row: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>"
+
+
+def write_markdown(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
+    lines = [names, ["---"] * len(names), *rows]
+    return "".join(f"| {' | '.join(map(_in_markdown, line))} |\n" for line in lines)
+
+
+def _in_markdown(text: str) -> str:
+    return (
+        re.sub(r"\r\n|\r|\n", "<br>", re.sub(r"([\\|<>&*_`\[\]])", r"\\\1", text)) if text != "---" else text
+    )
+
+
+def pretty(stored: StoredEntity) -> str:
+    """The document for people: a member a line, and every script as it is written."""
+    text = json.dumps(json.loads(document(stored)), ensure_ascii=False, indent=2)
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+WRITERS: Final[Mapping[str, Callable[[Sequence[Sequence[str]], Sequence[str]], str]]] = {
+    "tsv": write_tsv,
+    "csv": lambda rows, names: _csv([names, *rows]),
+    "markdown": write_markdown,
+}

@@ -1,0 +1,235 @@
+"""A page of entities as a grid: its columns, and its rows as they are drawn."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from html import escape
+from typing import Final
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from console.grid import cells, columns
+from console.grid.cells import MIXED, NUMBERS, Cell
+from console.grid.columns import KEYS, TIMESTAMP, Choice, Columns
+from console.grid.keys import write_key
+from console.site.glyphs import mark
+from storage.domain.entities.glances import Glance
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import write_etag
+from storage.models import Account, Table
+
+_SYSTEM: Final = {"PartitionKey": Edm.STRING, "RowKey": Edm.STRING, TIMESTAMP: Edm.DATETIME}
+_WIDTHS: Final = range(88, 361)  # pixels, of columns that nobody has made wider or narrower
+_CHARACTER: Final = 7.8  # pixels, in the font of data
+_PADDING: Final = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: str  # an EDM name, mix, or nothing when no entity here has it
+    width: int  # pixels
+    is_sized: bool = False  # by somebody
+    is_pinned: bool = False
+    pin: int = 0  # its place among those that are pinned, from 1
+    is_number: bool = False
+    is_loose: bool = False  # nobody said where it stands
+    opening: str = ""  # the beginning of the tag of its cells
+
+    @property
+    def is_system(self) -> bool:
+        return self.name in _SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    token: str
+    etag: str
+    index: int  # the header being 1
+    markup: SafeString  # of all its cells
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    count: int  # of all rows with the header, or -1
+    hidden: Sequence[str]
+    has_rest: bool  # whether columns are shown that nobody named
+
+    @property
+    def width(self) -> int:
+        return SELECT_WIDTH + sum(column.width for column in self.columns)
+
+    @property
+    def select_width(self) -> int:
+        return SELECT_WIDTH
+
+
+SELECT_WIDTH: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Whose entities they are, and how they are to be shown."""
+
+    account: Account
+    table: Table
+    columns: Columns
+    zone: tzinfo | None = None  # None: UTC
+    select: Sequence[str] = ()  # the properties that were asked for; none: all
+
+    @property
+    def entity_path(self) -> str:
+        return reverse("entities:index", args=(self.account.name, self.table.name)) + "entity/"
+
+    @property
+    def select_label(self) -> str:
+        return escape(_("Select"))
+
+    @property
+    def open_label(self) -> str:
+        return escape(_("Open"))
+
+
+def grid(setting: Setting, found: Sequence[Glance], *, before: int, is_last: bool) -> Grid:
+    """Keys, then properties in the order they were first seen in, then Timestamp, unless it is said otherwise."""
+    types = _types(found)
+    shown = _selected(columns.arrange(setting.columns, (*types, *setting.select)), setting.select)
+    drawn = [_draw(glance, shown, types, setting.zone) for glance in found]
+    made = _columns(setting.columns, shown, types, drawn)
+    rows = [
+        _row(setting, glance, made, cells_, before + index)
+        for index, (glance, cells_) in enumerate(zip(found, drawn, strict=True), 2)
+    ]
+    # with the header
+    count = before + len(rows) + 1 if is_last else -1
+    return Grid(made, rows, count, sorted(setting.columns.hidden), setting.columns.rest is not None)
+
+
+def _selected(shown: Sequence[Choice], select: Sequence[str]) -> list[Choice]:
+    return [choice for choice in shown if not select or choice.name in KEYS or choice.name in select]
+
+
+def row_part(setting: Setting, glance: Glance, index: int) -> str:
+    """One row as grid draws it; ``index``: its aria-rowindex."""
+    (row,) = grid(setting, [glance], before=index - 2, is_last=False).rows
+    return f'<tr data-key="{row.token}" data-etag="{escape(row.etag)}" aria-rowindex="{row.index}">{row.markup}</tr>'
+
+
+def _types(found: Iterable[Glance]) -> dict[str, frozenset[Edm]]:
+    types: dict[str, set[Edm]] = {}
+    for glance in found:
+        for name, value in glance.properties.items():
+            if name in types:
+                types[name].add(value.type)
+            else:
+                types[name] = {value.type}
+    return {name: frozenset(of_name) for name, of_name in types.items()}
+
+
+def _draw(
+    glance: Glance, shown: Sequence[Choice], types: Mapping[str, frozenset[Edm]], zone: tzinfo | None
+) -> list[Cell]:
+    none = cells.absent()
+    found = []
+    for choice in shown:
+        value = glance.properties.get(choice.name)
+        if value is not None:
+            found.append(cells.draw(value, glance.sizes.get(choice.name), zone))
+        elif choice.name in _SYSTEM:
+            found.append(_draw_system(glance, choice.name, zone))
+        else:
+            found.append(none)
+    return found
+
+
+def _draw_system(glance: Glance, name: str, zone: tzinfo | None) -> Cell:
+    if name == TIMESTAMP:
+        return cells.draw_time(glance.timestamp, zone, with_fraction=False)
+    return cells.draw(EdmValue(Edm.STRING, glance.key[KEYS.index(name)]))
+
+
+def _columns(
+    asked: Columns,
+    shown: Sequence[Choice],
+    types: Mapping[str, frozenset[Edm]],
+    drawn: Sequence[Sequence[Cell]],
+) -> list[Column]:
+    named = {choice.name for choice in asked.choices}
+    made = []
+    for at, choice in enumerate(shown):
+        of_name = types.get(choice.name, frozenset())
+        is_number = bool(of_name) and of_name <= NUMBERS
+        pin = at + 1 if choice.is_pinned else 0
+        column = Column(
+            name=choice.name,
+            type=_type(choice.name, of_name),
+            width=choice.width or _fitting(choice.name, max((row[at].width for row in drawn), default=0)),
+            is_sized=choice.width is not None,
+            is_pinned=choice.is_pinned,
+            pin=pin,
+            is_number=is_number,
+            is_loose=choice.name not in named,
+            opening=_opening(at + 2, choice.name, pin, is_number=is_number),
+        )
+        made.append(column)
+    return made
+
+
+def _type(name: str, types: frozenset[Edm]) -> str:
+    if name in _SYSTEM:
+        return _SYSTEM[name]
+    if len(types) > 1:
+        return MIXED
+    return next(iter(types), "")
+
+
+def _fitting(name: str, characters: int) -> int:
+    """For the name with its marks and menu, and for the longest value, as far as there is room for it."""
+    pixels = max(characters * _CHARACTER + _PADDING, len(name) * 7 + 70)
+    return min(max(int(pixels), _WIDTHS[0]), _WIDTHS[-1])
+
+
+def _row(setting: Setting, glance: Glance, made: Sequence[Column], drawn: Sequence[Cell], index: int) -> Row:
+    parts = [_handle(setting, glance)]
+    for column, cell in zip(made, drawn, strict=True):
+        value = glance.properties.get(column.name)
+        parts.append(column.opening)
+        if cell.state:
+            parts.append(f' data-state="{cell.state}"')
+        if value is None:
+            parts.append(f">{cell.markup}</td>")
+        elif column.type == MIXED:
+            parts.append(f' data-type="{value.type}">{mark(value.type)}{cell.markup}</td>')
+        else:
+            parts.append(f">{cell.markup}</td>")
+    # all that is not ours in it was escaped where it was drawn
+    return Row(write_key(glance.key), write_etag(glance.timestamp), index, SafeString("".join(parts)))
+
+
+def _opening(at: int, name: str, pin: int, *, is_number: bool) -> str:
+    classes = [f"pinned p{pin}"] if pin else []
+    if is_number:
+        classes.append("number")
+    markup = f'<td aria-colindex="{at}"'
+    if classes:
+        markup += f' class="{" ".join(classes)}"'
+    kind = "system" if name in _SYSTEM else "property"
+    return f'{markup} data-{kind}="{escape(name)}"'
+
+
+def _handle(setting: Setting, glance: Glance) -> str:
+    """The first cell: it chooses the row, and opens it."""
+    partition_key, row_key = glance.key
+    href = f"{setting.entity_path}?{urlencode({'pk': partition_key, 'rk': row_key})}"
+    name = escape(f"{partition_key}, {row_key}")
+    return (
+        f'<td class="handle" aria-colindex="1"><input type="checkbox" name="key" form="selection"'
+        f' value="{write_key(glance.key)}" aria-label="{setting.select_label} {name}">'
+        f'<a class="open" data-drawer href="{escape(href)}" title="{setting.open_label}"'
+        f' aria-label="{setting.open_label} {name}"></a></td>'
+    )

@@ -1,0 +1,224 @@
+"""What the address of a grid says: the query, where its page starts, and how it is shown."""
+
+from dataclasses import dataclass, field, replace
+from datetime import tzinfo
+from enum import StrEnum
+from typing import Final, Self
+from urllib.parse import quote
+
+from django.http import QueryDict
+from django.urls import reverse
+from django.utils import timezone
+
+from console.grid import columns, cursor, saved_urls
+from console.grid.columns import Columns
+from console.grid.cursor import Cursor
+from console.grid.saved_urls import LONGEST, Short
+from storage.domain.filters import Dialect, parse
+from storage.domain.filters.query import EntityQuery, Position
+from storage.domain.filters.sorting import Sort, SortedPosition
+from storage.models import Account, Table
+
+SIZES: Final = (25, 50, 100, 200)
+DEFAULT_SIZE: Final = 50
+PAUSES: Final = (5, 30)  # seconds
+ROWS: Final = "rows"
+ALL: Final = "*"  # properties
+MOST_SELECTED: Final = 252  # properties, as many as an entity may have
+LONGEST_COLUMNS: Final = 6000  # characters of an address
+
+
+class View(StrEnum):
+    GRID = "grid"
+    JSON = "json"
+    FORM = "form"  # one entity at a time
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    filter: str = ""
+    size: int = DEFAULT_SIZE
+    starts: tuple[str, ...] = ()  # of each page so far but the first
+    is_cut: bool = False  # whether starts of earlier pages no longer fit into the address
+    columns: Columns = field(default_factory=Columns)
+    has_columns: bool = False  # whether the address says so
+    view: View = View.GRID
+    is_utc: bool = False
+    pause: int = 0  # seconds between looking anew, 0: never
+    is_counted: bool = False
+    open: str = ""  # the entity in the drawer
+    saved: str = ""  # the slug of the saved query that was applied
+    values: tuple[tuple[str, str], ...] = ()  # what its parameters were given
+    short: Short | None = None  # what the address says in one key
+    select: tuple[str, ...] = ()  # the properties that are read; none: all, or those with a column
+    sort: Sort | None = None  # by a property; None: by the keys
+    by: str = ""  # rows: the filter is drawn as such
+    has_facets: bool = False
+
+    @property
+    def cursor(self) -> Cursor | None:
+        return cursor.read(self.starts[-1]) if self.starts else None
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """None: UTC."""
+        return None if self.is_utc else timezone.get_current_timezone()
+
+    @property
+    def top(self) -> int:
+        return 1 if self.view is View.FORM else self.size
+
+    @property
+    def wanted(self) -> EntityQuery:
+        """Raises the error of a filter that cannot be read."""
+        return EntityQuery(
+            filter=parse(self.filter, Dialect.CONSOLE, timezone.now()) if self.filter else None,
+            select=self.select or self.columns.only,
+            top=self.top,
+            start=self._start if isinstance(self._start, Position) else None,
+        )
+
+    @property
+    def _start(self) -> Position | SortedPosition | None:
+        return self.cursor.position if self.cursor else None
+
+    @property
+    def sorted_start(self) -> SortedPosition | None:
+        return self._start if isinstance(self._start, SortedPosition) else None
+
+    @property
+    def sort_text(self) -> str:
+        return f"{'-' if self.sort.descending else ''}{self.sort.property}" if self.sort else ""
+
+    @property
+    def has_earlier(self) -> bool:
+        """Whether the address knows where the page before starts."""
+        return len(self.starts) > (1 if self.is_cut else 0)
+
+    def at_start(self) -> Self:
+        return replace(self, starts=(), is_cut=False)
+
+    def before(self) -> Self:
+        return replace(self, starts=self.starts[:-1])
+
+    def after(self, following: Cursor) -> Self:
+        kept = cursor.shortened([*self._mark, *self.starts, cursor.write(following)])
+        is_cut = kept[0] == cursor.CUT
+        return replace(self, starts=tuple(kept[1:] if is_cut else kept), is_cut=is_cut)
+
+    @property
+    def _mark(self) -> tuple[str, ...]:
+        return (cursor.CUT,) if self.is_cut else ()
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """What is to be said in an address, but for what goes without saying; where a page starts comes last."""
+        named = [
+            ("f", self.filter),
+            ("s", ",".join(self.select)),
+            ("sort", self.sort_text),
+            ("top", "" if self.size == DEFAULT_SIZE else str(self.size)),
+            ("by", self.by),
+            *self.manner,
+            ("exact", "1" if self.is_counted else ""),
+            ("open", self.open),
+            *(("after", start) for start in (*self._mark, *self.starts)),
+        ]
+        return [(name, value) for name, value in named if value]
+
+    @property
+    def columns_text(self) -> str:
+        """Nothing where nobody said so, or where it is too long for an address: then those of last time are shown."""
+        text = str(self.columns) or "*" if self.has_columns else ""
+        return text if len(text) <= LONGEST_COLUMNS // 9 or len(quote(text)) <= LONGEST_COLUMNS else ""
+
+    @property
+    def manner(self) -> list[tuple[str, str]]:
+        """How it is shown: what another query, and the size of a page, leave as it is."""
+        named = [
+            ("cols", self.columns_text),
+            ("view", "" if self.view is View.GRID else self.view),
+            ("tz", "utc" if self.is_utc else ""),
+            ("refresh", str(self.pause or "")),
+            ("facets", "1" if self.has_facets else ""),
+            ("q", self.saved),
+            *(("p", f"{name}:{value}") for name, value in self.values),
+        ]
+        return [(name, value) for name, value in named if value]
+
+    def query(self) -> str:
+        found = QueryDict(mutable=True)
+        for name, value in self.fields if self.short is None else self.short.beside(self.fields):
+            found.appendlist(name, value)
+        return found.urlencode()
+
+    def address(self, account: Account, table: Table) -> str:
+        path = reverse("entities:index", args=(account.name, table.name))
+        query = self.query()
+        return f"{path}?{query}" if query else path
+
+    def shortened(self, account: Account, table: Table) -> Self:
+        """The same, with one key for what would make the address too long."""
+        if len(self.address(account, table)) <= LONGEST:
+            return self
+        # where its page starts is not part of it, so that all pages of a query share one key; unless that is too long
+        lasting = replace(self.at_start(), open="", is_counted=False, short=None)
+        short = replace(self, short=saved_urls.keep(table, lasting.query()))
+        if len(short.address(account, table)) <= LONGEST:
+            return short
+        return replace(self, short=saved_urls.keep(table, replace(self, short=None).query()))
+
+
+def read(query: QueryDict, table: Table | None = None) -> State:
+    """What is not understood is as if it were not there; a key says something only of its own table."""
+    key = query.get(saved_urls.NAME, "")
+    short = saved_urls.find(table, key) if key and table is not None else None
+    if short is not None:
+        query = short.beneath(query)
+    sort = _sort(query.get("sort", ""))
+    starts = query.getlist("after")
+    view = query.get("view", "")
+    return State(
+        filter=query.get("f", "").strip(),
+        size=_one_of(SIZES, query.get("top", ""), DEFAULT_SIZE),
+        starts=tuple(token for token in starts if _fits(cursor.read(token), sort)),
+        is_cut=starts[:1] == [cursor.CUT],
+        columns=columns.read(query.get("cols", "")),
+        has_columns="cols" in query,
+        view=View(view) if view in list(View) else View.GRID,
+        is_utc=query.get("tz") == "utc",
+        pause=_one_of(PAUSES, query.get("refresh", ""), 0),
+        is_counted=bool(query.get("exact")),
+        open=query.get("open", ""),
+        saved=query.get("q", ""),
+        values=tuple((name, value) for name, _, value in _parameters(query)),
+        short=short,
+        select=_select(query),
+        sort=sort,
+        by=ROWS if query.get("by") == ROWS else "",
+        has_facets="facets" in query,
+    )
+
+
+def _sort(text: str) -> Sort | None:
+    name = text.removeprefix("-")
+    return Sort(name, name != text) if name.isidentifier() else None
+
+
+def _fits(found: Cursor | None, sort: Sort | None) -> bool:
+    """Whether it is a place in that order."""
+    return found is not None and isinstance(found.position, SortedPosition) is (sort is not None)
+
+
+def _select(query: QueryDict) -> tuple[str, ...]:
+    """Commas between them, or each by itself as a form without scripts says it."""
+    names = [] if ALL in query.getlist("s") else ",".join(query.getlist("s")).split(",")
+    return tuple(dict.fromkeys(name for name in map(str.strip, names) if name.isidentifier()))[:MOST_SELECTED]
+
+
+def _parameters(query: QueryDict) -> list[tuple[str, str, str]]:
+    return [text.partition(":") for text in query.getlist("p") if text.partition(":")[0]]
+
+
+def _one_of(offered: tuple[int, ...], text: str, default: int) -> int:
+    return next((number for number in offered if str(number) == text), default)

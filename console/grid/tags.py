@@ -1,0 +1,27 @@
+"""Filters of the pages of entities."""
+
+from urllib.parse import urlencode
+
+from django import template
+
+from console.grid import keys
+from storage.domain.entities.entity import EntityKey
+
+register = template.Library()
+
+
+@register.filter
+def key_token(key: EntityKey) -> str:
+    return keys.write_key(key)
+
+
+@register.filter
+def key_query(key: EntityKey) -> str:
+    """As it stands in an address; an empty key is there too."""
+    return urlencode({"pk": key.partition_key, "rk": key.row_key})
+
+
+@register.filter
+def short_type(name: str) -> str:
+    """``Int64``, without the namespace."""
+    return name.removeprefix("Edm.")

@@ -1,0 +1,170 @@
+"""Which columns a grid shows: the choice, and the layouts that are kept."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from console.grid import columns, grid_state, layouts
+from console.grid.cells import MIXED
+from console.grid.columns import KEYS, TIMESTAMP, Choice, Columns
+from console.grid.grid_state import State
+from console.models import ColumnLayout
+from console.site import notices
+from console.site.access import account_required, find_table, place_of, user_of
+from console.site.rendering import wants_part
+from storage.domain.access.roles import Capability, may
+from storage.domain.errors import StorageError
+from storage.domain.values.edm import Edm
+from storage.models import Account, Table
+from storage.operations import entities, properties
+from storage.operations.properties import Property
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A column that can be shown; ``share`` of the looked-at entities, in percent, that have it."""
+
+    choice: Choice
+    type: str
+    share: int | None
+
+
+@require_http_methods(["GET", "POST"])
+@account_required(Capability.READ)
+def choose(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """All columns there are, to be shown, hidden, moved, pinned, sized; or what was chosen, as an address."""
+    found = find_table(account, table)
+    if request.method == "POST":
+        return _chosen(request, account, found)
+    return _show(request, account, found, grid_state.read(request.GET, found))
+
+
+def _show(request: HttpRequest, account: Account, table: Table, state: State) -> HttpResponse:
+    context: dict[str, Any] = {
+        "account": account,
+        "table": table,
+        "state": state,
+        "here": state.address(account, table),
+        **_lines(table, state),
+        "layouts": [
+            (layout, replace(state, columns=columns.read(layouts.text(layout)), has_columns=True).query())
+            for layout in layouts.choices(user_of(request), account, table)
+        ],
+        "may_share": _may_share(request),
+    }
+    template = "_columns.html" if wants_part(request) else "columns.html"
+    return render(request, f"console/grid/{template}", context)
+
+
+def _lines(table: Table, state: State) -> dict[str, object]:
+    """Shown ones in their order, then the others by name."""
+    catalogue = properties.catalogue(table)
+    known = {found.name: found for found in catalogue.properties}
+    seen = _seen(table, state)
+    shown = columns.arrange(state.columns, seen)
+    names = {choice.name for choice in shown}
+    others = [Choice(name, is_hidden=True) for name in sorted({*known, *seen, TIMESTAMP} - names)]
+    return {
+        "lines": [_line(choice, known) for choice in (*shown, *others)],
+        "looked_at": catalogue.entities,
+        "is_whole": catalogue.is_whole,
+        "has_rest": state.columns.rest is not None,
+    }
+
+
+def _seen(table: Table, state: State) -> list[str]:
+    """The properties of the page, in the order of the grid."""
+    try:
+        page = entities.glance(table, replace(state.wanted, select=None))
+    except StorageError:
+        return []
+    return list(dict.fromkeys(name for glance in page.entities for name in glance.properties))
+
+
+def _line(choice: Choice, known: dict[str, Property]) -> Line:
+    if choice.name in (*KEYS, TIMESTAMP):
+        return Line(choice, Edm.DATETIME if choice.name == TIMESTAMP else Edm.STRING, None)
+    found = known.get(choice.name)
+    if found is None:
+        return Line(choice, "", None)
+    return Line(choice, found.types[0] if len(found.types) == 1 else MIXED, round(100 * found.share))
+
+
+def _chosen(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+    """The fields name (in order), show, pin, width-NAME; up and down move a column."""
+    state = grid_state.read(QueryDict(request.POST.get("state", "")), table)
+    asked = columns.read(request.POST["cols"]) if "cols" in request.POST else _read(request.POST)
+    layouts.remember(user_of(request), account, table, str(asked))
+    wanted = replace(state, columns=asked, has_columns=True)
+    if wants_part(request):
+        return HttpResponse(status=204)
+    if request.accepts("application/json") and not request.accepts("text/html"):
+        choice = f"{request.path}?{wanted.query()}"
+        return JsonResponse({"here": wanted.address(account, table), "choice": choice})
+    if "up" in request.POST or "down" in request.POST:
+        return redirect(f"{request.path}?{wanted.query()}")
+    return redirect(wanted.address(account, table))
+
+
+def _read(form: QueryDict) -> Columns:
+    show, pins = set(form.getlist("show")), set(form.getlist("pin"))
+    every = [
+        Choice(name, _width(form.get(f"width-{name}", "")), name in pins)
+        for name in dict.fromkeys(form.getlist("name"))
+    ]
+    shown = [choice for choice in every if choice.name in show or choice.name in KEYS]
+    hidden = [choice.name for choice in every if choice not in shown]
+    for name, by in ((form.get("up"), -1), (form.get("down"), 1)):
+        shown = columns.moved(shown, name, by) if name else shown
+    # read again: what is none of ours in the form has no place in an address
+    return columns.read(str(columns.described(shown, hidden, loose=() if "rest" in form else None)))
+
+
+def _width(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else None
+
+
+def _may_share(request: HttpRequest) -> bool:
+    place = place_of(request)
+    return place is not None and may(place.role, Capability.WRITE)
+
+
+@require_POST
+@account_required(Capability.READ)
+def save_layout(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """The fields name, tables (a table or a pattern), shared, cols, and state to return to."""
+    found = find_table(account, table)
+    state = grid_state.read(QueryDict(request.POST.get("state", "")), found)
+    name, pattern = (
+        request.POST.get(field, "").replace("\0", "").strip()[:64] for field in ("name", "tables")
+    )
+    shared = "shared" in request.POST
+    if shared and not _may_share(request):
+        raise PermissionDenied
+    if name:
+        asked = str(columns.read(request.POST.get("cols", "")))
+        layouts.save(None if shared else user_of(request), account, name, pattern or found.name, asked)
+        layouts.forget(user_of(request), account, found)
+        notices.say(request, _("Layout %(name)s saved") % {"name": name})
+    return redirect(state.address(account, found))
+
+
+@require_POST
+@account_required(Capability.READ)
+def delete_layout(request: HttpRequest, account: Account, table: str, layout: int) -> HttpResponse:
+    found = find_table(account, table)
+    state = grid_state.read(QueryDict(request.POST.get("state", "")), found)
+    kept = ColumnLayout.objects.filter(account=account, pk=layout).first()
+    if kept is not None and kept.user_id not in (None, user_of(request).pk):
+        kept = None
+    if kept is not None and kept.user_id is None and not _may_share(request):
+        raise PermissionDenied
+    if kept is not None:
+        kept.delete()
+        notices.say(request, _("Layout %(name)s deleted") % {"name": kept.name})
+    return redirect(state.address(account, found))

@@ -1,0 +1,121 @@
+"""Entities for the clipboard: whole values, in the form that somebody pastes them in."""
+
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from console import snippets
+from console.grid import columns, formats, selection
+from console.site.access import account_required, find_table
+from console.snippets import Place
+from console.snippets.connections import endpoint
+from storage.domain.access.roles import Capability
+from storage.domain.entities.entity import Entity, StoredEntity, read_stored
+from storage.domain.errors import StorageError
+from storage.domain.filters.query import EntityQuery
+from storage.models import Account, Table
+from storage.operations import entities
+
+LIMIT: Final = 10_000  # entities; more belong into a file
+SIZE_LIMIT: Final = 16 * 1024 * 1024  # bytes, of all of them
+_LANGUAGES: Final = ("python", "javascript")
+
+
+@require_POST
+@account_required(Capability.READ)
+def copy(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """``as`` says in which form; ``text`` of the answer, and ``html`` where programs take it."""
+    found = find_table(account, table)
+    try:
+        stored = _stored(found, request)
+    except StorageError as error:
+        return JsonResponse({"error": error.text}, status=422)
+    if len(stored) > LIMIT or _size(stored) > SIZE_LIMIT:
+        return JsonResponse({"error": _("So many are better exported to a file.")}, status=422)
+    answer = JsonResponse(_written(request, account, found, stored))
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+def _stored(table: Table, request: HttpRequest) -> list[StoredEntity]:
+    chosen = selection.read(request.POST)
+    is_rows = chosen.scope is selection.Scope.ROWS
+    pages = (
+        entities.some_by_some(table, chosen.keys)
+        if is_rows
+        else entities.every(table, EntityQuery(filter=chosen.filter))
+    )
+    found: list[StoredEntity] = []
+    size = 0
+    for page in pages:
+        found += page
+        size += _size(page)
+        if len(found) > LIMIT or size > SIZE_LIMIT:
+            break
+    return found
+
+
+def _size(stored: list[StoredEntity]) -> int:
+    return sum(len(one.content) for one in stored)
+
+
+def _written(
+    request: HttpRequest, account: Account, table: Table, stored: list[StoredEntity]
+) -> dict[str, object]:
+    form = request.POST.get("as", "tsv")
+    names = _names(request, stored)
+    if form in formats.WRITERS:
+        heads = names if "head" in request.POST else []
+        rows = [formats.cells_of(one, names) for one in stored]
+        if form == "tsv" and len(rows) == len(names) == 1 and not heads:
+            return {"text": rows[0][0], "count": 1}  # one value, as it is
+        text = formats.WRITERS[form](rows, names if form != "tsv" else heads)
+        html = formats.write_table(rows, heads) if form == "tsv" else None
+        return {"text": text, "html": html, "count": len(stored)}
+    return {"text": _as(form, request, account, table, stored), "count": len(stored)}
+
+
+def _names(request: HttpRequest, stored: list[StoredEntity]) -> list[str]:
+    """The asked-for columns; with none, all there are."""
+    if asked := request.POST.getlist("column"):
+        return asked
+    seen = dict.fromkeys(name for one in stored for name in read_stored(one).properties)
+    return [choice.name for choice in columns.arrange(columns.DEFAULT, seen)]
+
+
+def _as(form: str, request: HttpRequest, account: Account, table: Table, stored: list[StoredEntity]) -> str:
+    if form == "ndjson":
+        return "".join(formats.document(one).decode() + "\n" for one in stored)
+    if form in _LANGUAGES:
+        place = Place(endpoint(request, account), account.name, table.name)
+        return _code(form, place, [read_stored(one) for one in stored])
+    if form == "address":
+        path = request.build_absolute_uri(
+            reverse("entities:index", args=(account.name, table.name)) + "entity/"
+        )
+        keys = (one.key for one in stored)
+        return "\n".join(f"{path}?{urlencode({'pk': key.partition_key, 'rk': key.row_key})}" for key in keys)
+    if len(stored) == 1:
+        return formats.pretty(stored[0])
+    return "[" + ",\n".join(map(formats.pretty, stored)) + "]"
+
+
+def _code(language: str, place: Place, found: list[Entity]) -> str:
+    """One program that inserts all of them: what it imports depends on all their types."""
+    if not found:
+        return ""
+    values = {value.type.name: value for entity in found for value in entity.properties.values()}
+    beginning, _end = _insertion(language, place, Entity(found[0].key, values))
+    return beginning + "\n\n" + "\n".join(_insertion(language, place, entity)[1] for entity in found)
+
+
+def _insertion(language: str, place: Place, entity: Entity) -> tuple[str, str]:
+    """What comes before, and the statement itself, in which no line is empty."""
+    written = snippets.LANGUAGES[language].write(place, entity)
+    code = next(snippet.code for snippet in written if snippet.title == "Insert Entity")
+    before, _line, statement = code.rpartition("\n\n")
+    return before, statement

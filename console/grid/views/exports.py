@@ -1,0 +1,147 @@
+"""Entities as a file: the ticked ones, what a query finds, or all of a table; however many they are."""
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils.text import get_valid_filename
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from console.grid import columns, formats, grid_state, selection
+from console.grid.columns import Columns
+from console.grid.formats import Format
+from console.grid.selection import Scope, Selection
+from console.site.access import account_required, actor_of, find_table
+from console.site.addresses import is_of_console
+from console.site.streaming import streamed
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability
+from storage.domain.entities.entity import StoredEntity, read_stored
+from storage.domain.errors import StorageError
+from storage.domain.filters.query import EntityQuery
+from storage.domain.service.activity import Verb
+from storage.models import Account, Table
+from storage.operations import activity, entities, properties, table_list
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    table: Table
+    selection: Selection
+    format: Format
+    columns: Columns
+    by: Actor
+
+
+@require_http_methods(["GET", "POST"])
+@account_required(Capability.READ)
+def export(request: HttpRequest, account: Account, table: str) -> HttpResponseBase:
+    """The choice of scope and format, or the file."""
+    found = find_table(account, table)
+    if request.method == "GET" or "format" not in request.POST:
+        return _ask(request, account, found)
+    try:
+        chosen = selection.read(request.POST)
+    except StorageError as error:
+        return _ask(request, account, found, error.text)
+    format_ = request.POST["format"]
+    if format_ not in list(Format):
+        return _ask(request, account, found, _("This format is not known."))
+    asked = columns.read(request.POST.get("cols", ""))
+    return _file(request, Wanted(found, chosen, Format(format_), asked, actor_of(request)))
+
+
+def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") -> HttpResponse:
+    asked = request.POST if request.method == "POST" else request.GET
+    state = grid_state.read(asked, table)
+    keys = asked.getlist("key")
+    scopes: list[tuple[Scope, int | None, bool]] = [(Scope.ROWS, len(keys), True)] if keys else []
+    if state.filter and not error:
+        try:
+            total = entities.total(table, EntityQuery(filter=state.wanted.filter))
+        except StorageError as failure:  # all of the table can be exported nevertheless
+            error = failure.text
+        else:
+            scopes.append((Scope.QUERY, total.number, total.is_exact))
+    back = asked.get("next", "")
+    overview = table_list.describe(table)
+    scopes.append((Scope.TABLE, overview.entities, overview.is_exact))
+    context: dict[str, Any] = {
+        "table": overview,
+        "state": state,
+        "keys": keys,
+        "scopes": scopes,
+        "scope": asked.get("scope") or scopes[0][0],
+        "formats": list(Format),
+        "error": error,
+        "here": back if is_of_console(back) else state.address(account, table),
+    }
+    return render(request, "console/grid/export.html", context, status=422 if error else 200)
+
+
+def _file(request: HttpRequest, wanted: Wanted) -> StreamingHttpResponse:
+    name = get_valid_filename(f"{wanted.table.name}.{wanted.format}")
+    content_type = formats.TYPES[wanted.format]
+    return streamed(request, _pieces(wanted), content_type=content_type, filename=name)
+
+
+def _pieces(wanted: Wanted) -> Generator[str, None, None]:
+    """The file, and at its end, or wherever it was left off, the record of it."""
+    count = 0
+
+    def counted() -> Iterator[list[StoredEntity]]:
+        nonlocal count
+        for page in _pages(wanted):
+            count += len(page)
+            yield page
+
+    is_whole = False
+    try:
+        names = _names(wanted) if formats.has_columns(wanted.format) else []
+        yield from formats.write(wanted.format, counted(), names)
+        is_whole = True
+    finally:
+        _record(wanted, count, is_whole=is_whole)
+
+
+def _pages(wanted: Wanted) -> Iterator[list[StoredEntity]]:
+    chosen = wanted.selection
+    if chosen.scope is Scope.ROWS:
+        return entities.some_by_some(wanted.table, chosen.keys)
+    return entities.every(wanted.table, EntityQuery(filter=chosen.filter))
+
+
+def _names(wanted: Wanted) -> list[str]:
+    """All properties there are, in the order of the grid as far as it has one."""
+    chosen = wanted.selection
+    if chosen.scope is Scope.ROWS:
+        pages = entities.some_by_some(wanted.table, chosen.keys)
+        found = list(dict.fromkeys(name for page in pages for name in _seen(page)))
+    else:
+        first = next(entities.every(wanted.table, EntityQuery(filter=chosen.filter, top=100)), [])
+        everywhere = properties.names(wanted.table, EntityQuery(filter=chosen.filter))
+        found = list(dict.fromkeys((*_seen(first), *everywhere)))
+    known = frozenset(found)
+    named = [choice.name for choice in wanted.columns.choices if choice.name in known]
+    return list(dict.fromkeys((*named, *found)))
+
+
+def _seen(found: Sequence[StoredEntity]) -> list[str]:
+    return list(dict.fromkeys(name for stored in found for name in read_stored(stored).properties))
+
+
+def _record(wanted: Wanted, count: int, *, is_whole: bool) -> None:
+    detail = {
+        "scope": wanted.selection.scope,
+        "format": wanted.format,
+        "filter": wanted.selection.text,
+        "rows": count,
+        "is_whole": is_whole,
+    }
+    activity.record(
+        Verb.ENTITY_EXPORT, wanted.by, account=wanted.table.account, table=wanted.table, detail=detail
+    )

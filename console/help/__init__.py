@@ -1,0 +1,1 @@
+"""Help: documentation, keyboard shortcuts, limits, the API reference and licenses."""

@@ -1,0 +1,13 @@
+"""Help, the limits of the service, the API reference, and what the console is made of."""
+
+from django.urls import path
+
+from console.help.views import about, api_docs
+
+app_name = "help"
+urlpatterns = [
+    path("about/", about.about, name="about"),
+    path("help/shortcuts/", about.shortcuts, name="shortcuts"),
+    path("help/limits/", about.limits, name="limits"),
+    path("api/docs/", api_docs.show, name="api"),
+]

@@ -1,0 +1,40 @@
+"""What others made and this console serves, as the manifest beside it says."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+
+from console.site.folders import folder
+
+MANIFEST = "vendor.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    name: str
+    version: str
+    license: str  # SPDX
+    source: str  # as in npm:htmx.org@4.0.1
+    text: str  # of the licence
+
+    @property
+    def address(self) -> str:
+        kind, _, name = self.source.partition(":")
+        package, _, version = name.rpartition("@")
+        return f"https://www.npmjs.com/package/{package}/v/{version}" if kind == "npm" else ""
+
+
+@cache
+def packages() -> list[Package]:
+    root = folder("static") / "vendor"
+    found = tomllib.loads((root / MANIFEST).read_text("utf-8"))["package"]
+    return [
+        Package(
+            package["name"],
+            package["version"],
+            package["license"],
+            package["source"],
+            (root / package["name"] / package["version"] / "LICENSE").read_text("utf-8"),
+        )
+        for package in found
+    ]

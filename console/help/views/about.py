@@ -1,0 +1,80 @@
+"""What this server is, and help."""
+
+import platform
+import tomllib
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Final
+
+from django import get_version
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from console.help import vendored
+
+PROJECT: Final = "tablero"
+
+
+@login_required
+def about(request: HttpRequest) -> HttpResponse:
+    """Versions, and the licences of what is bundled."""
+    context = {
+        "version": _version(),
+        "database": _database(),
+        "python": platform.python_version(),
+        "django": get_version(),
+        "packages": vendored.packages(),
+        "suffixes": settings.HOST_SUFFIXES,
+    }
+    return render(request, "console/help/about.html", context)
+
+
+def _version() -> str:
+    try:
+        return metadata.version(PROJECT)
+    except metadata.PackageNotFoundError:  # a checkout that was never installed
+        found = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text("utf-8"))
+        return str(found["project"]["version"])
+
+
+def _database() -> str:
+    connection.ensure_connection()
+    number: int = connection.pg_version  # type: ignore[attr-defined]
+    return f"{number // 10_000}.{number % 10_000}"
+
+
+@login_required
+def shortcuts(request: HttpRequest) -> HttpResponse:
+    return render(request, "console/help/shortcuts.html")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    what: str | Promise
+    most: str | Promise
+
+
+LIMITS: Final = (
+    Limit(_("Name of a table"), _("3 to 63 letters and digits, a letter first; letter case does not count")),
+    Limit(_("PartitionKey and RowKey"), _("1,024 characters each, none of / \\ # ? and control characters")),
+    Limit(_("Properties of an entity"), _("252, beside PartitionKey, RowKey and Timestamp")),
+    Limit(_("Name of a property"), _("255 characters, as an identifier of C#")),
+    Limit(_("Size of an entity"), "1 MiB"),
+    Limit(_("String and Binary"), _("64 KiB each; strings count two bytes for a character")),
+    Limit(_("DateTime"), _("from 1601-01-01 on, in steps of 100 ns")),
+    Limit(_("Change set"), _("100 operations on one partition, 4 MiB")),
+    Limit(_("Page of a query"), _("1,000 entities, or what 5 seconds find")),
+    Limit(_("Conditions of a filter"), _("15 in Azure")),
+    Limit(_("Stored access policies of a table"), "5"),
+    Limit(_("CORS rules of an account"), "5"),
+)
+
+
+@login_required
+def limits(request: HttpRequest) -> HttpResponse:
+    return render(request, "console/help/limits.html", {"limits": LIMITS})

@@ -1,0 +1,145 @@
+"""The first page: the accounts, the tables one comes back to, what happened last."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from django.contrib.auth.decorators import login_not_required, login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from console.grid import bookmarks
+from console.home import sparkline
+from console.sas import sas_registry
+from console.sas.sas_registry import Row
+from console.site.access import account_required, find_table, user_of
+from console.site.rendering import wants_part
+from console.snippets import connections
+from storage.domain.access.roles import Capability, Role, may
+from storage.models import Account
+from storage.operations import accounts, activity, shared_access, totals
+from storage.operations.activity import Wanted
+from storage.operations.members import visible_accounts
+from storage.operations.totals import Contents, Traffic
+
+ACTIVITIES: Final = 10
+EXPIRING: Final = 5  # shared access signatures
+_MOMENT: Final = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """An account as the first page shows it."""
+
+    account: Account
+    role: Role
+    contents: Contents
+    traffic: Traffic
+    endpoint: str
+    is_busy: bool  # whether something was asked for within two minutes
+
+    @property
+    def requests(self) -> int:
+        return sum(self.traffic.hours)
+
+    @property
+    def curve(self) -> str:
+        return sparkline.points(self.traffic.hours)
+
+    @property
+    def may_see_keys(self) -> bool:
+        return may(self.role, Capability.MANAGE_ACCESS)
+
+
+@login_not_required
+def root(request: HttpRequest) -> HttpResponse:
+    return redirect("home:index")
+
+
+@login_required
+def home(request: HttpRequest) -> HttpResponse:
+    user = user_of(request)
+    shown = visible_accounts(user)
+    ids = [account.pk for account, _role in shown]
+    cards = _cards(request, shown)
+    context = {
+        "cards": cards,
+        "starred": bookmarks.starred(user, ids),
+        "recent": bookmarks.recent(user, ids),
+        "activities": activity.page(Wanted(account_ids=ids), top=ACTIVITIES).activities if ids else [],
+        "expiring": _expiring(shown),
+        "starts": None if any(card.contents.tables for card in cards) else _starts(cards),
+    }
+    return render(request, "console/home/show.html", context)
+
+
+def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[Card]:
+    ids = [account.pk for account, _role in shown]
+    now = timezone.now()
+    contents, traffic = totals.contents(ids), totals.traffic(ids, now)
+    return [
+        Card(
+            account,
+            role,
+            contents.get(account.pk, Contents()),
+            (asked := traffic.get(account.pk, Traffic())),
+            connections.endpoint(request, account),
+            is_busy=asked.last is not None and now - asked.last < _MOMENT,
+        )
+        for account, role in shown
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Expiring:
+    """A shared access signature that ends within a week."""
+
+    account: Account
+    row: Row
+
+
+def _expiring(shown: list[tuple[Account, Role]]) -> list[Expiring]:
+    """The first that end, where one may do something about it."""
+    now = timezone.now()
+    managed = [account for account, role in shown if may(role, Capability.MANAGE_ACCESS)]
+    found = [
+        Expiring(account, sas_registry.row(known, policies, now))
+        for account, known, policies in shared_access.expiring(managed, now)
+    ]
+    return sorted(found, key=lambda it: it.row.summary.expiry or 0)[:EXPIRING]
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Where somebody begins who has no table yet."""
+
+    card: Card | None  # an account to begin in
+    connection_string: str  # of it, if its key is no secret
+    may_fill: bool  # with a table to look at
+
+
+def _starts(cards: list[Card]) -> Starts:
+    card = next((card for card in cards if card.account.enabled), None)
+    if card is None:
+        return Starts(None, "", may_fill=False)
+    is_public = accounts.is_public(card.account)
+    return Starts(
+        card,
+        connections.shown(card.account, card.endpoint) if is_public else "",
+        may_fill=may(card.role, Capability.MANAGE_TABLES) and not card.account.read_only,
+    )
+
+
+@account_required(Capability.READ)
+@require_POST
+def star(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """Mark a table as one to come back to, or not any more."""
+    found = find_table(account, table)
+    is_starred = request.POST.get("starred") == "1"
+    bookmarks.star(user_of(request), found, on=is_starred)
+    if not wants_part(request):
+        return redirect("entities:index", account.name, found.name)
+    context = {"is_starred": is_starred, "table_name": found.name}
+    return render(request, "components/star.html", context)

@@ -1,0 +1,48 @@
+"""Search: a page for all, and the palette, which shows the same while one types."""
+
+from typing import Final
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from console.home import search
+from console.home.search import Kind
+from console.site.access import Place, user_of
+from storage.operations import accounts
+from storage.operations.members import role_in
+
+MOST: Final = 200  # tables on a page
+
+
+@login_required
+def index(request: HttpRequest) -> HttpResponse:
+    """The name of one table leads there at once."""
+    text = _text(request)
+    hits = search.find(user_of(request), text, _place(request), top=MOST)
+    only = search.exact(hits, text)
+    if only is not None:
+        return redirect(only.address)
+    shown = [hit for hit in hits if hit.kind is not Kind.MORE]
+    context = {"text": text, "groups": search.groups(shown), "is_cut": len(shown) < len(hits), "most": MOST}
+    return render(request, "console/home/search/index.html", context)
+
+
+@login_required
+def palette(request: HttpRequest) -> HttpResponse:
+    """The part of the palette below its field."""
+    text = _text(request)
+    hits = search.find(user_of(request), text, _place(request))
+    context = {"text": text, "groups": search.groups(hits)}
+    return render(request, "console/home/search/_hits.html", context)
+
+
+def _text(request: HttpRequest) -> str:
+    return request.GET.get("q", "").strip()[:100].replace("\0", "")
+
+
+def _place(request: HttpRequest) -> Place | None:
+    """The account that the reader came from."""
+    account = accounts.find(request.GET.get("in", "").replace("\0", ""))
+    role = None if account is None else role_in(user_of(request), account)
+    return None if account is None or role is None else Place(account, role)

@@ -1,0 +1,84 @@
+"""Inviting people, and who they are where."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from console.models import User
+from console.people.forms.setup import SetupForm
+from console.site import roles
+from storage.domain.access.roles import Role
+from storage.models import Account
+
+DAYS = [(1, _("one day")), (7, _("7 days")), (30, _("30 days"))]
+USERNAME = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
+
+
+class RoleForm(forms.Form):
+    """The role of somebody who is a member."""
+
+    role = forms.TypedChoiceField(label=_("Role"), choices=roles.CHOICES, coerce=lambda text: Role(int(text)))
+
+
+class MemberForm(RoleForm):
+    """Somebody who is a user already becomes a member."""
+
+    username = forms.CharField(
+        label=_("User name"),
+        max_length=150,
+        widget=forms.TextInput(attrs={**USERNAME, "list": "known-users"}),
+    )
+    field_order = ("username", "role")
+
+    def clean_username(self) -> User:
+        name = User.normalize_username(self.cleaned_data["username"])
+        user = User.objects.filter(username=name, is_active=True).first()
+        if user is None:
+            raise forms.ValidationError(
+                _("Nobody of this name can sign in here. An invitation makes a new user."), code="unknown"
+            )
+        return user
+
+
+class InviteForm(RoleForm):
+    """An invitation into one account."""
+
+    note = forms.CharField(
+        label=_("For whom"),
+        max_length=150,
+        required=False,
+        help_text=_("A name or an address, so that you know later whose link this is."),
+        widget=forms.TextInput(attrs=USERNAME),
+    )
+    days = forms.TypedChoiceField(label=_("The link works for"), choices=DAYS, coerce=int, initial=7)
+    field_order: tuple[str, ...] = ("note", "role", "days")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["role"].initial = Role.EDITOR
+
+
+class ServerInviteForm(InviteForm):
+    """An invitation by an admin: into any account, or to be an admin too."""
+
+    account = forms.ModelChoiceField(
+        label=_("Account"),
+        queryset=Account.objects.order_by("name"),
+        required=False,
+        empty_label=_("none yet"),
+    )
+    is_admin = forms.BooleanField(label=_("Admin of this server"), required=False)
+    field_order = ("note", "account", "role", "is_admin", "days")
+
+
+class JoinForm(SetupForm):
+    """A new user, who comes with an invitation."""
+
+    def clean_username(self) -> str:
+        name: str = User.normalize_username(self.cleaned_data["username"])
+        if User.objects.filter(username=name).exists():
+            raise forms.ValidationError(
+                _("There is a user of this name already. Sign in first if it is you.")
+            )
+        return name

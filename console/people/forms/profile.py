@@ -1,0 +1,86 @@
+"""What people choose for themselves."""
+
+import zoneinfo
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.password_validation import password_validators_help_texts
+from django.utils.functional import lazystr
+from django.utils.translation import gettext_lazy as _
+
+from console.models import EditMode, User
+from console.people.forms.setup import check_new_password, new_password
+from console.site.appearance import Density, Theme
+
+THEMES = [
+    (Theme.SYSTEM.value, _("As the system")),
+    (Theme.LIGHT.value, _("Light")),
+    (Theme.DARK.value, _("Dark")),
+]
+DENSITIES = [
+    (Density.COMFORTABLE.value, _("Comfortable")),
+    (Density.DEFAULT.value, _("Default")),
+    (Density.COMPACT.value, _("Compact")),
+]
+
+
+def time_zones() -> list[tuple[str, Any]]:
+    return [("UTC", "UTC"), *((name, name) for name in sorted(zoneinfo.available_timezones()) if "/" in name)]
+
+
+class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]
+    language = forms.ChoiceField(label=_("Language"), choices=settings.LANGUAGES)
+    time_zone = forms.ChoiceField(
+        label=_("Time zone"),
+        choices=time_zones,
+        help_text=_("For the times of the console. Times inside entities stay in UTC, as they are stored."),
+    )
+    theme = forms.ChoiceField(label=_("Theme"), choices=THEMES, widget=forms.RadioSelect)
+    density = forms.ChoiceField(label=_("Density of tables"), choices=DENSITIES, widget=forms.RadioSelect)
+    edit_mode = forms.ChoiceField(
+        label=_("A changed cell is saved"),
+        help_text=_("In a protected account changes are always collected first."),
+        choices=EditMode,
+        widget=forms.RadioSelect,
+    )
+    shortcuts = forms.BooleanField(
+        label=_("Keys of one letter"),
+        help_text=_(
+            "Such as / for the filter and ? for the list of keys; speech input types them by accident."
+        ),
+        required=False,
+    )
+
+    class Meta:
+        model = User
+        fields = ("language", "time_zone", "theme", "density", "edit_mode", "shortcuts")
+
+
+class PasswordForm(forms.Form):
+    current = forms.CharField(
+        label=_("Current password"),
+        strip=False,
+        max_length=1024,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+    password = new_password(_("New password"))
+    repeated = new_password(_("The new password again"))
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+        if not user.has_usable_password():
+            del self.fields["current"]
+        self.fields["password"].help_text = lazystr(" ".join(password_validators_help_texts()))
+
+    def clean_current(self) -> str:
+        current: str = self.cleaned_data["current"]
+        if not self.user.check_password(current):
+            raise forms.ValidationError(_("This is not your current password."))
+        return current
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean() or {}
+        check_new_password(self, self.user)
+        return found

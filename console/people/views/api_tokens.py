@@ -1,0 +1,83 @@
+"""Tokens by which scripts act for somebody through the management API."""
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from console.models import User
+from console.people.forms.api_tokens import SCOPES, TokenForm
+from console.people.reauthentication import recently_authenticated
+from console.site.access import actor_of, admin_required, user_of
+from console.site.notices import say
+from storage.models import ApiToken
+from storage.operations import api_tokens
+from storage.operations.api_tokens import TokenError
+
+
+@login_required
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    return render(request, "console/people/api_tokens/index.html", {"tokens": of(user_of(request))})
+
+
+def of(user: User) -> list[dict[str, Any]]:
+    """What is shown of somebody's tokens."""
+    now, scopes = timezone.now(), dict(SCOPES)
+    return [
+        {"token": token, "scope": scopes[token.scope], "is_expired": api_tokens.is_expired(token, now)}
+        for token in api_tokens.of(user)
+    ]
+
+
+@never_cache
+@recently_authenticated
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    """The secret is in the answer to the form and nowhere else."""
+    user = user_of(request)
+    form = TokenForm(request.POST if request.method == "POST" else None, user=user)
+    if request.method == "POST" and form.is_valid():
+        try:
+            secret, token = api_tokens.issue(user, form.wanted(timezone.now()), by=actor_of(request))
+        except TokenError as error:
+            form.add_error(None, str(error))
+        else:
+            context = {"secret": secret, "token": token, "where": request.build_absolute_uri("/ui/api/v1/")}
+            return render(request, "console/people/api_tokens/made.html", context)
+    status = 422 if form.errors else 200
+    return render(request, "console/people/api_tokens/new.html", {"form": form}, status=status)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def revoke(request: HttpRequest, token: int) -> HttpResponse:
+    found = get_object_or_404(api_tokens.of(user_of(request)), pk=token)
+    if request.method == "POST":
+        _revoke(request, found)
+        return redirect("people:api_tokens")
+    return render(
+        request, "console/people/api_tokens/revoke.html", {"token": found, "back": "people:api_tokens"}
+    )
+
+
+@admin_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def revoke_of(request: HttpRequest, user: int, token: int) -> HttpResponse:
+    """Of somebody else, by an admin."""
+    person = get_object_or_404(User, pk=user)
+    found = get_object_or_404(api_tokens.of(person), pk=token)
+    if request.method == "POST":
+        _revoke(request, found)
+        return redirect("people:user", person.pk)
+    return render(request, "console/people/api_tokens/revoke.html", {"token": found, "person": person})
+
+
+def _revoke(request: HttpRequest, token: ApiToken) -> None:
+    api_tokens.revoke(token, by=actor_of(request))
+    say(request, _("Revoked the token %(name)s.") % {"name": token.name})

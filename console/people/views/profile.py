@@ -1,0 +1,106 @@
+"""What people choose for themselves, their password, and the browsers they are signed in with."""
+
+from allauth.core import ratelimit
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import translation
+from django.utils.translation import get_language, ngettext
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST, require_safe
+
+from console.models import User
+from console.people import reauthentication, sign_ins
+from console.people import sessions as signed_in
+from console.people.browsers import name_of
+from console.people.forms.profile import PasswordForm, PreferencesForm
+from console.site import appearance
+from console.site.access import user_of
+from console.site.notices import say
+from storage.operations.members import visible_accounts
+
+
+@login_required
+def edit(request: HttpRequest) -> HttpResponse:
+    """Language, time zone and looks, which go with the user to other browsers."""
+    user = user_of(request)
+    data = request.POST if request.method == "POST" else None
+    form = PreferencesForm(data, instance=_as_seen(request, user))
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        translation.activate(user.language)
+        say(request, _("Saved your preferences."))
+        return appearance.remember(
+            redirect("people:profile"), language=user.language, theme=user.theme, density=user.density
+        )
+    context = {"preferences": form, "access": visible_accounts(user)}
+    return render(request, "console/people/profile/edit.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+@never_cache
+@sensitive_post_parameters("current", "password", "repeated")
+def change_password(request: HttpRequest) -> HttpResponse:
+    """Signs the user out everywhere else."""
+    user = user_of(request)
+    if not user.has_usable_password() and not reauthentication.is_recent(request):
+        return reauthentication.ask(request)
+    form = PasswordForm(request.POST if request.method == "POST" else None, user=user)
+    if request.method == "POST":
+        if not ratelimit.consume(request, action="change_password", user=user):
+            too_many: HttpResponse = ratelimit.respond_429(request)
+            return too_many
+        if form.is_valid():
+            _set_password(request, user, form.cleaned_data["password"])
+            return redirect("people:security")
+    context = {"form": form, "is_security": True}
+    return render(
+        request, "console/people/profile/password.html", context, status=422 if form.errors else 200
+    )
+
+
+def _set_password(request: HttpRequest, user: User, password: str) -> None:
+    user.set_password(password)
+    user.save(update_fields=("password",))
+    update_session_auth_hash(request, user)
+    signed_in.end_all(user, but=request.session.session_key)
+    sign_ins.changed(request, user, changed="password")
+    say(request, _("Changed your password. Other browsers are signed out."))
+
+
+@login_required
+@require_safe
+def sessions(request: HttpRequest) -> HttpResponse:
+    found = [
+        (session, name_of(session.user_agent), session.session_key == request.session.session_key)
+        for session in signed_in.of(user_of(request))
+    ]
+    return render(request, "console/people/profile/sessions.html", {"sessions": found})
+
+
+@login_required
+@require_POST
+def end_session(request: HttpRequest, number: int) -> HttpResponse:
+    if signed_in.end(user_of(request), number):
+        say(request, _("Signed out that browser."))
+    return redirect("people:sessions")
+
+
+@login_required
+@require_POST
+def end_other_sessions(request: HttpRequest) -> HttpResponse:
+    ended = signed_in.end_all(user_of(request), but=request.session.session_key)
+    text = ngettext("Signed out %(number)d browser.", "Signed out %(number)d browsers.", ended)
+    say(request, text % {"number": ended})
+    return redirect("people:sessions")
+
+
+def _as_seen(request: HttpRequest, user: User) -> User:
+    """With what this browser shows, which is what was chosen last."""
+    seen = appearance.read(request)
+    user.language = get_language() or user.language
+    user.theme, user.density = seen.theme, seen.density
+    return user

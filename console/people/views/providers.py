@@ -1,0 +1,76 @@
+"""Going to another place to sign in, coming back, and connecting the two."""
+
+import logging
+from collections.abc import Callable
+
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.socialaccount.providers.openid_connect import views
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+from requests import RequestException
+
+from console.models import User
+from console.people import providers, sign_ins
+from console.people.reauthentication import recently_authenticated
+from console.site.access import user_of
+from console.site.notices import complain, say
+
+logger = logging.getLogger(__name__)
+
+
+def _reaching(view: Callable[..., HttpResponse]) -> Callable[[HttpRequest, str], HttpResponse]:
+    """A provider that cannot be reached is no fault of the server."""
+
+    def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
+        name = next((one["name"] for one in providers.offered() if one["id"] == provider_id), None)
+        if name is None:
+            raise Http404
+        try:
+            return view(request, provider_id)
+        except (RequestException, KeyError, ValueError) as error:
+            logger.warning("The provider of sign-ins cannot be reached: %s", type(error).__name__)
+            complain(
+                request, _("%(name)s cannot be reached. Try again, or sign in another way.") % {"name": name}
+            )
+            return redirect("people:security" if request.user.is_authenticated else "account_login")
+
+    return answer
+
+
+sign_in = login_not_required(never_cache(require_POST(_reaching(views.login))))
+callback = login_not_required(never_cache(_reaching(views.callback)))
+
+
+@require_POST
+@recently_authenticated
+def connect(request: HttpRequest, provider: str) -> HttpResponse:
+    """The provider signs this user in from now on."""
+    query = request.GET.copy()
+    query["process"] = "connect"
+    request.GET = query  # type: ignore[assignment]
+    return _reaching(views.login)(request, provider)
+
+
+@require_POST
+@recently_authenticated
+def disconnect(request: HttpRequest, number: int) -> HttpResponse:
+    user = user_of(request)
+    found = get_object_or_404(SocialAccount, user=user, pk=number)
+    if _is_last_way(user, found):
+        complain(request, _("It is your only way to sign in. Set a password or add a passkey first."))
+    else:
+        found.delete()
+        sign_ins.changed(request, user, removed="connection")
+        say(request, _("Disconnected the sign-in."))
+    return redirect("people:security")
+
+
+def _is_last_way(user: User, connection: SocialAccount) -> bool:
+    others = SocialAccount.objects.filter(user=user).exclude(pk=connection.pk)
+    has_passkey = Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN).exists()
+    return not (user.has_usable_password() or has_passkey or others.exists())

@@ -1,0 +1,97 @@
+"""Proving again who one is, in any of the ways one has."""
+
+import json
+from typing import Any
+
+from allauth.account.forms import ReauthenticateForm
+from allauth.account.views import ReauthenticateView as ByPassword
+from allauth.mfa.base.views import ReauthenticateView as ByCode
+from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn.internal import auth
+from allauth.mfa.webauthn.views import ReauthenticateWebAuthnView as ByPasskey
+from allauth.socialaccount.models import SocialAccount
+from django.forms import Form
+from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+
+from console.models import User
+from console.people import providers
+from console.people.forms import passkeys
+from console.people.forms.sessions import CodeAgainForm
+from console.people.mfa import can_use_passkeys
+
+
+class _Again:
+    """One page with all the ways; each is a form that is sent to the view of its own."""
+
+    template_name = "console/people/sessions/again.html"
+    request: Any
+    way = ""
+
+    @method_decorator(never_cache)
+    @method_decorator(sensitive_post_parameters("password", "code", "credential"))
+    def dispatch(self, *args: Any, **kwargs: Any) -> HttpResponse:
+        response: HttpResponse = super().dispatch(*args, **kwargs)  # type: ignore[misc]
+        return response
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        found: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
+        return {**found, **self._ways(found.get("form"))}
+
+    def form_invalid(self, form: Form) -> HttpResponse:
+        response: HttpResponse = self.render_to_response(  # type: ignore[attr-defined]
+            self.get_context_data(form=form), status=422
+        )
+        return response
+
+    def _ways(self, sent: Form | None) -> dict[str, Any]:
+        user = self.request.user
+        types = set(Authenticator.objects.filter(user=user).values_list("type", flat=True))
+        forms: dict[str, Any] = {}
+        if user.has_usable_password():
+            forms["password"] = ReauthenticateForm(user=user)
+        if types & {Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES}:
+            forms["code"] = CodeAgainForm(user=user)
+        if sent is not None and self.way in forms:
+            forms[self.way] = sent
+        for form in forms.values():
+            for field in form.fields.values():
+                field.widget.attrs.pop("placeholder", None)
+                field.help_text = ""
+        if Authenticator.Type.WEBAUTHN in types and can_use_passkeys(self.request):
+            forms["passkey"] = json.dumps(auth.begin_authentication(user))
+        forms["providers"] = [one for one in providers.offered() if one["id"] in _connected(user)]
+        return forms
+
+    def _check_reauthentication_method_available(self, request: HttpRequest) -> None:
+        """There always is one: who has only a provider signs in there again."""
+
+
+def _connected(user: User) -> set[str]:
+    return set(SocialAccount.objects.filter(user=user).values_list("provider", flat=True))
+
+
+class AgainByPassword(_Again, ByPassword):  # type: ignore[misc]
+    way = "password"
+
+
+class AgainByCode(_Again, ByCode):  # type: ignore[misc]
+    way = "code"
+    form_class = CodeAgainForm
+
+
+class AgainByPasskey(_Again, ByPasskey):  # type: ignore[misc]
+    form_class = passkeys.AgainForm
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        is_refused = self.request.method == "POST"
+        found = super().get_context_data(**kwargs)
+        return {**found, "complaint": _("This passkey is not one of yours.") if is_refused else ""}
+
+
+by_password = AgainByPassword.as_view()
+by_code = AgainByCode.as_view()
+by_passkey = AgainByPasskey.as_view()

@@ -1,0 +1,143 @@
+"""How somebody proves who they are: passkeys, an app with codes, codes that were written down."""
+
+import json
+from typing import Any
+
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.views import GenerateRecoveryCodesView, ViewRecoveryCodesView
+from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
+from allauth.mfa.webauthn.internal import auth
+from allauth.mfa.webauthn.views import AddWebAuthnView, EditWebAuthnView, RemoveWebAuthnView
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+
+from console.people import mfa, providers
+from console.people.forms import passkeys
+from console.people.forms.security import AppForm
+from console.people.reauthentication import recently_authenticated
+from console.site.access import user_of
+from console.site.notices import say
+
+secret_page = method_decorator([never_cache, recently_authenticated], name="dispatch")  # type: ignore[list-item]
+SECURITY = reverse_lazy("people:security")
+
+
+@login_required
+@never_cache
+def index(request: HttpRequest) -> HttpResponse:
+    user = user_of(request)
+    found = Authenticator.objects.filter(user=user).order_by("created_at")
+    context = {
+        "passkeys": [one for one in found if one.type == Authenticator.Type.WEBAUTHN],
+        "app": next((one for one in found if one.type == Authenticator.Type.TOTP), None),
+        "codes_left": _codes_left(list(found)),
+        "can_use_passkeys": mfa.can_use_passkeys(request),
+        "connected": providers.connections(user),
+        "providers": providers.unconnected(user),
+    }
+    return render(request, "console/people/security/index.html", context)
+
+
+def _codes_left(found: list[Authenticator]) -> int | None:
+    """None: there are no recovery codes at all."""
+    codes = next((one for one in found if one.type == Authenticator.Type.RECOVERY_CODES), None)
+    return None if codes is None else len(codes.wrap().get_unused_codes())
+
+
+class _Form:
+    """An invalid one says so by its status."""
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        context = self.get_context_data(form=form)  # type: ignore[attr-defined]
+        response: HttpResponse = self.render_to_response(context, status=422)  # type: ignore[attr-defined]
+        return response
+
+
+@secret_page
+class AddPasskey(_Form, AddWebAuthnView):  # type: ignore[misc]
+    template_name = "console/people/security/add_passkey.html"
+    form_class = passkeys.AddForm
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        found: dict[str, Any] = super(AddWebAuthnView, self).get_context_data(**kwargs)
+        # one that is kept in the device, so that it signs in without a name
+        found["options"] = json.dumps(auth.begin_registration(self.request.user, passwordless=True))
+        found["can_use_passkeys"] = mfa.can_use_passkeys(self.request)
+        return found
+
+    def get_success_url(self) -> str:
+        say(self.request, _("Added the passkey."))
+        return str(reverse_lazy("mfa_view_recovery_codes") if self.did_generate_recovery_codes else SECURITY)
+
+
+@secret_page
+class RenamePasskey(_Form, EditWebAuthnView):  # type: ignore[misc]
+    template_name = "console/people/security/rename_passkey.html"
+    form_class = passkeys.RenameForm
+    success_url = SECURITY
+
+
+@secret_page
+class RemovePasskey(RemoveWebAuthnView):  # type: ignore[misc]
+    template_name = "console/people/security/remove_passkey.html"
+    success_url = SECURITY
+
+    def get_success_url(self) -> str:
+        say(self.request, _("Removed the passkey."))
+        return str(SECURITY)
+
+
+@secret_page
+class AddApp(_Form, ActivateTOTPView):  # type: ignore[misc]
+    template_name = "console/people/security/add_app.html"
+    form_class = AppForm
+
+    def get_success_url(self) -> str:
+        say(self.request, _("Signing in asks for a code of your app."))
+        return str(reverse_lazy("mfa_view_recovery_codes") if self.did_generate_recovery_codes else SECURITY)
+
+
+@secret_page
+class RemoveApp(DeactivateTOTPView):  # type: ignore[misc]
+    template_name = "console/people/security/remove_app.html"
+
+    def get_success_url(self) -> str:
+        say(self.request, _("Signing in asks for no code of an app."))
+        return str(SECURITY)
+
+
+@secret_page
+class ShowCodes(ViewRecoveryCodesView):  # type: ignore[misc]
+    """Once."""
+
+    template_name = "console/people/security/codes.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        found: dict[str, Any] = super().get_context_data(**kwargs)
+        found["text"] = "".join(f"{code}\n" for code in found["unused_codes"])
+        return found
+
+    def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
+        if not context["can_view_codes"]:
+            return redirect(SECURITY)
+        response: HttpResponse = super().render_to_response(context, **kwargs)
+        return response
+
+
+@secret_page
+class NewCodes(_Form, GenerateRecoveryCodesView):  # type: ignore[misc]
+    template_name = "console/people/security/new_codes.html"
+
+
+add_passkey = AddPasskey.as_view()
+rename_passkey = RenamePasskey.as_view()
+remove_passkey = RemovePasskey.as_view()
+add_app = AddApp.as_view()
+remove_app = RemoveApp.as_view()
+show_codes = ShowCodes.as_view()
+new_codes = NewCodes.as_view()

@@ -1,0 +1,109 @@
+"""Signing in and out, as allauth does it."""
+
+import json
+from typing import Any, Final
+
+from allauth.account import views
+from allauth.core.internal import ratelimit
+from allauth.mfa.base.views import AuthenticateView
+from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn.views import LoginWebAuthnView
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+
+from console.people import mfa, providers, setup
+from console.people.forms import passkeys
+from console.people.forms.sessions import CodeForm
+from console.site.notices import complain
+
+ASKED_FOR: Final = 600  # seconds in which a passkey is to be used
+
+
+class SignIn(views.LoginView):  # type: ignore[misc]
+    template_name = "console/people/sessions/sign_in.html"
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        return _refused(self, form)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return {
+            **super().get_context_data(**kwargs),
+            "is_new": setup.is_open(),  # whoever comes before the first admin is told what to do
+            "can_use_passkeys": mfa.can_use_passkeys(self.request),
+            "providers": providers.offered(),
+        }
+
+
+class SecondFactor(AuthenticateView):  # type: ignore[misc]
+    """After the password: a passkey, the code of an app, or one that was written down."""
+
+    template_name = "console/people/sessions/second_factor.html"
+    form_class = CodeForm
+    webauthn_form_class = passkeys.SecondFactorForm
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        return _refused(self, form)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        found: dict[str, Any] = super().get_context_data(**kwargs)
+        user = self.stage.login.user
+        types = set(Authenticator.objects.filter(user=user).values_list("type", flat=True))
+        found["person"] = user
+        found["has_app"] = Authenticator.Type.TOTP in types
+        if Authenticator.Type.WEBAUTHN in types and mfa.can_use_passkeys(self.request):
+            found["passkey"] = json.dumps(found["js_data"]["request_options"])
+        else:
+            self.auth_form.fields["code"].widget.attrs["autofocus"] = True
+        return found
+
+
+class SignInByPasskey(LoginWebAuthnView):  # type: ignore[misc]
+    """For a script it has the options to ask a browser with."""
+
+    form_class = passkeys.SignInForm
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        # what was asked is kept in a session: not for as many as somebody likes, and not for long
+        if not ratelimit.consume(request, app="allauth.mfa", action="webauthn_login", limit_get=True):
+            too_many: HttpResponse = ratelimit.respond_429(request)
+            return too_many
+        request.session.set_expiry(ASKED_FOR)
+        response: HttpResponse = super().get(request, *args, **kwargs)
+        return response
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        complain(self.request, _("This passkey is not known here. Sign in another way."))
+        return redirect("account_login")
+
+
+class SignOut(views.LogoutView):  # type: ignore[misc]
+    template_name = "console/people/sessions/sign_out.html"
+
+
+def _refused(view: Any, form: Any) -> HttpResponse:
+    """The form again; a client that has to wait is told so by the status too."""
+    limited = [
+        error for errors in form.errors.as_data().values() for error in errors if error.code == "limited"
+    ]
+    response: HttpResponse = view.render_to_response(
+        view.get_context_data(form=form), status=429 if limited else 422
+    )
+    if limited:
+        response["Retry-After"] = str(limited[0].params["seconds"])
+    return response
+
+
+@login_not_required
+@never_cache
+def switched_off(request: HttpRequest) -> HttpResponse:
+    """Whoever knows the password of a user who may not sign in any more."""
+    return render(request, "console/people/sessions/switched_off.html", status=403)
+
+
+sign_in = SignIn.as_view()
+second_factor = SecondFactor.as_view()
+sign_in_by_passkey = login_not_required(never_cache(SignInByPasskey.as_view()))
+sign_out = login_not_required(SignOut.as_view())

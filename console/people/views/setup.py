@@ -1,0 +1,39 @@
+"""The first run."""
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import translation
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+
+from console.people import setup
+from console.people.forms.setup import SetupForm
+from console.people.sign_ins import sign_in
+from console.site import appearance
+
+
+@login_not_required
+@never_cache
+@sensitive_post_parameters("password", "repeated")
+def first_admin(request: HttpRequest) -> HttpResponse:
+    """Whoever has the printed address becomes the first admin; then there is no such page."""
+    token = request.GET.get("token", "")
+    if not setup.accepts(token):
+        raise Http404
+    form = SetupForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        return _finish(request, token, form)
+    return render(
+        request, "console/people/setup/first_admin.html", {"form": form}, status=422 if form.is_bound else 200
+    )
+
+
+def _finish(request: HttpRequest, token: str, form: SetupForm) -> HttpResponse:
+    data = form.cleaned_data
+    user = setup.finish(token, data["username"], data["password"], data["language"])
+    if user is None:
+        raise Http404
+    sign_in(request, user)
+    translation.activate(user.language)
+    return appearance.remember(redirect("home:index"), language=user.language)

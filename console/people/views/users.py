@@ -1,0 +1,136 @@
+"""The users of the server, for its admins."""
+
+from collections.abc import Callable
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from console.models import User
+from console.people import invitations, sessions, users
+from console.people.forms.people import ServerInviteForm
+from console.people.invitations import Offer
+from console.people.users import LastAdmin
+from console.people.views import api_tokens
+from console.site.access import actor_of, admin_required
+from console.site.notices import complain, say
+from storage.models import Activity
+
+
+@require_safe
+@admin_required
+def index(request: HttpRequest) -> HttpResponse:
+    return _page(request)
+
+
+@require_POST
+@never_cache
+@admin_required
+def invite(request: HttpRequest) -> HttpResponse:
+    """The link is in this answer and nowhere else."""
+    form = ServerInviteForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form=form, status=422)
+    data = form.cleaned_data
+    offer = Offer(data["note"], data["account"], data["role"], data["is_admin"], data["days"])
+    return _page(request, link=invitations.issue_link(request, offer), offer=offer)
+
+
+@require_safe
+@admin_required
+def show(request: HttpRequest, user: int) -> HttpResponse:
+    found = _user(user)
+    context = {
+        "person": found,
+        "memberships": found.memberships.select_related("account").order_by("account__name"),
+        "factors": users.factors([found]).get(found.pk, []),
+        "sessions": sessions.count(found),
+        "tokens": api_tokens.of(found),
+    }
+    return render(request, "console/people/users/show.html", context)
+
+
+@require_POST
+@admin_required
+def change(request: HttpRequest, user: int) -> HttpResponse:
+    """One of the things that an admin does with a user, by the name of the button."""
+    found = _user(user)
+    action = _ACTIONS.get(request.POST.get("action", ""))
+    if action is None:
+        raise Http404
+    try:
+        done, text = action(request, found)
+    except LastAdmin:
+        complain(request, _("%(user)s is the last admin who can sign in.") % {"user": found})
+    else:
+        say(request, text % {"user": found}, undo=done)
+    return redirect("people:user", found.pk)
+
+
+Done = tuple[Activity | None, str]
+
+
+def _promote(request: HttpRequest, user: User) -> Done:
+    done = users.set_admin(user, is_admin=True, by=actor_of(request))
+    return done, _("%(user)s is now an admin of this server.")
+
+
+def _demote(request: HttpRequest, user: User) -> Done:
+    done = users.set_admin(user, is_admin=False, by=actor_of(request))
+    return done, _("%(user)s is no admin any more.")
+
+
+def _activate(request: HttpRequest, user: User) -> Done:
+    done = users.set_active(user, is_active=True, by=actor_of(request))
+    return done, _("%(user)s can sign in again.")
+
+
+def _deactivate(request: HttpRequest, user: User) -> Done:
+    done = users.set_active(user, is_active=False, by=actor_of(request))
+    return done, _("%(user)s was signed out and cannot sign in any more.")
+
+
+def _sign_out(request: HttpRequest, user: User) -> Done:
+    users.sign_out_everywhere(user, by=actor_of(request))
+    return None, _("%(user)s was signed out everywhere.")
+
+
+def _reset(request: HttpRequest, user: User) -> Done:
+    users.reset_factors(user, by=actor_of(request))
+    return None, _("%(user)s signs in by password alone until they set up another way.")
+
+
+_ACTIONS: dict[str, Callable[[HttpRequest, User], Done]] = {
+    "promote": _promote,
+    "demote": _demote,
+    "activate": _activate,
+    "deactivate": _deactivate,
+    "sign-out": _sign_out,
+    "reset": _reset,
+}
+
+
+def _user(pk: int) -> User:
+    return get_object_or_404(User, pk=pk)
+
+
+def _page(
+    request: HttpRequest,
+    *,
+    form: ServerInviteForm | None = None,
+    link: str = "",
+    offer: Offer | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    people = list(users.everybody())
+    context = {
+        "people": people,
+        "factors": users.factors(people),
+        "form": form or ServerInviteForm(),
+        "pending": invitations.pending(),
+        "link": link,
+        "offer": offer,
+    }
+    return render(request, "console/people/users/index.html", context, status=status)

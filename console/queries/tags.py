@@ -1,0 +1,27 @@
+"""What the text of a filter is made of."""
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from storage.editing.filters import templates
+from storage.editing.filters.highlight import Piece, pieces
+
+register = template.Library()
+
+
+@register.filter
+def places(text: str) -> tuple[str, ...]:
+    """The names of what is asked for when it is run as a saved query."""
+    return templates.parameters(text)
+
+
+@register.filter
+def painted(text: str) -> SafeString:
+    return format_html_join("", "{}", ((_paint(piece),) for piece in pieces(text)))
+
+
+def _paint(piece: Piece) -> str:
+    return (
+        piece.text if piece.paint is None else format_html('<b class="p-{}">{}</b>', piece.paint, piece.text)
+    )

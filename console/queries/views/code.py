@@ -1,0 +1,109 @@
+"""The query of a grid as code, for every client that people use."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from console import snippets
+from console.grid import grid_state
+from console.grid.grid_state import State
+from console.people import reauthentication
+from console.site.access import RoleNeeded, account_required, actor_of, find_table, place_of
+from console.snippets import Language, Place, Query
+from console.snippets.connections import endpoint
+from storage.domain import sas
+from storage.domain.access.roles import LEAST_ROLE, Capability, may
+from storage.domain.errors import StorageError
+from storage.domain.filters import all_of, conjuncts, is_console_only, write
+from storage.domain.filters.query import access_path
+from storage.domain.sas import TableSas
+from storage.domain.sas.tokens import WRITTEN
+from storage.models import Account, Table
+from storage.operations import shared_access
+from storage.operations.shared_access import Description
+
+LIFE: Final = timedelta(hours=1)  # of a token that is written into code
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@account_required(Capability.READ)
+@never_cache
+def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """The code, with a credential from the environment; posted, with a token that is made for it."""
+    found = find_table(account, table)
+    state = grid_state.read(request.GET, found)
+    language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
+    place = Place(endpoint(request, account), account.name, found.name)
+    if request.method == "POST":
+        _check_may_issue(request, account)
+        if not reauthentication.is_recent(request):
+            return reauthentication.ask(request, _address(account, found, state, language))
+        return _show(request, found, state, language, replace(place, token=_issue(request, account, found)))
+    return _show(request, found, state, language, place)
+
+
+def _check_may_issue(request: HttpRequest, account: Account) -> None:
+    place = place_of(request)
+    if place is None or not may(place.role, Capability.MANAGE_ACCESS):
+        raise RoleNeeded(LEAST_ROLE[Capability.MANAGE_ACCESS], account)
+
+
+@sensitive_variables("issued")
+def _issue(request: HttpRequest, account: Account, table: Table) -> str:
+    """A token that reads this table for an hour."""
+    expiry = (timezone.now() + LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
+    token = TableSas(version=WRITTEN, table=table.name, permissions="r", expiry=expiry)
+    description = Description(_("Code of a query"))
+    issued = shared_access.issue(account, token, 1, description, by=actor_of(request))
+    return sas.write(issued.token)
+
+
+def _show(request: HttpRequest, table: Table, state: State, language: Language, place: Place) -> HttpResponse:
+    context: dict[str, Any] = {
+        "table": table,
+        "state": state,
+        "language": language,
+        "languages": [
+            (found.name, _address(table.account, table, state, found), found is language)
+            for found in snippets.LANGUAGES.values()
+        ],
+        "here": _address(table.account, table, state, language),
+        "has_token": bool(place.token),
+    }
+    try:
+        asked, left_out = _asked(state)
+        context |= {"code": language.write_query(place, asked), "left_out": left_out}
+    except StorageError as error:
+        context["error"] = error.text
+    return render(
+        request, "console/queries/code/show.html", context, status=422 if "error" in context else 200
+    )
+
+
+def _asked(state: State) -> tuple[Query, list[str]]:
+    """What of the query every service understands, and the conditions that only this console does."""
+    wanted = state.wanted
+    parts = conjuncts(wanted.filter) if wanted.filter is not None else []
+    plain = [part for part in parts if not is_console_only(part)]
+    left_out = [write(part) for part in parts if is_console_only(part)]
+    root = wanted.filter
+    if left_out:
+        root = all_of(plain) if plain else None
+    keys = access_path(root).point_keys
+    return Query(root, wanted.select or (), state.size, keys), left_out
+
+
+def _address(account: Account, table: Table, state: State, language: Language) -> str:
+    path = reverse("queries:code", args=(account.name, table.name))
+    query = state.at_start().query()
+    return f"{path}?{query}{'&' if query else ''}{urlencode({'lang': language.slug})}"

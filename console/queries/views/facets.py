@@ -1,0 +1,80 @@
+"""Which values are frequent in what a query finds, each a step to a narrower query."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from console.grid import cells, grid_state
+from console.grid.cells import Cell
+from console.grid.grid_state import State
+from console.site.access import account_required, find_table
+from console.site.rendering import render_part
+from storage.domain.access.roles import Capability
+from storage.domain.errors import StorageError
+from storage.domain.values.edm import EdmValue
+from storage.editing.filters.narrowing import How, condition, is_sayable, narrowed_by
+from storage.models import Account, Table
+from storage.operations import facets
+from storage.operations.facets import Facet
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value, how many have it, and where there are only these."""
+
+    cell: Cell
+    entities: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    name: str
+    choices: list[Choice]
+    more: int  # values beyond those
+
+
+@require_safe
+@account_required(Capability.READ)
+def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    found = find_table(account, table)
+    state = grid_state.read(request.GET, found)
+    try:
+        counted, error = facets.facets(found, state.wanted), ""
+    except StorageError as refused:
+        counted, error = [], refused.text
+    context: dict[str, Any] = {
+        "table": found,
+        "state": state,
+        "strips": [_strip(account, found, state, facet) for facet in counted],
+        "entities": counted[0].entities if counted else 0,
+        "is_sample": any(facet.is_sample for facet in counted),
+        "error": error,
+        "without": replace(state, has_facets=False).address(account, found),
+    }
+    return render_part(
+        request,
+        page="console/queries/facets/show.html",
+        part="console/queries/facets/_facets.html",
+        context=context,
+    )
+
+
+def _strip(account: Account, table: Table, state: State, facet: Facet) -> Strip:
+    choices = [
+        Choice(
+            cells.draw(value, zone=state.zone),
+            count,
+            _narrower(state, facet.name, value).address(account, table),
+        )
+        for value, count in facet.values
+        if is_sayable(value)
+    ]
+    return Strip(facet.name, choices, facet.distinct - len(choices))
+
+
+def _narrower(state: State, name: str, value: EdmValue) -> State:
+    text = narrowed_by(state.filter, state.wanted.filter, condition(name, How.IS, value))
+    return replace(state.at_start(), filter=text, saved="", values=(), short=None)

@@ -1,0 +1,1 @@
+"""SAS tokens: the registry, new tokens and the inspector."""

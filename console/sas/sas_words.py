@@ -1,0 +1,322 @@
+"""What a shared access signature says, in the reader's words; storage.domain.sas.explain knows what it means."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from typing import Final
+
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.timesince import timesince, timeuntil
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
+
+from storage.domain.sas.explain import Ability, Explained, Keys, Meaning, Summary
+from storage.domain.sas.known import State
+from storage.domain.sas.tokens import read_instant
+from storage.domain.values.edm import TICKS_PER_SECOND
+
+STATES: Final[Mapping[State, Promise]] = {
+    State.ACTIVE: gettext_lazy("active"),
+    State.EXPIRES_SOON: gettext_lazy("expires soon"),
+    State.NOT_YET_VALID: gettext_lazy("not yet valid"),
+    State.EXPIRED: gettext_lazy("expired"),
+    State.REVOKED: gettext_lazy("revoked"),
+    State.ORPHANED: gettext_lazy("orphaned policy"),
+    State.CONFLICTING: gettext_lazy("at odds with its policy"),
+    State.BLOCKED: gettext_lazy("blocked"),
+}
+# of badges
+KINDS: Final[Mapping[State, str]] = {
+    State.ACTIVE: "ok",
+    State.EXPIRES_SOON: "warn",
+    State.NOT_YET_VALID: "info",
+    State.EXPIRED: "",
+    State.REVOKED: "danger",
+    State.ORPHANED: "danger",
+    State.CONFLICTING: "danger",
+    State.BLOCKED: "danger",
+}
+REASONS: Final[Mapping[State, Promise]] = {
+    State.ACTIVE: gettext_lazy("Requests with it are answered."),
+    State.EXPIRES_SOON: gettext_lazy(
+        "Requests with it are answered, but in a week they will not be any more."
+    ),
+    State.NOT_YET_VALID: gettext_lazy("Requests with it are refused: its time has not come."),
+    State.EXPIRED: gettext_lazy("Requests with it are refused: its time is over."),
+    State.REVOKED: gettext_lazy("Requests with it are refused: the key that signed it has been replaced."),
+    State.ORPHANED: gettext_lazy("Requests with it are refused: the policy that it names is not there."),
+    State.CONFLICTING: gettext_lazy(
+        "Requests with it are refused: it says what its policy says as well, or neither says what one of them must."
+    ),
+    State.BLOCKED: gettext_lazy("Requests with it are refused: somebody has blocked it."),
+}
+
+PERMISSIONS: Final[Mapping[str, Promise]] = {
+    "r": pgettext_lazy("permission", "Query"),
+    "a": pgettext_lazy("permission", "Add"),
+    "u": pgettext_lazy("permission", "Update"),
+    "d": pgettext_lazy("permission", "Delete"),
+    "w": pgettext_lazy("permission", "Write"),
+    "c": pgettext_lazy("permission", "Create"),
+    "l": pgettext_lazy("permission", "List"),
+}
+RESOURCE_TYPES: Final[Mapping[str, Promise]] = {
+    "s": gettext_lazy("Service"),
+    "c": gettext_lazy("Tables"),
+    "o": gettext_lazy("Entities"),
+}
+SERVICES: Final[Mapping[str, Promise]] = {
+    "b": gettext_lazy("blobs"),
+    "q": gettext_lazy("queues"),
+    "t": gettext_lazy("tables"),
+    "f": gettext_lazy("files"),
+}
+_LETTERS: Final[Mapping[Meaning, Mapping[str, Promise]]] = {
+    Meaning.PERMISSIONS: PERMISSIONS,
+    Meaning.RESOURCE_TYPES: RESOURCE_TYPES,
+    Meaning.SERVICES: SERVICES,
+}
+
+MEANINGS: Final[Mapping[Meaning, Promise]] = {
+    Meaning.VERSION: gettext_lazy("Version"),
+    Meaning.TABLE: gettext_lazy("Table"),
+    Meaning.SERVICES: gettext_lazy("Services"),
+    Meaning.RESOURCE_TYPES: gettext_lazy("Resource types"),
+    Meaning.PERMISSIONS: gettext_lazy("Permissions"),
+    Meaning.START: gettext_lazy("Start"),
+    Meaning.EXPIRY: gettext_lazy("Expiry"),
+    Meaning.ADDRESS: gettext_lazy("Addresses"),
+    Meaning.PROTOCOL: gettext_lazy("Protocol"),
+    Meaning.IDENTIFIER: gettext_lazy("Policy"),
+    Meaning.START_PARTITION: gettext_lazy("First PartitionKey"),
+    Meaning.START_ROW: gettext_lazy("First RowKey"),
+    Meaning.END_PARTITION: gettext_lazy("Last PartitionKey"),
+    Meaning.END_ROW: gettext_lazy("Last RowKey"),
+    Meaning.ENCRYPTION_SCOPE: gettext_lazy("Encryption scope"),
+    Meaning.SIGNATURE: gettext_lazy("Signature"),
+    Meaning.UNKNOWN: gettext_lazy("Not a field of a signature"),
+}
+
+
+_MINUTE: Final = timedelta(minutes=1)
+
+# a parameter
+
+
+def explained(it: Explained, now: datetime) -> SafeString:
+    """What a parameter of a token means, as a phrase."""
+    if not it.is_well_formed:
+        return SafeString(conditional_escape(_("This is no value that it can have; the token is refused.")))
+    match it.meaning:
+        case Meaning.START | Meaning.EXPIRY:
+            return _moment(it.value, now)
+        case Meaning.PERMISSIONS | Meaning.RESOURCE_TYPES | Meaning.SERVICES:
+            words = _LETTERS[it.meaning]
+            return _listed(format_html("{}", words.get(letter, letter)) for letter in it.letters)
+        case Meaning.PROTOCOL:
+            text = _("only over https") if it.value == "https" else _("over https or http")
+        case Meaning.ADDRESS:
+            text = _address(it.value)
+        case Meaning.IDENTIFIER:
+            text = _("What the token leaves open stands in this policy, and can be changed there.")
+        case Meaning.VERSION:
+            text = _("The version of the service by whose rules it was signed.")
+        case Meaning.TABLE:
+            text = _("The only table that it opens; letter case does not count.")
+        case Meaning.SIGNATURE:
+            text = _("Proves that whoever wrote the fields had the key.")
+        case Meaning.START_PARTITION | Meaning.START_ROW | Meaning.END_PARTITION | Meaning.END_ROW:
+            text = _("This key is included.")
+        case Meaning.ENCRYPTION_SCOPE:
+            text = _("Means nothing for tables.")
+        case _:
+            text = _("The signature does not cover it.")
+    return SafeString(conditional_escape(text))
+
+
+def _moment(text: str, now: datetime) -> SafeString:
+    ticks = read_instant(text)
+    moment = None if ticks is None else moment_of(ticks)
+    if moment is None:
+        return SafeString(conditional_escape(text))
+    return format_html("{} ({})", clock(moment), distance(moment, now))
+
+
+def moment_of(ticks: int) -> datetime | None:
+    """None for a time that Python does not know."""
+    try:
+        return datetime.fromtimestamp(ticks // TICKS_PER_SECOND, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def distance(moment: datetime, now: datetime) -> str:
+    """Of the two largest units, as `in 3 days, 2 hours`."""
+    if abs(moment - now) < _MINUTE:
+        return _("just now")
+    if moment > now:
+        return _("in %(time)s") % {"time": timeuntil(moment, now)}
+    return _("%(time)s ago") % {"time": timesince(moment, now)}
+
+
+def clock(moment: datetime) -> SafeString:
+    """In the reader's zone, or where that is beyond the calendar as it is: tokens are made until 9999-12-31."""
+    try:
+        local = timezone.localtime(moment)
+    except OverflowError:
+        local = moment
+    return format_html(
+        '<time class="mono" datetime="{}">{}</time>', local.isoformat(), f"{local:%Y-%m-%d %H:%M %Z}"
+    )
+
+
+def _address(text: str) -> str:
+    first, dash, last = text.partition("-")
+    if dash:
+        return _("only from %(first)s to %(last)s") % {"first": first, "last": last}
+    return _("only from %(address)s") % {"address": first}
+
+
+# all of it
+
+
+def sentence(summary: Summary, account: str) -> SafeString:
+    """What a token is good for; to whom, when and from where."""
+    # Translators: a sentence and its full stop
+    return _fill(
+        _("%(sentence)s."), sentence=reduce(_after, _conditions(summary), _abilities(summary, account))
+    )
+
+
+_ENTITIES: Final[Mapping[Ability, Promise]] = {
+    Ability.QUERY: gettext_lazy("query"),
+    Ability.ADD: gettext_lazy("add"),
+    Ability.UPDATE: gettext_lazy("update"),
+    Ability.DELETE: gettext_lazy("delete"),
+}
+_EVERYTHING: Final[Mapping[Ability, Promise]] = {
+    Ability.QUERY: gettext_lazy("query entities"),
+    Ability.ADD: gettext_lazy("add entities"),
+    Ability.UPDATE: gettext_lazy("update entities"),
+    Ability.DELETE: gettext_lazy("delete entities"),
+    Ability.LIST_TABLES: gettext_lazy("list tables"),
+    Ability.CREATE_TABLES: gettext_lazy("create tables"),
+    Ability.DELETE_TABLES: gettext_lazy("delete tables"),
+    Ability.READ_SERVICE: gettext_lazy("read service properties"),
+    Ability.WRITE_SERVICE: gettext_lazy("set service properties"),
+}
+
+
+def _abilities(summary: Summary, account: str) -> SafeString:
+    # who may insert and update may do both at once: that is nothing more
+    words = _ENTITIES if summary.table else _EVERYTHING
+    found = [format_html("<b>{}</b>", words[it]) for it in summary.abilities if it in words]
+    if not found:
+        return SafeString(conditional_escape(_("Can do nothing")))
+    if not summary.table:
+        return _fill(_("Can %(do)s in all of %(account)s"), do=_listed(found), account=_name(account))
+    return _fill(
+        _("Can %(do)s %(entities)s"), do=_listed(found), entities=_reach(summary.table, summary.keys)
+    )
+
+
+def _reach(table: str, keys: Keys) -> SafeString:
+    named = {"table": _name(table)}
+    if keys == Keys():
+        return _fill(_("all entities of %(table)s"), **named)
+    if keys.start_partition == keys.end_partition:
+        return _fill(_("entities of %(table)s with %(keys)s"), keys=_partition(keys), **named)
+    first = _position(keys.start_partition, keys.start_row)
+    last = _position(keys.end_partition, keys.end_row)
+    if not (keys.start_row or keys.end_row) and keys.start_partition and keys.end_partition:
+        ends = {"first": _name(keys.start_partition), "last": _name(keys.end_partition)}
+        return _fill(_("entities of %(table)s with PartitionKey from %(first)s to %(last)s"), **ends, **named)
+    if not keys.end_partition:
+        return _fill(_("entities of %(table)s from %(first)s on"), first=first, **named)
+    if not keys.start_partition:
+        return _fill(_("entities of %(table)s up to %(last)s"), last=last, **named)
+    return _fill(_("entities of %(table)s from %(first)s to %(last)s"), first=first, last=last, **named)
+
+
+def _partition(keys: Keys) -> SafeString:
+    """The rows of one partition."""
+    parts = {
+        "partition": _name(keys.start_partition),
+        "first": _name(keys.start_row),
+        "last": _name(keys.end_row),
+    }
+    if keys.start_row and keys.start_row == keys.end_row:
+        return _fill(_("PartitionKey %(partition)s and RowKey %(first)s"), **parts)
+    if keys.start_row and keys.end_row:
+        return _fill(_("PartitionKey %(partition)s and RowKey from %(first)s to %(last)s"), **parts)
+    if keys.start_row:
+        return _fill(_("PartitionKey %(partition)s and RowKey from %(first)s on"), **parts)
+    if keys.end_row:
+        return _fill(_("PartitionKey %(partition)s and RowKey up to %(last)s"), **parts)
+    return _fill(_("PartitionKey %(partition)s"), **parts)
+
+
+def _position(partition: str, row: str) -> SafeString:
+    parts = {"partition": _name(partition), "row": _name(row)}
+    return _fill(
+        _("PartitionKey %(partition)s, RowKey %(row)s") if row else _("PartitionKey %(partition)s"), **parts
+    )
+
+
+def reach(keys: Keys) -> SafeString:
+    """The range of keys alone, as short as it goes: `A … F / 10`."""
+    first, last = (keys.start_partition, keys.start_row), (keys.end_partition, keys.end_row)
+    if first == last:
+        return _ends(*first)
+    if first[0] == last[0]:
+        return format_html(
+            '<bdi>{}</bdi><span class="faint"> / </span><bdi>{}</bdi> … <bdi>{}</bdi>', *first, last[1]
+        )
+    return format_html(
+        "{} … {}", _ends(keys.start_partition, keys.start_row), _ends(keys.end_partition, keys.end_row)
+    )
+
+
+def _ends(partition: str, row: str) -> SafeString:
+    if not partition:
+        return SafeString("")
+    if not row:
+        return format_html("<bdi>{}</bdi>", partition)
+    return format_html('<bdi>{}</bdi><span class="faint"> / </span><bdi>{}</bdi>', partition, row)
+
+
+def _conditions(summary: Summary) -> Iterable[SafeString]:
+    for ticks, text in ((summary.start, _("not before %(time)s")), (summary.expiry, _("until %(time)s"))):
+        moment = None if ticks is None else moment_of(ticks)
+        if moment is not None:
+            yield _fill(text, time=clock(moment))
+    if summary.is_https_only:
+        yield SafeString(conditional_escape(_("only over https")))
+    if summary.address:
+        yield SafeString(conditional_escape(_address(summary.address)))
+
+
+def _listed(parts: Iterable[SafeString]) -> SafeString:
+    found = list(parts)
+    return reduce(_and, found[1:], found[0]) if found else SafeString("")
+
+
+def _and(first: SafeString, second: SafeString) -> SafeString:
+    return _fill(pgettext("words of a list", "%(first)s, %(second)s"), first=first, second=second)
+
+
+def _after(first: SafeString, second: SafeString) -> SafeString:
+    # Translators: two parts of a sentence
+    return _fill(_("%(first)s, %(second)s"), first=first, second=second)
+
+
+def _name(text: str) -> SafeString:
+    return format_html('<bdi class="mono">{}</bdi>', text)
+
+
+def _fill(text: str, **parts: SafeString) -> SafeString:
+    # what is put in is escaped already; the text itself is ours, or a translator's
+    return mark_safe(conditional_escape(text) % parts)  # noqa: S308

@@ -1,1 +1,0 @@
-"""Shared access signatures as people read and choose them."""

@@ -1,0 +1,57 @@
+"""How the console looks to one browser: theme and density live in cookies, so that the first byte is drawn right."""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import check_for_language
+
+from console.models import Density, Theme
+
+THEME_COOKIE = "tablero_theme"
+DENSITY_COOKIE = "tablero_density"
+RAIL_COOKIE = "tablero_rail"  # written by rail.js
+AGE = 400 * 24 * 3600  # seconds; no browser keeps a cookie longer
+
+
+@dataclass(frozen=True, slots=True)
+class Appearance:
+    theme: Theme = Theme.SYSTEM
+    density: Density = Density.DEFAULT
+    rail_closed: bool = False
+
+
+def read(request: HttpRequest) -> Appearance:
+    """What the cookies say; a value that is none of ours counts as the default."""
+    theme = request.COOKIES.get(THEME_COOKIE, "")
+    density = request.COOKIES.get(DENSITY_COOKIE, "")
+    return Appearance(
+        Theme(theme) if theme in set(Theme) else Theme.SYSTEM,
+        Density(density) if density in set(Density) else Density.DEFAULT,
+        request.COOKIES.get(RAIL_COOKIE) == "closed",
+    )
+
+
+def remember(
+    response: HttpResponse, *, language: str = "", theme: str = "", density: str = ""
+) -> HttpResponse:
+    """Have the browser send these choices from now on; an empty one stays as it is."""
+    if language and check_for_language(language):
+        _set(response, settings.LANGUAGE_COOKIE_NAME, language)
+    if theme in set(Theme):
+        _set(response, THEME_COOKIE, theme)
+    if density in set(Density):
+        _set(response, DENSITY_COOKIE, density)
+    return response
+
+
+def _set(response: HttpResponse, name: str, value: str) -> None:
+    response.set_cookie(
+        name,
+        value,
+        max_age=AGE,
+        path=settings.COOKIE_PATH,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )

@@ -1,0 +1,83 @@
+"""The pages of what went wrong. Those of a server in need ask the database nothing."""
+
+import logging
+import sys
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+
+from console.site import appearance, rate_limits
+from console.site.access import RoleNeeded, who_may
+from storage.domain.errors import OperationTimedOut, ServerBusy
+
+logger = logging.getLogger(__name__)
+
+AWAY = (OperationalError, InterfaceError, OperationTimedOut, ServerBusy)  # of the database
+PAUSE = 5  # seconds until a page asks again by itself
+
+
+@login_not_required
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if isinstance(exception, RequestDataTooBig):
+        return _too_large(request)
+    return render(request, "400.html", status=400)
+
+
+def _too_large(request: HttpRequest) -> HttpResponse:
+    context = {
+        "limit": settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
+        "size": int(request.headers.get("Content-Length") or 0),
+    }
+    return render(request, "413.html", context, status=413)
+
+
+@login_not_required
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Says which role would do and who has it, when that is the reason."""
+    context: dict[str, object] = {"reason": str(exception)}
+    if isinstance(exception, RoleNeeded):
+        context["people"] = who_may(exception)
+    return render(request, "403.html", context, status=403)
+
+
+@login_not_required
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return render(request, "404.html", status=404)
+
+
+@login_not_required
+def too_many(request: HttpRequest) -> HttpResponse:
+    seconds = rate_limits.longest_wait(request)
+    response = render(request, "429.html", {"seconds": seconds}, status=429)
+    if seconds:
+        response["Retry-After"] = str(seconds)
+    return response
+
+
+@login_not_required
+def failed(request: HttpRequest) -> HttpResponse:
+    number = getattr(request, "number", "")
+    error = sys.exception()
+    if isinstance(error, AWAY):
+        response = _bare(request, "503.html", {"pause": PAUSE}, status=503)
+        response["Retry-After"] = str(PAUSE)
+        return response
+    logger.error("%s %s failed: request %s", request.method, request.path, number)
+    return _bare(request, "500.html", {"number": number}, status=500)
+
+
+def _bare(request: HttpRequest, template: str, context: dict[str, object], status: int) -> HttpResponse:
+    """Without the context processors, one of which asks who it is."""
+    seen = {"request": request, "appearance": appearance.read(request), "languages": settings.LANGUAGES}
+    return HttpResponse(render_to_string(template, {**seen, **context}), status=status)
+
+
+@login_not_required
+def untrusted(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form that did not come from a page of ours, or from one that is too old."""
+    return render(request, "403_csrf.html", status=403)

@@ -1,0 +1,21 @@
+"""The names of roles, as people read them."""
+
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from storage.domain.access.roles import Role
+
+LABELS: Final = {
+    Role.VIEWER: _("Viewer"),
+    Role.EDITOR: _("Editor"),
+    Role.MAINTAINER: _("Maintainer"),
+    Role.OWNER: _("Owner"),
+}
+CHOICES: Final[list[tuple[int, str | Promise]]] = [(role.value, label) for role, label in LABELS.items()]
+
+
+def label(role: int) -> str:
+    """Nothing for a number that is none."""
+    return str(LABELS[Role(role)]) if role in list(Role) else ""

@@ -1,0 +1,151 @@
+"""Serves the console's static files from memory, under an address that changes with their content.
+
+The address holds one hash of the whole tree, so files refer to each other by relative paths as they are: nothing is
+collected, rewritten or stored when a server starts, and every answer may be kept for good. whitenoise would need a
+thread for every file under ASGI and a manifest made beforehand.
+"""
+
+import gzip
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from console.site.folders import folder
+
+ROOT = folder("static")
+STYLES = ROOT / "console" / "css"  # many small files, of which the browser gets one, two or three
+STYLESHEET = "console/console.css"
+# what only the pages of a table need, beside all of the folder data
+DATA_STYLESHEET = "console/data.css"
+DATA_STYLES = frozenset({"cell.css", "entities.css", "entity.css", "grid.css", "viewer.css"})
+# and the folder access, for pages about policies, tokens, queries and the management API
+ACCESS_STYLESHEET = "console/access.css"
+PREFIX = "/ui/static/"
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
+COMPRESSED = {".css", ".js", ".svg"}
+FOREVER = b"public, max-age=31536000, immutable"
+
+Scope = MutableMapping[str, Any]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    content: bytes
+    compressed: bytes | None
+    type: str
+
+
+def read_all() -> dict[str, bytes]:
+    """Contents by name; a licence, or the list of the vendored files, is not among them."""
+    return {name: _read(paths) for name, paths in _sources().items()}
+
+
+def _sources() -> dict[str, list[Path]]:
+    """What there is by name: a file, or the many of a stylesheet, of which layers.css says which layer wins."""
+    found = [path for path in sorted(ROOT.rglob("*")) if path.suffix in TYPES]
+    sources = {path.relative_to(ROOT).as_posix(): [path] for path in found if STYLES not in path.parents}
+    sources |= {STYLESHEET: [], DATA_STYLESHEET: [], ACCESS_STYLESHEET: []}
+    for path in found:
+        if STYLES in path.parents:
+            sources[_sheet_of(path)].insert(0 if path.name == "layers.css" else len(found), path)
+    return sources
+
+
+def _sheet_of(style: Path) -> str:
+    if style.name in DATA_STYLES or style.parent.name == "data":
+        return DATA_STYLESHEET
+    return ACCESS_STYLESHEET if style.parent.name == "access" else STYLESHEET
+
+
+def _read(paths: list[Path]) -> bytes:
+    text = b"".join(path.read_bytes() for path in paths)
+    return _minified(text) if not paths or STYLES in paths[0].parents else text
+
+
+@cache
+def _minified(style: bytes) -> bytes:
+    """Without what is for people."""
+    style = re.sub(rb"/\*.*?\*/", b"", style, flags=re.DOTALL)
+    return re.sub(rb"\s*([{};,])\s*|(?<=[\w-])(:)\s+", rb"\1\2", style)
+
+
+@cache
+def version() -> str:
+    digest = hashlib.sha256()
+    for name, content in read_all().items():
+        digest.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
+    return digest.hexdigest()[:12]
+
+
+@cache
+def files() -> Mapping[str, File]:
+    return {name: _prepare(name, content) for name, content in read_all().items()}
+
+
+@cache  # for development, in which it is asked at every request
+def _prepare(name: str, content: bytes) -> File:
+    suffix = Path(name).suffix
+    # mtime, so that all workers answer with the same bytes
+    compressed = gzip.compress(content, 9, mtime=0) if suffix in COMPRESSED else None
+    return File(content, compressed, TYPES[suffix])
+
+
+class StaticFiles:
+    """An ASGI application; `development` reads each file anew, from the disk."""
+
+    def __init__(self, *, development: bool) -> None:
+        self._development = development
+        if not development:
+            files()  # compressing takes a moment, in which no request should wait
+
+    async def __call__(self, scope: Scope, receive: object, send: Send) -> None:
+        tree, _, name = scope["path"].removeprefix(PREFIX).partition("/")
+        found = self._find(name)
+        if found is None:
+            await _answer(send, 404, b"", [])
+        elif scope["method"] not in {"GET", "HEAD"}:
+            await _answer(send, 405, b"", [(b"allow", b"GET, HEAD")])
+        else:
+            headers = [
+                (b"content-type", found.type.encode()),
+                # an address of another version is answered, for a page that was loaded before, but not kept
+                (b"cache-control", FOREVER if tree == version() and not self._development else b"no-cache"),
+                (b"x-content-type-options", b"nosniff"),
+                (b"cross-origin-resource-policy", b"same-origin"),
+            ]
+            body = found.content
+            if found.compressed is not None:
+                headers.append((b"vary", b"accept-encoding"))
+                if _accepts_gzip(scope):
+                    headers.append((b"content-encoding", b"gzip"))
+                    body = found.compressed
+            await _answer(send, 200, body, headers, with_body=scope["method"] == "GET")
+
+    def _find(self, name: str) -> File | None:
+        if not self._development:
+            return files().get(name)
+        paths = _sources().get(name)
+        return None if paths is None else _prepare(name, _read(paths))
+
+
+def _accepts_gzip(scope: Scope) -> bool:
+    accepted = b",".join(value for name, value in scope["headers"] if name == b"accept-encoding")
+    return any(coding.partition(b";")[0].strip().lower() == b"gzip" for coding in accepted.split(b","))
+
+
+async def _answer(
+    send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]], *, with_body: bool = True
+) -> None:
+    headers = [*headers, (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body if with_body else b""})

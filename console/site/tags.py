@@ -1,0 +1,89 @@
+"""Tags and filters of the console's templates."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from zlib import crc32
+
+from django import template
+from django.contrib.messages.storage.base import Message
+from django.templatetags.static import static
+from django.utils.formats import number_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from console.site import glyphs, notices, roles
+from console.site.glyphs import GLYPHS, Glyph
+
+register = template.Library()
+SPRITE = "vendor/lucide/1.62.0/sprite.svg"
+
+
+@register.simple_tag
+@lru_cache(maxsize=512)  # a page has dozens of them, and looking up the sprite's address is most of each
+def icon(name: str, size: int = 16) -> SafeString:
+    """One of the sprite's icons, as decoration: its meaning stands in the text beside it."""
+    return format_html(
+        '<svg class="icon" width="{0}" height="{0}" aria-hidden="true" focusable="false"><use href="{1}#{2}"/></svg>',
+        size,
+        static(SPRITE),
+        name,
+    )
+
+
+@register.filter
+def initials(name: str) -> str:
+    """A letter for the badge of a person, two of a name of several words; what follows an @ is none of it."""
+    words = re.split(r"[\s._-]+", name.partition("@")[0].strip(" ._-"))
+    return "".join(word[0] for word in words[:2] if word)
+
+
+@register.filter
+def type_glyph(name: str) -> Glyph:
+    return GLYPHS[name]
+
+
+@register.filter
+def type_mark(name: str) -> SafeString:
+    """The mark of an EDM name, or of mix."""
+    return glyphs.mark(name)
+
+
+@register.filter
+def role_label(role: int) -> str:
+    return roles.label(role)
+
+
+@register.filter
+def grouped(number: int) -> str:
+    """A count as people read it: with the separators of their language."""
+    return number_format(number, force_grouping=True)
+
+
+@register.filter
+def undo_of(message: Message) -> str:
+    """The number of the activity that a message offers to undo."""
+    tag = str(message.extra_tags or "")
+    return tag.removeprefix(notices.UNDO) if tag.startswith(notices.UNDO) else ""
+
+
+@register.filter
+def link_of(message: Message) -> str:
+    """The address that a message leads to."""
+    tag = str(message.extra_tags or "")
+    return tag.removeprefix(notices.LINK) if tag.startswith(notices.LINK) else ""
+
+
+@register.filter
+def of_key(found: Mapping[object, object], key: object) -> object:
+    """What a mapping has under a key that a template only knows as a value."""
+    return found.get(key, "")
+
+
+HUES = 6
+
+
+@register.filter
+def hue(text: str) -> int:
+    """One of the colours of tags, the same each time."""
+    return crc32(text.casefold().encode()) % HUES

@@ -1,0 +1,10 @@
+"""What every page has: the choice of its appearance."""
+
+from django.urls import path
+
+from console.site import views
+
+app_name = "site"
+urlpatterns = [
+    path("appearance/", views.change, name="appearance"),
+]

@@ -1,0 +1,139 @@
+"""How applications reach an account: endpoints, connection strings, and what to paste where."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode, urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from storage.domain.service.connections import PROGRAMS, Form, connection_string, read_host
+from storage.domain.service.connections import write as write_form
+from storage.models import Account
+from storage.operations import accounts
+
+MASK: Final = "•" * 12
+
+
+def endpoint(request: HttpRequest, account: Account) -> str:
+    """Where the browser found this server is where an SDK finds it."""
+    return f"{request.scheme}://{request.get_host()}/{account.name}"
+
+
+def shown(account: Account, endpoint: str) -> str:
+    """A connection string that may stand on a screen: with the key only if it is no secret."""
+    is_public = accounts.is_public(account)
+    return write(account, endpoint, accounts.write_key(accounts.DEVELOPMENT_KEY) if is_public else MASK)
+
+
+def write(account: Account, endpoint: str, key: str) -> str:
+    return connection_string(account.name, endpoint, key)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A name under which an application finds this server; ``is_named``: somebody types it."""
+
+    slug: str
+    label: str | Promise
+    is_named: bool = False
+
+
+HERE: Final = Host("here", _("This address"))
+LOCAL: Final = Host("localhost", _("The same machine"))
+CONTAINER: Final = Host("container", _("Another container"), is_named=True)
+PUBLIC: Final = Host("public", _("Another name"), is_named=True)
+BY_NAME: Final = Host("account", _("The account's own host name"))
+
+
+def hosts() -> tuple[Host, ...]:
+    return (HERE, LOCAL, CONTAINER, PUBLIC, *((BY_NAME,) if settings.HOST_SUFFIXES else ()))
+
+
+def endpoint_at(request: HttpRequest, account: Account, host: Host, name: str) -> str:
+    """``name``: what was typed, `tables`, `tables:10002` or `https://tables.example.org`."""
+    here = urlsplit(f"{request.scheme}://{request.get_host()}")
+    match host:
+        case Host("localhost"):
+            return f"{here.scheme}://127.0.0.1:{settings.OPTIONS.port}/{account.name}"
+        case Host("container"):
+            return f"{here.scheme}://{_with_port(name or 'tablero')}/{account.name}"
+        case Host("public"):
+            base = name if "://" in name else f"https://{name or here.netloc}"
+            return f"{base.rstrip('/')}/{account.name}"
+        case Host("account"):
+            port = f":{here.port}" if here.port else ""
+            return f"{here.scheme}://{account.name}.{settings.HOST_SUFFIXES[0]}{port}"
+        case _:
+            return endpoint(request, account)
+
+
+def _with_port(name: str) -> str:
+    return name if ":" in name else f"{name}:{settings.OPTIONS.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A form of a connection string, as people call it."""
+
+    form: Form
+    label: str | Promise
+
+    @property
+    def slug(self) -> str:
+        return self.form.value
+
+    @property
+    def is_code(self) -> bool:
+        return self.form in PROGRAMS
+
+    def write(self, text: str) -> str:
+        return write_form(self.form, text)
+
+
+FORMATS: Final = (
+    Format(Form.STRING, _("Connection string")),
+    Format(Form.ENV, _(".env file")),
+    Format(Form.COMPOSE, "docker-compose.yml"),
+    Format(Form.APPSETTINGS, "appsettings.json"),
+    Format(Form.FUNCTIONS, "local.settings.json"),
+    Format(Form.PYTHON, "Python"),
+    Format(Form.JAVASCRIPT, "JavaScript"),
+    Format(Form.CSHARP, "C#"),
+    Format(Form.GO, "Go"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What of an account's connections is looked at; all of it stands in the address."""
+
+    host: Host
+    name: str
+    format: Format
+    key: int  # 1 or 2
+
+    @property
+    def query(self) -> str:
+        chosen = {"format": self.format.slug, "host": self.host.slug, "name": self.name, "key": str(self.key)}
+        return urlencode(chosen)
+
+    def write(self, request: HttpRequest, account: Account, key: str) -> str:
+        """``key`` in base64, or something in its place."""
+        where = endpoint_at(request, account, self.host, self.name)
+        return self.format.write(write(account, where, key))
+
+
+def read_choice(data: Mapping[str, str]) -> Choice:
+    """What is unknown counts as the first."""
+    known = {host.slug: host for host in hosts()}
+    formats = {found.slug: found for found in FORMATS}
+    return Choice(
+        known.get(data.get("host", ""), HERE),
+        read_host(data.get("name", "")[:253]),
+        formats.get(data.get("format", ""), FORMATS[0]),
+        2 if data.get("key") == "2" else 1,
+    )

@@ -1,0 +1,140 @@
+"""New tables, and what people note about tables."""
+
+import re
+from typing import Any, Final
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from console.site.name_rules import NameRule
+from console.site.shown_values import keep_seen
+from storage.domain.errors import StorageError
+from storage.domain.values.names import RESERVED_TABLE_NAME, fold_table_name, is_analytics_name
+from storage.models import Account, Table
+from storage.operations import tables
+
+TAG_LENGTH: Final = 32
+TAGS: Final = 12  # of a table
+
+_CHARACTERS = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+
+
+def name_rules(account: Account, name: str) -> list[NameRule]:
+    """What may name a new table, each rule by itself, so that all can be told at once."""
+    folded = name.lower()
+    is_known = bool(name)
+    owner = tables.find(account.pk, folded) if _is_legal(name) else None
+    if folded == RESERVED_TABLE_NAME:
+        own = NameRule(_("“tables” is the service's own"), is_kept=False)
+    elif owner is not None:
+        own = NameRule(
+            _("%(name)s exists already: letter case does not count") % {"name": owner.name}, is_kept=False
+        )
+    else:
+        own = NameRule(_("not in use in this account, in any letter case"), _is_legal(name) or None)
+    return [
+        NameRule(_("3 to 63 characters"), 3 <= len(name) <= 63 if is_known else None),
+        NameRule(
+            _("letters A to Z and digits, a letter first"),
+            bool(_CHARACTERS.fullmatch(name)) if is_known else None,
+        ),
+        own,
+    ]
+
+
+def _is_legal(name: str) -> bool:
+    try:
+        return not is_analytics_name(fold_table_name(name))
+    except StorageError:
+        return False
+
+
+class TagsField(forms.CharField):
+    """Texts between commas; the widget shows them as chips."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        attributes = {
+            "autocomplete": "off",
+            "spellcheck": "false",
+            "list": "tags-in-use",
+            "data-chips": "",
+            "data-remove": gettext_lazy("Remove {}"),
+        }
+        super().__init__(
+            label=gettext_lazy("Tags"),
+            help_text=gettext_lazy("Words to find tables by, with commas between them."),
+            required=False,
+            max_length=1000,
+            widget=forms.TextInput(attrs=attributes),
+            **kwargs,
+        )
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> list[str]:  # type: ignore[override]
+        """Without what is there twice, in any letter case."""
+        texts = (" ".join(part.split()) for part in str(value or "").split(","))
+        return list({text.casefold(): text for text in texts if text}.values())
+
+    def validate(self, value: Any) -> None:
+        if any(len(tag) > TAG_LENGTH for tag in value):
+            raise forms.ValidationError(_("A tag has up to %(most)s characters.") % {"most": TAG_LENGTH})
+        if len(value) > TAGS:
+            raise forms.ValidationError(_("A table has up to %(most)s tags.") % {"most": TAGS})
+
+    def run_validators(self, value: Any) -> None:
+        super().run_validators(", ".join(value))
+
+
+class NotesForm(forms.ModelForm):  # type: ignore[type-arg]
+    description = forms.CharField(
+        label=gettext_lazy("Description"),
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+    tags = TagsField()
+
+    class Meta:
+        model = Table
+        fields = ("description", "tags")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        keep_seen(self)
+
+
+class NewTableForm(forms.Form):
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        strip=True,
+        widget=forms.TextInput(
+            attrs={
+                "autocomplete": "off",
+                "autocapitalize": "none",
+                "spellcheck": "false",
+                "class": "mono",
+                "autofocus": True,
+                "aria-describedby": "name-rules",
+            }
+        ),
+    )
+    description = NotesForm.base_fields["description"]
+    tags = NotesForm.base_fields["tags"]
+
+    def __init__(self, *args: Any, account: Account, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.account = account
+
+    @property
+    def rules(self) -> list[NameRule]:
+        name = self.data.get("name", "") if self.is_bound else ""
+        return name_rules(self.account, name.strip())
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if not all(rule.is_kept for rule in name_rules(self.account, name)):
+            raise forms.ValidationError(_("A table cannot have this name."))
+        return name

@@ -1,1 +1,0 @@
-"""Requests to pages, one module per noun."""

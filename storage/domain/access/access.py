@@ -1,0 +1,210 @@
+"""What a caller may do: the grant that a key, a token or a role gives, and what each operation asks of it.
+
+https://learn.microsoft.com/rest/api/storageservices/create-account-sas#account-sas-permissions-by-operation
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum, Flag, StrEnum, auto
+from typing import Final, NamedTuple
+
+from storage.domain.entities.changes import Change, Delete, Insert, Update
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import (
+    AuthorizationFailure,
+    AuthorizationPermissionMismatch,
+    AuthorizationResourceTypeMismatch,
+    ResourceNotFound,
+    StorageError,
+)
+from storage.domain.filters.query import EntityQuery, Position
+
+
+class Operation(StrEnum):
+    """The operations of the service, by the names that its logs and metrics give them."""
+
+    # every request looks its operation up, and Enum's own hash is Python code
+    __hash__ = str.__hash__
+
+    ENTITY_GROUP_TRANSACTION = "EntityGroupTransaction"
+    CREATE_TABLE = "CreateTable"
+    DELETE_TABLE = "DeleteTable"
+    QUERY_TABLE = "QueryTable"
+    QUERY_TABLES = "QueryTables"
+    INSERT_ENTITY = "InsertEntity"
+    INSERT_OR_MERGE_ENTITY = "InsertOrMergeEntity"
+    INSERT_OR_REPLACE_ENTITY = "InsertOrReplaceEntity"
+    UPDATE_ENTITY = "UpdateEntity"
+    MERGE_ENTITY = "MergeEntity"
+    DELETE_ENTITY = "DeleteEntity"
+    QUERY_ENTITY = "QueryEntity"
+    QUERY_ENTITIES = "QueryEntities"
+    GET_TABLE_ACL = "GetTableACL"
+    SET_TABLE_ACL = "SetTableACL"
+    GET_SERVICE_PROPERTIES = "GetTableServiceProperties"
+    SET_SERVICE_PROPERTIES = "SetTableServiceProperties"
+    GET_SERVICE_STATS = "GetTableServiceStats"
+    PREFLIGHT = "TablePreflightRequest"
+
+
+class Permission(Flag):
+    """What the letters of ``sp`` and of a policy allow; those of other services mean nothing here."""
+
+    NONE = 0
+    READ = auto()
+    ADD = auto()
+    UPDATE = auto()
+    DELETE = auto()
+    WRITE = auto()
+    CREATE = auto()
+    LIST = auto()
+
+
+class Resource(Flag):
+    """The levels that ``srt`` names: the service itself, its tables, their entities."""
+
+    NONE = 0
+    SERVICE = auto()
+    CONTAINER = auto()
+    OBJECT = auto()
+
+
+class KeyRange(NamedTuple):
+    """The entities from ``start`` up to, not including, ``end``; None means no bound."""
+
+    start: Position | None = None
+    end: Position | None = None
+
+    def covers(self, key: EntityKey) -> bool:
+        return (self.start is None or key >= self.start) and (self.end is None or key < self.end)
+
+    def narrow(self, query: EntityQuery) -> EntityQuery:
+        """The query over what it finds inside the range."""
+        start = max(filter(None, (query.start, self.start)), default=None)
+        end = min(filter(None, (query.end, self.end)), default=None)
+        return replace(query, start=start, end=end)
+
+
+ALL_ENTITIES: Final = KeyRange()
+
+
+class Kind(Enum):
+    """Where a grant comes from, which decides how a refusal reads."""
+
+    OWNER = auto()  # an account key
+    ACCOUNT_SAS = auto()
+    TABLE_SAS = auto()
+    ROLE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a caller may do with an account.
+
+    ``table`` (folded) and ``keys`` narrow a table SAS; ``legacy`` is one from before 2015-04-05, when what was not
+    permitted was not found.
+    """
+
+    kind: Kind
+    permissions: Permission = Permission.NONE
+    resources: Resource = Resource.NONE
+    table: str | None = None
+    keys: KeyRange = ALL_ENTITIES
+    legacy: bool = False
+
+    def check(self, operation: Operation, table: str | None = None) -> None:
+        """Raises what the service answers to an operation that is not allowed; ``table`` is a folded name."""
+        if self.kind is not Kind.OWNER:
+            refusal = self._refusal(operation, table)
+            if refusal is not None:
+                raise ResourceNotFound if self.legacy else refusal
+
+    def check_key(self, key: EntityKey) -> None:
+        """Raises AuthorizationFailure for an entity outside of the key range."""
+        if not self.keys.covers(key):
+            raise ResourceNotFound if self.legacy else AuthorizationFailure
+
+    def allows(self, operation: Operation, table: str | None = None) -> bool:
+        return self.kind is Kind.OWNER or self._refusal(operation, table) is None
+
+    def _refusal(self, operation: Operation, table: str | None) -> type[StorageError] | None:
+        if self.table is not None and table is not None and table != self.table:
+            return AuthorizationFailure
+        need = (_ROLE_NEEDS if self.kind is Kind.ROLE else _NEEDS).get(operation)
+        if need is None or (self.kind is Kind.TABLE_SAS and Resource.OBJECT not in need.resources):
+            return AuthorizationFailure
+        if not need.resources & self.resources:
+            # a role has no resource types: it does not suffice, and that is all
+            return (
+                AuthorizationPermissionMismatch
+                if self.kind is Kind.ROLE
+                else AuthorizationResourceTypeMismatch
+            )
+        if not any(permissions in self.permissions for permissions in need.permissions):
+            return AuthorizationPermissionMismatch
+        return None
+
+
+class _Need(NamedTuple):
+    """One of ``resources``, and all of one of ``permissions``."""
+
+    resources: Resource
+    permissions: tuple[Permission, ...]
+
+
+_READ, _ADD, _UPDATE, _DELETE = Permission.READ, Permission.ADD, Permission.UPDATE, Permission.DELETE
+_WRITE, _CREATE, _LIST = Permission.WRITE, Permission.CREATE, Permission.LIST
+_SERVICE, _CONTAINER, _OBJECT = Resource.SERVICE, Resource.CONTAINER, Resource.OBJECT
+
+# what is not here no shared access signature allows; sources differ on the level of Query Tables: either will do
+_NEEDS: Final[Mapping[Operation, _Need]] = {
+    Operation.GET_SERVICE_PROPERTIES: _Need(_SERVICE, (_READ,)),
+    Operation.SET_SERVICE_PROPERTIES: _Need(_SERVICE, (_WRITE,)),
+    Operation.GET_SERVICE_STATS: _Need(_SERVICE, (_READ,)),
+    Operation.QUERY_TABLES: _Need(_SERVICE | _CONTAINER, (_LIST,)),
+    Operation.QUERY_TABLE: _Need(_SERVICE | _CONTAINER, (_LIST, _READ)),
+    Operation.CREATE_TABLE: _Need(_CONTAINER, (_CREATE, _WRITE)),
+    Operation.DELETE_TABLE: _Need(_CONTAINER, (_DELETE,)),
+    Operation.QUERY_ENTITY: _Need(_OBJECT, (_READ,)),
+    Operation.QUERY_ENTITIES: _Need(_OBJECT, (_READ,)),
+    Operation.INSERT_ENTITY: _Need(_OBJECT, (_ADD,)),
+    Operation.UPDATE_ENTITY: _Need(_OBJECT, (_UPDATE,)),
+    Operation.MERGE_ENTITY: _Need(_OBJECT, (_UPDATE,)),
+    Operation.INSERT_OR_REPLACE_ENTITY: _Need(_OBJECT, (_ADD | _UPDATE,)),
+    Operation.INSERT_OR_MERGE_ENTITY: _Need(_OBJECT, (_ADD | _UPDATE,)),
+    Operation.DELETE_ENTITY: _Need(_OBJECT, (_DELETE,)),
+    # what its parts need is checked part by part
+    Operation.ENTITY_GROUP_TRANSACTION: _Need(_OBJECT, (Permission.NONE,)),
+}
+
+# unlike any signature, a contributor's bearer token reaches the policies of a table
+_ROLE_NEEDS: Final[Mapping[Operation, _Need]] = {
+    **_NEEDS,
+    Operation.GET_TABLE_ACL: _Need(_CONTAINER, (_WRITE,)),
+    Operation.SET_TABLE_ACL: _Need(_CONTAINER, (_WRITE,)),
+}
+
+OWNER: Final = Grant(Kind.OWNER)
+
+_EVERYWHERE: Final = _SERVICE | _CONTAINER | _OBJECT
+_ENTITIES: Final = _READ | _ADD | _UPDATE | _DELETE
+# the built-in roles of Azure that concern tables; later ones hold what earlier ones do
+ROLES: Final[Mapping[str, Grant]] = {
+    "Storage Table Data Reader": Grant(Kind.ROLE, _READ | _LIST, _CONTAINER | _OBJECT),
+    "Storage Table Data Contributor": Grant(
+        Kind.ROLE, _ENTITIES | _LIST | _CREATE | _WRITE, _CONTAINER | _OBJECT
+    ),
+    "Storage Account Contributor": Grant(Kind.ROLE, _ENTITIES | _LIST | _CREATE | _WRITE, _EVERYWHERE),
+}
+
+
+def operation_of(change: Change) -> Operation:
+    match change:
+        case Insert():
+            return Operation.INSERT_ENTITY
+        case Update(merge=merge):
+            return Operation.MERGE_ENTITY if merge else Operation.UPDATE_ENTITY
+        case Delete():
+            return Operation.DELETE_ENTITY
+        case _:
+            return Operation.INSERT_OR_MERGE_ENTITY if change.merge else Operation.INSERT_OR_REPLACE_ENTITY

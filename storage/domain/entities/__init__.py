@@ -1,0 +1,1 @@
+"""Entities, their changes and their previews."""

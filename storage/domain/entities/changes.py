@@ -1,0 +1,81 @@
+"""The writes of the service: every one is a Change, alone or in a change set.
+
+https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.errors import (
+    ChangeSetError,
+    CommandsInBatchActOnDifferentPartitions,
+    InvalidDuplicateRow,
+    InvalidInput,
+)
+from storage.domain.values.etag import Precondition
+
+CHANGE_SET_LIMIT: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    entity: Entity
+
+    @property
+    def key(self) -> EntityKey:
+        return self.entity.key
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The entity must exist and match; ``merge`` keeps the properties that the change does not name."""
+
+    entity: Entity
+    condition: Precondition
+    merge: bool
+
+    @property
+    def key(self) -> EntityKey:
+        return self.entity.key
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert:
+    """Insert Or Replace, Insert Or Merge."""
+
+    entity: Entity
+    merge: bool
+
+    @property
+    def key(self) -> EntityKey:
+        return self.entity.key
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    key: EntityKey
+    condition: Precondition
+
+
+Change = Insert | Update | Upsert | Delete
+
+
+def check_size_of_change_set(count: int) -> None:
+    if count > CHANGE_SET_LIMIT:
+        # the index is that of the last change allowed, as the service has it
+        text = "The batch request operation exceeds the maximum 100 changes per change set."
+        raise ChangeSetError(CHANGE_SET_LIMIT - 1, InvalidInput(text))
+
+
+def check_change_set(changes: Sequence[tuple[str, Change]]) -> None:
+    """One table (folded name), one partition, each entity at most once; the first offender is named."""
+    table, first = changes[0]
+    seen: set[str] = set()
+    for index, (its_table, change) in enumerate(changes):
+        if its_table != table or change.key.partition_key != first.key.partition_key:
+            raise ChangeSetError(index, CommandsInBatchActOnDifferentPartitions())
+        if change.key.row_key in seen:
+            raise ChangeSetError(index, InvalidDuplicateRow())
+        seen.add(change.key.row_key)

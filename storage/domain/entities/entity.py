@@ -1,0 +1,144 @@
+"""An entity as it comes, as it is stored, and as it is found; what it may hold at most."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from storage.domain.errors import EntityTooLarge, TooManyProperties
+from storage.domain.values import edm
+from storage.domain.values.edm import Edm, EdmValue, utf16_length
+from storage.domain.values.encoding import ENCODE, annotated
+
+PROPERTY_LIMIT: Final = 252
+SIZE_LIMIT: Final = 1024 * 1024  # bytes by entity_size
+SYSTEM_PROPERTIES: Final = ("PartitionKey", "RowKey", "Timestamp")
+
+# below this many characters of ``values`` no entity reaches the limit: a character counts at most two bytes,
+# a property at most 8 + 16 more than its name and text
+_SURELY_SMALL: Final = 500_000
+
+
+class EntityKey(NamedTuple):
+    partition_key: str
+    row_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """Properties by name, in the order of the request; keys and Timestamp are not among them."""
+
+    key: EntityKey
+    properties: Mapping[str, EdmValue]
+
+
+class Fragments(NamedTuple):
+    """An entity's properties ready for its row; ASCII JSON text.
+
+    ``annotations`` and ``values`` are lines, newline + comma + member each, so that an answer is a concatenation and
+    one property can be taken out by SQL without reading JSON: no JSON string holds a raw newline.
+    """
+
+    projection: str
+    annotations: str
+    values: str
+
+
+class StoredEntity(NamedTuple):
+    """A row found, as ready bytes: a page holds a thousand, and none of them is taken apart.
+
+    ``keys`` reads ``"PartitionKey":"p","RowKey":"r"``, ``ticks`` is the Timestamp in ticks as decimal digits,
+    ``content`` are the properties that were asked for, each led by a comma.
+    """
+
+    keys: bytes
+    ticks: bytes
+    content: bytes
+
+    @property
+    def key(self) -> EntityKey:
+        members = json.loads(b"{%b}" % self.keys)
+        return EntityKey(members["PartitionKey"], members["RowKey"])
+
+    @property
+    def timestamp(self) -> int:
+        return int(self.ticks)
+
+
+def read_stored(stored: StoredEntity) -> Entity:
+    """The entity of a row that was found with its annotations."""
+    content: dict[str, object] = json.loads(b"{" + stored.content.lstrip(b"\n,") + b"}")
+    types = {name: content.get(name + _TYPE) for name in content}
+    properties = {
+        name: edm.read(value, types[name]) for name, value in content.items() if not name.endswith(_TYPE)
+    }
+    return Entity(stored.key, properties)
+
+
+_TYPE: Final = "@odata.type"  # no property name holds an @
+
+
+def write_keys(key: EntityKey) -> bytes:
+    """The keys as members of a JSON object."""
+    return f'"PartitionKey":{edm.quote(key.partition_key)},"RowKey":{edm.quote(key.row_key)}'.encode()
+
+
+@lru_cache(maxsize=8192)
+def quoted(name: str) -> str:
+    """A property name as an ASCII JSON string."""
+    return edm.quote(name)
+
+
+def fragments(properties: Mapping[str, EdmValue]) -> Fragments:
+    """The three texts of a row, after checking the limits of an entity."""
+    if len(properties) > PROPERTY_LIMIT:
+        raise TooManyProperties
+    projection, annotations, values = [], [], []
+    for name, value in properties.items():
+        member = quoted(name)
+        written, projected = ENCODE[value.type](value.value)
+        projection.append(f"{member}:{projected}")
+        values.append(f"\n,{member}:{written}")
+        if annotated(value):
+            annotations.append(_annotation(name, value.type))
+    return Fragments("{" + ",".join(projection) + "}", "".join(annotations), "".join(values))
+
+
+@lru_cache(maxsize=8192)
+def _annotation(name: str, type_: Edm) -> str:
+    return f'\n,{quoted(name)[:-1]}@odata.type":"{type_.value}"'
+
+
+def check_size(entity: Entity, written: Fragments) -> None:
+    if len(written.values) > _SURELY_SMALL and entity_size(entity) > SIZE_LIMIT:
+        raise EntityTooLarge
+
+
+def entity_size(entity: Entity) -> int:
+    """Bytes by the service's published formula.
+
+    https://learn.microsoft.com/archive/blogs/avkashchauhan/how-the-size-of-an-entity-is-caclulated-in-windows-azure-table-storage
+    """
+    keys = utf16_length(entity.key.partition_key) + utf16_length(entity.key.row_key)
+    return 4 + 2 * keys + sum(8 + 2 * utf16_length(n) + _value_size(v) for n, v in entity.properties.items())
+
+
+def _value_size(value: EdmValue) -> int:
+    match value:
+        case (Edm.STRING, str(text)):
+            return 4 + 2 * utf16_length(text)
+        case (Edm.BINARY, bytes(data)):
+            return 4 + len(data)
+        case (type_, _):
+            return _FIXED_SIZES[type_]
+
+
+_FIXED_SIZES: Final = {
+    Edm.BOOLEAN: 1,
+    Edm.INT32: 4,
+    Edm.INT64: 8,
+    Edm.DOUBLE: 8,
+    Edm.DATETIME: 8,
+    Edm.GUID: 16,
+}

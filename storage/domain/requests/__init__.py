@@ -1,0 +1,1 @@
+"""Requests: routes, options, statuses, and what is counted and logged of them."""

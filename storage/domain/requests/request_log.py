@@ -1,0 +1,140 @@
+"""The request log, in the format of the service's version 1.0.
+
+https://learn.microsoft.com/rest/api/storageservices/storage-analytics-log-format
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from storage.domain.access.access import Operation
+from storage.domain.requests.analytics import Category, category, column
+from storage.domain.requests.observed import Authentication, Observed, Part
+from storage.domain.service.service_properties import Logging
+
+_DELETES: Final = frozenset({Operation.DELETE_TABLE, Operation.DELETE_ENTITY})
+_WRITES: Final = frozenset(
+    {
+        Operation.ENTITY_GROUP_TRANSACTION,
+        Operation.CREATE_TABLE,
+        Operation.INSERT_ENTITY,
+        Operation.INSERT_OR_MERGE_ENTITY,
+        Operation.INSERT_OR_REPLACE_ENTITY,
+        Operation.UPDATE_ENTITY,
+        Operation.MERGE_ENTITY,
+        Operation.SET_TABLE_ACL,
+        Operation.SET_SERVICE_PROPERTIES,
+    }
+)
+_AGENT_LIMIT: Final = 1024
+_NAMED_ERRORS_SINCE: Final = (
+    "2017-04-17"  # versions from here on are told the code of an error, not its category
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What nobody but the log wants to know of a request; texts are as they were sent, empty when they were not.
+
+    ``url`` is without the signature of a token; ``key`` the resource as `/account/table`; sizes in bytes.
+    """
+
+    url: str
+    key: str
+    request_id: str
+    version: str = ""
+    request_header_size: int = 0
+    response_header_size: int = 0
+    content_length: int = 0
+    content_md5: str = ""
+    etag: str = ""
+    conditions: str = ""
+    referrer: str = ""
+    client_request_id: str = ""
+
+
+def is_wanted(logging: Logging, operation: Operation | None) -> bool:
+    """Whether an account that logs so has a request logged; what was no operation counts as read."""
+    if operation in _DELETES:
+        return logging.delete
+    return logging.write if operation in _WRITES else logging.read
+
+
+def lines(observed: Observed, entry: Entry, started: datetime) -> list[str]:
+    """A line, without its end; after that of a change set one for each of its operations."""
+    whole = Part(observed.operation, observed.status, observed.error, entry.key)
+    return [
+        _line(observed, entry, started, part, index) for index, part in enumerate((whole, *observed.parts))
+    ]
+
+
+def _line(observed: Observed, entry: Entry, started: datetime, part: Part, index: int) -> str:
+    is_owner = observed.authentication is Authentication.KEY
+    return ";".join(
+        (
+            "1.0",
+            started.strftime("%Y-%m-%dT%H:%M:%S.%f0Z"),
+            part.operation or "Unknown",
+            _status(observed.authentication, part, entry.version),
+            str(part.status or ""),
+            _milliseconds(observed.sent - observed.started),
+            _milliseconds(observed.answered - observed.started),
+            observed.authentication,
+            observed.account if is_owner else "",
+            observed.account,
+            "table",
+            _quoted(entry.url),
+            _quoted(part.key),
+            entry.request_id,
+            str(index),
+            _address(observed.address, observed.port),
+            _plain(entry.version),
+            str(entry.request_header_size),
+            str(observed.ingress),
+            str(entry.response_header_size),
+            str(observed.egress),
+            str(entry.content_length),
+            _quoted(entry.content_md5),
+            "",  # the MD5 that the server computed: it computes none of its own
+            _quoted(entry.etag),
+            "",  # tables have no Last-Modified
+            _plain(entry.conditions),
+            _quoted(observed.agent[:_AGENT_LIMIT].decode("latin-1")),
+            _quoted(entry.referrer),
+            _quoted(entry.client_request_id),
+        )
+    )
+
+
+def _status(authentication: Authentication, part: Part, version: str) -> str:
+    found = category(part.status, part.error)
+    if found is Category.CLIENT_OTHER and part.error and version >= _NAMED_ERRORS_SINCE:
+        return part.error
+    return column(found, authentication)
+
+
+def _milliseconds(seconds: float) -> str:
+    return str(max(round(1000 * seconds), 0))
+
+
+def _address(address: str, port: int) -> str:
+    return _plain(f"[{address}]:{port}" if ":" in address else f"{address}:{port}")
+
+
+def _plain(text: str) -> str:
+    """Quoted only if it must be."""
+    return _quoted(text) if _SPECIAL.search(text) else text
+
+
+def _quoted(text: str) -> str:
+    return f'"{_SPECIAL.sub(_escape, text)}"' if text else ""
+
+
+def _escape(match: re.Match[str]) -> str:
+    return _NAMED.get(match[0]) or f"&#{ord(match[0])};"
+
+
+# a semicolon within quotation marks separates nothing; line ends of all kinds would make lines of their own
+_SPECIAL: Final = re.compile('["&<>;\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
+_NAMED: Final = {'"': "&quot;", "&": "&amp;", "<": "&lt;", ">": "&gt;", ";": ";"}

@@ -1,0 +1,264 @@
+"""From the raw path of a request to the account and the resource it means."""
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum, auto
+from functools import lru_cache
+from typing import Final, NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from storage.domain.access import access
+from storage.domain.access.access import Grant, Operation
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import (
+    AuthenticationFailed,
+    HostInformationNotPresent,
+    InvalidInput,
+    InvalidUri,
+    MediaTypeNotSupported,
+    MethodNotAllowed,
+    NotImplemented,
+)
+
+SECONDARY: Final = "-secondary"
+_BAD_PREDICATE: Final = "Bad Request - Error in query syntax."
+
+
+class Kind(Enum):
+    SERVICE = auto()
+    TABLES = auto()
+    TABLE = auto()
+    ENTITIES = auto()
+    ENTITY = auto()
+    UNNAMED = auto()  # an entity by a key that does not say which it is
+    BATCH = auto()
+
+
+class Target(NamedTuple):
+    """A resource of an account. ``table`` is the name as sent, unchecked; ``key`` only for ENTITY."""
+
+    kind: Kind
+    table: str = ""
+    key: EntityKey = EntityKey("", "")
+
+
+class Address(NamedTuple):
+    """Where a request went: ``base`` is the service's URI as the client writes it, ``rest`` the raw path below it."""
+
+    account: str
+    secondary: bool
+    host_style: bool
+    base: str
+    rest: bytes
+
+
+_HOST = re.compile(rb"[A-Za-z0-9._\-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
+
+
+def address(path: bytes, host: bytes | None, scheme: str, suffixes: Sequence[str]) -> Address:
+    """Account and service URI, host style when the host ends in one of the suffixes, otherwise path style."""
+    if not host:
+        raise HostInformationNotPresent
+    origin, by_host = _origin(host, scheme, tuple(suffixes))
+    if by_host is not None:
+        account, secondary = _primary(by_host)
+        return Address(account, secondary, True, origin, path)
+    first, slash, rest = path.lstrip(b"/").partition(b"/")
+    sent = _decode(first)
+    account, secondary = _primary(sent)
+    rest = slash + rest
+    if secondary and rest.startswith(b"/%b/" % account.encode()):
+        # an SDK that knows hosts only puts the secondary before the whole path; nothing lies below a table
+        rest = rest[len(account) + 1 :]
+    return Address(account, secondary or _is_secondary(host), False, f"{origin}/{sent}", rest)
+
+
+@lru_cache(maxsize=256)
+def _origin(host: bytes, scheme: str, suffixes: tuple[str, ...]) -> tuple[str, str | None]:
+    """Scheme and authority, and the account when the host names it."""
+    if not _HOST.fullmatch(host):
+        raise HostInformationNotPresent
+    text = host.decode("ascii")
+    name = text.rsplit(":", 1)[0].lower() if not text.startswith("[") else text
+    for suffix in suffixes:
+        if name.endswith("." + suffix):
+            return f"{scheme}://{text}", name[: -len(suffix) - 1]
+    return f"{scheme}://{text}", None
+
+
+def _primary(account: str) -> tuple[str, bool]:
+    if account.endswith(SECONDARY):
+        return account[: -len(SECONDARY)], True
+    return account, False
+
+
+def _is_secondary(host: bytes) -> bool:
+    """Some clients derive the secondary's address from any other by a suffix to the first label of the host."""
+    label, dot, _ = host.partition(b":")[0].partition(b".")
+    return bool(dot) and label.endswith(b"-secondary")
+
+
+def _decode(raw: bytes) -> str:
+    """Percent-decoding of a path segment, in which a plus is a plus."""
+    try:
+        return (unquote_to_bytes(raw) if b"%" in raw else raw).decode()
+    except UnicodeDecodeError:
+        raise InvalidUri from None
+
+
+def inner_path(uri: bytes, known: Address) -> bytes:
+    """The path below the account of a URI inside a batch: absolute, or relative to the host or to the service."""
+    uri = uri.partition(b"?")[0]
+    scheme, separator, rest = uri.partition(b"://")
+    if separator and scheme.lower() in (b"http", b"https"):
+        uri = b"/" + rest.partition(b"/")[2]
+    path = uri.lstrip(b"/")
+    if known.host_style:
+        return path
+    first, slash, below = path.partition(b"/")
+    # a table may bear the account's name: then nothing follows
+    if slash and _primary(_decode(first))[0] == known.account:
+        return below
+    return path
+
+
+def target(path: bytes, method: str, account: str) -> Target:
+    """The resource of a raw path below the account."""
+    path = path.strip(b"/")
+    if not path:
+        return Target(Kind.SERVICE)
+    if b"/" in path:
+        return _nested(path, method)
+    segment = _decode(path)
+    name, parenthesis, predicate = segment.partition("(")
+    if not parenthesis:
+        if name == "$batch":
+            return Target(Kind.BATCH)
+        if name == "$metadata":  # names a context in answers, but is no document
+            raise NotImplemented
+        return Target(Kind.TABLES) if name.lower() == "tables" else Target(Kind.ENTITIES, name)
+    if name.lower() == "tables":
+        return _table(predicate)
+    key = _key(f"{account}.{name}", predicate)
+    return Target(Kind.ENTITIES, name) if key is None else Target(Kind.ENTITY, name, key)
+
+
+def key_count(resource: str) -> InvalidInput:
+    """``resource`` is account.table."""
+    return InvalidInput(
+        "The number of keys specified in the URI does not match number of key properties"
+        f" for the resource '{resource}'."
+    )
+
+
+def _nested(path: bytes, method: str) -> Target:
+    """Nothing lies below a table; SDKs that take a table's URL for the service's get what the service answers."""
+    first, _, second = path.partition(b"/")
+    if b"(" in first or b"%28" in first:
+        raise InvalidInput(_BAD_PREDICATE)  # a slash inside a key
+    table, below = _decode(first), _decode(second)
+    if below == "$batch":
+        raise MediaTypeNotSupported
+    name, parenthesis, _ = below.partition("(")
+    if name.lower() != "tables":
+        raise InvalidUri
+    if parenthesis and method == "DELETE":
+        return Target(Kind.UNNAMED, table)
+    if method == "POST":
+        return Target(Kind.ENTITIES, table)
+    if method == "GET":
+        raise NotImplemented
+    raise MethodNotAllowed
+
+
+_STRING = r"'((?:[^']++|'')*+)'"
+_USUAL_KEY = re.compile(rf"PartitionKey={_STRING},RowKey={_STRING}\)", re.DOTALL)
+_NAMED_KEY = re.compile(rf"\s*(PartitionKey|RowKey)\s*=\s*{_STRING}\s*(,|\)\Z)", re.DOTALL)
+_UNNAMED_KEY = re.compile(rf"\s*{_STRING}\s*\)", re.DOTALL)
+
+
+def _table(predicate: str) -> Target:
+    if predicate.strip() == ")":
+        return Target(Kind.TABLES)
+    name = _UNNAMED_KEY.fullmatch(predicate)
+    if name is None:
+        raise InvalidInput(_BAD_PREDICATE)
+    return Target(Kind.TABLE, name[1].replace("''", "'"))
+
+
+def _key(resource: str, predicate: str) -> EntityKey | None:
+    """The key of the predicate, None for ``()``."""
+    usual = _USUAL_KEY.fullmatch(predicate)
+    if usual is not None:
+        return EntityKey(usual[1].replace("''", "'"), usual[2].replace("''", "'"))
+    if predicate.strip() == ")":
+        return None
+    return _unusual_key(resource, predicate)
+
+
+def _unusual_key(resource: str, predicate: str) -> EntityKey:
+    """Either order, and space around names and signs."""
+    if _UNNAMED_KEY.fullmatch(predicate):
+        raise key_count(resource)
+    found: dict[str, str] = {}
+    position = 0
+    while position < len(predicate):
+        part = _NAMED_KEY.match(predicate, position)
+        if part is None or part[1] in found:
+            raise InvalidInput(_BAD_PREDICATE)
+        found[part[1]] = part[2].replace("''", "'")
+        position = part.end()
+    if len(found) != 2 or not predicate.rstrip().endswith(")"):
+        raise InvalidInput(_BAD_PREDICATE)
+    return EntityKey(found["PartitionKey"], found["RowKey"])
+
+
+def operation(
+    target: Target, method: str, options: Mapping[str, str], *, conditional: bool
+) -> Operation | None:
+    """What a request is about to do; None if nothing that exists. ``conditional``: it has an If-Match."""
+    if "comp" in options or "restype" in options:
+        return _XML_OPERATIONS.get((target.kind, method, options.get("comp", "")))
+    if target.kind is Kind.ENTITY and method in ("PUT", "MERGE", "PATCH"):
+        return _WRITES[method == "PUT", conditional]
+    return _OPERATIONS.get((target.kind, method))
+
+
+def check_target(grant: Grant, operation: Operation | None, target: Target) -> None:
+    """Whether the grant covers an operation; None is one that does not exist, which is said later."""
+    if grant.kind is access.Kind.OWNER:
+        return
+    table = target.table.lower() if target.kind in _OF_A_TABLE else None
+    if grant.table is not None and table not in (None, grant.table):
+        # the name of the table is signed, so for another the signature is as good as none
+        raise AuthenticationFailed(AuthenticationErrorDetail="The signature is for another table.")
+    if operation is not None:
+        grant.check(operation, table)
+
+
+_OF_A_TABLE: Final = (Kind.ENTITIES, Kind.ENTITY, Kind.UNNAMED)
+_OPERATIONS: Final = {
+    (Kind.TABLES, "GET"): Operation.QUERY_TABLES,
+    (Kind.TABLES, "POST"): Operation.CREATE_TABLE,
+    (Kind.TABLE, "GET"): Operation.QUERY_TABLE,
+    (Kind.TABLE, "DELETE"): Operation.DELETE_TABLE,
+    (Kind.ENTITIES, "GET"): Operation.QUERY_ENTITIES,
+    (Kind.ENTITIES, "POST"): Operation.INSERT_ENTITY,
+    (Kind.ENTITY, "GET"): Operation.QUERY_ENTITY,
+    (Kind.ENTITY, "DELETE"): Operation.DELETE_ENTITY,
+    (Kind.UNNAMED, "DELETE"): Operation.DELETE_ENTITY,
+    (Kind.BATCH, "POST"): Operation.ENTITY_GROUP_TRANSACTION,
+}
+_WRITES: Final = {
+    (True, True): Operation.UPDATE_ENTITY,
+    (True, False): Operation.INSERT_OR_REPLACE_ENTITY,
+    (False, True): Operation.MERGE_ENTITY,
+    (False, False): Operation.INSERT_OR_MERGE_ENTITY,
+}
+_XML_OPERATIONS: Final = {
+    (Kind.ENTITIES, "GET", "acl"): Operation.GET_TABLE_ACL,
+    (Kind.ENTITIES, "PUT", "acl"): Operation.SET_TABLE_ACL,
+    (Kind.SERVICE, "GET", "properties"): Operation.GET_SERVICE_PROPERTIES,
+    (Kind.SERVICE, "PUT", "properties"): Operation.SET_SERVICE_PROPERTIES,
+    (Kind.SERVICE, "GET", "stats"): Operation.GET_SERVICE_STATS,
+}

@@ -1,0 +1,1 @@
+"""Service properties, CORS, connection strings, labels, lifetimes and the verbs of activity."""

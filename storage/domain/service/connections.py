@@ -1,0 +1,73 @@
+"""How applications reach an account: connection strings, and what to paste where."""
+
+import json
+from enum import StrEnum
+from typing import Final, assert_never
+from urllib.parse import urlsplit
+
+from storage.domain.service import connection_samples as samples
+
+
+class Form(StrEnum):
+    """What a connection string is put into."""
+
+    STRING = "string"
+    ENV = "env"
+    COMPOSE = "compose"
+    APPSETTINGS = "appsettings"
+    FUNCTIONS = "functions"
+    PYTHON = "python"
+    JAVASCRIPT = "javascript"
+    CSHARP = "csharp"
+    GO = "go"
+
+
+PROGRAMS: Final = frozenset({Form.PYTHON, Form.JAVASCRIPT, Form.CSHARP, Form.GO})
+
+
+def connection_string(account: str, endpoint: str, key: str) -> str:
+    """``key`` in base64, or something in its place."""
+    scheme = urlsplit(endpoint).scheme
+    return (
+        f"DefaultEndpointsProtocol={scheme};AccountName={account};AccountKey={key};TableEndpoint={endpoint};"
+    )
+
+
+def write(form: Form, text: str) -> str:
+    """``text``: a connection string."""
+    match form:
+        case Form.STRING:
+            return text
+        case Form.ENV:
+            return f'TABLES_CONNECTION_STRING="{text}"'
+        case Form.COMPOSE:
+            return samples.COMPOSE % text
+        case Form.APPSETTINGS:
+            return _json({"ConnectionStrings": {"Tables": text}})
+        case Form.FUNCTIONS:
+            return _json({"IsEncrypted": False, "Values": {"AzureWebJobsStorage": text, "Tables": text}})
+        case Form.PYTHON:
+            return samples.PYTHON % text
+        case Form.JAVASCRIPT:
+            return samples.JAVASCRIPT % text
+        case Form.CSHARP:
+            return samples.CSHARP % text
+        case Form.GO:
+            return samples.GO % text
+    assert_never(form)
+
+
+def _json(document: object) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def read_host(text: str) -> str:
+    """The name of a host, with a port or a scheme; empty for what is none."""
+    text = text.strip()
+    try:
+        parts = urlsplit(text if "://" in text else f"//{text}")
+        is_good = parts.hostname is not None and (parts.port or True)
+    except ValueError:
+        return ""
+    is_plain = text.isascii() and not set(text) & set(" ;'\"\\<>{}$`\n\r\t?#@%")
+    return text if is_good and is_plain and parts.scheme in {"", "http", "https"} else ""

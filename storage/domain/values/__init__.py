@@ -1,0 +1,1 @@
+"""EDM values, names, ETags, and their encodings in JSON and XML."""

@@ -1,0 +1,205 @@
+"""How a value is kept and sent: as JSON text, exact, and as a member of the jsonb projection, typed and comparable."""
+
+import base64
+import math
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Final, cast
+
+from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue, quote, read_datetime, second_text
+
+
+def _write_double(value: float) -> str:
+    """JSON for a Double: never a bare integer, which clients would take for an Int32."""
+    if math.isnan(value):
+        return '"NaN"'
+    if math.isinf(value):
+        return '"Infinity"' if value > 0 else '"-Infinity"'
+    return repr(value).replace("e", "E")
+
+
+def annotated(value: EdmValue) -> bool:
+    """Whether the type must be said beside the JSON value: clients cannot tell it otherwise."""
+    type_, content = value
+    return type_ in _ANNOTATED or (type_ is Edm.DOUBLE and not math.isfinite(content))  # type: ignore[arg-type]
+
+
+_ANNOTATED: Final = frozenset({Edm.INT64, Edm.DATETIME, Edm.GUID, Edm.BINARY})
+
+
+def write(value: EdmValue) -> str:
+    """The value as ASCII JSON text, exactly as every answer will carry it."""
+    return ENCODE[value.type](value.value)[0]
+
+
+# value ↔ jsonb projection
+
+# PostgreSQL text holds neither U+0000 nor lone surrogates. The escape is injective and keeps code-point order:
+# U+0000 → U+0001 U+0001, U+0001 → U+0001 U+0002, and between U+D7FF and U+E000 → U+E000 and a smaller follower.
+_ESCAPES: Final = {
+    0x0000: "\x01\x01",
+    0x0001: "\x01\x02",
+    0xE000: "\ue000\u0802",
+    **{code: "\ue000" + chr(code - 0xD800 + 2) for code in range(0xD800, 0xE000)},
+}
+_UNESCAPES: Final = {text: chr(code) for code, text in _ESCAPES.items()}
+_ESCAPED_CHARACTER = re.compile("[\x00\x01\ud800-\udfff\ue000]")
+_ESCAPED_PAIR = re.compile("[\x01\ue000].", re.DOTALL)
+
+
+def escape(text: str) -> str:
+    """Text that PostgreSQL can hold, in the order of the original by code point."""
+    if _ESCAPED_CHARACTER.search(text) is None:
+        return text
+    return text.translate(_ESCAPES)
+
+
+def unescape(text: str) -> str:
+    """The inverse of escape."""
+    if "\x01" not in text and "\ue000" not in text:
+        return text
+    return _ESCAPED_PAIR.sub(lambda pair: _UNESCAPES[pair[0]], text)
+
+
+def _project_double(value: float) -> str:
+    if math.isnan(value):
+        return '"n"'
+    if math.isinf(value):
+        return "1e400" if value > 0 else "-1e400"
+    if value == 0 and math.copysign(1, value) < 0:
+        return "0.000"
+    text = format(Decimal(repr(value)), "f")
+    return text if "." in text else text + ".0"
+
+
+def project(value: EdmValue) -> str:
+    """JSON text of the value in the jsonb projection: every member tells its own type.
+
+    A letter leads strings (s String, t DateTime, g Guid, b Binary, n NaN); the scale tells numbers apart, which
+    compare by value all the same: 5 is an Int32, 5.00 an Int64, 5.0 a Double, 0.000 the Double -0.0.
+    """
+    return ENCODE[value.type](value.value)[1]
+
+
+def unproject(text: str) -> EdmValue:
+    """The inverse of project, from the member as PostgreSQL's ``->>`` gives it: a string without its quotes."""
+    if text in ("true", "false"):
+        return EdmValue(Edm.BOOLEAN, text == "true")
+    if text[0].isdigit() or text[0] == "-":
+        return _unproject_number(text)
+    letter, rest = text[0], text[1:]
+    match letter:
+        case "s":
+            return EdmValue(Edm.STRING, unescape(rest))
+        case "t":
+            return EdmValue(Edm.DATETIME, read_datetime(rest))
+        case "g":
+            return EdmValue(Edm.GUID, rest)
+        case "b":
+            return EdmValue(Edm.BINARY, bytes.fromhex(rest))
+        case "n":
+            return EdmValue(Edm.DOUBLE, math.nan)
+    raise ValueError(f"not a projected value: {text!r}")
+
+
+def _unproject_number(text: str) -> EdmValue:
+    if "." not in text:
+        if len(text) < 12:
+            return EdmValue(Edm.INT32, int(text))
+        # PostgreSQL prints 1e400 as a one and four hundred zeros
+        return EdmValue(Edm.DOUBLE, -math.inf if text[0] == "-" else math.inf)
+    if text == "0.000":
+        return EdmValue(Edm.DOUBLE, -0.0)
+    if text.endswith(".00"):
+        return EdmValue(Edm.INT64, int(text[:-3]))
+    return EdmValue(Edm.DOUBLE, float(text))
+
+
+def _encode_string(value: str) -> tuple[str, str]:
+    text = quote(value)
+    if "\\u" in text:  # it may hold what the projection escapes in its own way
+        return text, quote("s" + escape(value))
+    return text, '"s' + text[1:]
+
+
+def _encode_int32(value: int) -> tuple[str, str]:
+    text = str(value)
+    return text, text
+
+
+def _encode_double(value: float) -> tuple[str, str]:
+    text = repr(value)
+    if value == 0 or "e" in text or "n" in text:
+        return _write_double(value), _project_double(value)
+    return text, text
+
+
+def _encode_datetime(value: int) -> tuple[str, str]:
+    seconds, fraction = divmod(value, TICKS_PER_SECOND)
+    second = second_text(seconds)
+    if not fraction:
+        return f'"{second}Z"', f'"t{second}.0000000"'
+    digits = f"{fraction:07}"
+    return f'"{second}.{digits.rstrip("0")}Z"', f'"t{second}.{digits}"'
+
+
+def _encode_boolean(value: bool) -> tuple[str, str]:
+    return ("true", "true") if value else ("false", "false")
+
+
+# both texts of a value at once, as write and project make them: a write spends most of its time here
+ENCODE: Final[Mapping[Edm, Callable[..., tuple[str, str]]]] = {
+    Edm.STRING: _encode_string,
+    Edm.BOOLEAN: _encode_boolean,
+    Edm.INT32: _encode_int32,
+    Edm.INT64: lambda value: (f'"{value}"', f"{value}.00"),
+    Edm.DOUBLE: _encode_double,
+    Edm.DATETIME: _encode_datetime,
+    Edm.GUID: lambda value: (f'"{value}"', f'"g{value}"'),
+    Edm.BINARY: lambda value: (f'"{base64.b64encode(value).decode()}"', f'"b{value.hex()}"'),
+}
+
+
+def write_column(member: bytes, column: list[bytes | None], *, annotations: bool) -> list[bytes]:
+    """write_projected for the rows of a page, which mostly have values of one type: strings, or plain numbers."""
+    if None not in column:
+        values = cast("list[bytes]", column)
+        kinds = {value[:1] for value in values}
+        everything = b"".join(values)
+        if kinds == {b"s"} and len(everything.translate(None, _CAREFUL)) == len(everything):
+            return [b',%b:"%b"' % (member, value[1:]) for value in values]
+        if kinds <= _NUMBER_STARTS and b".0" not in everything and max(map(len, values), default=0) < 12:
+            return [b",%b:%b" % (member, value) for value in values]
+    return [write_projected(member, value, annotations=annotations) for value in column]
+
+
+_NUMBER_STARTS: Final = {b"%d" % digit for digit in range(10)} | {b"-"}
+# what JSON escapes, and the first byte of what escape() makes
+_CAREFUL: Final = bytes(range(32)) + b'"\\\xee'
+
+
+def write_projected(member: bytes, projected: bytes | None, *, annotations: bool) -> bytes:
+    """A selected property as it goes into an answer, from its projection; null when the entity lacks it.
+
+    ``member`` is the quoted name. The common types are cut out of the text, since a page holds thousands of them.
+    """
+    if projected is None:
+        return b",%b:null" % member
+    first = projected[0]
+    if first == 115:  # s
+        if len(projected.translate(None, _CAREFUL)) == len(projected):
+            return b',%b:"%b"' % (member, projected[1:])
+    elif first < 58:  # a digit or a minus
+        if projected[-3:] != b".00" and len(projected) < 20:
+            return b",%b:%b" % (member, projected if projected != b"0.000" else b"-0.0")
+    elif projected == b"true" or projected == b"false":
+        return b",%b:%b" % (member, projected)
+    return _write_unprojected(member, unproject(projected.decode()), annotations=annotations)
+
+
+def _write_unprojected(member: bytes, value: EdmValue, *, annotations: bool) -> bytes:
+    written = write(value).encode()
+    if annotations and annotated(value):
+        return b',%b@odata.type":"%b",%b:%b' % (member[:-1], value.type.encode(), member, written)
+    return b",%b:%b" % (member, written)

@@ -1,0 +1,46 @@
+"""The entity tag, which is the Timestamp in another dress, and the conditions made of it."""
+
+import re
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from storage.domain.errors import InvalidInput, StorageError
+from storage.domain.values.edm import read_datetime, write_datetime
+
+_WEAK = re.compile(r'W/"([^"]*)"')
+_DATETIME = re.compile(r"datetime'([^']*)'")
+
+NEVER: Final = -(2**63)  # ticks that no entity carries
+
+
+class Precondition(NamedTuple):
+    """If-Match: the ticks the entity must carry; None when any will do."""
+
+    expected: int | None
+
+
+ANY: Final = Precondition(None)
+
+
+def write_etag(ticks: int) -> str:
+    """``W/"datetime'2017-08-30T13%3A20%3A33.413914Z'"``: clients rebuild it from Timestamp, so it is exact."""
+    return f"W/\"datetime'{write_datetime(ticks).replace(':', '%3A')}'\""
+
+
+def read_if_match(value: str) -> Precondition:
+    """Any weak quoted tag is well formed, but only one of ours can match."""
+    if value == "*":
+        return ANY
+    weak = _WEAK.fullmatch(value)
+    if weak is None:
+        raise InvalidInput(
+            f"The etag value '{value}' specified in one of the request headers is not valid. "
+            "Please make sure only one etag value is specified and is valid."
+        )
+    instant = _DATETIME.fullmatch(unquote(weak[1]))
+    if instant is None:
+        return Precondition(NEVER)
+    try:
+        return Precondition(read_datetime(instant[1]))
+    except StorageError:
+        return Precondition(NEVER)

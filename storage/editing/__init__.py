@@ -1,0 +1,1 @@
+"""What people type, paste and read: typed text, rows, CSV, documents, conversions and merges."""

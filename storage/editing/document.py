@@ -1,0 +1,210 @@
+"""An entity as a JSON document that people read and edit: OData with its types, exact, and every fault with its place.
+
+https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.errors import OutOfRangeInput, PropertyValueTooLarge, StorageError
+from storage.domain.values import edm, encoding
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.names import check_property_name
+
+TYPE: Final = "@odata.type"
+
+
+class Fault(StrEnum):
+    """What is wrong with a document."""
+
+    NOT_JSON = "not JSON"
+    NOT_OBJECT = "no object"
+    TWICE = "a name that comes twice"
+    NO_TYPE = "an @odata.type that does not exist"
+    NO_PROPERTY = "an @odata.type without its property"
+    NESTED = "an object or array"
+    NULL = "null"
+    VALUE = "not a value of the type"
+    TOO_LARGE = "a value beyond 64 KiB"
+    OUT_OF_RANGE = "a time before 1601 or after 9999"
+    NAME = "not a name"
+    KEY = "a key that is no text"
+    NO_KEY = "no PartitionKey or RowKey"
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidDocument(Exception):
+    """``line`` and ``column`` count from one, ``about`` is the name of a property or the type it has."""
+
+    fault: Fault
+    line: int
+    column: int
+    about: str = ""
+
+
+def write(entity: Entity) -> str:
+    """A line for each member."""
+    lines = [_member(name, _text(key)) for name, key in zip(_KEYS, entity.key, strict=True)]
+    for name, value in entity.properties.items():
+        if encoding.annotated(value):
+            lines.append(_member(name + TYPE, f'"{value.type.value}"'))
+        lines.append(_member(name, _value(value)))
+    return "{\n  " + ",\n  ".join(lines) + "\n}"
+
+
+_KEYS: Final = ("PartitionKey", "RowKey")
+
+
+def _member(name: str, value: str) -> str:
+    return f"{_text(name)}: {value}"
+
+
+def _value(value: EdmValue) -> str:
+    match value:
+        case (Edm.STRING, str(text)):
+            return _text(text)
+    return encoding.write(value)
+
+
+# what no page can carry, what would not be seen, and what would change how the rest of a line is seen
+_ESCAPED = re.compile(
+    "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+
+
+def _text(text: str) -> str:
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def read(text: str) -> Entity:
+    """The entity; its control information and Timestamp are passed over. Raises InvalidDocument."""
+    reader = _Reader(text)
+    members = reader.members()
+    types = {name.removesuffix(TYPE): member for name, member in members.items() if name.endswith(TYPE)}
+    properties: dict[str, EdmValue] = {}
+    for name, member in members.items():
+        if _is_property(name):
+            properties[name] = reader.value(name, member, types.get(name))
+    for name, member in types.items():
+        if name not in members and _is_property(name):
+            raise reader.fault(Fault.NO_PROPERTY, member.at, name)
+    return Entity(EntityKey(*(reader.key(name, members) for name in _KEYS)), properties)
+
+
+def _is_property(name: str) -> bool:
+    return "@" not in name and not name.startswith("odata.") and name not in (*_KEYS, "Timestamp")
+
+
+class _Member(NamedTuple):
+    value: Any
+    at: int  # where its name starts
+    value_at: int
+
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+class _Reader:
+    """Walks the members of the one object itself: the library's own reader does not tell where things stand."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._decoder = json.JSONDecoder(parse_constant=_no_constant)
+
+    def fault(self, fault: Fault, at: int, about: str = "") -> InvalidDocument:
+        start = self.text.rfind("\n", 0, at) + 1
+        return InvalidDocument(fault, self.text.count("\n", 0, at) + 1, at - start + 1, about)
+
+    def members(self) -> dict[str, _Member]:
+        found: dict[str, _Member] = {}
+        for name, member in self._walk():
+            if name in found:
+                raise self.fault(Fault.TWICE, member.at, name)
+            found[name] = member
+        return found
+
+    def value(self, name: str, member: _Member, annotation: _Member | None) -> EdmValue:
+        self._check_name(name, member)
+        if annotation is not None and annotation.value not in set(Edm):
+            raise self.fault(Fault.NO_TYPE, annotation.value_at, str(annotation.value))
+        if member.value is None:
+            raise self.fault(Fault.NULL, member.value_at, name)
+        if isinstance(member.value, dict | list):
+            raise self.fault(Fault.NESTED, member.value_at, name)
+        try:
+            return edm.read(member.value, annotation.value if annotation else None)
+        except PropertyValueTooLarge:
+            raise self.fault(Fault.TOO_LARGE, member.value_at, name) from None
+        except OutOfRangeInput:
+            raise self.fault(Fault.OUT_OF_RANGE, member.value_at, name) from None
+        except StorageError:
+            about = annotation.value if annotation else Edm.INT32.value
+            raise self.fault(Fault.VALUE, member.value_at, about) from None
+
+    def key(self, name: str, members: dict[str, _Member]) -> str:
+        member = members.get(name)
+        if member is None:
+            raise self.fault(Fault.NO_KEY, 0, name)
+        if not isinstance(member.value, str):
+            raise self.fault(Fault.KEY, member.value_at, name)
+        return member.value
+
+    def _check_name(self, name: str, member: _Member) -> None:
+        try:
+            check_property_name(name)
+        except StorageError:
+            raise self.fault(Fault.NAME, member.at, name) from None
+
+    def _walk(self) -> Iterator[tuple[str, _Member]]:
+        at = self._skip(0)
+        if self.text[at : at + 1] != "{":
+            self._decode(at)
+            raise self.fault(Fault.NOT_OBJECT, at)
+        at = self._skip(at + 1)
+        if self.text[at : at + 1] != "}":
+            while True:
+                start = at
+                name, at = self._name(start)
+                value_at = self._expect(":", at)
+                value, at = self._decode(value_at)
+                yield name, _Member(value, start, value_at)
+                at = self._skip(at)
+                if self.text[at : at + 1] == "}":
+                    break
+                at = self._expect(",", at)
+        end = self._skip(at + 1)
+        if end < len(self.text):
+            raise self.fault(Fault.NOT_JSON, end)
+
+    def _skip(self, at: int) -> int:
+        space = _SPACE.match(self.text, at)
+        return space.end() if space else at
+
+    def _expect(self, mark: str, at: int) -> int:
+        at = self._skip(at)
+        if self.text[at : at + 1] != mark:
+            raise self.fault(Fault.NOT_JSON, at)
+        return self._skip(at + 1)
+
+    def _name(self, at: int) -> tuple[str, int]:
+        if self.text[at : at + 1] != '"':
+            raise self.fault(Fault.NOT_JSON, at)
+        name, end = self._decode(at)
+        return str(name), end
+
+    def _decode(self, at: int) -> tuple[Any, int]:
+        try:
+            return self._decoder.raw_decode(self.text, at)
+        except json.JSONDecodeError as error:
+            raise self.fault(Fault.NOT_JSON, error.pos) from None
+        except (ValueError, RecursionError):  # NaN without quotes, a number of thousands of digits
+            raise self.fault(Fault.NOT_JSON, at) from None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)

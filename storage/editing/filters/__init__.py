@@ -1,0 +1,1 @@
+"""Editing a $filter: builder rows, lint, quick fixes, highlighting and templates."""

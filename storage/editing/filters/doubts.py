@@ -1,0 +1,130 @@
+"""What a filter that can be read probably does not mean: judged by the properties that entities have."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from difflib import get_close_matches
+from enum import StrEnum
+from itertools import islice
+from typing import Final, NamedTuple
+
+from storage.domain.filters.lexer import Token, lenient_tokens
+from storage.domain.filters.literals import is_literal, read_literal, write_literal
+from storage.domain.values.edm import INT32, Edm, EdmValue
+from storage.editing.conversions import Loss, convert
+from storage.editing.filters.highlight import Paint, painted
+from storage.editing.filters.repairs import Fix, Repair
+from storage.editing.invalid_text import InvalidText
+
+Known = Mapping[str, Sequence[Edm]]  # the properties that entities have, and their types there
+
+SYSTEM: Final[Known] = {
+    "PartitionKey": (Edm.STRING,),
+    "RowKey": (Edm.STRING,),
+    "Timestamp": (Edm.DATETIME,),
+}
+MOST: Final = 5  # doubts of a filter; whoever has more will see the others when these are gone
+_NUMBERS: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})
+
+
+class Reason(StrEnum):
+    INT64_SUFFIX = "int64-suffix"  # the service refuses it
+    UNKNOWN_PROPERTY = "unknown-property"
+    OTHER_TYPE = "other-type"
+
+
+class Doubt(NamedTuple):
+    """``name`` is the property, ``asked`` the type it is compared with and ``types`` those that it has."""
+
+    start: int
+    end: int
+    reason: Reason
+    name: str
+    asked: Edm | None
+    types: tuple[Edm, ...]
+    repairs: tuple[Repair, ...]
+
+
+class _Mention(NamedTuple):
+    """A property in a text, and the literal that it is compared with."""
+
+    property: Token
+    literal: Token | None
+
+
+def doubts(text: str, known: Known, now: datetime) -> list[Doubt]:
+    """The first of a text that can be read. Nothing is known of the properties of an empty table."""
+    found = list(painted(lenient_tokens(text)))
+    every = (
+        doubt
+        for mention in _mentions(found)
+        for doubt in (_of_suffix(mention), _of_name(mention, known), _of_type(mention, text, known, now))
+        if doubt is not None
+    )
+    return list(islice(every, MOST))
+
+
+def meets(asked: Edm, stored: Sequence[Edm]) -> bool:
+    """Whether a literal of the type can equal a value of one of the others."""
+    is_any_number = asked in (Edm.INT32, Edm.DOUBLE)
+    return asked in stored or (is_any_number and not _NUMBERS.isdisjoint(stored))
+
+
+def similar(name: str, known: Known) -> str | None:
+    """The property that was probably meant."""
+    folded = {other.lower(): other for other in (*SYSTEM, *known)}
+    close = get_close_matches(name.lower(), folded, 1)
+    return folded[close[0]] if close else None
+
+
+def _mentions(found: Sequence[tuple[Token, Paint]]) -> Iterator[_Mention]:
+    for index, (token, paint) in enumerate(found):
+        if paint is not Paint.PROPERTY:
+            continue
+        operator_after = found[index + 1 : index + 2]
+        operator_before = found[index - 1 : index] if index > 1 else []
+        if operator_after and operator_after[0][1] is Paint.OPERATOR:
+            yield _Mention(token, found[index + 2][0])
+        elif operator_before and operator_before[0][1] is Paint.OPERATOR:
+            yield _Mention(token, found[index - 2][0])
+        else:
+            yield _Mention(token, None)
+
+
+def _of_suffix(mention: _Mention) -> Doubt | None:
+    token = mention.literal
+    if token is None or not token.text.lstrip("-").isdecimal() or int(token.text) in INT32:
+        return None
+    repair = Repair(token.end, token.end, "L", Fix.INT64_SUFFIX)
+    return Doubt(
+        token.start, token.end, Reason.INT64_SUFFIX, mention.property.text, Edm.INT32, (Edm.INT64,), (repair,)
+    )
+
+
+def _of_name(mention: _Mention, known: Known) -> Doubt | None:
+    token = mention.property
+    if not known or token.text in known or token.text in SYSTEM:
+        return None
+    meant = similar(token.text, known)
+    repairs = (Repair(token.start, token.end, meant, Fix.STORED_NAME),) if meant else ()
+    return Doubt(token.start, token.end, Reason.UNKNOWN_PROPERTY, token.text, None, (), repairs)
+
+
+def _of_type(mention: _Mention, text: str, known: Known, now: datetime) -> Doubt | None:
+    token, name = mention.literal, mention.property.text
+    types = SYSTEM.get(name) or known.get(name)
+    if token is None or types is None or not is_literal(token):
+        return None
+    value = read_literal(token, text, now)
+    if meets(value.type, types):
+        return None
+    converted = (_converted(value, type_, now) for type_ in types)
+    repairs = tuple(Repair(token.start, token.end, it, Fix.STORED_TYPE) for it in converted if it is not None)
+    return Doubt(token.start, token.end, Reason.OTHER_TYPE, name, value.type, tuple(types), repairs)
+
+
+def _converted(value: EdmValue, to: Edm, now: datetime) -> str | None:
+    try:
+        converted = convert(value, to, now)
+    except InvalidText:
+        return None
+    return write_literal(converted.value) if converted.loss in (None, Loss.SPELLING) else None

@@ -1,0 +1,72 @@
+"""One more condition for a filter, which otherwise stays as it was written."""
+
+import re
+from enum import StrEnum
+from typing import Final, cast
+
+from storage.domain.filters.ast import And, Comparison, Filter, Operator, Or
+from storage.domain.filters.writer import write
+from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue, read_datetime
+
+ORDERED: Final = frozenset({Edm.STRING, Edm.INT32, Edm.INT64, Edm.DOUBLE, Edm.DATETIME})
+_AROUND: Final = 5 * 60 * TICKS_PER_SECOND
+_FIRST: Final = read_datetime("1601-01-01T00:00:00Z")
+_LAST: Final = read_datetime("9999-12-31T23:59:59.9999999Z")
+
+
+class How(StrEnum):
+    """What a value that somebody points at is to mean."""
+
+    IS = "is"
+    IS_NOT = "is-not"
+    GREATER = "greater"
+    LESS = "less"
+    AROUND = "around"  # five minutes before and after
+
+    @property
+    def types(self) -> frozenset[Edm]:
+        """Of the values that it can be asked of."""
+        match self:
+            case How.IS | How.IS_NOT:
+                return frozenset(Edm)
+            case How.GREATER | How.LESS:
+                return ORDERED
+            case How.AROUND:
+                return frozenset({Edm.DATETIME})
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+_OPERATORS: Final = {
+    How.IS: Operator.EQ,
+    How.IS_NOT: Operator.NE,
+    How.GREATER: Operator.GT,
+    How.LESS: Operator.LT,
+}
+
+
+def is_sayable(value: EdmValue) -> bool:
+    """Whether an address can carry it: half of a character cannot be encoded."""
+    return not isinstance(value.value, str) or _HALF.search(value.value) is None
+
+
+def condition(name: str, how: How, value: EdmValue) -> Filter:
+    if how is How.AROUND:
+        ticks = cast("int", value.value)
+        return And(
+            (
+                Comparison(name, Operator.GE, EdmValue(Edm.DATETIME, max(ticks - _AROUND, _FIRST))),
+                Comparison(name, Operator.LE, EdmValue(Edm.DATETIME, min(ticks + _AROUND, _LAST))),
+            )
+        )
+    return Comparison(name, _OPERATORS[how], value)
+
+
+def narrowed(text: str, root: Filter | None, clause: str) -> str:
+    """``root`` is what the text means."""
+    if root is None:
+        return clause
+    return f"({text.strip()}) and {clause}" if isinstance(root, Or) else f"{text.strip()} and {clause}"
+
+
+def narrowed_by(text: str, root: Filter | None, wanted: Filter) -> str:
+    return narrowed(text, root, write(wanted))

@@ -1,0 +1,303 @@
+"""A filter as rows that can be edited one by one: groups of clauses, with operators for what takes several words.
+
+``draw`` and ``compile`` are each other's inverse: what is drawn and not edited compiles to the filter it came from.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+from typing import Final, assert_never
+
+from storage.domain.filters.ast import (
+    And,
+    Comparison,
+    Constant,
+    Filter,
+    IsSet,
+    Match,
+    MatchKind,
+    Not,
+    Operator,
+    Or,
+    all_of,
+)
+from storage.domain.filters.times import RelativeTime
+from storage.domain.filters.writer import write
+from storage.domain.values.edm import Edm, EdmValue
+from storage.editing.filters.prefixes import following
+
+DEPTH: Final = 3  # of groups, the outermost counted
+
+
+class RowOperator(StrEnum):
+    EQ = "eq"
+    NE = "ne"
+    GT = "gt"
+    GE = "ge"
+    LT = "lt"
+    LE = "le"
+    STARTS_WITH = "starts-with"
+    BETWEEN = "between"  # both ends included
+    ONE_OF = "one-of"
+    IN_THE_LAST = "in-the-last"
+    CONTAINS = "contains"
+    ENDS_WITH = "ends-with"
+    IS_SET = "is-set"
+    IS_NOT_SET = "is-not-set"
+
+
+CONSOLE_ONLY: Final = frozenset(
+    {RowOperator.CONTAINS, RowOperator.ENDS_WITH, RowOperator.IS_SET, RowOperator.IS_NOT_SET}
+)
+_COMPARING: Final = tuple(RowOperator(operator) for operator in Operator)
+_MATCH_KINDS: Final = {RowOperator.CONTAINS: MatchKind.CONTAINS, RowOperator.ENDS_WITH: MatchKind.ENDS_WITH}
+_MATCHING: Final = {kind: operator for operator, kind in _MATCH_KINDS.items()}
+_SETTING: Final = (RowOperator.IS_SET, RowOperator.IS_NOT_SET)
+
+
+class Connective(StrEnum):
+    AND = "and"
+    OR = "or"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """``values`` are of ``type``: none for is (not) set, two for between, any number for one-of, else one."""
+
+    property: str
+    operator: RowOperator
+    type: Edm | None
+    values: tuple[EdmValue, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    connective: Connective
+    items: tuple["Group | Clause", ...]
+    negated: bool = False
+
+    @property
+    def depth(self) -> int:
+        return 1 + max((item.depth for item in self.items if isinstance(item, Group)), default=0)
+
+
+class Obstacle(StrEnum):
+    """Why a filter can be shown as text only."""
+
+    TOO_DEEP = "too-deep"
+    CONSTANT = "constant"
+    DOUBLE_NEGATION = "double-negation"
+
+
+@dataclass(frozen=True, slots=True)
+class NotDrawable:
+    reason: Obstacle
+
+
+NOTHING: Final = Group(Connective.AND, ())
+
+
+def operators_of(type_: Edm) -> tuple[RowOperator, ...]:
+    """The operators that make sense for values of the type, the usual first."""
+    match type_:
+        case Edm.STRING:
+            return (*_COMPARING, RowOperator.STARTS_WITH, RowOperator.BETWEEN, RowOperator.ONE_OF,
+                    RowOperator.CONTAINS, RowOperator.ENDS_WITH, *_SETTING)  # fmt: skip
+        case Edm.DATETIME:
+            return (*_COMPARING, RowOperator.IN_THE_LAST, RowOperator.BETWEEN, RowOperator.ONE_OF, *_SETTING)
+        case Edm.INT32 | Edm.INT64 | Edm.DOUBLE:
+            return (*_COMPARING, RowOperator.BETWEEN, RowOperator.ONE_OF, *_SETTING)
+        case Edm.GUID | Edm.BINARY:
+            return (*_COMPARING, RowOperator.ONE_OF, *_SETTING)
+        case Edm.BOOLEAN:
+            return (RowOperator.EQ, RowOperator.NE, *_SETTING)
+        case _:
+            assert_never(type_)
+
+
+# rows → filter
+
+
+def compile(group: Group) -> str:
+    """The text of the filter; empty for no clauses."""
+    root = to_filter(group)
+    return "" if root is None else write(root)
+
+
+def to_filter(group: Group) -> Filter | None:
+    """None for a group without clauses."""
+    operands: list[Filter] = []
+    for item in group.items:
+        match item:
+            case Group():
+                inner = to_filter(item)
+                operands += [] if inner is None else [inner]
+            case Clause():
+                operands += _operands(item, is_flat=group.connective is Connective.AND)
+    if not operands:
+        return None
+    joined = _joined(group.connective, operands)
+    return Not(joined) if group.negated else joined
+
+
+def _joined(connective: Connective, operands: Sequence[Filter]) -> Filter:
+    if connective is Connective.AND or len(operands) == 1:
+        return all_of(operands)
+    return Or(tuple(operands))
+
+
+def _operands(clause: Clause, *, is_flat: bool) -> list[Filter]:
+    """What the clause is among the operands of its group: two bounds need no parentheses in a conjunction."""
+    bounds = _bounds(clause)
+    if is_flat and not clause.negated and bounds:
+        return bounds
+    found = all_of(bounds) if bounds else _condition(clause)
+    return [Not(found) if clause.negated else found]
+
+
+def _bounds(clause: Clause) -> list[Filter]:
+    match clause.operator, clause.values:
+        case RowOperator.BETWEEN, (first, last):
+            return [_compared(clause, Operator.GE, first), _compared(clause, Operator.LE, last)]
+        case RowOperator.STARTS_WITH, (EdmValue(Edm.STRING, str(prefix)) as first,):
+            end = following(prefix)
+            above = [] if end is None else [_compared(clause, Operator.LT, EdmValue(Edm.STRING, end))]
+            return [_compared(clause, Operator.GE, first), *above]
+    return []
+
+
+def _condition(clause: Clause) -> Filter:
+    match clause.operator, clause.values:
+        case RowOperator.ONE_OF, values if values:
+            return _joined(Connective.OR, [_compared(clause, Operator.EQ, value) for value in values])
+        case RowOperator.IN_THE_LAST, (value,):
+            return _compared(clause, Operator.GE, value)
+        case (RowOperator.CONTAINS | RowOperator.ENDS_WITH) as operator, (EdmValue(Edm.STRING, str(text)),):
+            return Match(clause.property, _MATCH_KINDS[operator], text)
+        case RowOperator.IS_SET, ():
+            return IsSet(clause.property)
+        case RowOperator.IS_NOT_SET, ():
+            return Not(IsSet(clause.property))
+        case operator, (value,) if operator in _COMPARING:
+            return _compared(clause, Operator(operator), value)
+    raise ValueError(f"{clause.operator} does not take {len(clause.values)} values of {clause.type}")
+
+
+def _compared(clause: Clause, operator: Operator, value: EdmValue) -> Comparison:
+    return Comparison(clause.property, operator, value)
+
+
+# filter → rows
+
+
+def draw(root: Filter | None) -> Group | NotDrawable:
+    if root is None:
+        return NOTHING
+    try:
+        drawn = _drawn_group(root)
+    except _Undrawable as obstacle:
+        return NotDrawable(obstacle.reason)
+    return drawn
+
+
+class _Undrawable(Exception):
+    def __init__(self, reason: Obstacle) -> None:
+        self.reason = reason
+
+
+def _drawn_group(root: Filter) -> Group:
+    """The outermost group is never negated: what is stands alone in it."""
+    match root:
+        case And(operands):
+            return Group(Connective.AND, _items(operands, depth=1))
+        case Or(operands) if _one_of(operands) is None:
+            return Group(Connective.OR, tuple(_item(operand, depth=1) for operand in operands))
+    return Group(Connective.AND, (_item(root, depth=1),))
+
+
+def _items(operands: Sequence[Filter], *, depth: int) -> tuple[Group | Clause, ...]:
+    """The items of a conjunction, where two bounds of a property that follow each other are one clause."""
+    items: list[Group | Clause] = []
+    position = 0
+    while position < len(operands):
+        pair = _pair(*operands[position : position + 2])
+        items.append(pair or _operand(operands[position], depth=depth))
+        position += 2 if pair else 1
+    return tuple(items)
+
+
+def _operand(node: Filter, *, depth: int) -> Group | Clause:
+    """An operand of a conjunction: a conjunction in parentheses keeps them by being a group, even of one clause."""
+    return _inner(Connective.AND, node.operands, depth) if isinstance(node, And) else _item(node, depth=depth)
+
+
+def _item(node: Filter, *, depth: int) -> Group | Clause:
+    """``depth`` is that of the group the item is in."""
+    match node:
+        case Comparison(name, operator, literal):
+            return Clause(name, _row_operator(operator, literal), literal.type, (literal,))
+        case Match(name, kind, text):
+            return Clause(name, _MATCHING[kind], Edm.STRING, (EdmValue(Edm.STRING, text),))
+        case IsSet(name):
+            return Clause(name, RowOperator.IS_SET, None, ())
+        case Not(operand):
+            return _negated(operand, depth=depth)
+        case And(operands):
+            return _pair(*operands) or _inner(Connective.AND, operands, depth)
+        case Or(operands):
+            return _one_of(operands) or _inner(Connective.OR, operands, depth)
+        case Constant():
+            raise _Undrawable(Obstacle.CONSTANT)
+        case _:
+            assert_never(node)
+
+
+def _negated(operand: Filter, *, depth: int) -> Group | Clause:
+    if isinstance(operand, IsSet):
+        return Clause(operand.property, RowOperator.IS_NOT_SET, None, ())
+    if isinstance(operand, Not):
+        raise _Undrawable(Obstacle.DOUBLE_NEGATION)
+    return replace(_item(operand, depth=depth), negated=True)
+
+
+def _inner(connective: Connective, operands: Sequence[Filter], depth: int) -> Group:
+    if depth == DEPTH:
+        raise _Undrawable(Obstacle.TOO_DEEP)
+    if connective is Connective.AND:
+        return Group(connective, _items(operands, depth=depth + 1))
+    return Group(connective, tuple(_item(operand, depth=depth + 1) for operand in operands))
+
+
+def _row_operator(operator: Operator, literal: EdmValue) -> RowOperator:
+    is_past = isinstance(literal.value, RelativeTime) and literal.value.amount < 0
+    return RowOperator.IN_THE_LAST if is_past and operator is Operator.GE else RowOperator(operator)
+
+
+def _pair(*operands: Filter) -> Clause | None:
+    match operands:
+        case (Comparison(name, Operator.GE, first), Comparison(other, upper, last)) if (
+            name == other and first.type is last.type
+        ):
+            if upper is Operator.LE and RowOperator.BETWEEN in operators_of(first.type):
+                return Clause(name, RowOperator.BETWEEN, first.type, (first, last))
+            if (
+                upper is Operator.LT
+                and first.type is Edm.STRING
+                and following(str(first.value)) == last.value
+            ):
+                return Clause(name, RowOperator.STARTS_WITH, Edm.STRING, (first,))
+    return None
+
+
+def _one_of(operands: Sequence[Filter]) -> Clause | None:
+    found = [node for node in operands if isinstance(node, Comparison) and node.operator is Operator.EQ]
+    same = all(a.property == b.property and a.literal.type is b.literal.type for a, b in pairwise(found))
+    if len(found) < len(operands) or not same:
+        return None
+    values = tuple(node.literal for node in found)
+    type_ = values[0].type
+    if RowOperator.ONE_OF not in operators_of(type_):
+        return None
+    return Clause(found[0].property, RowOperator.ONE_OF, type_, values)

@@ -1,0 +1,230 @@
+"""Rows that are pasted: lines of fields, with or without types, or JSON. What they mean and what is wrong."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from storage.domain.entities import entity
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, Entity, EntityKey
+from storage.domain.errors import StorageError
+from storage.domain.values import edm
+from storage.domain.values.edm import INT32, INT64, Edm, EdmValue
+from storage.domain.values.names import check_key, check_property_name
+from storage.editing.typed_text import InvalidText
+
+KEYS: Final = ("PartitionKey", "RowKey")
+ANNOTATION: Final = "@odata.type"
+
+
+class Format(StrEnum):
+    TSV = "tab-separated"
+    CSV = "CSV"
+    JSON = "JSON"
+    NDJSON = "NDJSON"
+
+
+class Why(StrEnum):
+    """How the type of a column came about."""
+
+    SAID = "said by the text"  # a column @type, an annotation
+    CHOSEN = "chosen"  # by who pastes
+    KNOWN = "as in the table"
+    LOOKS = "what all values look like"
+    UNLIKE = "what all values look like, which the table knows as another type"
+
+
+class Flaw(StrEnum):
+    """What is wrong with a row as a whole, or with one of its cells, beyond text that is no value."""
+
+    NO_KEY = "a key is missing"
+    TWICE = "the key is there twice"
+    UNKNOWN_TYPE = "no EDM type"
+    NESTED = "a value that holds others"
+    TOO_MANY_FIELDS = "more fields than columns"
+    NO_OBJECT = "not an object"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """``line`` counts lines of text, or objects of JSON, from one; no column when it is the whole row."""
+
+    line: int
+    column: str
+    reason: Flaw | InvalidText | StorageError
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: Edm | None  # None: several, or none at all
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    line: int
+    entity: Entity
+
+
+@dataclass(frozen=True, slots=True)
+class Pasted:
+    """``rows`` are those without a problem; ``absent`` counts empty values of a type other than String."""
+
+    format: Format
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    problems: tuple[Problem, ...]
+    count: int  # of all rows
+    absent: int = 0
+
+
+class Unreadable(Exception):
+    """Not a row can be read; ``line`` is where, if it is known."""
+
+    def __init__(self, reason: "Reason", line: int = 0) -> None:
+        super().__init__(reason, line)
+        self.reason = reason
+        self.line = line
+
+
+class Reason(StrEnum):
+    EMPTY = "there is nothing"
+    NO_JSON = "neither JSON nor lines of it"
+    NO_KEYS = "no columns PartitionKey and RowKey"
+    BAD_CSV = "quotation marks do not pair"
+
+
+@dataclass(slots=True)
+class Reading:
+    """What has been read so far."""
+
+    rows: list[Row] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    seen: set[EntityKey] = field(default_factory=set)
+    count: int = 0
+
+    def problem(
+        self, line: int, column: str, reason: Flaw | InvalidText | StorageError, text: str = ""
+    ) -> None:
+        self.problems.append(Problem(line, column, reason, text[:80]))
+
+    def add(self, line: int, keys: Sequence[str | None], properties: Mapping[str, EdmValue]) -> None:
+        """A row whose values are all right, unless its keys are not, or it is too much for an entity."""
+        partition_key, row_key = keys
+        if partition_key is None or row_key is None:
+            return self.problem(line, KEYS[partition_key is not None], Flaw.NO_KEY)
+        key = EntityKey(partition_key, row_key)
+        if not self._check_keys(line, key):
+            return None
+        if key in self.seen:
+            return self.problem(line, "", Flaw.TWICE)
+        self.seen.add(key)
+        found = Entity(key, properties)
+        try:
+            entity.check_size(found, entity.fragments(properties))
+        except StorageError as error:
+            return self.problem(line, "", error)
+        self.rows.append(Row(line, found))
+        return None
+
+    def _check_keys(self, line: int, key: EntityKey) -> bool:
+        for name, text in zip(KEYS, key, strict=True):
+            try:
+                check_key(name, text)
+            except StorageError as error:
+                self.problem(line, name, error, text)
+                return False
+        return True
+
+    def check_name(self, line: int, name: str) -> bool:
+        try:
+            check_property_name(name)
+        except StorageError as error:
+            self.problem(line, name, error)
+            return False
+        return True
+
+
+def read_json(text: str, now: datetime) -> Pasted:
+    """An object, a list of them, an answer of the service with its ``value``, or an object on each line."""
+    format_, objects = _objects(text)
+    reading = Reading()
+    types: dict[str, set[Edm]] = {}
+    said: set[str] = set()
+    for line, found in objects:
+        reading.count += 1
+        _read_object(reading, line, found, types, said)
+    columns = tuple(
+        Column(name, next(iter(its)) if len(its) == 1 else None, Why.SAID if name in said else Why.LOOKS)
+        for name, its in types.items()
+    )
+    return Pasted(format_, columns, tuple(reading.rows), tuple(reading.problems), reading.count)
+
+
+def _objects(text: str) -> tuple[Format, Iterable[tuple[int, object]]]:
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise Unreadable(Reason.NO_JSON) from None
+    except ValueError:
+        return Format.NDJSON, _lines(text)
+    if isinstance(found, dict) and isinstance(found.get("value"), list):
+        found = found["value"]
+    return Format.JSON, enumerate(found if isinstance(found, list) else [found], 1)
+
+
+def _lines(text: str) -> list[tuple[int, object]]:
+    found: list[tuple[int, object]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            found.append((number, json.loads(line)))
+        except (ValueError, RecursionError):
+            raise Unreadable(Reason.NO_JSON, number) from None
+    return found
+
+
+def _read_object(
+    reading: Reading, line: int, found: object, types: dict[str, set[Edm]], said: set[str]
+) -> None:
+    if not isinstance(found, dict):
+        return reading.problem(line, "", Flaw.NO_OBJECT)
+    before = len(reading.problems)
+    properties: dict[str, EdmValue] = {}
+    for name, value in found.items():
+        if "@" in name or name.startswith("odata.") or name in SYSTEM_PROPERTIES or value is None:
+            continue
+        if not reading.check_name(line, name):
+            continue
+        annotation = found.get(name + ANNOTATION)
+        if (read := _read_value(reading, line, name, value, annotation)) is not None:
+            properties[name] = read
+            types.setdefault(name, set()).add(read.type)
+            if annotation is not None:
+                said.add(name)
+    keys = [key if isinstance(key := found.get(name), str) else None for name in KEYS]
+    if len(reading.problems) == before:
+        reading.add(line, keys, properties)
+    return None
+
+
+def _read_value(reading: Reading, line: int, name: str, value: object, annotation: object) -> EdmValue | None:
+    if isinstance(value, dict | list):
+        reading.problem(line, name, Flaw.NESTED)
+        return None
+    if annotation is not None and annotation not in list(Edm):
+        reading.problem(line, name, Flaw.UNKNOWN_TYPE, str(annotation))
+        return None
+    try:
+        # the service makes a Double of it; but whoever pastes an identifier means every digit
+        if annotation is None and type(value) is int and value not in INT32 and value in INT64:
+            return EdmValue(Edm.INT64, value)
+        return edm.read(value, annotation)
+    except StorageError as error:
+        reading.problem(line, name, error, str(value))
+        return None

@@ -1,0 +1,115 @@
+"""What a change of a table's policies makes of the tokens that name them: by the code that judges their requests."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from storage.domain.access.policies import PERMISSIONS, AccessPolicy, SignedIdentifier
+from storage.domain.sas.known import GOOD, KnownToken, State, state, terms
+from storage.domain.sas.terms import period
+
+_USABLE: Final = GOOD | {State.NOT_YET_VALID}  # now or later
+
+
+class Kind(StrEnum):
+    """The worst that happens to a token, the worst first."""
+
+    REVOKED = "revoked"
+    NARROWED = "narrowed"
+    REVIVED = "revived"
+    WIDENED = "widened"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Of a start or an expiry, in ticks since 1970; a start of None has always been."""
+
+    before: int | None
+    after: int | None
+
+    @property
+    def is_later(self) -> bool:
+        return (self.after is not None) and (self.before is None or self.after > self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """``gained`` and ``lost`` are letters; they and the shifts are there for what is usable before and after."""
+
+    known: KnownToken
+    before: State
+    after: State
+    gained: str = ""
+    lost: str = ""
+    start: Shift | None = None
+    expiry: Shift | None = None
+
+    @property
+    def kind(self) -> Kind:
+        was, will_be = self.before in _USABLE, self.after in _USABLE
+        if was is not will_be:
+            return Kind.REVIVED if will_be else Kind.REVOKED
+        if self.lost or (self.start and self.start.is_later) or (self.expiry and not self.expiry.is_later):
+            return Kind.NARROWED
+        return Kind.WIDENED if self.gained or self.start or self.expiry else Kind.UNCHANGED
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it works now, and then no more until it starts."""
+        return self.before in GOOD and self.after is State.NOT_YET_VALID
+
+    @property
+    def is_usable(self) -> bool:
+        return self.after in _USABLE
+
+
+def effects(
+    before: Sequence[SignedIdentifier],
+    after: Sequence[SignedIdentifier],
+    tokens: Iterable[KnownToken],
+    now: datetime,
+) -> list[Effect]:
+    """Of the tokens of one table: those that name a policy, what changes most first."""
+    found = [
+        _effect(known, _by_identifier(before), _by_identifier(after), now)
+        for known in tokens
+        if known.identifier
+    ]
+    return sorted(found, key=lambda effect: list(Kind).index(effect.kind))
+
+
+def _effect(
+    known: KnownToken, before: Mapping[str, AccessPolicy], after: Mapping[str, AccessPolicy], now: datetime
+) -> Effect:
+    table = known.table.lower()
+    was, will_be = state(known, {table: before}, now), state(known, {table: after}, now)
+    old, new = terms(known.token, {table: before}), terms(known.token, {table: after})
+    if was not in _USABLE or will_be not in _USABLE or old is None or new is None:
+        return Effect(known, was, will_be)
+    starts, expiries = zip(period(old), period(new), strict=True)
+    return Effect(
+        known,
+        was,
+        will_be,
+        gained=_less(new.permission, old.permission),
+        lost=_less(old.permission, new.permission),
+        start=_shift(*starts),
+        expiry=_shift(*expiries),
+    )
+
+
+def _by_identifier(identifiers: Sequence[SignedIdentifier]) -> dict[str, AccessPolicy]:
+    return {identifier.identifier: identifier.policy or AccessPolicy() for identifier in identifiers}
+
+
+def _less(letters: str | None, others: str | None) -> str:
+    return "".join(
+        letter for letter in PERMISSIONS if letter in (letters or "") and letter not in (others or "")
+    )
+
+
+def _shift(before: int | None, after: int | None) -> Shift | None:
+    return None if before == after else Shift(before, after)

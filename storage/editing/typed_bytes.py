@@ -1,0 +1,71 @@
+"""Bytes as people type them: in hexadecimal digits, in base64, or as a text in UTF-8."""
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from storage.domain.values.edm import BINARY_LIMIT
+from storage.editing.invalid_text import Fault, Form, InvalidText
+
+_BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
+_HEX: Final = frozenset("0123456789abcdefABCDEF")
+
+
+def read(text: str, form: Form) -> bytes:
+    data = _BYTES[form](text)
+    if len(data) > BINARY_LIMIT:
+        raise InvalidText(Fault.TOO_LONG, size=len(data))
+    return data
+
+
+def _read_hex(text: str) -> bytes:
+    start = 2 if text[:2].lower() == "0x" else 0
+    digits = []
+    for position, character in enumerate(text[start:], start + 1):
+        if character in _HEX:
+            digits.append(character)
+        elif not character.isspace():
+            raise InvalidText(Fault.NOT_HEX, position=position)
+    if len(digits) % 2:
+        raise InvalidText(Fault.HALF_BYTE)
+    return bytes.fromhex("".join(digits))
+
+
+def _read_base64(text: str) -> bytes:
+    """With the alphabet of addresses too, and with or without the padding."""
+    content = text.rstrip("= \t\r\n")
+    digits = []
+    for position, character in enumerate(content, 1):
+        if character in _BASE64:
+            digits.append(character)
+        elif not character.isspace():
+            raise InvalidText(Fault.NOT_BASE64, position=position)
+    if len(digits) % 4 == 1:
+        raise InvalidText(Fault.BASE64_LENGTH)
+    joined = "".join(digits).replace("-", "+").replace("_", "/")
+    return base64.b64decode(joined + "=" * (-len(joined) % 4))
+
+
+def _read_utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidText(Fault.SURROGATE, position=error.start + 1) from None
+
+
+_BYTES: Final[Mapping[Form, Callable[[str], bytes]]] = {
+    Form.HEX: _read_hex,
+    Form.BASE64: _read_base64,
+    Form.TEXT: _read_utf8,
+}
+
+
+def write(data: bytes, form: Form) -> str:
+    if form is Form.BASE64:
+        return base64.b64encode(data).decode()
+    if form is Form.HEX:
+        return data.hex()
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidText(Fault.NOT_UTF8, position=error.start + 1) from None

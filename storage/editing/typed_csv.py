@@ -1,0 +1,222 @@
+"""Lines of fields: CSV as Storage Explorer writes it, with a column P@type beside P, and what spreadsheets copy."""
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from storage.domain.entities.entity import SYSTEM_PROPERTIES
+from storage.domain.values.edm import Edm, EdmValue
+from storage.editing import pasted, typed_text
+from storage.editing.pasted import KEYS, Column, Flaw, Format, Pasted, Reading, Reason, Unreadable, Why
+from storage.editing.typed_text import Form, InvalidText
+
+TYPE: Final = "@type"
+_DELIMITERS: Final = "\t,;|"
+# most telling first; a text that would read back in another spelling stays a String
+_GUESSES: Final = (Edm.INT32, Edm.INT64, Edm.DOUBLE, Edm.BOOLEAN, Edm.DATETIME, Edm.GUID)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|NaN|-?Infinity", re.ASCII)
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+_TYPES: Final = {
+    **{type_.value.lower(): type_ for type_ in Edm},
+    **{type_.value.removeprefix("Edm.").lower(): type_ for type_ in Edm},
+}
+
+csv.field_size_limit(1024 * 1024)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """``columns`` name fields that come without a header; ``chosen`` and ``known`` are types of columns."""
+
+    columns: Sequence[str] = ()
+    chosen: Mapping[str, Edm] = field(default_factory=dict)
+    known: Mapping[str, Edm] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A column of the text: where it stands, where its types stand, and of what type it is when they say nothing."""
+
+    name: str
+    place: int
+    type_place: int | None
+    type: Edm | None
+    why: Why
+
+
+def read(text: str, now: datetime, wishes: Wishes) -> Pasted:
+    """JSON too, which is told by its first character."""
+    text = text.removeprefix("\ufeff")
+    if not text.strip():
+        raise Unreadable(Reason.EMPTY)
+    if text.lstrip()[0] in "{[":
+        return pasted.read_json(text, now)
+    delimiter = _delimiter(text)
+    lines = _lines(text, delimiter)
+    if not lines:
+        raise Unreadable(Reason.EMPTY)
+    header, first = _header(lines, wishes.columns)
+    rows = lines[first:]
+    sources = _sources(header, rows, now, wishes)
+    reading, absent = Reading(), 0
+    last: dict[str, Edm] = {}
+    for number, fields in rows:
+        reading.count += 1
+        absent += _read_row(reading, number, fields, header, sources, now, last)
+    columns = tuple(
+        Column(source.name, source.type, source.why)
+        for source in sources
+        if source.name not in SYSTEM_PROPERTIES
+    )
+    format_ = Format.TSV if delimiter == "\t" else Format.CSV
+    return Pasted(format_, columns, tuple(reading.rows), tuple(reading.problems), reading.count, absent)
+
+
+def _delimiter(text: str) -> str:
+    first = text.lstrip("\n").partition("\n")[0]
+    return max(_DELIMITERS, key=lambda character: (first.count(character), -_DELIMITERS.index(character)))
+
+
+def _lines(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
+    """Fields by the number of the line that they end on; empty lines count, but are no rows."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        return [(reader.line_num, fields) for fields in reader if any(fields)]
+    except csv.Error:
+        raise Unreadable(Reason.BAD_CSV, reader.line_num) from None
+
+
+def _header(lines: Sequence[tuple[int, list[str]]], columns: Sequence[str]) -> tuple[list[str], int]:
+    """The names of the fields, and how many lines they take."""
+    header = [name.strip() for name in lines[0][1]]
+    if set(KEYS) <= set(header):
+        return header, 1
+    if set(KEYS) <= set(columns) and len(columns) == len(header):
+        return list(columns), 0
+    raise Unreadable(Reason.NO_KEYS, lines[0][0])
+
+
+def _sources(
+    header: Sequence[str], rows: Sequence[tuple[int, list[str]]], now: datetime, wishes: Wishes
+) -> list[_Source]:
+    places = {name: place for place, name in enumerate(header)}
+    sources = []
+    for name, place in places.items():
+        if name.endswith(TYPE) or not name:
+            continue
+        type_place = places.get(name + TYPE)
+        type_, why = _type_of(name, place, type_place, rows, now, wishes)
+        sources.append(_Source(name, place, type_place, type_, why))
+    return sources
+
+
+def _type_of(
+    name: str,
+    place: int,
+    type_place: int | None,
+    rows: Sequence[tuple[int, list[str]]],
+    now: datetime,
+    wishes: Wishes,
+) -> tuple[Edm | None, Why]:
+    if name in wishes.chosen:
+        return wishes.chosen[name], Why.CHOSEN
+    values = [fields[place] for _number, fields in rows if place < len(fields) and fields[place]]
+    if type_place is not None:
+        said = {
+            fields[type_place] for _number, fields in rows if type_place < len(fields) and fields[type_place]
+        }
+        return (_TYPES.get(said.pop().lower()) if len(said) == 1 else None), Why.SAID
+    known = wishes.known.get(name)
+    if known is not None and all(_fits(known, value, now) for value in values):
+        return known, Why.KNOWN
+    return guess(values, now), Why.LOOKS if known is None else Why.UNLIKE
+
+
+def guess(values: Sequence[str], now: datetime) -> Edm:
+    """The type that all of these texts are written in."""
+    if not values:
+        return Edm.STRING
+    return next(
+        (type_ for type_ in _GUESSES if all(_looks(type_, value, now) for value in values)), Edm.STRING
+    )
+
+
+def _fits(type_: Edm, text: str, now: datetime) -> bool:
+    try:
+        typed_text.read(type_, text, now, Form.BASE64 if type_ is Edm.BINARY else None)
+    except InvalidText:
+        return False
+    return True
+
+
+def _looks(type_: Edm, text: str, now: datetime) -> bool:
+    if type_ in (Edm.INT32, Edm.INT64, Edm.DOUBLE) and not _NUMBER.fullmatch(text):
+        return False
+    if type_ is Edm.DATETIME and not _INSTANT.fullmatch(text):
+        return False
+    if type_ is Edm.GUID and text.count("-") != 4:
+        return False
+    return _fits(type_, text, now)
+
+
+def _read_row(
+    reading: Reading,
+    number: int,
+    fields: Sequence[str],
+    header: Sequence[str],
+    sources: Sequence[_Source],
+    now: datetime,
+    last: dict[str, Edm],
+) -> int:
+    """How many values were empty although a type was given."""
+    before, absent = len(reading.problems), 0
+    if len(fields) > len(header):
+        reading.problem(number, "", Flaw.TOO_MANY_FIELDS)
+        return 0
+    texts = dict(zip(header, fields, strict=False))
+    properties: dict[str, EdmValue] = {}
+    for source in sources:
+        if source.name in SYSTEM_PROPERTIES or not reading.check_name(number, source.name):
+            continue
+        text, said = texts.get(source.name, ""), texts.get(source.name + TYPE, "").strip()
+        type_ = _said(reading, number, source, said, last)
+        # of the other types nothing is no value
+        if text or (said and type_ in (Edm.STRING, Edm.BINARY)):
+            if (
+                type_ is not None
+                and (value := _read_value(reading, number, source, type_, text, now)) is not None
+            ):
+                properties[source.name] = value
+        elif said:
+            absent += 1
+    if len(reading.problems) == before:
+        reading.add(number, [texts.get(name) for name in KEYS], properties)
+    return absent
+
+
+def _said(reading: Reading, number: int, source: _Source, said: str, last: dict[str, Edm]) -> Edm | None:
+    """The type of a value: as said beside it, or as last said in its column; of the whole column otherwise."""
+    if source.why is Why.CHOSEN:
+        return source.type
+    if said:
+        type_ = _TYPES.get(said.lower())
+        if type_ is None:
+            reading.problem(number, source.name, Flaw.UNKNOWN_TYPE, said)
+            return None
+        last[source.name] = type_
+        return type_
+    return last.get(source.name) or source.type or Edm.STRING
+
+
+def _read_value(
+    reading: Reading, number: int, source: _Source, type_: Edm, text: str, now: datetime
+) -> EdmValue | None:
+    try:
+        return typed_text.read(type_, text, now, Form.BASE64 if type_ is Edm.BINARY else None)
+    except InvalidText as refusal:
+        reading.problem(number, source.name, refusal, text)
+        return None

@@ -1,0 +1,183 @@
+"""The text of a value as people type and read it; ``read`` of what ``write`` gives is the value again, to the bit."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from typing import Final, assert_never, cast
+
+from storage.domain.values import edm, encoding
+from storage.domain.values.edm import INT32, INT64, STRING_LIMIT, Edm, EdmValue, utf16_length
+from storage.editing import typed_bytes, typed_times
+from storage.editing.invalid_text import Fault as Fault
+from storage.editing.invalid_text import Form as Form
+from storage.editing.invalid_text import InvalidText as InvalidText
+
+FORMS: Final[Mapping[Edm, tuple[Form, ...]]] = {
+    Edm.STRING: (Form.PLAIN, Form.ESCAPED),
+    Edm.BINARY: (Form.HEX, Form.BASE64, Form.TEXT),
+}
+
+
+def read(type_: Edm, text: str, now: datetime, form: Form | None = None) -> EdmValue:
+    """``now`` knows its zone, which is that of times without one; no form means the first of the type."""
+    match type_:
+        case Edm.STRING:
+            return EdmValue(type_, _read_string(text, form or Form.PLAIN))
+        case Edm.BINARY:
+            return EdmValue(type_, typed_bytes.read(text, form or Form.HEX))
+        case Edm.INT32 | Edm.INT64:
+            return EdmValue(type_, _read_integer(type_, text))
+        case Edm.DOUBLE:
+            return EdmValue(type_, _read_double(text))
+        case Edm.BOOLEAN:
+            return EdmValue(type_, _read_boolean(text))
+        case Edm.DATETIME:
+            return EdmValue(type_, typed_times.read(text, now))
+        case Edm.GUID:
+            return EdmValue(type_, _read_guid(text))
+        case _:
+            assert_never(type_)
+
+
+def write(value: EdmValue, form: Form | None = None) -> str:
+    """Raises InvalidText only where the form cannot hold the value: bytes that are not UTF-8 as text."""
+    match value:
+        case (Edm.STRING, str(text)):
+            return edm.quote(text) if form is Form.ESCAPED else text
+        case (Edm.BINARY, bytes(data)):
+            return typed_bytes.write(data, form or Form.HEX)
+    return encoding.write(value).strip('"')
+
+
+def form_of(value: EdmValue) -> Form | None:
+    """The form in which a field of a page shows a value and gives it back unchanged; None if there is only one."""
+    match value:
+        case (Edm.STRING, str(text)):
+            return Form.ESCAPED if _LOST_IN_FIELDS.search(text) else Form.PLAIN
+        case (Edm.BINARY, _):
+            return Form.HEX
+    return None
+
+
+def stored_as(value: EdmValue, text: str) -> str:
+    """What will be read later, if a number or time differs from what was typed; else nothing."""
+    written = write(value)
+    match value.type:
+        case Edm.DOUBLE if math.isfinite(cast("float", value.value)):
+            return "" if _is_same_number(_without_spaces(text), written) else written
+        case Edm.DATETIME:
+            return "" if text.strip().upper().replace(" ", "T") == written else written
+    return ""
+
+
+def _is_same_number(one: str, other: str) -> bool:
+    try:
+        return Decimal(one) == Decimal(other)
+    except InvalidOperation:  # an exponent beyond what decimals have
+        return False
+
+
+# a browser turns every kind of line end into its own and U+0000 into U+FFFD, and has no halves of characters
+_LOST_IN_FIELDS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _read_string(text: str, form: Form) -> str:
+    if form is Form.ESCAPED:
+        text = _read_escaped(text)
+    elif half := _SURROGATE.search(text):
+        raise InvalidText(Fault.SURROGATE, position=half.start() + 1)
+    if (length := utf16_length(text)) > STRING_LIMIT:
+        raise InvalidText(Fault.TOO_LONG, size=2 * length)
+    return text
+
+
+def _read_escaped(text: str) -> str:
+    try:
+        value = json.loads(text.strip())
+    except json.JSONDecodeError as error:
+        raise InvalidText(Fault.NOT_ESCAPED, position=error.pos + 1) from None
+    except (RecursionError, ValueError):  # a number of more digits than Python reads
+        raise InvalidText(Fault.NOT_ESCAPED, position=1) from None
+    if not isinstance(value, str):
+        raise InvalidText(Fault.NOT_ESCAPED, position=1)
+    return value
+
+
+# numbers
+
+_SPACES = re.compile(r"[\s_\u2009\u200a\u202f\u2060]+")
+_WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_LONGEST_NUMBER: Final = 400  # of digits; Python's own conversions are slow far beyond
+_SPECIAL: Final = {
+    "nan": math.nan,
+    "infinity": math.inf,
+    "+infinity": math.inf,
+    "-infinity": -math.inf,
+    "inf": math.inf,
+    "+inf": math.inf,
+    "-inf": -math.inf,
+}
+
+
+def _without_spaces(text: str) -> str:
+    return _SPACES.sub("", text)
+
+
+def _read_integer(type_: Edm, text: str) -> int:
+    digits = _without_spaces(text)
+    if not _WHOLE.fullmatch(digits):
+        is_number = _DECIMAL.fullmatch(digits) or digits.lower() in _SPECIAL
+        raise InvalidText(Fault.NOT_WHOLE, Edm.DOUBLE if is_number else Edm.STRING)
+    if len(digits) > _LONGEST_NUMBER:
+        raise InvalidText(Fault.TOO_LARGE, Edm.STRING)
+    value = int(digits)
+    if value not in (INT32 if type_ is Edm.INT32 else INT64):
+        raise InvalidText(Fault.TOO_LARGE, _type_for(value))
+    return value
+
+
+def _type_for(value: int) -> Edm:
+    """The smallest type that holds a whole number exactly."""
+    if value in INT64:
+        return Edm.INT64
+    try:
+        return Edm.DOUBLE if int(float(value)) == value else Edm.STRING
+    except OverflowError:
+        return Edm.STRING
+
+
+def _read_double(text: str) -> float:
+    digits = _without_spaces(text)
+    if (special := _SPECIAL.get(digits.lower())) is not None:
+        return special
+    if not _DECIMAL.fullmatch(digits):
+        raise InvalidText(Fault.NOT_NUMBER, Edm.STRING)
+    value = float(digits)
+    if math.isinf(value) or len(digits) > _LONGEST_NUMBER:
+        raise InvalidText(Fault.TOO_LARGE, Edm.STRING)
+    return value
+
+
+def _read_boolean(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in ("true", "false"):
+        raise InvalidText(Fault.NOT_BOOLEAN, Edm.STRING)
+    return word == "true"
+
+
+_GUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
+
+
+def _read_guid(text: str) -> str:
+    word = text.strip().lower()
+    if word.startswith("{") and word.endswith("}"):
+        word = word[1:-1]
+    if not _GUID.fullmatch(word):
+        raise InvalidText(Fault.NOT_GUID, Edm.STRING)
+    digits = word.replace("-", "")
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

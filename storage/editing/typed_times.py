@@ -1,0 +1,74 @@
+"""Instants as people type them: ISO 8601, or how far from now; and between Python's and ours."""
+
+import re
+from datetime import datetime, timedelta
+from typing import Final
+
+from storage.domain.errors import OutOfRangeInput, StorageError
+from storage.domain.values import edm
+from storage.domain.values.edm import Edm
+from storage.domain.values.ticks import ticks
+from storage.editing.invalid_text import Fault, InvalidText
+
+_TIME = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_AGO = re.compile(r"(?:now)?\s*([+-])\s*(\d{1,7})\s*([smhdw])", re.ASCII)
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_DAYS: Final = {"yesterday": -1, "today": 0, "tomorrow": 1}
+
+
+def read(text: str, now: datetime) -> int:
+    word = text.strip().lower()
+    if word in _DAYS:
+        day = now.date() + timedelta(_DAYS[word])
+        return _read_iso(day.isoformat(), now)
+    if word == "now":
+        return ticks(now)
+    if ago := _AGO.fullmatch(word):
+        length = timedelta(**{_UNITS[ago[3]]: int(ago[2])}) // timedelta(microseconds=1) * 10
+        return _in_range(ticks(now) + (length if ago[1] == "+" else -length))
+    return _read_iso(text.strip(), now)
+
+
+def _read_iso(text: str, now: datetime) -> int:
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise InvalidText(Fault.NOT_DATETIME, Edm.STRING)
+    day, hour, minute, second, fraction, zone = found.groups()
+    if fraction and len(fraction) > 7:
+        raise InvalidText(Fault.TOO_PRECISE)
+    clock = f"{hour or '00'}:{minute or '00'}:{second or '00'}"
+    try:
+        utc = edm.read_datetime(f"{day}T{clock}.{fraction or 0}Z")
+    except OutOfRangeInput:
+        raise InvalidText(Fault.OUT_OF_RANGE) from None
+    except StorageError:
+        raise InvalidText(Fault.NO_SUCH_TIME) from None
+    seconds = _offset(zone) if zone else _offset_there(f"{day}T{clock}", now)
+    return _in_range(utc - seconds * edm.TICKS_PER_SECOND)
+
+
+def _offset(zone: str) -> int:
+    """Seconds east of UTC."""
+    if zone in "Zz":
+        return 0
+    hours, minutes = int(zone[1:3]), int(zone[-2:]) if len(zone) > 3 else 0
+    if hours > 14 or minutes > 59:
+        raise InvalidText(Fault.NO_SUCH_TIME)
+    seconds = (hours * 60 + minutes) * 60
+    return -seconds if zone[0] == "-" else seconds
+
+
+def _offset_there(clock: str, now: datetime) -> int:
+    offset = datetime.fromisoformat(clock).replace(tzinfo=now.tzinfo).utcoffset()
+    return round((offset or timedelta()).total_seconds())
+
+
+def _in_range(value: int) -> int:
+    try:
+        edm.read_datetime(edm.write_datetime(value))
+    except (StorageError, OverflowError):
+        raise InvalidText(Fault.OUT_OF_RANGE) from None
+    return value

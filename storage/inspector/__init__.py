@@ -1,0 +1,126 @@
+"""Why a token, a connection string or a request is refused: text in, findings out, by the rules that decide.
+
+Nothing here keeps what it was given, and nothing that it gives holds a key or a whole signature.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from storage.domain.errors import AuthenticationFailed, StorageError
+from storage.domain.requests.routes import address
+from storage.inspector import connections, pasted
+from storage.inspector.facts import Facts, Key, ManagedAccount
+from storage.inspector.findings import Found, Mistake, found
+from storage.inspector.judging import Sent, Verdict, check_account
+from storage.inspector.pasted import PastedConnection, PastedRequest, PastedToken, Unreadable, Url
+from storage.inspector.reports import Kind, Report, Setting
+from storage.inspector.requests import inspect_request
+from storage.inspector.tokens import inspect_token
+
+__all__ = ["Facts", "Found", "Key", "Kind", "ManagedAccount", "Mistake", "Report", "Unreadable", "inspect"]
+
+# where accounts are that are not here
+_ELSEWHERE: Final = (
+    "table.core.windows.net",
+    "table.core.chinacloudapi.cn",
+    "table.core.usgovcloudapi.net",
+    "table.cosmos.azure.com",
+)
+
+
+def inspect(text: str, facts: Facts, account: str = "") -> Report | Unreadable:
+    """``account``: whose a token is that does not say so, if the reader knows."""
+    match pasted.read(text):
+        case PastedToken(query, url):
+            return _token(query, url, facts, account)
+        case PastedRequest() as request:
+            return _request(request, facts)
+        case PastedConnection(connection):
+            return _connection(connection, facts)
+        case unreadable:
+            return unreadable
+
+
+def _token(query: str, url: Url | None, facts: Facts, account: str) -> Report:
+    sent = _sent("GET", url, {}, facts, is_a_request=False) if url is not None else None
+    report = inspect_token(query, sent, facts, account)
+    return report if url is None else _with(report, *_places(url))
+
+
+def _request(request: PastedRequest, facts: Facts) -> Report:
+    headers: dict[bytes, bytes] = {}
+    for name, value in request.headers:
+        key, raw = name.lower().encode("latin-1", "replace"), value.encode()
+        headers[key] = headers[key] + b", " + raw if key in headers else raw
+    problems = [*request.problems, *_places(request.url)]
+    if not request.url.host:
+        problems.append(found(Mistake.NO_HOST))
+    sent = _sent(request.method, request.url, headers, facts)
+    if sent is None:
+        return Report(
+            Kind.REQUEST, found=[*problems, found(Mistake.ENDPOINT_MALFORMED, endpoint=request.url.host)]
+        )
+    return _with(inspect_request(sent, facts), *problems)
+
+
+def _sent(
+    method: str, url: Url, headers: Mapping[bytes, bytes], facts: Facts, *, is_a_request: bool = True
+) -> Sent | None:
+    scheme, path = url.scheme or facts.scheme, url.path.encode()
+    host = (url.host or facts.host).encode()
+    try:
+        where = address(path, host.rpartition(b"@")[2], scheme, (*facts.suffixes, *_ELSEWHERE))
+    except StorageError:
+        return None
+    return Sent(where, method, path, url.query.encode(), headers, scheme, facts.client, is_a_request)
+
+
+def _places(url: Url) -> list[Found]:
+    host = url.host.partition(":")[0].lower()
+    is_elsewhere = any(host.endswith(f".{suffix}") for suffix in _ELSEWHERE)
+    return [found(Mistake.ELSEWHERE, host=host)] if is_elsewhere else []
+
+
+def _with(report: Report, *more: Found) -> Report:
+    return replace(report, found=[*more, *report.found])
+
+
+def _connection(text: str, facts: Facts) -> Report:
+    connection = connections.read(text)
+    account = facts.accounts.get(connection.account)
+    mistakes = [
+        *(part.problem for part in connection.parts if part.problem),
+        *connections.mistakes(connection, account, facts),
+    ]
+    settings = [Setting(part.name, part.value, part.problem) for part in connection.parts]
+    if connection.signature:
+        return _with_token(connection, settings, mistakes, facts)
+    key = connections.key_in(connection, account) if account is not None else None
+    return Report(
+        Kind.CONNECTION,
+        connection.account,
+        is_managed=account is not None,
+        settings=settings,
+        verdict=_by_key(account, key, facts) if account is not None else None,
+        found=mistakes,
+        key=key.name if key else "",
+    )
+
+
+def _by_key(account: ManagedAccount, key: Key | None, facts: Facts) -> Verdict:
+    """What becomes of requests that are signed with the key of a connection string."""
+    try:
+        if key is None or not key.is_accepted:
+            raise AuthenticationFailed
+        check_account(account, facts.client)
+    except StorageError as error:
+        return Verdict(key.name if key else "", error)
+    return Verdict(key.name)
+
+
+def _with_token(
+    connection: connections.Connection, settings: list[Setting], mistakes: list[Found], facts: Facts
+) -> Report:
+    report = inspect_token(connection.signature, None, facts, connection.account)
+    return replace(report, kind=Kind.CONNECTION, settings=settings, found=[*mistakes, *report.found])

@@ -1,0 +1,151 @@
+"""A curl command as the request it sends."""
+
+import re
+import shlex
+from dataclasses import dataclass, field
+from typing import Final
+
+from storage.inspector.findings import Found, Mistake, found
+
+_COMMAND = re.compile(r"(?:[$>#%]\s+)?curl(?:\.exe)?\s")
+_CONTINUED = re.compile(r"[\\^`][ \t]*\n")  # of a Unix shell, of cmd, of PowerShell
+_ANSI_C = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:[A-Za-z_{(]|env:)")
+
+_DATA: Final = frozenset({"-d", "--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode"})
+_FORM: Final = "application/x-www-form-urlencoded"
+# what says nothing about what is signed: with a word of its own, and without
+_WITH_WORD: Final = (
+    "-o --output -m --max-time --connect-timeout -x --proxy --cacert --cert --key -w --write-out --resolve --retry "
+    "--retry-delay -c --cookie-jar -b --cookie -e --referer -u --user --connect-to -D --dump-header"
+)
+_WITHOUT: Final = (
+    "-s --silent -S --show-error -i --include -v --verbose -k --insecure -L --location -f --fail --fail-with-body "
+    "--compressed -g --globoff -# --progress-bar --http1.1 --http2 --path-as-is -4 -6 -O --no-buffer -N"
+)
+_IGNORED_WITH_WORD: Final = frozenset(_WITH_WORD.split())
+_IGNORED: Final = frozenset(_WITHOUT.split())
+
+
+@dataclass(slots=True)
+class Command:
+    method: str = ""
+    url: str = ""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    problems: tuple[Found, ...] = ()
+
+
+def is_command(text: str) -> bool:
+    return _COMMAND.match(text) is not None
+
+
+def read(text: str) -> Command:
+    problems: list[Found] = []
+    text = _ANSI_C.sub(_quoted, _CONTINUED.sub(" ", text))
+    if _VARIABLE.search(_without_single_quotes(text)):
+        problems.append(found(Mistake.SHELL_VARIABLE))
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        problems.append(found(Mistake.QUOTE_OPEN))
+        words = text.replace('"', " ").replace("'", " ").split()
+    command = _Reader(words[words.index(next(word for word in words if "curl" in word)) + 1 :])
+    return command.read(problems)
+
+
+class _Reader:
+    """Goes through the words once; an option may be joined with its word, and short ones with each other."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._words = words[::-1]
+        self._url = self._method = ""
+        self._headers: list[tuple[str, str]] = []
+        self._types: list[tuple[str, str]] = []  # what an option brings along, unless it is given
+        self._has_data = self._is_get = False
+
+    def read(self, problems: list[Found]) -> Command:
+        while self._words:
+            word = self._words.pop()
+            if not word.startswith("-") or word == "-":
+                self._url = self._url or word
+            elif not self._option(word):
+                problems.append(found(Mistake.OPTION_UNKNOWN, option=word.partition("=")[0][:32]))
+        given = {name.lower() for name, _ in self._headers}
+        headers = [*self._headers, *(pair for pair in self._types if pair[0].lower() not in given)]
+        kept = tuple((name, value) for name, value in headers if value)
+        method = self._method or ("POST" if self._has_data and not self._is_get else "GET")
+        url = self._url if "://" in self._url else f"http://{self._url}"
+        return Command(method.upper(), url, kept, tuple(problems))
+
+    def _option(self, word: str) -> bool:
+        if word.startswith("--"):
+            name, joined, value = word.partition("=")
+            if joined:
+                self._words.append(value)
+            return self._named(name)
+        name, rest = word[:2], word[2:]
+        if rest:
+            # what follows is the word of an option that takes one, and else more options
+            takes_word = name in _IGNORED_WITH_WORD or name in {"-X", "-H", "-d", "-A", "-T"}
+            self._words.append(rest if takes_word else f"-{rest}")
+        return self._named(name)
+
+    def _named(self, name: str) -> bool:
+        if name in _IGNORED:
+            return True
+        if name in {"-I", "--head"}:
+            self._method = "HEAD"
+        elif name in {"-G", "--get"}:
+            self._is_get = True
+        elif name in _IGNORED_WITH_WORD:
+            self._word()
+        else:
+            return self._telling(name)
+        return True
+
+    def _telling(self, name: str) -> bool:
+        match name:
+            case "-X" | "--request":
+                self._method = self._word()
+            case "-H" | "--header":
+                self._header(self._word())
+            case "-A" | "--user-agent":
+                self._headers.append(("User-Agent", self._word()))
+            case "--url":
+                self._url = self._word()
+            case "-T" | "--upload-file":
+                self._method = self._method or "PUT"
+                self._word()
+            case "--json":
+                self._data()
+                self._types.append(("Content-Type", "application/json"))
+            case _ if name in _DATA:
+                self._data()
+                self._types.append(("Content-Type", _FORM))
+            case _:
+                return False
+        return True
+
+    def _data(self) -> None:
+        self._word()
+        self._has_data = True
+
+    def _header(self, text: str) -> None:
+        # `Name:` takes a header away, `Name;` sends it empty
+        name, _, value = text.partition(":")
+        self._headers.append((name.strip().rstrip(";"), value.strip()))
+
+    def _word(self) -> str:
+        return self._words.pop() if self._words else ""
+
+
+def _quoted(match: re.Match[str]) -> str:
+    text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda code: chr(int(code[1], 16)), match[1])
+    for escape, character in (("\\n", "\n"), ("\\t", "\t"), ("\\'", "'"), ('\\"', '"'), ("\\\\", "\\")):
+        text = text.replace(escape, character)
+    return shlex.quote(text)
+
+
+def _without_single_quotes(text: str) -> str:
+    """Where a shell puts in what its variables hold."""
+    return re.sub(r"'[^']*'", "", text)

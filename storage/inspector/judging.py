@@ -1,0 +1,168 @@
+"""Whether the server would accept a request now, and what it would answer if not, by the rules that it goes by."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from storage.domain import sas
+from storage.domain.access.access import OWNER, Grant, Operation
+from storage.domain.access.addresses import is_within
+from storage.domain.access.policies import AccessPolicy
+from storage.domain.access.signature import SignedRequest, read_authorization, verify
+from storage.domain.errors import (
+    AccountIsDisabled,
+    AuthenticationFailed,
+    AuthorizationFailure,
+    InsufficientAccountPermissions,
+    KeyBasedAuthenticationNotPermitted,
+    StorageError,
+)
+from storage.domain.requests.options import read_options
+from storage.domain.requests.routes import Address, Kind, Target, check_target, operation, target
+from storage.domain.requests.statuses import status_of
+from storage.domain.sas import AccountSas, TableSas
+from storage.inspector.facts import Facts, Key, ManagedAccount
+
+READS: Final = frozenset(
+    {
+        Operation.QUERY_TABLE,
+        Operation.QUERY_TABLES,
+        Operation.QUERY_ENTITY,
+        Operation.QUERY_ENTITIES,
+        Operation.GET_TABLE_ACL,
+        Operation.GET_SERVICE_PROPERTIES,
+        Operation.GET_SERVICE_STATS,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request as it would arrive; ``is_a_request`` is False for a URL that is only to hold a token."""
+
+    address: Address
+    method: str
+    path: bytes
+    query: bytes
+    headers: Mapping[bytes, bytes] = field(repr=False)
+    scheme: str
+    client: str
+    is_a_request: bool = True
+
+    @property
+    def signed(self) -> SignedRequest:
+        return SignedRequest(self.method, self.path, self.query, self.headers, self.address.account)
+
+    @property
+    def meant(self) -> str:
+        """The method, also where it is tunnelled through POST."""
+        tunnelled = self.headers.get(b"x-http-method", b"")
+        return tunnelled.decode("latin-1").upper() if tunnelled and self.method == "POST" else self.method
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``key`` is the name of the one that signed it; without ``error`` the request is let in."""
+
+    key: str = ""
+    error: StorageError | None = None
+    grant: Grant | None = None
+
+    @property
+    def status(self) -> int:
+        return 0 if self.error is None else status_of(self.error)
+
+    @property
+    def detail(self) -> str:
+        return "" if self.error is None else self.error.details.get("AuthenticationErrorDetail", "")
+
+
+def judge_request(sent: Sent, account: ManagedAccount, facts: Facts) -> Verdict:
+    """Of a request with an Authorization header."""
+    name = ""
+    try:
+        if "sig" in read_options(sent.query):
+            raise AuthenticationFailed(AuthenticationErrorDetail="Two kinds of authorization came at once.")
+        accepted = _accepted(account)
+        authorization = read_authorization(sent.headers[b"authorization"])
+        index = verify(sent.signed, authorization, [key.value for key in accepted], facts.now)
+        name = accepted[index].name
+        check_account(account, sent.client)
+        _check_operation(sent, account, OWNER)
+    except StorageError as error:
+        return Verdict(name, error)
+    return Verdict(name, grant=OWNER)
+
+
+def judge_token(
+    token: TableSas | AccountSas, sent: Sent | None, account: ManagedAccount, facts: Facts
+) -> Verdict:
+    """``sent``: the request that it came with, if one did."""
+    name, grant = "", None
+    try:
+        accepted = _accepted(account)
+        index = sas.signed_by(token, account.name, [key.value for key in accepted])
+        if index is None:
+            raise sas.not_signed(token, account.name)
+        name = accepted[index].name
+        _check_keys(account)
+        if sas.fingerprint(token) in account.blocked:
+            raise sas.is_blocked()
+        scheme, client = (sent.scheme, sent.client) if sent else (facts.scheme, facts.client)
+        grant = sas.grant(token, policy_of(token, account), now=facts.now, scheme=scheme, address=client)
+        if account.networks and not is_within(client, account.networks):
+            raise AuthorizationFailure
+        if sent is not None:
+            _check_operation(sent, account, grant)
+    except StorageError as error:
+        return Verdict(name, error, grant)
+    return Verdict(name, grant=grant)
+
+
+def policy_of(token: TableSas | AccountSas, account: ManagedAccount) -> AccessPolicy | None:
+    """The one that it names; raises what is answered where there is none."""
+    if not isinstance(token, TableSas) or not token.identifier:
+        return None
+    policies = account.policies.get(token.folded, {})
+    if token.identifier not in policies:
+        raise sas.no_policy()
+    return policies[token.identifier]
+
+
+def aim(sent: Sent, account: str) -> tuple[Target, Operation | None]:
+    """What it is about; raises what is answered to a path that means nothing."""
+    resource = target(sent.address.rest, sent.meant, account)
+    options = read_options(sent.query)
+    return resource, operation(resource, sent.meant, options, conditional=b"if-match" in sent.headers)
+
+
+def _accepted(account: ManagedAccount) -> list[Key]:
+    return [key for key in account.keys if key.is_accepted]
+
+
+def check_account(account: ManagedAccount, client: str) -> None:
+    _check_keys(account)
+    if account.networks and not is_within(client, account.networks):
+        raise AuthorizationFailure
+
+
+def _check_keys(account: ManagedAccount) -> None:
+    if not account.is_enabled:
+        raise AccountIsDisabled
+    if not account.accepts_keys:
+        raise KeyBasedAuthenticationNotPermitted
+
+
+def _check_operation(sent: Sent, account: ManagedAccount, grant: Grant) -> None:
+    if not sent.is_a_request:
+        resource, _ = aim(sent, account.name)
+        check_target(grant, None, resource)
+        return
+    if sent.address.secondary and sent.method not in ("GET", "HEAD"):
+        raise InsufficientAccountPermissions
+    resource, meant = aim(sent, account.name)
+    check_target(grant, meant, resource)
+    if resource.kind is Kind.ENTITY and meant is not None:
+        grant.check_key(resource.key)
+    if account.is_read_only and meant is not None and meant not in READS:
+        raise InsufficientAccountPermissions

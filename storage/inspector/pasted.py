@@ -1,0 +1,134 @@
+"""What somebody pasted: a token, a connection string, a request as text or as a curl command."""
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+from urllib.parse import urlsplit
+
+from storage.inspector import curl
+from storage.inspector.findings import Found, Mistake, found
+
+LIMIT: Final = 64 * 1024  # characters
+
+_REQUEST_LINE = re.compile(r"([A-Za-z]{3,10}) +(\S+)(?: +HTTP/[0-9.]+)?")
+_HEADER = re.compile(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]+)[ \t]*:[ \t]*(.*)")
+_SETTING = re.compile(
+    r"(?:DefaultEndpointsProtocol|AccountName|AccountKey|TableEndpoint|UseDevelopmentStorage|"
+    r"SharedAccessSignature|EndpointSuffix|(?:Blob|Queue|File|Table)(?:Secondary)?Endpoint)\s*=",
+    re.IGNORECASE,
+)
+_QUOTE = re.compile("[\"'`]")
+_SIGNATURE = re.compile(r"(?:^|[?&])(?:sig|sv|se|sp|spr|tn|si|ss|srt)=", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """The parts as they were written; ``scheme`` and ``host`` are empty where none was."""
+
+    scheme: str
+    host: str
+    path: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastedToken:
+    query: str = field(repr=False)
+    url: Url | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PastedConnection:
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PastedRequest:
+    method: str
+    url: Url
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    problems: tuple[Found, ...] = ()
+
+
+class Unreadable(StrEnum):
+    EMPTY = "empty"
+    TOO_LONG = "too long"
+    HEADERS_ONLY = "headers without a request line"
+    NOTHING_KNOWN = "nothing known"
+
+
+Pasted = PastedToken | PastedConnection | PastedRequest | Unreadable
+
+
+def read(text: str) -> Pasted:
+    if len(text) > LIMIT:
+        return Unreadable.TOO_LONG
+    text = text.replace("\r\n", "\n").strip().strip("\ufeff")
+    if not text:
+        return Unreadable.EMPTY
+    if curl.is_command(text):
+        return _of_curl(text)
+    first = text.split("\n", 1)[0].strip()
+    line = _REQUEST_LINE.fullmatch(first)
+    if line is not None:
+        return _of_http(line[1], line[2], text.split("\n")[1:])
+    return _of_line(text, first)
+
+
+def _of_line(text: str, first: str) -> Pasted:
+    setting = _SETTING.search(text)
+    if setting is not None and not text.lower().startswith(("http://", "https://")):
+        return PastedConnection(_unquoted(text[setting.start() :]))
+    bare = text.strip("\"'` \n\t<>,;")
+    if bare.lower().startswith(("http://", "https://")):
+        url = read_url(bare)
+        return PastedToken(url.query, url) if "sig=" in url.query else PastedRequest("GET", url, ())
+    if _SIGNATURE.search(bare):
+        return PastedToken(bare.partition("?")[2] if "?" in bare.split("=")[0] else bare)
+    return Unreadable.HEADERS_ONLY if _HEADER.fullmatch(first) else Unreadable.NOTHING_KNOWN
+
+
+def _unquoted(text: str) -> str:
+    """A connection string out of a setting, a document or a program: up to the closing quote, in one line."""
+    return "".join(line.strip() for line in _QUOTE.split(text, maxsplit=1)[0].split("\n"))
+
+
+def read_url(text: str) -> Url:
+    """Leaves every escape as it is."""
+    text = text.partition("#")[0]
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # what begins like an IPv6 address and is none
+        return Url("", "", text.partition("?")[0], text.partition("?")[2])
+    return Url(parts.scheme.lower(), parts.netloc, parts.path, parts.query)
+
+
+def _of_curl(text: str) -> PastedRequest:
+    command = curl.read(text)
+    return PastedRequest(command.method, read_url(command.url), command.headers, command.problems)
+
+
+def _of_http(method: str, target: str, lines: list[str]) -> PastedRequest:
+    headers: list[tuple[str, str]] = []
+    problems: list[Found] = []
+    for number, line in enumerate(lines, 2):
+        if not line.strip():
+            break  # the body follows
+        if line[0] in " \t" and headers:
+            # as old clients fold what is long
+            headers[-1] = (headers[-1][0], f"{headers[-1][1]} {line.strip()}")
+            continue
+        header = _HEADER.fullmatch(line.strip())
+        if header is None:
+            problems.append(found(Mistake.LINE_UNREADABLE, line=str(number)))
+        else:
+            headers.append((header[1], header[2].strip()))
+    url = read_url(target) if "://" in target.partition("?")[0] else _origin_form(target, headers)
+    return PastedRequest(method.upper(), url, tuple(headers), tuple(problems))
+
+
+def _origin_form(target: str, headers: list[tuple[str, str]]) -> Url:
+    host = next((value for name, value in headers if name.lower() == "host"), "")
+    path, _, query = target.partition("?")
+    return Url("", host, path, query)

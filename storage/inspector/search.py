@@ -1,0 +1,159 @@
+"""Looks for what was signed: a text that differs from the right one by few mistakes, and the key that signed it."""
+
+import binascii
+import hmac
+import re
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, Generic, NamedTuple, TypeVar
+from urllib.parse import unquote
+
+from storage.inspector.facts import Facts, ManagedAccount
+from storage.inspector.findings import Found, Mistake, found
+
+Draft = TypeVar("Draft")
+
+_MANY: Final = 2  # mistakes at once
+_SIZE: Final = 32  # bytes of a signature
+_LONGEST: Final = 256  # characters of what may have been one
+_SEARCHED: Final = (
+    8192  # characters of what is signed; of more a thousand ways to write it would take too long
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes(Generic[Draft]):
+    """Ways of a kind; ``apply`` gives them for a draft that may have been changed in other ways already.
+
+    Those that are ``rare`` are many, and are not looked for together with others.
+    """
+
+    kind: str
+    apply: Callable[[Draft], Iterable[tuple[Found, Draft]]]
+    rare: bool = False
+
+
+class Mac(NamedTuple):
+    """What a signature says, and what had to be mended to read it."""
+
+    value: bytes
+    mended: tuple[Found, ...] = ()
+
+
+class SigningKey(NamedTuple):
+    """``is_near``: of the account itself, so that it is tried with two mistakes as well."""
+
+    value: bytes
+    found: tuple[Found, ...] = ()
+    is_near: bool = True
+
+
+def search(
+    draft: Draft,
+    changes: Sequence[Changes[Draft]],
+    write: Callable[[Draft], bytes],
+    macs: Sequence[Mac],
+    keys: Sequence[SigningKey],
+    depth: int = 2,
+) -> tuple[Found, ...] | None:
+    """The fewest mistakes that explain the signature; empty for a good one, None if none are found.
+
+    At most ``depth`` of them concern the text.
+    """
+    near = [key for key in keys if key.is_near]
+    if not macs:
+        return None
+    for mistakes, changed in _drafts(draft, changes, depth):
+        text = write(changed)
+        for key in keys if len(mistakes) < _MANY else near:
+            computed = hmac.digest(key.value, text, "sha256")
+            for mac in macs:
+                if hmac.compare_digest(computed, mac.value):
+                    return (*mac.mended, *key.found, *mistakes)
+    return None
+
+
+def _drafts(
+    draft: Draft, changes: Sequence[Changes[Draft]], depth: int
+) -> Iterator[tuple[tuple[Found, ...], Draft]]:
+    """As it should be, then with one change, then with two."""
+    yield (), draft
+    if depth == 0:
+        return
+    for kind in changes:
+        for mistake, changed in kind.apply(draft):
+            yield (mistake,), changed
+    usual = [kind for kind in changes if not kind.rare and depth >= _MANY]
+    for first, second in combinations(usual, 2):
+        for mistake, changed in first.apply(draft):
+            for other, twice in second.apply(changed):
+                yield (mistake, other), twice
+
+
+_HEXADECIMAL = re.compile(rb"[0-9a-fA-F]{64}")
+
+
+def depth_for(length: int) -> int:
+    """How many mistakes are looked for in a text of so many characters."""
+    return _MANY if length <= _SEARCHED else 0
+
+
+def macs(signature: str) -> list[Mac]:
+    """The ways to read a signature: as it is, and mended."""
+    readings: list[tuple[str, tuple[Found, ...]]] = [(signature, ())]
+    if " " in signature:
+        readings.append((signature.replace(" ", "+"), (found(Mistake.PLUS_AS_SPACE, name="sig"),)))
+    if "%" in signature:
+        mended = unquote(signature).replace(" ", "+")
+        readings.append((mended, (found(Mistake.ENCODED_TWICE, name="sig"),)))
+    if set(signature) & set("-_"):
+        mended = signature.replace("-", "+").replace("_", "/")
+        readings.append((mended, (found(Mistake.URL_SAFE_BASE64),)))
+    return [mac for text, mended in readings for mac in _macs(text, mended)]
+
+
+def _macs(text: str, mended: tuple[Found, ...]) -> Iterator[Mac]:
+    raw = text.encode()
+    if _HEXADECIMAL.fullmatch(raw):
+        yield Mac(bytes.fromhex(text), (*mended, found(Mistake.HEXADECIMAL)))
+    if len(text) > _LONGEST:
+        return
+    padded = text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4)
+    try:
+        value = b64decode(padded.encode(), validate=True)
+    except (binascii.Error, ValueError):
+        return
+    if _HEXADECIMAL.fullmatch(value):
+        yield Mac(bytes.fromhex(value.decode()), (*mended, found(Mistake.HEXADECIMAL)))
+    if len(value) == _SIZE:
+        yield Mac(value, mended if padded == text else (*mended, found(Mistake.PADDING)))
+
+
+def keys(account: ManagedAccount, facts: Facts) -> list[SigningKey]:
+    """Those that would do first, and then those that people take for them."""
+    own = [SigningKey(key.value) for key in account.keys if key.is_accepted]
+    retired = [
+        SigningKey(key.value, (found(Mistake.RETIRED_KEY, key=key.name),))
+        for key in account.keys
+        if not key.is_accepted
+    ]
+    texts = [SigningKey(_text(key.value), (found(Mistake.KEY_NOT_DECODED),)) for key in account.keys]
+    found_keys = [*own, *retired, *texts, *_others(account, facts)]
+    return list({key.value: key for key in reversed(found_keys)}.values())[::-1]
+
+
+def _others(account: ManagedAccount, facts: Facts) -> Iterator[SigningKey]:
+    if facts.development is not None:
+        yield SigningKey(facts.development.value, (found(Mistake.DEVELOPMENT_KEY),))
+    for other in facts.accounts.values():
+        if other.name != account.name:
+            for key in other.keys:
+                mistake = found(Mistake.OTHER_ACCOUNT_KEY, key=key.name, account=other.name)
+                yield SigningKey(key.value, (mistake,), is_near=False)
+
+
+def _text(key: bytes) -> bytes:
+    """As somebody signs with it who does not know that it is base64."""
+    return binascii.b2a_base64(key, newline=False)

@@ -1,0 +1,295 @@
+"""What may have been signed instead of a token as it is: the same rules, with one of them broken."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice, permutations
+from typing import Final
+from urllib.parse import quote, unquote
+
+from storage.domain import sas
+from storage.domain.sas import AccountSas, TableSas
+from storage.domain.sas.tokens import FIRST, NAMED_SERVICE, RESTRICTED, SCOPED, altered, read_instant
+from storage.domain.values.edm import TICKS_PER_SECOND
+from storage.inspector.facts import Facts, ManagedAccount
+from storage.inspector.findings import Found, Mistake, found
+from storage.inspector.search import Changes
+
+Token = TableSas | AccountSas
+Way = tuple[Found, "TokenDraft"]
+
+_TABLES: Final = 1000  # that are tried
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDraft:
+    """A token, and how its text is written; ``layout`` is the version whose fields are signed."""
+
+    token: Token
+    account: str
+    layout: str
+    resource: str = ""  # of a table, in place of the right one
+    newline: str = "\n"
+    swapped: tuple[int, int] | None = None
+    has_final_newline: bool | None = None  # None: as it should
+    is_encoded: bool = False
+
+
+def first_draft(token: Token, account: str) -> TokenDraft:
+    return TokenDraft(token, account, token.version)
+
+
+def write(draft: TokenDraft) -> bytes:
+    text = sas.string_to_sign(draft.token, draft.account, draft.layout)
+    lines = text.split("\n")
+    if draft.resource and isinstance(draft.token, TableSas):
+        lines[3] = draft.resource
+    if draft.is_encoded:
+        lines = [quote(line, safe="/") for line in lines]
+    if draft.swapped is not None:
+        first, second = draft.swapped
+        lines[first], lines[second] = lines[second], lines[first]
+    if draft.has_final_newline is not None:
+        lines = lines[:-1] if lines[-1] == "" and not draft.has_final_newline else lines
+        lines = [*lines, ""] if lines[-1] != "" and draft.has_final_newline else lines
+    return draft.newline.join(lines).encode("utf-8", "surrogatepass")
+
+
+def changes(account: ManagedAccount, facts: Facts) -> list[Changes[TokenDraft]]:
+    return [
+        Changes("mended", _mended),
+        Changes("resource", lambda draft: _resources(draft)),
+        Changes("account", lambda draft: _accounts(draft, facts)),
+        Changes("layout", _layouts),
+        Changes("times", _times),
+        Changes("newline", _newlines),
+        Changes("final", _final),
+        Changes("encoded", _encoded),
+        Changes("order", _orders),
+        Changes("dropped", _dropped),
+        Changes("table", lambda draft: _tables(draft, account), rare=True),
+        Changes("identifier", lambda draft: _identifiers(draft, account), rare=True),
+        Changes("permissions", _permissions, rare=True),
+        Changes("version", _versions, rare=True),
+        Changes("protocol", _protocols, rare=True),
+        Changes("hours", _hours, rare=True),
+    ]
+
+
+def _mended(draft: TokenDraft) -> Iterator[Way]:
+    """Values that lost a plus or were escaped twice on their way."""
+    values = dict(sas.parameters(draft.token))
+    for mistake, mend in ((Mistake.PLUS_AS_SPACE, _plus), (Mistake.ENCODED_TWICE, unquote)):
+        mended = {name: mend(value) for name, value in values.items()}
+        names = [name for name, value in values.items() if mended[name] != value]
+        if names:
+            yield found(mistake, name=", ".join(names)), _with(draft, mended)
+        if len(names) > 1:
+            for name in names:
+                yield found(mistake, name=name), _with(draft, {name: mended[name]})
+
+
+def _plus(value: str) -> str:
+    return value.replace(" ", "+")
+
+
+def _resources(draft: TokenDraft) -> Iterator[Way]:
+    if not isinstance(draft.token, TableSas):
+        return
+    table, folded = draft.token.table, draft.token.folded
+    service = "/table" if draft.layout >= NAMED_SERVICE else ""
+    right = f"{service}/{draft.account}"
+    if table != folded:
+        yield found(Mistake.TABLE_CASE, table=table), replace(draft, resource=f"{right}/{table}")
+    yield (
+        found(Mistake.ACCOUNT_DOUBLED, account=draft.account),
+        replace(draft, resource=f"{right}/{draft.account}/{folded}"),
+    )
+    for wrong in (f"{right}/{folded}"[1:], f"/table{right}/{folded}", f"/{draft.account}/{folded}"):
+        if wrong != f"{right}/{folded}":
+            yield (
+                found(Mistake.PARAMETER_CHANGED, name=f"{right}/{folded}", signed=wrong),
+                replace(draft, resource=wrong),
+            )
+
+
+def _accounts(draft: TokenDraft, facts: Facts) -> Iterator[Way]:
+    secondary = f"{draft.account}-secondary"
+    yield found(Mistake.SECONDARY_ACCOUNT, account=secondary), replace(draft, account=secondary)
+    for name in {*facts.accounts, "devstoreaccount1"} - {draft.account}:
+        yield found(Mistake.OTHER_ACCOUNT, account=name), replace(draft, account=name)
+
+
+def _layouts(draft: TokenDraft) -> Iterator[Way]:
+    eras = (FIRST, NAMED_SERVICE, RESTRICTED) if isinstance(draft.token, TableSas) else (RESTRICTED, SCOPED)
+    for era in eras:
+        yield found(Mistake.OTHER_LAYOUT, version=era), replace(draft, layout=era)
+
+
+def _times(draft: TokenDraft) -> Iterator[Way]:
+    token = draft.token
+    starts, expiries = _spellings(token.start), _spellings(token.expiry)
+    for style in dict.fromkeys([*starts, *expiries]):
+        start, expiry = starts.get(style, token.start), expiries.get(style, token.expiry)
+        signed = " … ".join(filter(None, (start, expiry)))
+        for changed in ({"st": start, "se": expiry}, {"st": start}, {"se": expiry}):
+            if any(value != dict(sas.parameters(token)).get(name, "") for name, value in changed.items()):
+                yield found(Mistake.TIME_PRECISION, signed=signed), _with(draft, changed)
+
+
+_STYLES: Final = {
+    "seconds": "%Y-%m-%dT%H:%M:%SZ",
+    "minutes": "%Y-%m-%dT%H:%MZ",
+    "day": "%Y-%m-%d",
+    "no zone": "%Y-%m-%dT%H:%M:%S",
+    "offset": "%Y-%m-%dT%H:%M:%S+00:00",
+    "milliseconds": "%Y-%m-%dT%H:%M:%S.{:.3}Z",
+    "microseconds": "%Y-%m-%dT%H:%M:%S.{:.6}Z",
+    "ticks": "%Y-%m-%dT%H:%M:%S.{:.7}Z",
+    "python": "%Y-%m-%dT%H:%M:%S.{:.6}+00:00",
+}
+
+
+def _spellings(text: str) -> dict[str, str]:
+    """The same instant in the ways that clients write it."""
+    instant = read_instant(text) if text else None
+    if instant is None:
+        return {}
+    seconds, fraction = divmod(instant, TICKS_PER_SECOND)
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return {}
+    return {
+        style: moment.strftime(form).format(f"{fraction:07}") if "{" in form else moment.strftime(form)
+        for style, form in _STYLES.items()
+    }
+
+
+def _newlines(draft: TokenDraft) -> Iterator[Way]:
+    yield found(Mistake.NEWLINE), replace(draft, newline="\r\n")
+    yield found(Mistake.ESCAPED_NEWLINE), replace(draft, newline="\\n")
+
+
+def _final(draft: TokenDraft) -> Iterator[Way]:
+    is_there = isinstance(draft.token, AccountSas)
+    wanted = "1" if is_there else ""
+    yield found(Mistake.FINAL_NEWLINE, wanted=wanted), replace(draft, has_final_newline=not is_there)
+
+
+def _encoded(draft: TokenDraft) -> Iterator[Way]:
+    yield found(Mistake.SIGNED_ENCODED), replace(draft, is_encoded=True)
+
+
+def _orders(draft: TokenDraft) -> Iterator[Way]:
+    if isinstance(draft.token, TableSas):
+        last = len(sas.string_to_sign(draft.token, draft.account, draft.layout).split("\n")) - 1
+        pairs = [
+            ("srk, epk", (last - 2, last - 1)),
+            ("st, se", (1, 2)),
+            ("sip, spr", (5, 6)),
+            ("sp, st", (0, 1)),
+        ]
+    else:
+        pairs = [("ss, srt", (2, 3)), ("sp, ss", (1, 2)), ("st, se", (4, 5)), ("sip, spr", (6, 7))]
+    for names, places in pairs:
+        yield found(Mistake.FIELD_ORDER, names=names), replace(draft, swapped=places)
+
+
+def _dropped(draft: TokenDraft) -> Iterator[Way]:
+    """What was put into the address after it was signed."""
+    for name, _value in sas.parameters(draft.token):
+        if name not in ("sv", "tn"):
+            yield found(Mistake.PARAMETER_ADDED, name=name), _with(draft, {name: ""})
+
+
+def _tables(draft: TokenDraft, account: ManagedAccount) -> Iterator[Way]:
+    if isinstance(draft.token, TableSas):
+        for table in islice(account.policies, _TABLES):
+            yield _changed(draft, "tn", table)
+
+
+def _identifiers(draft: TokenDraft, account: ManagedAccount) -> Iterator[Way]:
+    if isinstance(draft.token, TableSas):
+        for identifier in account.policies.get(draft.token.folded, ()):
+            yield _changed(draft, "si", identifier)
+
+
+def _permissions(draft: TokenDraft) -> Iterator[Way]:
+    letters = "raud" if isinstance(draft.token, TableSas) else "".join(dict.fromkeys(draft.token.permissions))
+    if len(letters) <= 4:
+        orders: Iterable[tuple[str, ...]] = (
+            order for size in range(1, len(letters) + 1) for order in permutations(letters, size)
+        )
+        words = ["".join(order) for order in orders]
+    else:
+        words = []
+    for word in (*words, *_account_words(draft)):
+        yield _changed(draft, "sp", word)
+
+
+_USUAL_ORDER: Final = "rwdxylacuptmfi"
+
+
+def _account_words(draft: TokenDraft) -> Iterator[str]:
+    if isinstance(draft.token, AccountSas):
+        letters = "rwdlacu"
+        for number in range(1, 1 << len(letters)):
+            yield "".join(letter for place, letter in enumerate(letters) if number >> place & 1)
+        own = draft.token.permissions
+        yield "".join(sorted(own, key=lambda letter: (_USUAL_ORDER + letter).index(letter)))
+        yield "".join(sorted(own))
+
+
+def _versions(draft: TokenDraft) -> Iterator[Way]:
+    for version in (
+        FIRST,
+        "2015-04-05",
+        "2017-07-29",
+        "2018-03-28",
+        "2019-02-02",
+        "2019-07-07",
+        "2020-12-06",
+    ):
+        yield (
+            found(Mistake.PARAMETER_CHANGED, name="sv", signed=version),
+            replace(_with(draft, {"sv": version}), layout=version),
+        )
+
+
+def _protocols(draft: TokenDraft) -> Iterator[Way]:
+    for protocol in ("https", "https,http", "http,https", "http"):
+        yield _changed(draft, "spr", protocol)
+
+
+_HOUR: Final = 3600 * TICKS_PER_SECOND
+
+
+def _hours(draft: TokenDraft) -> Iterator[Way]:
+    """A time that was signed in another zone."""
+    for name, value in (("se", draft.token.expiry), ("st", draft.token.start)):
+        instant = read_instant(value) if value else None
+        if instant is None or not re.search("T.*Z$", value):
+            continue
+        for hours in (*range(-14, 0), *range(1, 15)):
+            shifted = _as(value, instant + hours * _HOUR)
+            if shifted:
+                yield _changed(draft, name, shifted)
+
+
+def _as(text: str, instant: int) -> str:
+    """The instant in the same spelling as the text."""
+    try:
+        moment = datetime.fromtimestamp(instant // TICKS_PER_SECOND, UTC)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return f"{moment:%Y-%m-%dT%H}{text[13:]}"
+
+
+def _changed(draft: TokenDraft, name: str, value: str) -> Way:
+    return found(Mistake.PARAMETER_CHANGED, name=name, signed=value), _with(draft, {name: value})
+
+
+def _with(draft: TokenDraft, values: dict[str, str]) -> TokenDraft:
+    return replace(draft, token=altered(draft.token, values))

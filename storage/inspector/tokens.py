@@ -1,0 +1,179 @@
+"""A shared access signature, by itself or with a request."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from storage.domain import sas
+from storage.domain.errors import AuthenticationFailed, StorageError
+from storage.domain.requests.options import read_options
+from storage.domain.sas import SAS_NAMES, AccountSas, TableSas
+from storage.domain.sas.explain import Explained, Meaning, explain
+from storage.domain.sas.tokens import NAMED_SERVICE, RESTRICTED, SCOPED, unchecked
+from storage.inspector import causes, token_drafts
+from storage.inspector.facts import Facts, ManagedAccount
+from storage.inspector.findings import Found, Mistake, found, mask
+from storage.inspector.judging import Sent, Verdict, judge_token
+from storage.inspector.reports import Kind, Line, Report
+from storage.inspector.search import depth_for, keys, macs, search
+
+Token = TableSas | AccountSas
+
+_TRIED: Final = 20  # accounts, when a token does not say whose it is
+
+
+def inspect_token(query: str, sent: Sent | None, facts: Facts, account: str = "") -> Report:
+    """``account``: whose it is, if that is known; a token does not say."""
+    pairs = read_pairs(query)
+    token, error = _read(query, pairs)
+    name = sent.address.account if sent else account or _whose(token, facts)
+    managed = facts.accounts.get(name)
+    mistakes = [*_malformed(pairs, error), *([] if name else [found(Mistake.ACCOUNT_NOT_SAID)])]
+    verdict = Verdict(error=error) if error else None
+    if managed is not None:
+        verdict = verdict or judge_token(token, sent, managed, facts)
+        mistakes += _of_signature(token, managed, facts)
+        mistakes += causes.of_account(managed, sent.client if sent else facts.client)
+    mistakes += _others(token, sent, managed, facts)
+    return Report(
+        Kind.TOKEN,
+        name,
+        is_managed=managed is not None,
+        parameters=[_masked(parameter) for parameter in explain(pairs)],
+        lines=lines(token, name or "…"),
+        token=replace(token, signature=""),
+        verdict=verdict,
+        found=list(dict.fromkeys(mistakes)),
+        key=verdict.key if verdict else "",
+    )
+
+
+def read_pairs(query: str) -> list[tuple[str, str]]:
+    """Names and values in the order they came, decoded as far as they can be."""
+    pieces = (piece.partition("=") for piece in query.removeprefix("?").split("&") if piece)
+    return [(_decode(name), _decode(value)) for name, _, value in pieces]
+
+
+def _decode(text: str) -> str:
+    return unquote_to_bytes(text.strip().replace("+", " ")).decode("utf-8", "replace")
+
+
+def _read(query: str, pairs: list[tuple[str, str]]) -> tuple[Token, StorageError | None]:
+    try:
+        token = sas.read(read_options(query.strip().removeprefix("?").encode()))
+        if token is not None:
+            return token, None
+    except StorageError as error:
+        return unchecked(_tolerant(pairs)), error
+    return unchecked(_tolerant(pairs)), AuthenticationFailed()
+
+
+def _tolerant(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    names = {name.lower(): name for name in SAS_NAMES}
+    return {names[name.lower()]: value for name, value in pairs if name.lower() in names}
+
+
+def _masked(parameter: Explained) -> Explained:
+    if parameter.meaning is Meaning.SIGNATURE:
+        return replace(parameter, value=mask(parameter.value))
+    return parameter
+
+
+def _whose(token: Token, facts: Facts) -> str:
+    """The account by whose keys it is signed, or would be but for a mistake."""
+    fingerprint = sas.fingerprint(token)
+    for account in facts.accounts.values():
+        signed = sas.signed_by(token, account.name, [key.value for key in account.keys])
+        if signed is not None or account.known(fingerprint) is not None:
+            return account.name
+    for account in list(facts.accounts.values())[:_TRIED]:
+        # by its own keys: those of the others have their turn, and all of each for all would take long
+        alone = replace(facts, accounts={account.name: account})
+        if _search(token, account, alone, depth=1) is not None:
+            return account.name
+    return next(iter(facts.accounts)) if len(facts.accounts) == 1 else ""
+
+
+def _malformed(pairs: list[tuple[str, str]], error: StorageError | None) -> Iterator[Found]:
+    names = Counter(name for name, _ in pairs)
+    for name in sorted(name for name, number in names.items() if number > 1 and name in SAS_NAMES):
+        yield found(Mistake.PARAMETER_TWICE, name=name)
+    if any(name.startswith("sk") and name in SAS_NAMES for name in names):
+        yield found(Mistake.USER_DELEGATION)
+        return
+    for parameter in explain(pairs):
+        if not parameter.is_well_formed:
+            yield found(Mistake.MALFORMED_PARAMETER, name=parameter.name, value=parameter.value)
+    missing = [name for name in _needed(dict(pairs)) if not dict(pairs).get(name)]
+    if missing and error is not None:
+        yield found(Mistake.PARAMETER_MISSING, names=", ".join(missing))
+
+
+def _needed(options: dict[str, str]) -> tuple[str, ...]:
+    if options.get("ss") or options.get("srt"):
+        return ("sv", "ss", "srt", "sp", "se", "sig")
+    return ("sv", "tn", "sig") if options.get("si") else ("sv", "tn", "sp", "se", "sig")
+
+
+def _of_signature(token: Token, account: ManagedAccount, facts: Facts) -> Iterator[Found]:
+    accepted = [key.value for key in account.keys if key.is_accepted]
+    if sas.signed_by(token, account.name, accepted) is not None:
+        if sas.fingerprint(token) in account.blocked:
+            yield found(Mistake.BLOCKED)
+        return
+    known = account.known(sas.fingerprint(token))
+    changed = [] if known is None else list(_changed(token, dict(known)))
+    if changed:
+        yield from changed
+        return
+    mistakes = _search(token, account, facts)
+    yield from (found(Mistake.UNKNOWN_KEY, account=account.name),) if mistakes is None else mistakes
+
+
+def _changed(token: Token, known: dict[str, str]) -> Iterator[Found]:
+    """How a token differs from the one that has this signature, where that is known."""
+    now = dict(sas.parameters(token))
+    for name in dict.fromkeys((*known, *now)):
+        if name in SAS_NAMES and known.get(name, "") != now.get(name, ""):
+            if known.get(name):
+                yield found(Mistake.PARAMETER_CHANGED, name=name, signed=known[name])
+            else:
+                yield found(Mistake.PARAMETER_ADDED, name=name)
+
+
+def _search(
+    token: Token, account: ManagedAccount, facts: Facts, *, depth: int = 2
+) -> tuple[Found, ...] | None:
+    length = len(token.signature) + sum(len(value) for _, value in sas.parameters(token))
+    return search(
+        token_drafts.first_draft(token, account.name),
+        token_drafts.changes(account, facts),
+        token_drafts.write,
+        macs(token.signature),
+        keys(account, facts),
+        min(depth, depth_for(length)),
+    )
+
+
+def _others(token: Token, sent: Sent | None, account: ManagedAccount | None, facts: Facts) -> Iterator[Found]:
+    scheme, client = (sent.scheme, sent.client) if sent else (facts.scheme, facts.client)
+    yield from causes.of_token(token, account, scheme, client, facts)
+    grant = causes.granted(token, account)
+    if sent is not None and grant is not None:
+        yield from causes.of_operation(sent, grant, account, sent.address.account)
+
+
+def lines(token: Token, account: str) -> list[Line]:
+    """The text that is signed, with what each line is."""
+    texts = sas.string_to_sign(token, account).split("\n")
+    if isinstance(token, TableSas):
+        restricted = ("sip", "spr") if token.version >= RESTRICTED else ()
+        resource = "/table/…" if token.version >= NAMED_SERVICE else "/…"
+        names = ("sp", "st", "se", resource, "si", *restricted, "sv", "spk", "srk", "epk", "erk")
+    else:
+        scope = ("ses",) if token.version >= SCOPED else ()
+        names = ("…", "sp", "ss", "srt", "st", "se", "sip", "spr", "sv", *scope, "")
+    # a value that was wrapped when it was copied holds newlines
+    return [Line(names[place] if len(texts) == len(names) else "", text) for place, text in enumerate(texts)]

@@ -1,0 +1,204 @@
+"""Making an account, setting it, deleting it."""
+
+import pytest
+
+from console.accounts.forms.settings import COLOURS, name_rules
+from storage.domain.service.activity import Verb
+from storage.models import Account, Activity
+from storage.operations import accounts, tables
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SETTINGS = "/ui/a/acme/settings/"
+HTMX = {"HX-Request": "true"}
+
+
+def luminance(colour):
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("colour", [colour for colour, _ in COLOURS if colour])
+@pytest.mark.parametrize("surface", ["#ffffff", "#f6f7f9", "#141b22", "#0d1217"])
+def test_colours_are_seen_in_both_themes(colour, surface):
+    dark, light = sorted((luminance(colour), luminance(surface)))
+    assert (light + 0.05) / (dark + 0.05) >= 3
+
+
+# making
+
+
+def make(client, **fields):
+    return client.post("/ui/a/new/", {"name": "shop", **fields})
+
+
+def test_makes_an_account_and_shows_its_keys_once(visit):
+    client = visit("ada")
+    answer = make(client, label="Shop", colour="#0f8a82", description="of the shop")
+    assert (answer.status_code, answer["Location"]) == (302, "/ui/a/shop/created/")
+    made = Account.objects.get(name="shop")
+    assert (made.label, made.colour, made.description) == ("Shop", "#0f8a82", "of the shop")
+    shown = client.get(answer["Location"])
+    first, second = (accounts.write_key(key) for key in accounts.keys_of(made))
+    page = shown.content.decode()
+    assert first in page
+    assert second in page
+    assert f"AccountName=shop;AccountKey={first};TableEndpoint=http://testserver/shop;" in page
+    assert "no-store" in shown["Cache-Control"]
+    assert client.get(answer["Location"])["Location"] == "/ui/a/shop/keys/"
+    done = Activity.objects.latest("pk")
+    assert (done.verb, done.actor, done.account_name) == (Verb.ACCOUNT_CREATE, "ada", "shop")
+
+
+def test_nobody_else_sees_the_keys_of_a_new_account(visit):
+    make(visit("ada"))
+    assert visit("ada").get("/ui/a/shop/created/")["Location"] == "/ui/a/shop/keys/"
+    assert visit("alice").get("/ui/a/shop/created/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        ("", 0),
+        ("ab", 1),
+        ("a" * 25, 1),
+        ("Shop", 1),
+        ("my-shop", 1),
+        ("şehir", 1),
+        ("A", 2),
+        ("acme", 1),
+    ],
+)
+def test_a1_refuses_names_and_says_why(visit, name, broken):
+    client = visit("ada")
+    answer = make(client, name=name)
+    assert answer.status_code == 422
+    assert not Account.objects.exclude(name="acme").exists()
+    part = client.get("/ui/a/new/", {"name": name}, headers=HTMX).content.decode()
+    assert part.count("broken") == broken
+    assert "<html" not in part
+    assert [rule.is_kept for rule in name_rules(name)].count(False) == broken
+
+
+def test_a1_a_good_name_keeps_every_rule(account):
+    assert all(rule.is_kept for rule in name_rules("shop2"))
+
+
+def test_refuses_a_colour_that_is_none(visit):
+    assert make(visit("ada"), colour="red;}").status_code == 422
+
+
+# setting
+
+
+def test_describes(visit, account):
+    client = visit("alice")
+    fields = {"form": "description", "label": "Test", "colour": "#d1383f", "description": "for tests"}
+    answer = client.post(SETTINGS, fields)
+    assert answer["Location"] == SETTINGS
+    account.refresh_from_db()
+    assert (account.label, account.colour, account.description) == ("Test", "#d1383f", "for tests")
+    done = Activity.objects.latest("pk")
+    assert (done.verb, done.before["label"], done.after["label"]) == (Verb.ACCOUNT_CHANGE, "", "Test")
+    page = client.get(SETTINGS).content.decode()
+    assert f"/ui/undo/{done.pk}/" in page  # in the toast
+    assert 'class="band"' in page
+    assert client.post(SETTINGS, fields).status_code == 302
+    assert Activity.objects.latest("pk") == done
+
+
+def test_guards(visit, account):
+    visit("alice").post(SETTINGS, {"form": "guard", "protected": "on", "read_only": "on"})
+    account.refresh_from_db()
+    assert (account.protected, account.read_only, account.label) == (True, True, "")
+    page = visit("victor").get("/ui/a/acme/").content.decode()
+    assert "protected" in page
+    assert "read-only" in page
+
+
+def test_gives_access(visit, account):
+    fields = {"form": "access", "shared_key_access": "on", "networks": "192.0.2.1\r\n\r\n 2001:db8::/32 "}
+    visit("alice").post(SETTINGS, fields)
+    account.refresh_from_db()
+    assert (account.enabled, account.shared_key_access) == (False, True)
+    assert account.networks == ["192.0.2.1", "2001:db8::/32"]
+    assert "192.0.2.1\n2001:db8::/32" in visit("alice").get(SETTINGS).content.decode()
+
+
+@pytest.mark.parametrize("networks", ["nowhere", "192.0.2.1/24", "192.0.2.1, 192.0.2.2", "300.1.1.1"])
+def test_refuses_what_is_no_network(visit, account, networks):
+    answer = visit("alice").post(SETTINGS, {"form": "access", "enabled": "on", "networks": networks})
+    assert answer.status_code == 422
+    assert b"This is no address and no network" in answer.content
+    account.refresh_from_db()
+    assert account.networks == []
+
+
+def test_refuses_a_form_that_is_none(visit, account):
+    assert visit("alice").post(SETTINGS, {"form": "nothing"}).status_code == 422
+
+
+# deleting
+
+
+def test_a5_deletes_by_the_typed_name(visit, account):
+    tables.create(account.pk, "people")
+    client = visit("alice")
+    page = client.get("/ui/a/acme/delete/").content.decode()
+    assert "1 table<" in page
+    refused = client.post("/ui/a/acme/delete/", {"name": "ACME"})
+    assert refused.status_code == 422
+    assert Account.objects.filter(name="acme").exists()
+    assert client.post("/ui/a/acme/delete/", {"name": "acme"})["Location"] == "/ui/"
+    assert not Account.objects.filter(name="acme").exists()
+    done = Activity.objects.latest("pk")
+    assert (done.verb, done.actor, done.account_name) == (Verb.ACCOUNT_DELETE, "alice", "acme")
+    assert b"Deleted the account acme." in client.get("/ui/").content
+
+
+def test_a5_a_protected_account_stays(visit, account):
+    accounts.change(account, protected=True)
+    client = visit("alice")
+    page = client.get("/ui/a/acme/delete/").content.decode()
+    assert "acme is protected" in page
+    assert "<form" not in page.partition("<main")[2].partition("</main")[0]
+    assert client.post("/ui/a/acme/delete/", {"name": "acme"}).status_code == 422
+    assert Account.objects.filter(name="acme").exists()
+
+
+def test_a_read_only_account_with_tables_stays(visit, account):
+    tables.create(account.pk, "people")
+    accounts.change(account, read_only=True)
+    answer = visit("alice").post("/ui/a/acme/delete/", {"name": "acme"})
+    assert answer.status_code == 422
+    assert b"read-only" in answer.content
+    assert Account.objects.filter(name="acme").exists()
+
+
+def test_a_read_only_account_offers_no_writes(visit, account):
+    assert visit("alice").get(SETTINGS).context["may"]["write"] is True
+    accounts.change(account, read_only=True)
+    may = visit("alice").get(SETTINGS).context["may"]
+    assert [may[name] for name in ("read", "write", "manage_tables", "manage_access", "own")] == [
+        True,
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
+def test_a_page_that_is_old_takes_nothing_back(visit, account):
+    client = visit("alice")
+    page = client.get(SETTINGS).content.decode()
+    assert 'name="initial-read_only" value="False"' in page
+    accounts.change(account, read_only=True, label="Shop")
+    seen = {"initial-protected": "False", "initial-read_only": "False"}
+    client.post(SETTINGS, {"form": "guard", "protected": "on", **seen})
+    seen = {"initial-label": "", "initial-description": "", "initial-colour": ""}
+    client.post(SETTINGS, {"form": "description", "label": "", "description": "of it\r\nall", **seen})
+    account.refresh_from_db()
+    assert (account.protected, account.read_only) == (True, True)
+    assert (account.label, account.description) == ("Shop", "of it\r\nall")

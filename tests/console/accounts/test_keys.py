@@ -1,0 +1,325 @@
+"""The keys of an account: hidden until somebody proves who they are, and every look is recorded."""
+
+import json
+import time
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from console.snippets.connections import FORMATS, MASK
+from storage.domain.requests.metrics import Client as User
+from storage.domain.requests.metrics import Use
+from storage.domain.requests.observed import Authentication
+from storage.domain.sas import TableSas, fingerprint, sign
+from storage.domain.sas import parameters as parameters_of
+from storage.domain.service.activity import Verb
+from storage.domain.service.connections import read_host
+from storage.inspector import inspect
+from storage.models import Activity
+from storage.operations import accounts, keys, retired_keys, shared_access
+from storage.operations.inspection import facts
+from storage.operations.metrics import hour_of
+from storage.operations.usage import Uses
+
+HTMX = {"HX-Request": "true"}
+KEYS = "/ui/a/acme/keys/"
+
+
+@pytest.fixture
+def secrets(account):
+    return [accounts.write_key(key) for key in accounts.keys_of(account)]
+
+
+def use(account, authentication, name, count=1, *, ago=timedelta(0), parameters=(), agent="sdk"):
+    moment = timezone.now() - ago
+    uses = Uses("one")
+    client = User(account.pk, authentication, name, "192.0.2.1", agent)
+    uses.add(hour_of(moment), client, Use(count, moment), parameters)
+    uses.write()
+
+
+def sas(account, number, table="people", *, expiry="2099-01-01", **options):
+    """The fingerprint of a token that key 1 or 2 has made and that was used."""
+    unsigned = TableSas(version="2019-02-02", table=table, permissions="r", expiry=expiry)
+    token = sign(unsigned, account.name, accounts.keys_of(account)[number - 1])
+    use(account, Authentication.SAS, fingerprint(token), parameters=parameters_of(token), **options)
+    return fingerprint(token)
+
+
+def record():
+    return [(done.verb, done.detail, done.actor) for done in Activity.objects.order_by("pk")][1:]
+
+
+def test_k4_no_key_is_in_the_page_and_the_page_is_kept_nowhere(visit, secrets):
+    answer = visit("alice").get(KEYS)
+    assert "no-store" in answer["Cache-Control"]
+    page = answer.content.decode()
+    assert not any(secret in page for secret in secrets)
+    assert MASK in page
+
+
+def test_says_who_uses_the_keys(visit, account):
+    use(account, Authentication.KEY, "key1", 5, agent="azsdk-python")
+    of_first = sas(account, 1)
+    of_second = {sas(account, 2), sas(account, 2, "other", ago=timedelta(days=3))}
+    parameters = (
+        ("sv", "2019-02-02"),
+        ("tn", "people"),
+        ("sp", "r"),
+        ("se", "2099-01-01"),
+    )
+    use(account, Authentication.SAS, "ab" * 32, parameters=parameters)  # by an earlier key
+    first, second = visit("max").get(KEYS).context["keys"]
+    assert (first.uses, first.last.agent, first.last.address) == (5, "azsdk-python", "192.0.2.1")
+    assert (second.uses, second.last) == (0, None)
+    assert [token.fingerprint for token in first.tokens] == [of_first]
+    assert {token.fingerprint for token in second.tokens} == of_second
+
+
+def test_k1_revealing_wants_a_proof(visit, secrets):
+    client = visit("alice")
+    answer = client.post(KEYS + "1/reveal/", headers=HTMX)
+    assert answer["HX-Redirect"].startswith("/ui/me/again/?next=")
+    assert secrets[0] not in answer.content.decode()
+    assert client.post(KEYS + "1/copy/").status_code == 302
+    assert record() == []
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_k1_reveals_and_records(proven, secrets, which):
+    client = proven("max")
+    answer = client.post(f"{KEYS}{which}/reveal/", headers=HTMX)
+    assert secrets[which - 1] in answer.content.decode()
+    assert secrets[2 - which] not in answer.content.decode()
+    assert "no-store" in answer["Cache-Control"]
+    assert b"<html" not in answer.content
+    assert record()[-1] == (Verb.KEY_REVEAL, {"key": f"key{which}"}, "max")
+    hidden = client.get(f"{KEYS}?hide={which}", headers=HTMX).content.decode()
+    assert f'id="key-{which}"' in hidden
+    assert secrets[which - 1] not in hidden
+
+
+def test_reveals_without_scripts_for_a_minute(proven, secrets):
+    answer = proven("alice").post(KEYS + "1/reveal/")
+    assert secrets[0] in answer.content.decode()
+    assert answer["Refresh"] == f"60; url={KEYS}"
+    assert "no-store" in answer["Cache-Control"]
+
+
+def test_copies_without_showing(proven, secrets):
+    answer = proven("alice").post(KEYS + "2/copy/", headers=HTMX)
+    assert (answer.content.decode(), answer["Content-Type"]) == (secrets[1], "text/plain; charset=utf-8")
+    assert "no-store" in answer["Cache-Control"]
+    assert record()[-1][:2] == (Verb.KEY_COPY, {"key": "key2"})
+
+
+def test_there_is_no_third_key(proven):
+    client = proven("alice")
+    assert client.post(KEYS + "3/reveal/").status_code == 404
+    assert client.get(KEYS + "0/rotate/").status_code == 404
+
+
+def test_no_secret_is_recorded(proven, secrets):
+    client = proven("alice")
+    for address in ("1/reveal/", "1/copy/", "connection/", "connection/copy/"):
+        assert client.post(KEYS + address, headers=HTMX).status_code == 200
+    kept = [str(done.__dict__) for done in Activity.objects.all()]
+    assert not any(secret in text for secret in secrets for text in kept)
+    assert len(record()) >= 4
+
+
+def test_who_may_not_see_keys_learns_who_may(visit):
+    page = visit("eve").get(KEYS)
+    assert page.status_code == 403
+    assert "Maintainer" in page.content.decode()
+
+
+# connection strings
+
+
+@pytest.mark.parametrize("paste", FORMATS, ids=lambda paste: paste.slug)
+def test_k3_connections_show_no_key_until_it_is_revealed(proven, secrets, paste):
+    client = proven("alice")
+    masked = client.get(KEYS, {"format": paste.slug, "key": "2"}).context["text"]
+    assert MASK in masked
+    revealed = client.post(KEYS + "connection/", {"format": paste.slug, "key": "2"}).context["text"]
+    assert revealed == masked.replace(MASK, secrets[1])
+    copied = client.post(KEYS + "connection/copy/", {"format": paste.slug, "key": "2"}).content.decode()
+    assert copied == revealed
+    assert f"AccountName=acme;AccountKey={secrets[1]};TableEndpoint=http://testserver/acme;" in revealed
+
+
+@pytest.mark.parametrize("paste", FORMATS, ids=lambda paste: paste.slug)
+def test_k3_whatever_is_pasted_where_connects(proven, account, paste):
+    text = proven("alice").post(KEYS + "connection/", {"format": paste.slug, "key": "2"}).context["text"]
+    known = facts([account], timezone.now(), scheme="http", host="testserver", client="192.0.2.1")
+    report = inspect(text, known)
+    assert (report.account, report.key, report.verdict.error, report.found) == ("acme", "key2", None, [])
+
+
+def test_k3_documents_are_well_formed_and_programs_hold_a_string(proven, secrets):
+    def text(slug):
+        return proven("alice").post(KEYS + "connection/", {"format": slug}).context["text"]
+
+    string = text("string")
+    assert json.loads(text("appsettings")) == {"ConnectionStrings": {"Tables": string}}
+    assert json.loads(text("functions"))["Values"] == {"AzureWebJobsStorage": string, "Tables": string}
+    assert text("env") == f'TABLES_CONNECTION_STRING="{string}"'
+    assert f'TABLES_CONNECTION_STRING: "{string}"' in text("compose")
+    assert f'new TableServiceClient(\n    "{string}");' in text("csharp")
+    assert f'NewServiceClientFromConnectionString(\n\t\t"{string}", nil)' in text("go")
+    # nothing in it ends such a string, or means something else there
+    assert not set(string) & set("\"'\\\n$`")
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "endpoint"),
+    [
+        ("here", "", "http://testserver/acme"),
+        ("localhost", "", "http://127.0.0.1:10002/acme"),
+        ("container", "", "http://tablero:10002/acme"),
+        ("container", "tables", "http://tables:10002/acme"),
+        ("container", "tables:80", "http://tables:80/acme"),
+        ("public", "tables.example.org", "https://tables.example.org/acme"),
+        ("public", "http://tables.example.org:8080/", "http://tables.example.org:8080/acme"),
+        ("account", "", "http://acme.table.localhost"),
+        ("nonsense", "x", "http://testserver/acme"),
+    ],
+)
+def test_hosts(visit, settings, host, name, endpoint):
+    settings.HOST_SUFFIXES = ("table.localhost",)
+    answer = visit("max").get(KEYS, {"host": host, "name": name})
+    assert f"TableEndpoint={endpoint};" in answer.context["text"]
+
+
+def test_an_account_has_no_host_name_where_the_server_knows_none(visit):
+    answer = visit("max").get(KEYS, {"host": "account"})
+    assert "TableEndpoint=http://testserver/acme;" in answer.context["text"]
+    assert b"own host name" not in answer.content
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a;AccountKey=x", 'a"', "a b", "ftp://a", "http://", "a\nb", "a:b", "<i>", "a:99999", "$(id)", "é"],
+)
+def test_refuses_what_is_no_host(text):
+    assert read_host(text) == ""
+
+
+def test_changing_the_form_answers_the_part(visit):
+    part = visit("alice").get(KEYS, {"format": "env"}, headers=HTMX)
+    assert b"TABLES_CONNECTION_STRING" in part.content
+    assert b"<html" not in part.content
+
+
+def test_everybody_knows_the_key_of_the_development_account(visit):
+    accounts.add("devs", accounts.DEVELOPMENT_KEY)
+    answer = visit("ada").get("/ui/a/devs/keys/")
+    assert accounts.write_key(accounts.DEVELOPMENT_KEY) in answer.context["text"]
+    assert b"Everybody knows a key of this account" in answer.content
+    assert MASK in visit("ada").get("/ui/a/devs/keys/?key=2").context["text"]
+
+
+# rotation
+
+
+def test_k2_shows_who_would_be_cut_off(proven, account):
+    use(account, Authentication.KEY, "key1", 5, agent="azsdk-python")
+    dying = sas(account, 1)
+    sas(account, 1, expiry="2020-01-01")  # nothing is lost with it
+    sas(account, 2)
+    answer = proven("alice").get(KEYS + "1/rotate/")
+    assert [client.agent for client in answer.context["clients"]] == ["azsdk-python"]
+    assert [row.known.fingerprint for row in answer.context["dying"]] == [dying]
+    page = answer.content.decode()
+    assert f"/ui/a/acme/sas/{dying}/" in page
+    assert "5 requests in 24 hours" in page
+
+
+def test_k2_asks_again_and_again_how_it_is_used(visit, account):
+    answer = visit("alice").get(KEYS + "1/rotate/", headers=HTMX)
+    assert b'id="use"' in answer.content
+    assert b"<html" not in answer.content
+
+
+@pytest.mark.django_db(transaction=True)
+def test_k2_rotates_by_the_typed_name(proven, account, secrets):
+    client = proven("alice")
+    refused = client.post(KEYS + "2/rotate/", {"name": "acm", "grace": "0"})
+    assert refused.status_code == 422
+    assert b"This is not the name of the account" in refused.content
+    assert client.post(KEYS + "2/rotate/", {"name": "acme", "grace": "2"}).status_code == 422
+    answer = client.post(KEYS + "2/rotate/", {"name": "acme", "grace": "0"})
+    assert (answer.status_code, answer["Location"]) == (302, KEYS + "?rotated=2&key=2")
+    account.refresh_from_db()
+    first, second = (accounts.write_key(key) for key in accounts.keys_of(account))
+    assert first == secrets[0]
+    assert second != secrets[1]
+    assert record()[-1] == (Verb.KEY_ROTATE, {"key": "key2"}, "alice")
+    page = client.get(answer["Location"]).content.decode()
+    assert "key2 is new" in page
+    assert "refused from now on" in page
+    assert second not in page
+    assert retired_keys.accepted(account) == ()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_k2_the_old_key_may_have_a_grace(proven, visit, account, secrets):
+    dying = sas(account, 2)
+    client = proven("alice")
+    answer = client.post(KEYS + "2/rotate/", {"name": "acme", "grace": "24"})
+    page = client.get(answer["Location"]).content.decode()
+    assert "accepted for a while" in page
+    assert "key2 (old)" in page
+    (old,) = retired_keys.accepted(account)
+    assert (old.name, accounts.write_key(old.key)) == ("key2 (old)", secrets[1])
+    assert abs(old.until - time.time() - 24 * 3600) < 60
+    assert not any(secret in page for secret in secrets)
+    assert list(record()[-1][1]) == ["key", "accepted_until"]
+    # what it signed is still good, but is not what is lost with the new one
+    assert client.get(KEYS + "2/rotate/").context["dying"] == []
+    account.refresh_from_db()
+    found = shared_access.find(account, dying, timezone.now())
+    assert (found.key, found.key_ends is not None) == (2, True)
+    use(account, Authentication.KEY, "key2 (old)", 3, agent="late")
+    (shown,) = client.get(KEYS).context["keys"][1].old
+    assert (shown.uses, [user.agent for user in shown.clients]) == (3, ["late"])
+    assert b"End now" not in visit("max").get(KEYS).content
+
+
+@pytest.mark.django_db(transaction=True)
+def test_k2_a_grace_can_be_ended_at_once(visit, proven, account):
+    accounts.rotate("acme", 1, grace=timedelta(hours=1))
+    assert proven("max").post(KEYS + "1/end/").status_code == 403
+    assert visit("alice").post(KEYS + "1/end/")["Location"].startswith("/ui/me/again/")
+    assert len(retired_keys.accepted(account)) == 1
+    client = proven("alice")
+    assert client.post(KEYS + "1/end/")["Location"] == KEYS
+    assert retired_keys.accepted(account) == ()
+    assert record()[-1] == (Verb.KEY_END, {"key": "key1 (old)"}, "alice")
+    done = len(record())
+    client.post(KEYS + "1/end/")  # there is nothing to end any more
+    assert len(record()) == done
+    assert "ended the grace of" in client.get("/ui/a/acme/activity/").content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_the_old_key_did_is_over(account):
+    use(account, Authentication.KEY, "key1", 5, ago=timedelta(hours=-1))
+    use(account, Authentication.KEY, "key2", 7)
+    sas(account, 2)
+    accounts.rotate("acme", 2)
+    account.refresh_from_db()
+    _, second = keys.states(account, timezone.now())
+    assert (second.last, second.uses, second.tokens) == (None, 0, [])
+    assert keys.clients(account, second, timezone.now()) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rotating_wants_a_proof_and_an_owner(visit, proven, account, secrets):
+    answer = visit("alice").post(KEYS + "1/rotate/", {"name": "acme", "grace": "0"})
+    assert answer["Location"].startswith("/ui/me/again/")
+    assert proven("max").post(KEYS + "1/rotate/", {"name": "acme", "grace": "0"}).status_code == 403
+    account.refresh_from_db()
+    assert [accounts.write_key(key) for key in accounts.keys_of(account)] == secrets

@@ -1,0 +1,146 @@
+"""The members of an account: who they are, and who may change that."""
+
+import threading
+
+import pytest
+from django.db import connection
+
+from console.models import User
+from storage.domain.access.actor import SERVER
+from storage.domain.access.roles import Role
+from storage.domain.errors import ServerBusy
+from storage.domain.service.activity import Verb
+from storage.models import Account, Activity, Membership
+from storage.operations import accounts, members
+from storage.operations.activity import ChangedSince
+from storage.operations.members import LastOwner
+
+MEMBERS = "/ui/a/acme/members/"
+
+
+def role_of(name):
+    return (
+        Membership.objects.filter(user__username=name, account__name="acme")
+        .values_list("role", flat=True)
+        .first()
+    )
+
+
+def test_shows_who_is_what(visit):
+    page = visit("victor").get(MEMBERS).content.decode()
+    for name in ("alice", "max", "eve", "victor", "Maintainer"):
+        assert name in page
+    assert "<form" not in page.partition('<table class="table people"')[2].partition("</table>")[0]
+
+
+def test_gives_another_role(visit, cast):
+    answer = visit("alice").post(f"{MEMBERS}{cast['eve'].pk}/", {"role": "3"}, follow=True)
+    assert answer.redirect_chain == [(MEMBERS, 302)]
+    assert "eve is now Maintainer of acme." in answer.content.decode()
+    assert role_of("eve") == Role.MAINTAINER
+    done = Activity.objects.get(verb=Verb.MEMBER_SET)
+    assert (done.actor, done.before, done.after) == ("alice", 2, 3)
+    assert done.detail == {"user": "eve"}
+
+
+def test_removes(visit, cast):
+    client = visit("eve")
+    visit("alice").post(f"{MEMBERS}{cast['eve'].pk}/remove/")
+    assert role_of("eve") is None
+    assert client.get(MEMBERS).status_code == 404
+
+
+def test_adds_somebody_who_is_a_user(visit):
+    visit("alice").post(f"{MEMBERS}add/", {"username": " SAM ", "role": "1"})
+    assert role_of("sam") == Role.VIEWER
+
+
+@pytest.mark.parametrize("username", ["nobody", "", "a\0b", "x" * 200])
+def test_refuses_to_add_whom_it_does_not_know(visit, username):
+    answer = visit("alice").post(f"{MEMBERS}add/", {"username": username, "role": "1"})
+    assert answer.status_code == 422
+    assert Membership.objects.count() == 4
+
+
+@pytest.mark.parametrize("role", ["0", "5", "owner", ""])
+def test_refuses_what_is_no_role(visit, cast, role):
+    assert visit("alice").post(f"{MEMBERS}{cast['eve'].pk}/", {"role": role}).status_code == 404
+    assert role_of("eve") == Role.EDITOR
+
+
+def test_u2_the_last_owner_stays(visit, cast):
+    pk = cast["alice"].pk
+    for who in ("alice", "ada"):
+        for address, data in ((f"{MEMBERS}{pk}/", {"role": "1"}), (f"{MEMBERS}{pk}/remove/", {})):
+            page = visit(who).post(address, data, follow=True).content.decode()
+            assert "alice is the last owner." in page
+            assert role_of("alice") == Role.OWNER
+    assert not Activity.objects.filter(verb__startswith="member").exists()
+
+
+def test_an_owner_who_is_switched_off_is_none(account, cast):
+    members.set_role(account, cast["max"], Role.OWNER, by=SERVER)
+    cast["max"].is_active = False
+    cast["max"].save()
+    with pytest.raises(LastOwner):
+        members.remove(account, cast["alice"], by=SERVER)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_owners_cannot_remove_each_other():
+    account = accounts.add("acme")
+    users = [User.objects.create_user(name, "x") for name in ("ann", "bob")]
+    for user in users:
+        members.set_role(account, user, Role.OWNER, by=SERVER)
+    start = threading.Barrier(2)
+
+    def leave(user):
+        start.wait()
+        try:
+            members.remove(account, user, by=SERVER)
+        except LastOwner:
+            pass
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=leave, args=(user,)) for user in users]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Membership.objects.filter(role=Role.OWNER).count() == 1
+
+
+def test_a_stranger_of_another_account_cannot_be_changed(visit, cast):
+    other = accounts.add("other")
+    members.set_role(other, cast["sam"], Role.VIEWER, by=SERVER)
+    assert visit("alice").post(f"{MEMBERS}{cast['sam'].pk}/", {"role": "4"}).status_code == 404
+    assert Membership.objects.get(user=cast["sam"]).role == Role.VIEWER
+
+
+def test_undo(account, cast):
+    done = members.set_role(account, cast["eve"], Role.VIEWER, by=SERVER)
+    undone = members.undo(done, by=SERVER)
+    assert role_of("eve") == Role.EDITOR
+    members.undo(undone, by=SERVER)
+    assert role_of("eve") == Role.VIEWER
+    gone = members.remove(account, cast["eve"], by=SERVER)
+    members.undo(gone, by=SERVER)
+    assert role_of("eve") == Role.VIEWER
+
+
+def test_undo_of_what_changed_since(account, cast):
+    done = members.set_role(account, cast["eve"], Role.VIEWER, by=SERVER)
+    members.set_role(account, cast["eve"], Role.OWNER, by=SERVER)
+    with pytest.raises(ChangedSince):
+        members.undo(done, by=SERVER)
+    assert role_of("eve") == Role.OWNER
+
+
+def test_nobody_becomes_a_member_of_an_account_that_is_gone(account, cast):
+    gone = Account.objects.get(pk=account.pk)
+    accounts.remove("acme")
+    with pytest.raises(ServerBusy):
+        members.set_role(gone, cast["sam"], Role.VIEWER, by=SERVER)
+    with pytest.raises(ServerBusy):
+        members.remove(gone, cast["eve"], by=SERVER)

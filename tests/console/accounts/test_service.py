@@ -1,0 +1,281 @@
+"""The service properties in the console: CORS rules with a tester, logs and metrics, XML."""
+
+import re
+
+import pytest
+
+from console.accounts.forms.service import METHODS, RECIPES, added, moved, read_draft, removed, write_draft
+from storage.domain.service.service_properties import DEFAULT, CorsRule, Logging, Metrics, ServiceProperties
+from storage.domain.service.service_properties_xml import write_properties
+from storage.models import Account
+from storage.operations import service_properties
+
+PAGE = "/ui/a/acme/service/"
+SAVE = "/ui/a/acme/service/save/"
+HTMX = {"HX-Request": "true"}
+RULE = CorsRule(("https://a.example",), ("GET", "PUT"), ("content-type", "x-ms-*"), (), 60)
+FIELDS = {
+    "rule": "r0",
+    "r0-origins": "https://a.example",
+    "r0-methods": ["GET", "PUT"],
+    "r0-allowed_headers": "content-type,  x-ms-*",
+    "r0-exposed_headers": "",
+    "r0-max_age": "60",
+    "hour_metrics-enabled": "on",
+    "hour_metrics-include_apis": "on",
+    "hour_metrics-retention": "7",
+}
+
+
+def text(answer):
+    return answer.content.decode()
+
+
+def version(client):
+    return re.search(r'name="version" value="([0-9a-f]{16})"', text(client.get(PAGE)))[1]
+
+
+def stored():
+    return service_properties.of(Account.objects.get(name="acme"))
+
+
+def said(client):
+    return " ".join(str(message) for message in client.get(PAGE).context["messages"])
+
+
+@pytest.fixture
+def keep(account):
+    def keep(*rules, **parts):
+        service_properties.replace(account.pk, lambda _: ServiceProperties(cors=rules, **parts))
+
+    return keep
+
+
+def test_shows_what_is_stored(visit, keep):
+    keep(RULE, logging=Logging(read=True, retention=3))
+    page = text(visit("max").get(PAGE))
+    assert 'value="https://a.example"' in page
+    assert 'value="content-type, x-ms-*"' in page
+    assert 'name="logging-retention" value="3"' in page
+    viewer = text(visit("victor").get(PAGE))
+    assert 'value="https://a.example"' in viewer
+    assert 'value="save"' not in viewer
+    assert '<fieldset class="stack" disabled>' in viewer
+
+
+def test_saves(visit, account):
+    client = visit("max")
+    data = {**FIELDS, "version": version(client), "logging-write": "on", "logging-retention": " 30 "}
+    assert client.post(SAVE, data)["Location"] == PAGE
+    assert stored() == ServiceProperties(Logging(write=True, retention=30), cors=(RULE,))
+    page = text(client.get(PAGE))
+    assert "Saved the service properties." in page
+    assert "/ui/undo/" in page
+    data["version"] = version(client)
+    client.post(SAVE, data)
+    assert "Nothing was changed." in said(client)
+
+
+@pytest.mark.parametrize("properties", [
+    DEFAULT,
+    ServiceProperties(
+        Logging(read=True, write=True, delete=True, retention=365), Metrics(), Metrics(enabled=True),
+        (RULE, CorsRule(("*",), ("OPTIONS", "GET"), (), ("*",), 0)),
+    ),
+])  # fmt: skip
+def test_what_is_opened_and_saved_is_the_same(visit, account, properties):
+    service_properties.replace(account.pk, lambda _: properties)
+    draft = write_draft(stored(), "")
+    methods = tuple(tuple(sorted(rule.methods, key=METHODS.index)) for rule in properties.cors)
+    assert [rule.methods for rule in draft.read().cors] == [rule.methods for rule in properties.cors]
+    assert len(methods) == len(properties.cors)
+    assert draft.read() == properties
+    assert draft.told() == {}
+
+
+@pytest.mark.parametrize(("field", "value", "code"), [
+    ("r0-origins", "", "InvalidXmlNodeValue"),
+    ("r0-origins", "https://a b.example", "InvalidXmlNodeValue"),
+    ("r0-origins", ",".join(f"a{number}" for number in range(65)), "InvalidXmlNodeValue"),
+    ("r0-methods", [], "InvalidXmlNodeValue"),
+    ("r0-allowed_headers", "a*, b*, c*", "InvalidXmlNodeValue"),
+    ("r0-exposed_headers", "<script>", "InvalidXmlNodeValue"),
+    ("r0-max_age", "", "InvalidXmlNodeValue"),
+    ("r0-max_age", "2147483648", "InvalidXmlNodeValue"),
+    ("r0-max_age", "-1", "InvalidXmlNodeValue"),
+    ("logging-retention", "0", "InvalidXmlDocument"),
+    ("hour_metrics-retention", "366", "InvalidXmlDocument"),
+    ("minute_metrics-retention", "x", "InvalidXmlNodeValue"),
+])  # fmt: skip
+def test_refuses_a_value_at_its_place(visit, account, field, value, code):
+    client = visit("max")
+    data = {**FIELDS, "version": version(client), field: value}
+    answer = client.post(SAVE, data, headers=HTMX)
+    assert answer.status_code == 422
+    assert re.search(rf'id="id_{field}_error">.*?<code>{code}</code>', text(answer), re.DOTALL)
+    assert f'href="#id_{field}"' in text(answer)
+    assert "<script>" not in text(answer)
+    assert stored() == DEFAULT
+
+
+def test_refuses_too_many_rules_and_bytes(visit, account):
+    client = visit("max")
+    six = {"rule": [f"r{number}" for number in range(6)]}
+    for number in range(6):
+        six |= {
+            key.replace("r0", f"r{number}"): value for key, value in FIELDS.items() if key.startswith("r0")
+        }
+    answer = client.post(SAVE, {**six, "version": version(client)})
+    assert answer.status_code == 422
+    assert "There are 5 rules at most." in text(answer)
+    assert 'value="add:blank"' not in text(answer)
+    long = ",".join(f"https://{number}{'x' * 200}" for number in range(11))
+    answer = client.post(SAVE, {**FIELDS, "r0-origins": long, "version": version(client)})
+    assert "of 2048 bytes" in text(answer)
+    meter = client.post(SAVE, {**FIELDS, "r0-origins": long, "do": "check"}, headers=HTMX)
+    assert text(meter).count("<div") == 1
+    assert "of 2,048 bytes" in text(meter)
+    assert stored() == DEFAULT
+
+
+def test_edits_rules_without_saving(visit, account):
+    client = visit("max")
+    assert 'value="add:blank"' in text(client.get(PAGE))
+    answer = client.post(SAVE, {**FIELDS, "do": "add:localhost"}, headers=HTMX)
+    assert 'name="r1-origins" value="http://localhost:3000' in text(answer)
+    assert text(answer).lstrip().startswith('<div id="service"')
+    answer = client.post(SAVE, {**FIELDS, "do": "remove:r0"})
+    assert "r0-origins" not in text(answer)
+    assert stored() == DEFAULT
+
+
+def test_rules_keep_their_names_when_they_move():
+    draft = added(
+        added(added(write_draft(DEFAULT, ""), *RECIPES["origin"]), *RECIPES["blank"]), *RECIPES["localhost"]
+    )
+    ids = lambda draft: [rule.id for rule in draft.rules]  # noqa: E731
+    assert ids(draft) == ["r0", "r1", "r2"]
+    assert ids(moved(draft, "r2", -1)) == ["r0", "r2", "r1"]
+    assert ids(moved(draft, "r2", 1)) == ["r0", "r1", "r2"]
+    assert ids(moved(draft, "r9", 1)) == ["r0", "r1", "r2"]
+    assert ids(added(removed(draft, "r0"), *RECIPES["blank"])) == ["r1", "r2", "r3"]
+
+
+# XML
+
+
+def test_form_and_xml_are_one(visit, keep):
+    keep(RULE)
+    client = visit("max")
+    answer = client.post(
+        SAVE, {**FIELDS, "version": version(client), "r0-origins": "*", "do": "xml"}, headers=HTMX
+    )
+    assert answer["HX-Replace-Url"] == f"{PAGE}?view=xml"
+    assert "&lt;AllowedOrigins&gt;*&lt;/AllowedOrigins&gt;" in text(answer)
+    xml = answer.context["xml"].replace("<AllowedOrigins>*", "<AllowedOrigins>http://b")
+    answer = client.post(SAVE, {"xml": xml, "version": version(client), "do": "form"}, headers=HTMX)
+    assert answer["HX-Replace-Url"] == PAGE
+    assert 'name="r0-origins" value="http://b"' in text(answer)
+    assert stored().cors == (RULE,)
+    answer = client.post(SAVE, {"xml": xml, "version": version(client), "do": "save"})
+    assert answer["Location"] == f"{PAGE}?view=xml"
+    assert stored().cors[0].origins == ("http://b",)
+
+
+def test_what_a_form_gets_wrong_does_not_become_xml(visit, account):
+    answer = visit("max").post(SAVE, {**FIELDS, "r0-max_age": "x", "do": "xml"})
+    assert answer.status_code == 422
+    assert 'name="r0-max_age" value="x"' in text(answer)
+
+
+def test_xml_of_a_part_leaves_the_rest(visit, keep):
+    keep(RULE, logging=Logging(read=True))
+    client = visit("max")
+    client.post(
+        SAVE,
+        {"xml": "<StorageServiceProperties><Cors/></StorageServiceProperties>", "version": version(client)},
+    )
+    assert stored() == ServiceProperties(Logging(read=True))
+
+
+@pytest.mark.parametrize(("xml", "told"), [
+    ("<StorageServiceProperties>\n<Cors></StorageServiceProperties>", ["InvalidXmlDocument", "line 2, column 9"]),
+    ("<!DOCTYPE x><StorageServiceProperties/>", ["InvalidXmlDocument"]),
+    ("", ["InvalidXmlDocument"]),
+    ("<Other/>", ["UnsupportedXmlNode"]),
+    ("<StorageServiceProperties><Cors><CorsRule/></Cors></StorageServiceProperties>", ["MissingRequiredXmlNode"]),
+    ("<StorageServiceProperties><Cors>1</Cors></StorageServiceProperties>", ["InvalidXmlDocument"]),
+])  # fmt: skip
+def test_refuses_xml(visit, account, xml, told):
+    client = visit("max")
+    answer = client.post(SAVE, {"xml": xml, "version": version(client)})
+    assert answer.status_code == 422
+    for part in told:
+        assert part in text(answer)
+    assert client.post(SAVE, {"xml": xml, "do": "form"}).status_code == 422
+    assert stored() == DEFAULT
+
+
+def test_wrong_values_in_xml_are_shown_at_their_field(visit, account):
+    xml = write_properties(ServiceProperties(cors=(CorsRule((), ("GET",), (), (), 1),)), "2019-02-02").decode(
+        "utf-8-sig"
+    )
+    answer = visit("max").post(SAVE, {"xml": xml, "do": "form"})
+    assert "id_r0-origins_error" in text(answer)
+
+
+# two at once
+
+
+def test_two_editors(visit, account, keep):
+    client = visit("max")
+    before = version(client)
+    keep(CorsRule(("http://theirs",), ("GET",), (), (), 1))
+    answer = client.post(SAVE, {**FIELDS, "version": before})
+    assert answer.status_code == 409
+    assert "http://theirs" in text(answer)
+    assert "https://a.example" in text(answer)
+    assert stored().cors[0].origins == ("http://theirs",)
+    mine = {"xml": answer.context["xml"], "version": answer.context["version"]}
+    client.post(SAVE, mine)
+    assert stored().cors == (RULE,)
+    assert client.post(SAVE, mine).status_code == 302  # it is as they want it already
+
+
+def test_refuses_while_the_account_is_read_only(visit, account):
+    account.read_only = True
+    account.save()
+    client = visit("max")
+    assert client.post(SAVE, {**FIELDS, "version": version(client)}).status_code == 422
+    assert stored() == DEFAULT
+
+
+# the tester
+
+
+@pytest.mark.parametrize(("question", "told"), [
+    ({"origin": "https://a.example", "method": "PUT", "headers": "X-MS-date, content-type"}, "Rule 1 allows it."),
+    ({"origin": "https://a.example", "method": "PUT", "headers": "x-other"}, "<code>x-other</code>"),
+    ({"origin": "https://a.example", "method": "DELETE"}, "Rule 1 is not for DELETE."),
+    ({"origin": "http://c", "method": "GET"}, "Rule 2 is for other origins."),
+    ({"origin": "http://c", "method": "POST"}, "Rule 1 is for other origins and other methods."),
+    ({"origin": "", "method": "GET"}, "InvalidHeaderValue"),
+])  # fmt: skip
+def test_tries_a_request(visit, keep, question, told):
+    keep(RULE, CorsRule(("http://b",), ("GET",), (), (), 1))
+    assert told in text(visit("victor").get(PAGE, question))
+
+
+def test_tries_rules_that_are_not_saved(visit, account):
+    client = visit("max")
+    question = {"origin": "https://a.example", "method": "GET", "headers": ""}
+    answer = client.post(SAVE, {**FIELDS, **question, "do": "test"}, headers=HTMX)
+    assert text(answer).lstrip().startswith('<div id="verdict"')
+    assert "Rule 1 allows it." in text(answer)
+    assert "not saved yet" in text(answer)
+    assert stored() == DEFAULT
+
+
+def test_reads_no_more_rules_than_it_shows(rf):
+    request = rf.post("/", {"rule": [f"r{number}" for number in range(500)] + ["x", "r1"]})
+    assert len(read_draft(request.POST).rules) == 12

@@ -1,0 +1,351 @@
+"""The record of activity as pages and as files."""
+
+import csv
+import io
+import json
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from storage.domain.access.actor import COMMAND, SERVER, Actor, ActorKind
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.access.roles import Role
+from storage.domain.entities.changes import Delete, Insert, Update
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.service.activity import Verb
+from storage.domain.service.service_properties import DEFAULT, CorsRule, Metrics
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.models import Activity
+from storage.operations import accounts, activity, edits, members, policies, service_properties, tables
+from storage.operations.undoing import KEPT, undo
+
+PAGE = "/ui/a/acme/activity/"
+SERVER_PAGE = "/ui/activity/"
+HTMX = {"HX-Request": "true", "HX-Request-Type": "partial"}
+EVE = Actor(ActorKind.USER, "eve", "192.0.2.7", "Firefox", "request-7")
+
+
+@pytest.fixture
+def table(people, account):
+    return tables.get(account.pk, "people")
+
+
+def apply(table, *changes, by=EVE):
+    return edits.apply(table, changes, by=by).activity
+
+
+def entity(key="ada", **properties):
+    values = {n: v if isinstance(v, EdmValue) else EdmValue(Edm.STRING, v) for n, v in properties.items()}
+    return Entity(EntityKey("se", key), values)
+
+
+@pytest.fixture
+def read(visit):
+    def read(path=PAGE, who="victor", **parameters):
+        answer = visit(who).get(path, parameters)
+        assert answer.status_code == 200
+        return answer
+
+    return read
+
+
+def said(answer):
+    from django.utils.html import strip_tags
+
+    return [
+        " ".join(strip_tags(answer.content.decode().split(f'id="activity-{it.done.pk}"')[1].split("<details")[0])
+                 .split(">", 1)[-1].split())
+        for day in answer.context["days"] for it in day.entries
+    ]  # fmt: skip
+
+
+def details(read, done, who="victor"):
+    return read(reverse("activity:entry", args=["acme", done.pk]), who).content.decode()
+
+
+def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(read, account, table):
+    apply(table, Insert(entity()), Insert(entity("bob")))
+    apply(table, Delete(EntityKey("se", "ada"), ANY))
+    answer = read()
+    assert said(answer) == [
+        "eve deleted se / ada from people",
+        "eve added 2 entities to people",
+        "The server made the table people",
+        "The server made the account acme",
+    ]
+    assert b"Today" in answer.content
+    assert b"data-undo" not in answer.content
+    assert b"/ui/undo/" not in answer.content
+    assert read(who="eve").content.count(b"/ui/undo/") == 2
+    assert read(who="max").content.count(b"/ui/undo/") == 3
+
+
+def test_every_verb_is_a_sentence(account, cast):
+    from console.activity import sentences
+
+    for verb in set(Verb) - {Verb.UNDO}:
+        detail = {"user": "bob", "key": "key1"}
+        done = activity.record(verb, EVE, account=account, detail=detail)
+        assert "%(" not in sentences.sentence(done)
+        assert "eve" in sentences.sentence(done)
+        assert sentences.icon_of(done)
+        undone = activity.record(verb, EVE, account=account, detail=detail, undoes=done)
+        assert sentences.plain(undone) == sentences.plain(done)
+
+
+def test_says_what_people_became(account, cast):
+    from console.activity import sentences
+
+    done = members.set_role(account, cast["eve"], Role.OWNER, by=EVE)
+    assert sentences.plain(done) == "eve gave eve the role Owner"
+    done = activity.record(Verb.USER_CHANGE, EVE, detail={"user": "eve", "added": "passkey"})
+    assert sentences.plain(done) == "eve changed how they sign in"
+
+
+@pytest.mark.parametrize(
+    ("actor", "expected"),
+    [
+        (COMMAND, ", on the machine of the server, made the account acme"),
+        (SERVER, "The server made the account acme"),
+        (Actor(ActorKind.KEY, "key1"), "A client with key1 made"),
+        (Actor(ActorKind.SAS, "0123456789abcdef"), "A client with the token 01234567 made"),
+        (Actor(ActorKind.BEARER, "<b>subject</b>"), "A client with a bearer token of <b>subject</b> made"),
+    ],
+)
+def test_says_by_whom(account, actor, expected):
+    from console.activity import sentences
+
+    done = activity.record(Verb.ACCOUNT_CREATE, actor, account=account)
+    assert expected in sentences.plain(done)
+
+
+def test_hostile_names_are_text(read, account, table):
+    hostile = "<img src=x onerror=alert(1)> %(who)s {{ 7|add:7 }}"
+    actor = Actor(ActorKind.BEARER, hostile, hostile[:64], hostile)
+    done = edits.apply(
+        table, [Insert(Entity(EntityKey(hostile.replace("/", ""), hostile), {"A": EdmValue(Edm.STRING, hostile)}))],
+        by=actor,
+    ).activity  # fmt: skip
+    for page in (read().content.decode(), details(read, done)):
+        assert "<img" not in page
+        assert "&lt;img src=x onerror=alert(1)&gt; %(who)s {{ 7|add:7 }}" in page
+
+
+def test_filters(read, account, table):
+    apply(table, Insert(entity("a%b")))
+    accounts.change(account, label="New", by=COMMAND)
+    assert len(said(read(what="tables"))) == 1
+    assert len(said(read(what="entities"))) == len(said(read(who="victor", key="%"))) == 1
+    assert len(said(read(what="settings"))) == 2
+    assert said(read(what="people")) == []
+    assert len(said(read(table="PEOPLE"))) == 2
+    today = timezone.localdate()
+    assert len(said(read(since=today, until=today))) == 4
+    assert said(read(since=today + timedelta(days=1))) == said(read(until=today - timedelta(days=1))) == []
+    assert "Nothing like that was done" in read(what="people").content.decode()
+
+
+def test_by_whom(visit, account, table):
+    apply(table, Insert(entity()))
+    page = visit("victor").get(PAGE, {"who": "EV"})
+    assert said(page) == ["eve added se / ada to people"]
+    assert 'value="EV"' in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"what": "x"}, {"since": "yesterday"}, {"until": "2026-99-99"}, {"before": "-1"}, {"after": "x"},
+              {"before": "9" * 40}, {"key": "\0"}, {"what": "entities' OR 1=1"}],
+)  # fmt: skip
+def test_an_address_that_makes_no_sense_is_the_whole(read, account, wrong):
+    assert said(read(**wrong)) == said(read())
+
+
+def test_pages(read, account):
+    for number in range(120):
+        accounts.change(account, label=str(number))
+    first = read(what="settings")
+    second = read(
+        PAGE + first.context["older"].partition("?")[0].removeprefix(PAGE), **_query(first.context["older"])
+    )
+    assert second.context["days"][0].entries[0].done.after == {"label": "69"}
+    back = read(**_query(second.context["newer"]))
+    assert back.content.count(b'class="event"') == 50
+    assert not back.context["newer"]
+    last = read(**_query(second.context["older"]))
+    assert last.content.count(b'class="event"') == 21
+    assert not last.context["older"]
+    assert "what=settings" in last.context["newer"]
+
+
+def _query(address):
+    from django.http import QueryDict
+
+    return QueryDict(address.partition("?")[2]).dict()
+
+
+def test_answers_htmx_with_the_timeline(visit, account):
+    answer = visit("victor").get(PAGE, headers=HTMX)
+    assert b"<main" not in answer.content
+    assert answer.content.lstrip().startswith(b'<div id="timeline"')
+
+
+def test_what_was_undone_leads_to_what_undid_it(read, account, table):
+    done = apply(table, Insert(entity()))
+    undone = undo(done, EVE)
+    page = read(who="eve").content.decode()
+    assert reverse("activity:entry", args=["acme", undone.pk]) in page
+    assert f"/ui/undo/{done.pk}/" not in page
+    assert f"/ui/undo/{undone.pk}/" in page
+    assert "This has been undone" in details(read, done)
+    assert "This undid an earlier one" in details(read, undone)
+
+
+# what changed
+
+
+def test_shows_an_entity_property_by_property(read, table):
+    guid, big = EdmValue(Edm.GUID, str(UUID(int=0))), EdmValue(Edm.INT64, 2**63 - 1)
+    before = entity(Name="Ada", Long="x" * 500, Same="s", Zero=EdmValue(Edm.DOUBLE, 0.0), Gone=guid)
+    after = entity(Name="Ada", Long="x" * 400 + "y" * 100, Same="s", Zero=EdmValue(Edm.DOUBLE, -0.0), Big=big)
+    apply(table, Insert(before))
+    done = apply(table, Update(after, ANY, merge=False))
+    from console.grid import differences
+
+    (changed,) = differences.of_entities(done)
+    assert [(it.name, it.kind) for it in changed.differences] == [
+        ("Long", "changed"), ("Zero", "changed"), ("Gone", "removed"), ("Big", "added"),
+    ]  # fmt: skip
+    assert changed.same == 2
+    page = details(read, done)
+    assert "9223372036854775807" in page
+    assert "…" in page and "yyyy" in page
+    assert "192.0.2.7" in page and "Firefox" in page and "request-7" in page
+    assert "2 other properties stayed as they were." in page
+
+
+def test_shows_the_json_as_it_is_stored(read, table):
+    done = apply(table, Insert(entity(Text="\0é\ud800", Big=EdmValue(Edm.INT64, 5))))
+    from console.grid import differences
+
+    (changed,) = differences.of_entities(done)
+    assert changed.before == ""
+    assert '"PartitionKey":"se","RowKey":"ada"' in changed.after
+    assert '\n  "Big":"5"' in changed.after
+    assert '\n  "Big@odata.type":"Edm.Int64"' in changed.after
+    json.loads(changed.after)
+
+
+def test_shows_a_part_of_many(read, table):
+    for partition in range(2):
+        apply(table, *(Insert(Entity(EntityKey(f"p{partition}", str(n)), {})) for n in range(60)))
+    page = details(read, Activity.objects.order_by("pk").last())
+    assert page.count('class="entity-change"') == 50
+    assert "And 10 more entities" in page
+
+
+def test_an_entity_without_keys(read, table):
+    done = apply(table, Insert(Entity(EntityKey("", ""), {})))
+    assert details(read, done).count("&quot;&quot;") >= 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_shows_settings(read, account, table, cast):
+    shown = [
+        (
+            accounts.change(account, read_only=True, networks=["10.0.0.0/8"]),
+            ["Read-only", "yes", "10.0.0.0/8"],
+        ),
+    ]
+    accounts.change(account, read_only=False)
+    one = [SignedIdentifier("readers", AccessPolicy(None, "2030-01-01T00:00:00.0000000Z", "r"))]
+    wanted = DEFAULT.__class__(
+        DEFAULT.logging, DEFAULT.hour_metrics, Metrics(enabled=True), (CorsRule(("*",), ("GET",), (), (), 5),)
+    )
+    shown += [
+        (policies.replace(account.pk, "people", one), ["readers", "2030-01-01"]),
+        (service_properties.replace(account.pk, lambda _: wanted), ["minute_metrics.enabled", "cors"]),
+        (tables.change(table, description="Of people", tags=["a", "b"]), ["Of people", "a, b"]),
+        (members.set_role(account, cast["eve"], Role.OWNER, by=EVE), ["eve", "Role", "Owner", "Editor"]),
+        (tables.delete(account.pk, "people", keep=KEPT), ["7"]),
+    ]
+    for done, texts in shown:
+        page = details(read, done)
+        assert [text for text in texts if text not in page] == []
+
+
+# who sees what
+
+
+def test_nothing_of_other_accounts(read, visit, account):
+    other = accounts.add("other")
+    done = Activity.objects.get(account=other.pk)
+    assert said(read()) == ["The server made the account acme"]
+    assert visit("victor").get(reverse("activity:entry", args=["acme", done.pk])).status_code == 404
+    assert visit("ada").get(reverse("activity:server_entry", args=[done.pk])).status_code == 200
+
+
+def test_the_whole_server_is_for_admins(visit, account):
+    accounts.add("other")
+    activity.record(Verb.SIGN_IN_FAILED, Actor(ActorKind.USER, "", "192.0.2.1"))
+    answer = visit("ada").get(SERVER_PAGE)
+    assert said(answer) == [
+        "Somebody failed to sign in",
+        "The server made the account other other",
+        "The server made the account acme acme",
+    ]
+    assert said(visit("ada").get(SERVER_PAGE, {"account": "OTHER"})) == [
+        "The server made the account other other"
+    ]
+    assert visit("alice").get(SERVER_PAGE).status_code == 403
+    assert b'href="/ui/activity/"' not in visit("alice").get("/ui/").content
+    assert b'href="/ui/activity/"' in visit("ada").get("/ui/").content
+
+
+# files
+
+
+def exported(answer):
+    assert answer.status_code == 200
+    assert "attachment" in answer["Content-Disposition"]
+    return b"".join(answer.streaming_content).decode()
+
+
+def test_exports_csv(visit, account, table):
+    apply(table, Insert(entity()), by=Actor(ActorKind.USER, "eve", "::1", '=HYPERLINK("x")'))
+    text = exported(visit("victor").get(PAGE + "export/", {"format": "csv", "what": "entities"}))
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert (row["verb"], row["actor"], row["entities"], row["table"]) == (
+        "entity.insert",
+        "eve",
+        "1",
+        "people",
+    )
+    assert row["agent"] == '\'=HYPERLINK("x")'
+
+
+def test_exports_ndjson_with_entities(visit, account, table):
+    apply(table, Insert(entity(Text="\ud800", Big=EdmValue(Edm.INT64, 5))))
+    answer = visit("victor").get(PAGE + "export/", {"format": "ndjson"})
+    rows = [json.loads(line) for line in exported(answer).splitlines()]
+    assert [row["verb"] for row in rows] == ["entity.insert", "table.create", "account.create"]
+    assert rows[0]["changes"] == [
+        {
+            "PartitionKey": "se",
+            "RowKey": "ada",
+            "before": None,
+            "after": {"Text": "\ud800", "Big": "5", "Big@odata.type": "Edm.Int64"},
+        }
+    ]
+
+
+def test_exports_in_no_other_form(visit, account):
+    assert visit("victor").get(PAGE + "export/", {"format": "xls"}).status_code == 404
+
+
+def test_exports_the_whole_server_to_admins(visit, account):
+    assert "acme" in exported(visit("ada").get(SERVER_PAGE + "export/", {"format": "csv"}))
+    assert visit("alice").get(SERVER_PAGE + "export/", {"format": "csv"}).status_code == 403

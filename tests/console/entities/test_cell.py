@@ -1,0 +1,297 @@
+"""The editor of a cell: it saves one property on the condition of the row as shown, and refuses with a reason."""
+
+import pytest
+
+from console.grid.keys import write_key
+from console.models import EditMode
+from storage.domain.entities.entity import EntityKey, read_stored
+from storage.domain.service.activity import Verb
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import write_etag
+from storage.models import Activity
+from storage.operations import accounts, entities, tables
+
+ADA = EntityKey("se", "ada")
+HTMX = {"HX-Request": "true"}
+EDITOR = "/ui/a/acme/t/people/cell/"
+CHECK = "/ui/a/acme/t/people/cell/check/"
+HOSTILE = "<img src=x onerror=alert(1)>\"'</textarea>"
+
+
+@pytest.fixture
+def ada(people):
+    """An entity of all kinds of values."""
+    values = {"Name": "Ada", "Age": 36, "Score": 5.75, "Zero": EdmValue(Edm.DOUBLE, -0.0), "Long": "x" * 300}
+    exact = {"Big": EdmValue(Edm.INT64, 2**63 - 1), "Since": EdmValue(Edm.DATETIME, 1_504_099_233_4139141)}
+    people(*ADA, **values, **exact, Photo=b"\x00\xff", Odd="a\r\n\x00", Html=HOSTILE)
+
+
+def stored(account, key=ADA):
+    return entities.get(tables.get(account.pk, "people"), key)
+
+
+def properties(account, key=ADA):
+    return read_stored(stored(account, key)).properties
+
+
+def etag(account, key=ADA):
+    return write_etag(stored(account, key).timestamp)
+
+
+def form(account, name, type_, value, **more):
+    return {
+        "key": write_key(ADA),
+        "property": name,
+        "etag": etag(account),
+        "type": f"Edm.{type_}",
+        "value": value,
+        **more,
+    }
+
+
+def opened(client, name, **more):
+    return client.get(EDITOR, {"key": write_key(ADA), "property": name, **more}, headers=HTMX)
+
+
+def test_opens_with_the_exact_text(visit, ada):
+    client = visit("eve")
+    for name, text in (
+        ("Age", 'value="36"'),
+        ("Big", 'value="9223372036854775807"'),
+        ("Zero", 'value="-0.0"'),
+        ("Since", 'value="2017-08-30T13:20:33.4139141Z"'),
+        ("Photo", "\n00ff</textarea>"),
+        ("Odd", "&quot;a\\r\\n\\u0000&quot;"),
+    ):
+        answer = opened(client, name)
+        assert answer.status_code == 200
+        assert text in answer.content.decode(), name
+        assert b"<html" not in answer.content
+
+
+def test_is_a_page_of_its_own_without_htmx(visit, ada):
+    answer = visit("eve").get(EDITOR, {"key": write_key(ADA), "property": "Age"})
+    assert b"<h1" in answer.content and b"Change type" in answer.content
+
+
+def test_a_long_text_gets_a_field_of_many_lines(visit, ada):
+    assert b'data-size="large"' in opened(visit("eve"), "Long").content
+    assert b'data-size="line"' in opened(visit("eve"), "Name").content
+
+
+def test_an_absent_property_begins_with_the_type_of_its_column(visit, ada):
+    answer = opened(visit("eve"), "Missing", type="Edm.Int64")
+    assert b'<option value="Edm.Int64" selected>' in answer.content
+    assert b'value="remove"' not in answer.content
+
+
+def test_says_when_the_row_has_changed_since_it_was_shown(visit, ada):
+    answer = opened(visit("eve"), "Age", etag="W/\"datetime'2020-01-01T00%3A00%3A00Z'\"")
+    assert b"has changed since the page was loaded" in answer.content
+
+
+@pytest.mark.parametrize(
+    "query", [{}, {"key": "x", "property": "Age"}, {"property": "PartitionKey"}, {"property": "bad name"}]
+)
+def test_opens_nothing_else(visit, ada, query):
+    assert visit("eve").get(EDITOR, {"key": write_key(ADA), **query}).status_code == 404
+
+
+def test_there_is_no_editor_of_an_entity_that_is_gone(visit, ada):
+    gone = {"key": write_key(EntityKey("se", "gone")), "property": "Age"}
+    assert visit("eve").get(EDITOR, gone).status_code == 404
+
+
+def test_saves_one_property_and_leaves_the_others_exactly(visit, ada, account):
+    before = properties(account)
+    answer = visit("eve").post(EDITOR, form(account, "Age", "Int32", "1_037"), headers=HTMX)
+    assert answer.status_code == 200
+    assert b"data-row" in answer.content and b"Age saved" in answer.content and b"data-undo" in answer.content
+    after = properties(account)
+    assert after.pop("Age") == EdmValue(Edm.INT32, 1037)
+    before.pop("Age")
+    assert repr(after) == repr(before)
+    assert Activity.objects.latest("pk").verb == Verb.ENTITY_CHANGE
+
+
+def test_a_plain_form_goes_back_to_the_grid(visit, ada, account):
+    answer = visit("eve").post(
+        EDITOR, form(account, "Age", "Int32", "5", next="/ui/a/acme/t/people/?f=Age%20ge%201")
+    )
+    assert (answer.status_code, answer["Location"]) == (302, "/ui/a/acme/t/people/?f=Age%20ge%201")
+    away = visit("eve").post(EDITOR, form(account, "Age", "Int32", "6", next="//evil.example/"))
+    assert away["Location"] == "/ui/a/acme/t/people/"
+
+
+@pytest.mark.parametrize(
+    ("name", "type_", "text", "value"),
+    [
+        ("Name", "String", "two\r\nlines", "two\nlines"),
+        ("Odd", "String", '"b\\r\\u0000"', "b\r\x00"),
+        ("New", "Boolean", "true", True),
+        ("New", "Guid", "{C9DA6455-213D-42C9-9A79-3E9149A57833}", "c9da6455-213d-42c9-9a79-3e9149a57833"),
+        ("New", "Double", "-0", -0.0),
+        ("Photo", "Binary", "0a 0b", b"\x0a\x0b"),
+    ],
+)
+def test_saves_each_type(visit, ada, account, name, type_, text, value):
+    sent = form(account, name, type_, text, form="escaped" if name == "Odd" else "")
+    assert visit("eve").post(EDITOR, sent, headers=HTMX).status_code == 200
+    assert repr(properties(account)[name]) == repr(EdmValue(Edm(f"Edm.{type_}"), value))
+
+
+def test_a_switch_that_is_off_is_false(visit, ada, account):
+    sent = form(account, "Flag", "Boolean", "")
+    del sent["value"]
+    visit("eve").post(EDITOR, sent, headers=HTMX)
+    assert properties(account)["Flag"].value is False
+
+
+def test_removes_a_property(visit, ada, account):
+    answer = visit("eve").post(EDITOR, form(account, "Age", "Int32", "36", action="remove"), headers=HTMX)
+    assert b"Age removed" in answer.content
+    assert "Age" not in properties(account) and "Name" in properties(account)
+
+
+def test_refuses_what_is_no_value_and_keeps_the_text(visit, ada, account):
+    answer = visit("eve").post(EDITOR, form(account, "Age", "Int32", "5454161346626"), headers=HTMX)
+    assert answer.status_code == 422
+    assert b"beyond the range" in answer.content and b'data-cell-suggest="Edm.Int64"' in answer.content
+    assert b'value="5454161346626"' in answer.content
+    assert properties(account)["Age"].value == 36
+
+
+def test_refuses_an_entity_that_would_be_too_large(visit, people, account):
+    people(*ADA, **{f"P{number}": "x" * 32_000 for number in range(16)})
+    answer = visit("eve").post(EDITOR, form(account, "More", "String", "x" * 32_000), headers=HTMX)
+    assert answer.status_code == 422
+    assert b"larger than the maximum" in answer.content
+
+
+def test_a_stale_row_is_a_conflict_that_shows_both(visit, ada, account):
+    sent = form(account, "Age", "Int32", "40", was="36")
+    visit("alice").post(EDITOR, form(account, "Age", "Int32", "38"), headers=HTMX)
+    answer = visit("eve").post(EDITOR, sent, headers=HTMX)
+    assert answer.status_code == 412
+    text = answer.content.decode()
+    assert "changed meanwhile" in text and "by alice" in text
+    assert [part in text for part in (">36<", ">38<", ">40<")] == [True] * 3
+    assert properties(account)["Age"].value == 38
+    assert visit("eve").post(EDITOR, {**sent, "etag": etag(account)}, headers=HTMX).status_code == 200
+    assert properties(account)["Age"].value == 40
+
+
+def test_a_deleted_row_is_a_conflict_too(visit, ada, account):
+    sent = form(account, "Age", "Int32", "40")
+    visit("eve").post("/ui/a/acme/t/people/delete/", {"key": write_key(ADA), "scope": "rows"})
+    answer = visit("eve").post(EDITOR, sent, headers=HTMX)
+    assert answer.status_code == 412 and b"deleted meanwhile" in answer.content
+
+
+def test_a_read_only_account_is_told_so(visit, ada, account, cast):
+    accounts.change(account, read_only=True)
+    answer = visit("eve").post(EDITOR, form(account, "Age", "Int32", "40"), headers=HTMX)
+    assert answer.status_code == 422 and b"not allowed" in answer.content
+    assert properties(account)["Age"].value == 36
+
+
+def test_nothing_of_a_value_is_markup(visit, ada, account):
+    client = visit("eve")
+    assert b"<img" not in opened(client, "Html").content
+    answer = client.post(EDITOR, form(account, "Html", "Int32", HOSTILE), headers=HTMX)
+    assert b"<img" not in answer.content
+    assert b"<img" not in client.post(CHECK, form(account, "Html", "Int32", HOSTILE), headers=HTMX).content
+
+
+def test_a_viewer_sees_nothing_to_edit_with(visit, ada):
+    page = "/ui/a/acme/t/people/"
+    assert b"data-cell=" in visit("eve").get(page).content
+    shown = visit("victor").get(page).content
+    assert [b"data-value=" in shown, b"data-cell=" in shown, b"cell.js" in shown, b"/paste/" in shown] == [
+        True, False, False, False,
+    ]  # fmt: skip
+
+
+# what is said while somebody types
+
+
+def checked(client, account, name, type_, value, **more):
+    answer = client.post(CHECK, form(account, name, type_, value, **more), headers=HTMX)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_checks_while_somebody_types(visit, ada, account):
+    client = visit("eve")
+    assert "not a whole number" in checked(client, account, "Age", "Int32", "x")
+    assert "Use Double" in checked(client, account, "Age", "Int32", "1.5")
+    assert "Stored as 0.12345678901234568" in checked(
+        client, account, "Score", "Double", "0.1234567890123456789"
+    )
+    assert "9,223,372,036,854,775,807" in checked(client, account, "Big", "Int64", "9223372036854775807")
+    assert "Character 3" in checked(client, account, "Photo", "Binary", "00zz")
+    assert "Not valid JSON: see line 2, column 1" in checked(client, account, "Name", "String", '{"a": 1,\n')
+    assert 'data-kind=""' in checked(client, account, "Name", "String", "anything")
+    assert properties(account)["Age"].value == 36
+
+
+def test_a_lossy_type_asks_for_a_tick(visit, ada, account):
+    client = visit("eve")
+    text = checked(client, account, "Score", "Int32", "5.75", **{"retype": "1", "from": "Edm.Double"})
+    assert "Converted from Double" in text and "digits after the point are lost" in text
+    assert 'value="5"' in text and 'name="agreed"' in text
+    refused = client.post(EDITOR, form(account, "Score", "Int32", "5"), headers=HTMX)
+    assert refused.status_code == 422 and b'name="agreed"' in refused.content
+    assert properties(account)["Score"].type is Edm.DOUBLE
+    assert (
+        client.post(EDITOR, form(account, "Score", "Int32", "5", agreed="on"), headers=HTMX).status_code
+        == 200
+    )
+    assert properties(account)["Score"] == EdmValue(Edm.INT32, 5)
+
+
+def test_a_lossless_type_needs_none(visit, ada, account):
+    client = visit("eve")
+    text = checked(client, account, "Age", "Int64", "36", **{"retype": "1", "from": "Edm.Int32"})
+    assert "Nothing is lost" in text and 'name="agreed"' not in text
+    assert client.post(EDITOR, form(account, "Age", "Int64", "36"), headers=HTMX).status_code == 200
+
+
+def test_says_why_a_type_is_impossible(visit, ada, account):
+    text = checked(visit("eve"), account, "Name", "Int32", "Ada", **{"retype": "1", "from": "Edm.String"})
+    assert "Not converted" in text and "not a whole number" in text and 'value="Ada"' in text
+
+
+def test_another_form_is_the_same_bytes(visit, ada, account):
+    more = {"retype": "1", "from": "Edm.Binary", "from_form": "hex", "form": "base64"}
+    assert "aGVsbG8=" in checked(visit("eve"), account, "Photo", "Binary", "68656c6c6f", **more)
+    more["form"] = "text"
+    assert "not UTF-8" in checked(visit("eve"), account, "Photo", "Binary", "00ff", **more)
+
+
+def test_without_script_a_button_changes_the_type(visit, ada, account):
+    sent = form(account, "Age", "String", "36", action="retype", **{"from": "Edm.Int32"})
+    answer = visit("eve").post(EDITOR, sent)
+    assert answer.status_code == 200 and b"Nothing is lost" in answer.content
+    assert properties(account)["Age"].type is Edm.INT32
+
+
+# staged
+
+
+def test_a_staged_cell_is_checked_but_not_saved(visit, ada, account, cast):
+    cast["eve"].edit_mode = EditMode.STAGED
+    cast["eve"].save()
+    assert b"data-staged" in opened(visit("eve"), "Age").content
+    sent = form(account, "Since", "DateTime", "now", stage="1")
+    text = visit("eve").post(EDITOR, sent, headers=HTMX).content.decode()
+    assert "data-change" in text and 'data-text="now"' not in text
+    refused = visit("eve").post(EDITOR, form(account, "Age", "Int32", "x", stage="1"), headers=HTMX)
+    assert refused.status_code == 422
+    assert properties(account)["Age"].value == 36
+
+
+def test_a_protected_account_stages(visit, ada, account):
+    assert b"data-staged" not in opened(visit("eve"), "Age").content
+    accounts.change(account, protected=True)
+    assert b"data-staged" in opened(visit("eve"), "Age").content

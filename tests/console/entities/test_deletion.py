@@ -1,0 +1,100 @@
+"""Selected rows go at once, all or none, and come back with Undo; a protected account asks first."""
+
+import pytest
+
+from console.grid.keys import write_key
+from storage.domain.entities.entity import EntityKey
+from storage.domain.service.activity import Verb
+from storage.models import Activity
+from storage.operations import accounts, entities, tables
+
+DELETE = "/ui/a/acme/t/people/delete/"
+KEYS = [EntityKey("se", "ada"), EntityKey("", ""), EntityKey("nl", "<b>")]
+
+
+@pytest.fixture
+def three(people):
+    for key in KEYS:
+        people(*key, Name="x")
+    people("se", "other")
+
+
+def there(account):
+    table = tables.get(account.pk, "people")
+    return [key for key in KEYS if entities.get(table, key) is not None]
+
+
+def chosen(*keys, **more):
+    return {"scope": "rows", "key": [write_key(key) for key in keys or KEYS], **more}
+
+
+def said(client, answer):
+    return client.get(answer["Location"]).content.decode()
+
+
+def test_deletes_what_is_ticked_and_undoes_it(visit, three, account):
+    client = visit("eve")
+    answer = client.post(DELETE, chosen())
+    assert there(account) == []
+    text = said(client, answer)
+    assert "Deleted 3 entities" in text and "data-undo" in text
+    done = Activity.objects.get(verb=Verb.ENTITY_DELETE)
+    client.post(f"/ui/undo/{done.pk}/", {"next": "/ui/"})
+    assert there(account) == KEYS
+
+
+def test_goes_back_to_where_it_came_from(visit, three):
+    here = "/ui/a/acme/t/people/?f=Name%20eq%20%27x%27"
+    assert visit("eve").post(DELETE, chosen(next=here))["Location"] == here
+    assert (
+        visit("eve").post(DELETE, chosen(next="https://evil.example/"))["Location"] == "/ui/a/acme/t/people/"
+    )
+
+
+def test_what_is_gone_already_is_no_error(visit, three, account):
+    client = visit("eve")
+    client.post(DELETE, chosen(KEYS[0]))
+    assert "Deleted 2 entities" in said(client, client.post(DELETE, chosen()))
+    assert "deleted already" in said(client, client.post(DELETE, chosen()))
+
+
+@pytest.mark.parametrize("scope", ["query", "table"])
+def test_all_of_a_query_is_refused_kindly(visit, three, account, scope):
+    client = visit("eve")
+    assert "Only rows that are ticked" in said(
+        client, client.post(DELETE, {"scope": scope, "f": "Name eq 'x'"})
+    )
+    assert there(account) == KEYS
+
+
+def test_nothing_ticked(visit, three):
+    client = visit("eve")
+    assert "No row is ticked" in said(client, client.post(DELETE, {"scope": "rows"}))
+
+
+def test_a_protected_account_asks_by_its_name(visit, three, account):
+    accounts.change(account, protected=True)
+    client = visit("eve")
+    answer = client.post(DELETE, chosen())
+    text = answer.content.decode()
+    assert (
+        answer.status_code == 200
+        and "<b>acme</b> is protected" in text
+        and "Delete 3 entities of acme" in text
+    )
+    assert "&lt;b&gt;" in text
+    assert there(account) == KEYS
+    client.post(DELETE, chosen(confirmed="1"))
+    assert there(account) == []
+
+
+def test_a_read_only_account_keeps_them(visit, three, account):
+    accounts.change(account, read_only=True)
+    client = visit("eve")
+    assert "not allowed" in said(client, client.post(DELETE, chosen()))
+    assert there(account) == KEYS
+
+
+def test_a_viewer_may_not(visit, three, account):
+    assert visit("victor").post(DELETE, chosen()).status_code == 403
+    assert there(account) == KEYS

@@ -1,0 +1,263 @@
+"""A page of entities."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from django.utils.html import strip_tags
+
+from console.grid.keys import write_key
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import OperationTimedOut, ServerBusy
+from storage.domain.values.edm import Edm, EdmValue
+from storage.operations import entities, tables
+
+PEOPLE = "/ui/a/acme/t/people/"
+
+
+def cells(answer):
+    """The texts of the rows, of what has no text its state; without the box and the Timestamp."""
+    return [[shown(cell) for cell in row.markup.split("</td>")[1:-2]] for row in answer.context["grid"].rows]
+
+
+def shown(cell):
+    state = re.search(r'data-state="(\w+)"', cell)
+    return state[1] if state and state[1] != "cut" else strip_tags(cell)
+
+
+def keys(answer):
+    return [row[1] for row in cells(answer)]
+
+
+def test_shows_entities(visit, people):
+    people("se", "ada", Name="Ada", Age=36, Note="")
+    people("se", "alan", Name="Alan", Active=True)
+    answer = visit("victor").get(PEOPLE)
+    assert [column.name for column in answer.context["grid"].columns] == [
+        "PartitionKey", "RowKey", "Name", "Age", "Note", "Active", "Timestamp",
+    ]  # fmt: skip
+    assert cells(answer) == [
+        ["se", "ada", "Ada", "36", "empty", "absent"],
+        ["se", "alan", "Alan", "absent", "absent", "true"],
+    ]
+
+
+def test_a_filter_and_its_text_stay(visit, people):
+    people("se", "ada", Age=36)
+    people("se", "alan", Age=41)
+    answer = visit("alice").get(PEOPLE, {"f": "Age gt 40 and PartitionKey eq 'se'"})
+    assert keys(answer) == ["alan"]
+    assert b"Age gt 40 and PartitionKey eq &#x27;se&#x27;" in answer.content
+
+
+@pytest.mark.parametrize("text", ["Age eq", "Age eq 1 or", "<i>", "'", "\0", "(" * 3000])
+def test_a_filter_that_cannot_be_read(visit, people, text):
+    people("se", "ada", Age=36)
+    answer = visit("alice").get(PEOPLE, {"f": text}, follow=True)
+    assert answer.status_code == 422
+    assert answer.context["error"]
+    assert b'aria-invalid="true"' in answer.content
+    assert b"<i>" not in answer.content
+
+
+def test_nothing_matches(visit, people):
+    people("se", "ada", Age=36)
+    assert b"No entity matches" in visit("alice").get(PEOPLE, {"f": "Age eq 1"}).content
+
+
+def test_an_empty_table_says_how_to_fill_it(visit, people):
+    assert b"create_entity" in visit("alice").get(PEOPLE).content
+
+
+def test_pages_forth_and_back(visit, people):
+    for number in range(60):
+        people("se", f"r{number:02}", Number=number)
+    client = visit("alice")
+    pages = [client.get(PEOPLE, {"top": "25", "f": "Number ge 5"})]
+    for _ in range(2):
+        pages.append(client.get(pages[-1].context["next"]))
+    assert [key for page in pages for key in keys(page)] == [f"r{number:02}" for number in range(5, 60)]
+    assert [(page.context["first"], page.context["last"]) for page in pages] == [(1, 25), (26, 50), (51, 55)]
+    assert [page.context["grid"].count for page in pages] == [-1, -1, 56]
+    assert not pages[2].context["next"]
+    people("se", "r10b", Number=10)  # what comes before does not move a page
+    back = client.get(pages[2].context["previous"])
+    assert keys(back) == keys(pages[1])
+    first = client.get(back.context["previous"])
+    assert not first.context["previous"]
+    assert keys(first)[:6] == [f"r{number:02}" for number in range(5, 11)]
+    assert keys(client.get(pages[2].context["start"])) == keys(first)
+
+
+def test_addresses_stay_short(visit, people):
+    for number in range(130):
+        people("p" * 500, f"{number:03}" + "r" * 300)
+    client = visit("alice")
+    page = client.get(PEOPLE, {"top": "25"})
+    count = 1
+    while page.context["next"]:
+        assert len(page.context["next"]) < 2600
+        page = client.get(page.context["next"])
+        count += 1
+    assert (count, page.context["last"]) == (6, 130)
+    assert not page.context["previous"]  # where it was no longer fits
+    assert client.get(page.context["start"]).context["first"] == 1
+
+
+@pytest.mark.parametrize("after", ["nonsense", "-", "é", "W10"])
+def test_a_damaged_address_is_the_first_page(visit, people, after):
+    people("se", "ada")
+    assert keys(visit("alice").get(PEOPLE, {"after": after})) == ["ada"]
+
+
+@pytest.mark.parametrize("top", ["0", "1000000", "x", "-5", "²"])
+def test_a_page_size_that_is_not_offered(visit, people, top):
+    assert visit("alice").get(PEOPLE, {"top": top}).context["state"].size == 50
+
+
+def test_the_letter_case_of_a_table_is_that_of_its_maker(visit, account, people):
+    answer = visit("alice").get("/ui/a/acme/t/PEOPLE/", {"f": "A eq 1"})
+    assert (answer.status_code, answer["Location"]) == (
+        301,
+        f"{PEOPLE}?f={quote('A eq 1').replace('%20', '+')}",
+    )
+
+
+@pytest.mark.parametrize("name", ["nothing", "x", "a-b", "%00", "tables", "ıda"])
+def test_no_such_table(visit, people, name):
+    assert visit("alice").get(f"/ui/a/acme/t/{name}/").status_code == 404
+
+
+def test_a_table_that_was_deleted(visit, account, people):
+    tables.delete(account.pk, "people")
+    assert visit("alice").get(PEOPLE).status_code == 404
+
+
+def test_values_are_shown_as_text(visit, people):
+    hostile = [
+        "<img src=x onerror=alert(1)>",
+        "</script><script>alert(1)</script>",
+        "{{ 7*7 }}",
+        '" onload="x',
+    ]
+    for number, text in enumerate(hostile):
+        people(text.replace("/", ""), str(number), Value=text)
+    answer = visit("alice").get(PEOPLE)
+    page = answer.content.decode()
+    assert "<img" not in page
+    assert "alert(1)</script>" not in page
+    assert "49" not in cells(answer)[0]
+    assert 'onload="x' not in page
+
+
+def test_large_values_make_no_large_page(visit, people):
+    for number in range(60):
+        people("se", str(number), Text="x" * 32000)
+    assert len(visit("alice").get(PEOPLE).content) < 100_000
+
+
+@pytest.mark.parametrize("error", [ServerBusy, OperationTimedOut])
+def test_says_what_the_service_says(visit, people, monkeypatch, error):
+    def fail(table, wanted):
+        raise error
+
+    monkeypatch.setattr(entities, "glance", fail)
+    answer = visit("alice").get(PEOPLE)
+    assert answer.status_code == 422
+    assert error.message in answer.content.decode()
+
+
+PART = {"HX-Request": "true", "HX-Request-Type": "partial"}
+
+
+def test_the_part_alone(visit, people):
+    people("se", "ada", Age=36)
+    answer = visit("victor").get(PEOPLE, headers=PART)
+    assert b"<h1" not in answer.content
+    assert answer.content.count(b'id="results"') == 1
+    assert b'hx-swap-oob="true"' in answer.content
+
+
+def test_says_of_how_many(visit, people):
+    for number in range(30):
+        people("se", f"{number:02}", Number=number)
+    totals = {
+        text: visit("victor").get(PEOPLE, {"top": "25", "f": text}).context["total"]
+        for text in ("", "Number ge 2", "Number ge 20")
+    }
+    assert {text: (total.number, total.is_exact) for text, total in totals.items()} == {
+        "": (30, True), "Number ge 2": (28, True), "Number ge 20": (10, True),
+    }  # fmt: skip
+
+
+def test_counts(visit, people, monkeypatch):
+    people("se", "ada", Age=36)
+    client = visit("victor")
+    assert b"of 1" in client.get(PEOPLE + "count/", {"f": "Age eq 36"}, headers=PART).content
+    assert client.get(PEOPLE + "count/", {"f": "Age eq 36"})["Location"] == f"{PEOPLE}?f=Age+eq+36&exact=1"
+
+    def give_up(*arguments):
+        raise OperationTimedOut
+
+    monkeypatch.setattr(entities, "count", give_up)
+    assert b"more than can be counted" in client.get(PEOPLE + "count/", headers=PART).content
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("Age eq 5L", b"is stored as Int32"),
+        ("Nam eq 'x'", b"<b>Name</b>"),
+        ("Age eq 1 and Name eq 'x'", b"Leave out the last condition"),
+    ],
+)
+def test_what_would_find_more(visit, people, text, hint):
+    people("se", "ada", Age=36, Name="Ada")
+    assert hint in visit("victor").get(PEOPLE, {"f": text}).content
+
+
+@pytest.mark.parametrize("view", ["json", "form", "nonsense"])
+def test_other_views(visit, people, view):
+    people("se", "ada", Age=36, Json='{"a": [1]}', Text="x" * 20_000, Odd="<i>\ud800\0")
+    answer = visit("victor").get(PEOPLE, {"view": view})
+    assert answer.status_code == 200
+    assert b"<i>" not in answer.content
+    if view == "form":
+        assert b"x" * 20_000 in answer.content
+    else:
+        assert len(answer.content) < 60_000
+
+
+def test_times_are_those_of_the_reader(visit, cast, people):
+    people("se", "ada", Since=EdmValue(Edm.DATETIME, 17_424_217_151_234_567))
+    cast["victor"].time_zone = "Europe/Istanbul"
+    cast["victor"].save()
+    client = visit("victor")
+    assert b">2025-03-20 01:01:55<small>.1234567" in client.get(PEOPLE).content
+    assert b">2025-03-19 22:01:55<small>.1234567" in client.get(PEOPLE, {"tz": "utc"}).content
+    assert b"UTC+03" in client.get(PEOPLE).content
+
+
+def test_long_filters(visit, people):
+    people("se", "ada", Age=36)
+    text = " or ".join(f"Age eq {number}" for number in range(500))
+    assert visit("victor").get(PEOPLE, {"f": text}, follow=True).status_code == 200
+
+
+def test_two_beside_each_other(visit, people):
+    people("se", "ada", Age=36, Name="x")
+    people("se", "alan", Age=36, Note="<i>")
+    keys = [write_key(EntityKey("se", name)) for name in ("ada", "alan")]
+    answer = visit("victor").get(PEOPLE + "compare/", {"key": keys})
+    assert [(line.name, line.is_same) for line in answer.context["lines"]] == [
+        ("Age", True), ("Name", False), ("Note", False),
+    ]  # fmt: skip
+    assert b"<i>" not in answer.content
+
+
+def test_viewers_get_nothing_to_write_with(visit, people):
+    people("se", "ada", Age=36)
+    page = visit("victor").get(PEOPLE).content
+    for word in (b"entities_delete", b"/delete/", b"data-cell=", b"Add entity", b"data-paste="):
+        assert word not in page
+    assert b"data-cell=" in visit("eve").get(PEOPLE).content

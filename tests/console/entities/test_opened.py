@@ -1,0 +1,57 @@
+"""An entity that travels in a form: nobody makes it up, and it opens no other table."""
+
+import pytest
+
+from console.entities import opened
+from storage.domain.entities.entity import EntityKey, read_stored
+from storage.domain.values.edm import Edm, EdmValue
+from storage.operations import tables
+
+KEY = EntityKey("", "a'\"é🦊")
+VALUES = {"Text": EdmValue(Edm.STRING, "\x00 \ud800"), "Big": EdmValue(Edm.INT64, 2**63 - 1)}
+
+
+@pytest.fixture
+def table(account):
+    return tables.create(account.pk, "people")
+
+
+def test_is_the_same_there_and_back(table):
+    stored = opened.image(KEY, 17_000_000_001_234_567, VALUES)
+
+    found = opened.read(table, opened.write(table, stored))
+
+    assert found == stored
+    assert (found.key, found.timestamp, dict(read_stored(found).properties)) == (
+        KEY,
+        17_000_000_001_234_567,
+        VALUES,
+    )
+
+
+def test_is_small_where_it_can_be(table):
+    stored = opened.image(KEY, 1, {f"P{n}": EdmValue(Edm.STRING, "x" * 32_000) for n in range(15)})
+
+    assert len(opened.write(table, stored)) < 10_000
+
+
+@pytest.mark.parametrize(
+    "change", [lambda t: t[:-1], lambda t: "A" + t, lambda t: "", lambda t: "é:\0", lambda t: t[5:]]
+)
+def test_nobody_makes_one_up(table, change):
+    token = opened.write(table, opened.image(KEY, 1, VALUES))
+
+    assert opened.read(table, change(token)) is None
+
+
+def test_is_of_its_table_only(account, table):
+    token = opened.write(table, opened.image(KEY, 1, VALUES))
+
+    assert opened.read(tables.create(account.pk, "others"), token) is None
+
+
+def test_is_of_this_secret_only(table, settings):
+    token = opened.write(table, opened.image(KEY, 1, VALUES))
+    settings.SECRET_KEY = "another"
+
+    assert opened.read(table, token) is None

@@ -1,0 +1,200 @@
+"""Pasted rows are shown first, with what they would do, and then go in together."""
+
+import json
+import re
+
+import pytest
+
+from console.grid.keys import write_key
+from storage.domain.access.actor import SERVER
+from storage.domain.entities.changes import Update
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.models import Activity
+from storage.operations import edits, entities, tables
+
+PASTE = "/ui/a/acme/t/people/paste/"
+ROWS = "PartitionKey\tRowKey\tName\tAge\nse\tada\tAda\t37\nse\talan\tAlan\t41\n"
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def ada(people):
+    people("se", "ada", Name="Ada", Age=36, Kept=True)
+
+
+def properties(account, row_key):
+    found = entities.get(tables.get(account.pk, "people"), EntityKey("se", row_key))
+    return None if found is None else read_stored(found).properties
+
+
+def test_a_page_with_a_field(visit, people):
+    answer = visit("eve").get(PASTE)
+    assert answer.status_code == 200 and b"<textarea" in answer.content
+
+
+def test_shows_what_would_happen_and_does_nothing(visit, ada, account):
+    answer = visit("eve").post(PASTE, {"text": ROWS})
+    text = answer.content.decode()
+    assert answer.status_code == 200
+    assert "1 insert" in text and "1 update" in text and "Insert 1, update 1" in text
+    assert "Int32 (all values look like it)" in text
+    assert properties(account, "alan") is None
+
+
+def applied(client, mode="merge", text=ROWS, **more):
+    shown = client.post(PASTE, {"text": text, "mode": mode, **more}).content.decode()
+    token = re.search(r'name="apply" value="([^"]+)"', shown)
+    assert token, shown
+    return client.post(PASTE, {"text": text, "mode": mode, "apply": token[1], **more})
+
+
+def test_merges_and_inserts_and_undoes_all_of_it(visit, ada, account):
+    client = visit("eve")
+    answer = applied(client)
+    assert (answer.status_code, answer["Location"]) == (302, "/ui/a/acme/t/people/")
+    assert properties(account, "ada") == {
+        "Name": EdmValue(Edm.STRING, "Ada"),
+        "Age": EdmValue(Edm.INT32, 37),
+        "Kept": EdmValue(Edm.BOOLEAN, True),
+    }
+    assert "Pasted 2 entities" in client.get(answer["Location"]).content.decode()
+    client.post(f"/ui/undo/{Activity.objects.latest('pk').pk}/", {"next": "/ui/"})
+    assert properties(account, "ada")["Age"].value == 36
+    assert properties(account, "alan") is None
+
+
+def test_a_type_that_nobody_said_is_that_of_the_value_there(visit, people, account):
+    people("se", "a", Mixed=5, Ratio=1.5, Code="007")
+    people("se", "b", Mixed="high")
+    text = "PartitionKey,RowKey,Mixed,Ratio,Code\nse,a,5,2,007\nse,b,low,,\n"
+    shown = applied(visit("eve"), text=text)
+    assert shown.status_code == 302
+    assert properties(account, "a") == {
+        "Mixed": EdmValue(Edm.INT32, 5),
+        "Ratio": EdmValue(Edm.DOUBLE, 2.0),
+        "Code": EdmValue(Edm.STRING, "007"),
+    }
+    assert properties(account, "b") == {"Mixed": EdmValue(Edm.STRING, "low")}
+
+
+def test_replaces(visit, ada, account):
+    applied(visit("eve"), "replace")
+    assert "Kept" not in properties(account, "ada")
+
+
+def test_insert_only_refuses_what_is_there(visit, ada, account):
+    answer = visit("eve").post(PASTE, {"text": ROWS, "mode": "insert"})
+    text = answer.content.decode()
+    assert answer.status_code == 422 and "1 exists already" in text and 'name="apply"' not in text
+
+
+def test_a_table_that_changed_in_between_is_shown_again(visit, ada, people, account):
+    people("se", "alan", Name="Someone else")
+    answer = visit("eve").post(PASTE, {"text": ROWS, "apply": "1-1-0"})
+    assert answer.status_code == 200 and b"changed since you looked" in answer.content
+    assert properties(account, "alan")["Name"].value == "Someone else"
+
+
+def test_what_somebody_changed_in_between_is_not_overwritten(visit, ada, account):
+    client = visit("eve")
+    shown = client.post(PASTE, {"text": ROWS, "mode": "merge"}).content.decode()
+    token = re.search(r'name="apply" value="([^"]+)"', shown)[1]
+    table = tables.get(account.pk, "people")
+    theirs = Update(Entity(EntityKey("se", "ada"), {"Age": EdmValue(Edm.INT32, 99)}), ANY, merge=True)
+    edits.apply_one(table, theirs, by=SERVER)
+    answer = client.post(PASTE, {"text": ROWS, "mode": "merge", "apply": token})
+    assert answer.status_code == 200
+    assert properties(account, "ada")["Age"].value == 99 and properties(account, "alan") is None
+
+
+def test_what_is_the_same_is_left_alone(visit, ada, account):
+    answer = visit("eve").post(PASTE, {"text": "PartitionKey,RowKey,Age\nse,ada,36\n"})
+    assert answer.status_code == 422 and b"1 unchanged" in answer.content
+
+
+def test_a_type_can_be_chosen_and_those_of_the_table_are_known(visit, people, account):
+    client = visit("eve")
+    applied(
+        client, text="PartitionKey,RowKey,N,M\nse,x,5,6\n", **{"as:N": "Edm.String", "known:M": "Edm.Int64"}
+    )
+    assert properties(account, "x") == {"N": EdmValue(Edm.STRING, "5"), "M": EdmValue(Edm.INT64, 6)}
+
+
+def test_lines_as_the_grid_shows_them_need_no_header(visit, people, account):
+    applied(visit("eve"), text="se\tx\tAda", column=["PartitionKey", "RowKey", "Name"])
+    assert properties(account, "x")["Name"].value == "Ada"
+
+
+def test_names_each_error_with_its_line_and_column(visit, people):
+    text = "PartitionKey,RowKey,Age,Age@type\nse,a,x,Int32\nse/,b,1,Int32\nse,c,1,Edm.Point\n"
+    answer = visit("eve").post(PASTE, {"text": text})
+    shown = answer.content.decode()
+    assert answer.status_code == 422
+    assert "3 errors" in shown and "not a whole number" in shown and "out of range" in shown
+    assert "No type of a table has this name" in shown and 'name="apply"' not in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("", "nothing to paste"), ("a,b\n1,2", "must name the columns"), ("{", "starts like JSON")],
+)
+def test_says_why_it_cannot_read(visit, people, text, why):
+    answer = visit("eve").post(PASTE, {"text": text})
+    assert answer.status_code == 422 and why in answer.content.decode()
+
+
+def test_what_the_grid_copies_pastes_back_as_it_was(visit, people, account):
+    exact = {"Big": EdmValue(Edm.INT64, 2**63 - 1), "Since": EdmValue(Edm.DATETIME, 1_504_099_233_4139141)}
+    people("se", "a", Text='tab\t"quoted"\nline', Mixed=5, Zero=-0.0, Flag=True, Photo=b"\x00\xff", **exact)
+    people("se", "b", Text="007", Mixed="high", Zero=1.5)
+    client = visit("eve")
+    columns = [
+        "PartitionKey",
+        "RowKey",
+        "Text",
+        "Mixed",
+        "Zero",
+        "Flag",
+        "Photo",
+        "Big",
+        "Since",
+        "Timestamp",
+    ]
+    known = {"known:Photo": "Edm.Binary", "known:Text": "Edm.String"}  # as the header of the grid has them
+    keys = [write_key(EntityKey("se", row_key)) for row_key in "ab"]
+    for head in ({}, {"head": "1"}):
+        sent = {"scope": "rows", "key": keys, "as": "tsv", "column": columns, **head}
+        copied = client.post("/ui/a/acme/t/people/copy/", sent).json()["text"]
+        text = client.post(PASTE, {"text": copied, "column": columns, **known}).content.decode()
+        assert "2 unchanged" in text, text
+
+
+def test_a_thousand_rows_go_in_together_and_one_more_is_refused(visit, people, account):
+    rows = [{"PartitionKey": f"p{number % 3}", "RowKey": str(number), "N": number} for number in range(1001)]
+    client = visit("eve")
+    refused = client.post(PASTE, {"text": json.dumps(rows)})
+    assert refused.status_code == 422 and b"1001 rows are too many" in refused.content
+    answer = applied(client, "insert", json.dumps(rows[:1000]))
+    assert answer.status_code == 302
+    assert Activity.objects.latest("pk").changes.count() == 1000
+
+
+def test_nothing_pasted_is_markup(visit, people):
+    hostile = "<img src=x onerror=alert(1)>"
+    text = f"PartitionKey,RowKey,Name,{hostile}\nse,{hostile},{hostile},{hostile}\n"
+    assert b"<img" not in visit("eve").post(PASTE, {"text": text}).content
+    assert (
+        b"<img"
+        not in visit("eve").post(PASTE, {"text": f"PartitionKey,RowKey,Name\nse,{hostile},{hostile}"}).content
+    )
+
+
+def test_answers_htmx_with_the_part_and_the_way_back(visit, people):
+    client = visit("eve")
+    part = client.post(PASTE, {"text": ROWS}, headers=HTMX)
+    assert b"<html" not in part.content
+    token = re.search(r'name="apply" value="([^"]+)"', part.content.decode())[1]
+    done = client.post(PASTE, {"text": ROWS, "mode": "merge", "apply": token}, headers=HTMX)
+    assert done["HX-Redirect"] == "/ui/a/acme/t/people/"

@@ -1,0 +1,52 @@
+"""What is exported pastes back as it was: every value of every type, in typed CSV, JSON and NDJSON."""
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.grid.formats import Format, write
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, fragments, write_keys
+from storage.domain.values.edm import Edm
+from storage.editing.typed_csv import Wishes, read
+from tests.domain.test_edm import same
+from tests.strategies import keys, properties
+
+HALF = re.compile("[\ud800-\udfff]")
+NOW = datetime(2026, 11, 20, 14, 3, 7, tzinfo=UTC)
+# CSV is UTF-8, which has no halves of characters
+without_halves = properties.filter(
+    lambda found: not any(value.type is Edm.STRING and HALF.search(value.value) for value in found.values())
+)
+
+
+def stored(entity):
+    written = fragments(entity.properties)
+    return StoredEntity(write_keys(entity.key), b"0", (written.annotations + written.values).encode())
+
+
+def pasted(format_, entity):
+    file = "".join(write(format_, [[stored(entity)]], list(entity.properties)))
+    return read(file, NOW, Wishes())
+
+
+def check(found, entity):
+    assert found.problems == ()
+    [row] = found.rows
+    assert row.entity.key == entity.key
+    assert list(row.entity.properties) == list(entity.properties)
+    for name, value in entity.properties.items():
+        assert same(row.entity.properties[name], value)
+
+
+@given(st.builds(EntityKey, keys, keys), without_halves)
+def test_typed_csv(key, found):
+    check(pasted(Format.TYPED_CSV, Entity(key, found)), Entity(key, found))
+
+
+@pytest.mark.parametrize("format_", [Format.JSON, Format.NDJSON])
+@given(key=st.builds(EntityKey, keys, keys), found=properties)
+def test_json(format_, key, found):
+    check(pasted(format_, Entity(key, found)), Entity(key, found))

@@ -1,0 +1,87 @@
+"""Columns as they stand in an address, and as they are arranged."""
+
+import pytest
+
+from console.grid.columns import DEFAULT, Choice, arrange, described, moved, read
+
+SEEN = ["Name", "Age", "Score"]
+
+
+def names(text, seen=SEEN):
+    return [choice.name for choice in arrange(read(text), seen)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ["PartitionKey", "RowKey", "Name", "Age", "Score", "Timestamp"]),
+        ("*", ["PartitionKey", "RowKey", "Name", "Age", "Score", "Timestamp"]),
+        ("Score,*", ["PartitionKey", "RowKey", "Score", "Name", "Age", "Timestamp"]),
+        ("Age,Name", ["PartitionKey", "RowKey", "Age", "Name"]),
+        ("-Age,*", ["PartitionKey", "RowKey", "Name", "Score", "Timestamp"]),
+        ("Timestamp,*,Age", ["PartitionKey", "RowKey", "Timestamp", "Name", "Score", "Age"]),
+        ("*,!Score", ["PartitionKey", "RowKey", "Score", "Name", "Age", "Timestamp"]),
+        ("RowKey,Name,PartitionKey", ["RowKey", "Name", "PartitionKey"]),
+        ("-PartitionKey,-RowKey,-Timestamp,*", ["PartitionKey", "RowKey", "Name", "Age", "Score"]),
+        ("Rare,*", ["PartitionKey", "RowKey", "Rare", "Name", "Age", "Score", "Timestamp"]),
+    ],
+)
+def test_arrange(text, expected):
+    assert names(text) == expected
+
+
+def test_widths_and_pins():
+    found = arrange(read("!RowKey:240,Name:90,Age:9,Score:9999"), SEEN)
+    assert found == [
+        Choice("PartitionKey", is_pinned=True),
+        Choice("RowKey", 240, is_pinned=True),
+        Choice("Name", 90),
+        Choice("Age", 40),
+        Choice("Score", 2000),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "*", "Name,*", "!RowKey:240,Name,-Age,*", "Name:90,Age", "*,Name"])
+def test_what_is_read_is_written(text):
+    assert str(read(text)) == (text or "*")
+
+
+@pytest.mark.parametrize("text", [",", ":", "a b", "<i>", "-", "!", "Name:x", "Name:12345", "\0,\n"])
+def test_what_cannot_be_understood_is_left_out(text):
+    assert read(text) == DEFAULT
+
+
+def test_a_name_counts_once():
+    assert str(read("Name:90,Name:100,*")) == "Name:90,*"
+
+
+def test_many_columns():
+    assert len(read(",".join(f"P{number}" for number in range(5000))).choices) == 301
+
+
+@pytest.mark.parametrize(
+    ("moves", "expected"),
+    [
+        ([], "*"),
+        ([("Age", -1)], "Age,*"),
+        ([("Score", -1)], "Name,Score,*"),
+        ([("Timestamp", -1)], "Name,Age,Timestamp,*"),
+        ([("RowKey", -1)], "!RowKey,!PartitionKey,*"),
+        ([("Name", -1)], "Name,*"),  # it does not get among the pinned ones
+        ([("Nobody", 1)], "*"),
+    ],
+)
+def test_only_what_must_be_is_said(moves, expected):
+    shown = arrange(DEFAULT, SEEN)
+    loose = {*SEEN, "Timestamp"}
+    for name, by in moves:
+        shown = moved(shown, name, by)
+        loose -= {name}
+    found = described(shown, [], loose=loose)
+    assert str(found) == expected
+    assert arrange(found, SEEN) == shown
+
+
+def test_hidden_ones_are_said():
+    found = described(arrange(DEFAULT, ["Name"]), ["Age", "RowKey"], loose={"Name", "Timestamp"})
+    assert str(found) == "-Age,*"

@@ -1,0 +1,81 @@
+"""Entities for the clipboard."""
+
+import json
+
+import pytest
+
+from console.grid.keys import write_key
+from console.grid.views import copies
+from storage.domain.entities.entity import EntityKey
+from storage.domain.values.edm import Edm, EdmValue
+
+PEOPLE = "/ui/a/acme/t/people/copy/"
+
+
+@pytest.fixture
+def copied(visit, people):
+    people("a", "1", Name="Ada", Note='x\t"y"\nz', Big=EdmValue(Edm.INT64, 2**63 - 1), Long="é" * 20_000)
+    people("a", "2", Name="Al|an <b>", Photo=b"\x00\xff")
+
+    def copied(*keys, status=200, **fields):
+        tokens = [write_key(EntityKey("a", key)) for key in keys]
+        answer = visit("victor").post(PEOPLE, {"key": tokens, "scope": "rows", **fields})
+        assert answer.status_code == status
+        return json.loads(answer.content)
+
+    return copied
+
+
+def test_one_value_is_itself(copied):
+    assert copied("1", column="Note") == {"text": 'x\t"y"\nz', "count": 1}
+    assert copied("1", column="Long")["text"] == "é" * 20_000
+    assert copied("2", column="Photo")["text"] == "AP8="
+    assert copied("2", column="Long")["text"] == ""
+
+
+def test_rows_for_a_spreadsheet(copied):
+    found = copied("1", "2", column=["RowKey", "Name", "Note"], head="1")
+    assert found["text"] == 'RowKey\tName\tNote\r\n1\tAda\t"x\t""y""\nz"\r\n2\tAl|an <b>\t\r\n'
+    assert "<td>Al|an &lt;b&gt;</td>" in found["html"]
+
+
+def test_json(copied):
+    found = json.loads(copied("1", **{"as": "json"})["text"])
+    assert (found["Big"], found["Big@odata.type"], found["Long"]) == (
+        str(2**63 - 1),
+        "Edm.Int64",
+        "é" * 20_000,
+    )
+    assert [one["RowKey"] for one in json.loads(copied("1", "2", **{"as": "json"})["text"])] == ["1", "2"]
+    assert len(copied("1", "2", **{"as": "ndjson"})["text"].splitlines()) == 2
+
+
+def test_markdown(copied):
+    text = copied("1", "2", column=["Name", "Note"], **{"as": "markdown"})["text"]
+    assert text.splitlines() == [
+        "| Name | Note |", "| --- | --- |", '| Ada | x\t"y"<br>z |', r"| Al\|an \<b\> |  |",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("language", "call"), [("python", "create_entity("), ("javascript", "createEntity(")]
+)
+def test_code(copied, language, call):
+    text = copied("1", "2", **{"as": language})["text"]
+    assert text.count(call) == 2
+    assert "9223372036854775807" in text
+    if language == "python":
+        compile(text, "copied", "exec")
+
+
+def test_addresses(copied):
+    assert (
+        copied("1", **{"as": "address"})["text"] == "http://testserver/ui/a/acme/t/people/entity/?pk=a&rk=1"
+    )
+
+
+def test_all_that_a_query_finds(copied, monkeypatch):
+    assert copied(scope="query", f="Name eq 'Ada'", column="Name")["text"] == "Ada"
+    monkeypatch.setattr(copies, "LIMIT", 1)
+    assert "file" in copied(scope="query", status=422)["error"]
+    assert copied(scope="query", f="Name eq", status=422)["error"]

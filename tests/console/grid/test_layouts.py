@@ -1,0 +1,122 @@
+"""The choice of columns, and layouts of them."""
+
+import pytest
+
+from console.grid import layouts
+from console.models import ColumnLayout
+from storage.operations import tables
+
+PEOPLE = "/ui/a/acme/t/people/"
+
+
+@pytest.fixture
+def logs(account, people):
+    people("p", "1", Name="Ada", Age=36)
+    return {name: tables.create(account.pk, name) for name in ("logs1", "logs42")}
+
+
+def columns(answer):
+    return [column.name for column in answer.context["grid"].columns]
+
+
+def choose(client, **fields):
+    return client.post(PEOPLE + "columns/", {"name": ["PartitionKey", "RowKey", "Name", "Age"], **fields})
+
+
+def test_offers_all_there_are(visit, logs, people):
+    for number in range(60):
+        people("q", f"{number}", **({"Rare": 1} if number == 59 else {"Name": "x"}))
+    answer = visit("victor").get(PEOPLE + "columns/", {"top": 25})
+    found = {line.choice.name: line for line in answer.context["lines"]}
+    assert found["Rare"].choice.is_hidden
+    assert (found["Rare"].type, found["Name"].type) == ("Edm.Int32", "Edm.String")
+
+
+def test_a_choice_becomes_an_address(visit, logs):
+    answer = choose(visit("victor"), show=["Name"], **{"width-Name": "200"})
+    assert answer["Location"] == PEOPLE + "?cols=%21PartitionKey%2C%21RowKey%2CName%3A200".replace("%21", "")
+    assert columns(visit("victor").get(answer["Location"])) == ["PartitionKey", "RowKey", "Name"]
+
+
+def test_what_is_hidden_and_what_turns_up(visit, logs):
+    client = visit("victor")
+    answer = choose(client, show=["Age"], rest="on", pin=["PartitionKey", "RowKey"])
+    assert columns(client.get(answer["Location"])) == ["PartitionKey", "RowKey", "Age", "Timestamp"]
+
+
+def test_up_and_down(visit, logs):
+    answer = choose(visit("victor"), show=["Name", "Age"], up="Age", state="top=25")
+    assert answer["Location"].startswith(PEOPLE + "columns/?top=25&cols=")
+    assert "Age%2CName" in answer["Location"]
+
+
+def test_the_last_choice_is_remembered(visit, logs):
+    client = visit("victor")
+    choose(client, cols="Age,*")
+    answer = client.get(PEOPLE, {"top": "25"})
+    assert (answer.status_code, answer["Location"]) == (302, PEOPLE + "?top=25&cols=Age%2C%2A")
+    assert visit("eve").get(PEOPLE).status_code == 200
+
+
+def save(client, **fields):
+    return client.post(PEOPLE + "layouts/", {"name": "Mine", "cols": "Age,Name", **fields})
+
+
+def test_a_layout_for_a_pattern(visit, logs):
+    save(visit("victor"), tables="LOGS*")
+    assert visit("victor").get("/ui/a/acme/t/logs42/")["Location"].endswith("?cols=Age%2CName")
+    assert visit("eve").get("/ui/a/acme/t/logs42/").status_code == 200
+    assert visit("victor").get(PEOPLE).status_code == 200
+
+
+def test_a_shared_layout(visit, logs):
+    save(visit("eve"), shared="on")
+    assert visit("victor").get(PEOPLE).status_code == 302
+    assert save(visit("victor"), shared="on").status_code == 403
+
+
+def test_the_closest_one_is_taken(cast, account, logs):
+    for name, pattern, user in [
+        ("any", "*", cast["victor"]),
+        ("all", "logs*", None),
+        ("own", "logs*", cast["victor"]),
+        ("long", "logs4*", None),
+    ]:
+        layouts.save(user, account, name, pattern, name)
+    found = layouts.choices(cast["victor"], account, logs["logs42"])
+    assert [layout.name for layout in found] == ["long", "own", "all", "any"]
+
+
+def test_saving_again_replaces(visit, logs):
+    save(visit("victor"))
+    save(visit("victor"), cols="Name")
+    assert ColumnLayout.objects.get().columns == ["Name"]
+
+
+def test_deletes(visit, logs):
+    save(visit("eve"), shared="on")
+    shared = ColumnLayout.objects.get()
+    address = f"{PEOPLE}layouts/{shared.pk}/delete/"
+    assert visit("victor").post(address).status_code == 403
+    assert visit("eve").post(address).status_code == 302
+    save(visit("eve"))
+    mine = ColumnLayout.objects.get()
+    visit("alice").post(f"{PEOPLE}layouts/{mine.pk}/delete/")
+    assert ColumnLayout.objects.count() == 1
+
+
+def test_columns_that_fit_into_no_address_are_shown(visit, people):
+    """A shared layout of long names must not close a table for everybody."""
+    people("se", "ada", Name="Ada", Age=36)
+    names = [f"é{number:03}" + "x" * 200 for number in range(250)]
+    shared = {"name": "all", "tables": "*", "shared": "1", "cols": ",".join(["Age", *names])}
+    assert visit("eve").post(f"{PEOPLE}layouts/", shared).status_code == 302
+    client = visit("victor")
+    page = client.get(PEOPLE)
+    assert page.status_code == 200
+    assert [column.name for column in page.context["grid"].columns][2:4] == ["Age", names[0]]
+    assert len(page.context["times"]) < 1000
+    chosen = client.post(f"{PEOPLE}columns/", {"cols": ",".join(["Name", *names])})
+    assert chosen.status_code == 302
+    page = client.get(chosen["Location"])
+    assert [column.name for column in page.context["grid"].columns][2:4] == ["Name", names[0]]

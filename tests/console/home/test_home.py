@@ -1,0 +1,159 @@
+"""The first page: accounts with what they hold, tables to come back to, the beginning of an empty server."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from console.grid import bookmarks
+from console.models import Bookmark
+from storage.domain.access.roles import Role
+from storage.models import Membership, RequestCount
+from storage.operations import accounts, tables
+from storage.operations.metrics import hour_of
+
+
+def home(client):
+    return client.get("/ui/")
+
+
+def test_redirects_to_the_console(client):
+    for path in ("/", "/ui"):
+        assert client.get(path)["Location"] == "/ui/"
+
+
+def test_shows_the_accounts_of_a_user(visit, cast, people):
+    other = accounts.add("other", label="Shop", colour="#d1383f")
+    accounts.set_enabled("other", enabled=False)
+    Membership.objects.create(user=cast["victor"], account=other, role=Role.OWNER)
+    answer = home(visit("victor"))
+    assert [(card.account.name, card.role, card.contents.tables) for card in answer.context["cards"]] == [
+        ("acme", Role.VIEWER, 1),
+        ("other", Role.OWNER, 0),
+    ]
+    page = answer.content.decode()
+    assert "switched off" in page
+    assert "Shop" in page
+    assert 'fill="#d1383f"' in page
+    assert [card.role for card in home(visit("ada")).context["cards"]] == [Role.OWNER, Role.OWNER]
+
+
+def test_says_how_much_was_asked(visit, account):
+    now = timezone.now()
+    count(account, now - timedelta(minutes=1), 3)
+    count(account, hour_of(now) - timedelta(hours=5), 4, minutes=60)
+    count(account, hour_of(now) - timedelta(hours=26), 100, minutes=60)
+    [card] = home(visit("victor")).context["cards"]
+    assert card.requests == 7
+    assert len(card.traffic.hours) == 24
+    assert card.traffic.last == (now - timedelta(minutes=1)).replace(second=0, microsecond=0)
+    assert "7 requests in 24 hours" in home(visit("victor")).content.decode()
+
+
+def test_says_when_something_was_asked_long_ago(visit, account):
+    count(account, hour_of(timezone.now()) - timedelta(days=9), 4, minutes=60)
+    [card] = home(visit("victor")).context["cards"]
+    assert card.requests == 0
+    assert card.traffic.last == hour_of(timezone.now()) - timedelta(days=9)
+
+
+def count(account, moment, requests, minutes=1):
+    RequestCount.objects.create(
+        account=account, process="", minutes=minutes, period=moment.replace(second=0, microsecond=0), secondary=False,
+        operation="QueryEntities", authentication="sas", status=200, error="", requests=requests, ingress=0,
+        egress=0, server_time=0, total_time=0, latencies=[],
+    )  # fmt: skip
+
+
+def test_asks_the_database_as_often_for_many_accounts(visit, account):
+    client = visit("ada")
+    home(client)
+    with CaptureQueriesContext(connection) as of_one:
+        home(client)
+    for number in range(20):
+        accounts.add(f"more{number:02}")
+    with CaptureQueriesContext(connection) as of_many:
+        assert len(home(client).context["cards"]) == 21
+    assert len(of_many) == len(of_one)
+
+
+def test_shows_no_key_that_is_a_secret(visit, account):
+    tables.create(account.pk, "people")
+    page = home(visit("alice")).content.decode()
+    assert "http://testserver/acme" in page
+    for key in accounts.keys_of(account):
+        assert accounts.write_key(key) not in page
+
+
+def test_without_an_account(visit):
+    assert b"You are in no account yet" in home(visit("sam")).content
+
+
+def test_h2_a_server_without_accounts_shows_where_to_begin(visit, account):
+    accounts.remove("acme")
+    page = home(visit("ada")).content.decode()
+    assert page.count('<li class="card"') == 3
+    assert 'href="/ui/a/new/"' in page
+
+
+def test_h2_an_account_without_tables_shows_where_to_begin(visit, account):
+    page = home(visit("ada")).content.decode()
+    assert page.count('<li class="card"') == 3
+    assert 'action="/ui/a/acme/tables/sample/"' in page
+    tables.create(account.pk, "people")
+    assert "/tables/sample/" not in home(visit("ada")).content.decode()
+
+
+def test_a_viewer_begins_without_what_they_may_not(visit):
+    page = home(visit("victor")).content.decode()
+    assert "/tables/sample/" not in page
+    assert "/keys/" not in page
+    assert "/ui/a/new/" not in page
+
+
+@pytest.fixture
+def table(account):
+    return tables.create(account.pk, "People")
+
+
+def test_remembers_what_was_opened(visit, cast, account, table):
+    bookmarks.opened(cast["victor"], table)
+    client = visit("victor")
+    assert [found.name for found in home(client).context["recent"]] == ["People"]
+    assert b"/ui/a/acme/t/People/" in home(client).content
+    assert home(visit("eve")).context["recent"] == []
+
+
+def test_opening_again_soon_writes_nothing(cast, table, django_assert_num_queries):
+    bookmarks.opened(cast["victor"], table)
+    with django_assert_num_queries(1):
+        assert bookmarks.opened(cast["victor"], table) is False
+
+
+def test_stars(visit, cast, table):
+    client = visit("victor")
+    answer = client.post("/ui/a/acme/t/people/star/", {"starred": "1"})
+    assert (answer.status_code, answer["Location"]) == (302, "/ui/a/acme/t/People/")
+    assert [found.name for found in home(client).context["starred"]] == ["People"]
+    assert bookmarks.opened(cast["victor"], table) is True
+    part = client.post("/ui/a/acme/t/People/star/", {"starred": "0"}, headers={"HX-Request": "true"})
+    assert b'aria-pressed="false"' in part.content
+    assert b"<html" not in part.content
+    assert home(client).context["starred"] == []
+
+
+def test_refuses_to_star_what_is_not_there(visit, account):
+    assert visit("alice").post("/ui/a/acme/t/nothing/star/", {"starred": "1"}).status_code == 404
+
+
+def test_forgets_tables_that_are_gone_or_none_of_ones_business(visit, cast, account, table):
+    bookmarks.star(cast["victor"], table, on=True)
+    Membership.objects.filter(user=cast["victor"]).delete()
+    assert home(visit("victor")).context["starred"] == []
+    bookmarks.star(cast["alice"], table, on=True)
+    tables.delete(account.pk, "people")
+    assert home(visit("alice")).context["starred"] == []
+    tables.reap()
+    assert not Bookmark.objects.filter(table_id=table.pk).exists()

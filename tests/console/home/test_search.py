@@ -1,0 +1,132 @@
+"""Search and the palette: everything that somebody may see, and nothing else."""
+
+import pytest
+from django.urls import reverse
+
+from console.grid import bookmarks
+from storage.domain.access.actor import COMMAND
+from storage.domain.access.policies import SignedIdentifier
+from storage.domain.access.roles import Role
+from storage.domain.sas import TableSas
+from storage.models import Membership, Table
+from storage.operations import accounts, policies, search, shared_access, tables
+from storage.operations.shared_access import Description
+
+SEARCH = "/ui/search/"
+
+
+def found(client, text, **parameters):
+    """Title of the group → texts."""
+    groups = client.get("/ui/palette/", {"q": text, **parameters}).context["groups"]
+    return {str(group.title): [str(hit.text) for hit in group.hits] for group in groups}
+
+
+@pytest.fixture
+def named(account):
+    for name in ("People", "peopleOld", "oldPeople", "carts"):
+        tables.create(account.pk, name)
+    return account
+
+
+def test_finds_tables_the_exact_one_first(visit, named):
+    assert found(visit("victor"), "PEOPLE")["Tables"] == ["People", "peopleOld", "oldPeople"]
+
+
+def test_finds_nothing_that_one_may_not_see(visit, cast, named):
+    other = accounts.add("other", label="People of another")
+    tables.create(other.pk, "people2")
+    assert found(visit("sam"), "people") == {}
+    assert found(visit("victor"), "people")["Tables"] == ["People", "peopleOld", "oldPeople"]
+    assert "Accounts" not in found(visit("victor"), "people")
+    Membership.objects.create(user=cast["victor"], account=other, role=Role.VIEWER)
+    assert "people2" in found(visit("victor"), "people")["Tables"]
+    assert found(visit("victor"), "of another")["Accounts"] == ["other"]
+
+
+def test_finds_no_deleted_table(visit, named):
+    tables.delete(named.pk, "carts")
+    assert found(visit("victor"), "carts") == {}
+
+
+def test_finds_policies_and_the_labels_of_tokens_for_those_who_may_see_them(visit, named):
+    policies.replace(named.pk, "carts", [SignedIdentifier("Reporting")])
+    token = TableSas(version="2019-02-02", table="carts", permissions="r", expiry="2030-01-01")
+    shared_access.issue(named, token, 1, Description("Weekly reporting"), by=COMMAND)
+    assert found(visit("max"), "report") == {
+        "Stored access policies": ["Reporting"],
+        "Shared access signatures": ["Weekly reporting"],
+    }
+    assert found(visit("victor"), "report") == {"Stored access policies": ["Reporting"]}
+    assert found(visit("sam"), "report") == {}
+    tables.delete(named.pk, "carts")
+    assert "Stored access policies" not in found(visit("max"), "report")
+
+
+def test_finds_users_for_admins(visit):
+    assert found(visit("ada"), "ALI")["Users"] == ["alice"]
+    assert "Users" not in found(visit("alice"), "ali")
+
+
+def test_finds_pages_that_one_may_open(visit):
+    assert found(visit("alice"), "keys", **{"in": "acme"})["Pages"] == ["Keys"]
+    assert found(visit("eve"), "keys", **{"in": "acme"}) == {}
+    assert found(visit("sam"), "keys", **{"in": "acme"}) == {}
+    assert found(visit("ada"), "new account")["Pages"] == ["New account"]
+
+
+def test_h1_begins_with_what_was_opened_last(visit, cast, named):
+    bookmarks.opened(cast["victor"], tables.get(named.pk, "carts"))
+    groups = found(visit("victor"), "", **{"in": "acme"})
+    assert list(groups) == ["Opened last", "Pages"]
+    assert groups["Opened last"] == ["carts"]
+
+
+def test_the_name_of_one_table_opens_it(visit, named):
+    answer = visit("victor").get(SEARCH, {"q": " people "})
+    assert (answer.status_code, answer["Location"]) == (302, "/ui/a/acme/t/People/")
+
+
+def test_a_name_in_two_accounts_is_a_question(visit, named):
+    tables.create(accounts.add("other").pk, "people")
+    answer = visit("ada").get(SEARCH, {"q": "people"})
+    assert answer.status_code == 200
+    assert answer.content.count(b"/t/people/") + answer.content.count(b"/t/People/") == 2
+
+
+def test_nothing_found(visit):
+    page = visit("alice").get(SEARCH, {"q": '<b>"\0'}).content.decode()
+    assert "Nothing here is called “&lt;b&gt;&quot;”" in page
+
+
+@pytest.mark.parametrize("text", ["%", "_", "\\", "İ", "ı", "x" * 1000, "\0", "\ud800"])
+def test_takes_any_text(visit, named, text):
+    client = visit("ada")
+    query = text.encode("utf-8", "surrogatepass")
+    assert client.get(reverse("home:palette"), {"q": query, "in": query}).status_code == 200
+
+
+def test_one_statement_over_all_accounts(named, django_assert_num_queries):
+    other = accounts.add("other")
+    tables.create(other.pk, "people")
+    with django_assert_num_queries(1):
+        names = [(table.account.name, table.name) for table in search.tables([named, other], "people")]
+    assert names[:2] == [("acme", "People"), ("other", "people")]
+
+
+def test_h1_among_thousands(named):
+    Table.objects.bulk_create(
+        Table(account=named, name=f"Table{number:05}", folded_name=f"table{number:05}")
+        for number in range(5000)
+    )
+    assert [table.name for table in search.tables([named], "E04999")] == ["Table04999"]
+    assert len(search.tables([named], "table", top=20)) == 20
+
+
+def test_the_palette_leads_to_the_rest(visit, account):
+    for number in range(9):
+        tables.create(account.pk, f"table{number}")
+    groups = found(visit("ada"), "table")
+    assert len(groups["Tables"]) == 8
+    assert list(groups)[-1] == "More"
+    page = visit("ada").get(SEARCH, {"q": "table"}).content
+    assert all(f"/t/table{number}/".encode() in page for number in range(9))

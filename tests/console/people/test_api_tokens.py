@@ -1,0 +1,109 @@
+"""Tokens of the management API, in the profile and on the page of a user."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from console.people import users
+from storage.domain.access.actor import SERVER, Actor, ActorKind
+from storage.domain.access.roles import Scope
+from storage.models import Activity, ApiToken
+from storage.operations import api_tokens, tables
+from storage.operations.api_tokens import Wanted
+
+NEW = "/ui/me/tokens/new/"
+LIST = "/ui/me/tokens/"
+FORM = {"name": "CI", "scope": "write", "account": "acme", "days": "30"}
+
+
+@pytest.fixture
+def alice(proven):
+    return proven("alice")
+
+
+@pytest.fixture
+def token(cast):
+    return api_tokens.issue(cast["alice"], Wanted("CI", Scope.READ), by=SERVER)[1]
+
+
+def test_f3_is_shown_once_scoped_and_revocable(alice, account):
+    made = alice.post(NEW, FORM)
+    assert made.status_code == 200
+    assert "no-store" in made["Cache-Control"]
+    secret = next(word for word in made.content.decode().split('"') if word.startswith("tbl_"))
+    found = api_tokens.authenticate(secret, timezone.now(), "192.0.2.7")
+    assert (found.user.username, found.scope, found.account) == ("alice", "write", account)
+    assert timedelta(days=29) < found.expires_at - timezone.now() <= timedelta(days=30)
+
+    listed = alice.get(LIST).content.decode()
+    assert secret not in listed
+    for text in (secret[:8], "acme", "192.0.2.7"):
+        assert text in listed
+    assert secret not in alice.get("/ui/a/acme/activity/").content.decode()
+    assert not any(secret in str(row) for row in Activity.objects.values_list())
+
+    revoke = f"/ui/me/tokens/{found.pk}/revoke/"
+    assert alice.get(revoke).status_code == 200
+    assert ApiToken.objects.get().revoked_at is None
+    assert alice.post(revoke).status_code == 302
+    assert api_tokens.authenticate(secret, timezone.now(), "") is None
+    assert alice.get(revoke).status_code == 404
+    assert "No tokens yet" in alice.get(LIST).content.decode()
+
+
+def test_who_makes_one_proves_who_they_are(visit):
+    for answer in (visit("alice").get(NEW), visit("alice").post(NEW, FORM)):
+        assert answer["Location"].startswith("/ui/me/again/")
+    assert not ApiToken.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"name": ""},
+        {"name": "x" * 65},
+        {"name": "a\x07"},
+        {"scope": "all"},
+        {"account": "other"},
+        {"days": "5000"},
+    ],
+)
+def test_refuses_what_is_no_token(alice, changed):
+    assert alice.post(NEW, {**FORM, **changed}).status_code == 422
+    assert not ApiToken.objects.exists()
+
+
+def test_one_for_all_accounts_and_for_good(alice):
+    alice.post(NEW, {**FORM, "account": "", "days": "0"})
+    found = ApiToken.objects.get()
+    assert (found.account, found.expires_at) == (None, None)
+
+
+def test_nobody_revokes_those_of_others(visit, token):
+    assert visit("max").post(f"/ui/me/tokens/{token.pk}/revoke/").status_code == 404
+    assert visit("max").post(f"/ui/u/{token.user_id}/tokens/{token.pk}/revoke/").status_code == 403
+    token.refresh_from_db()
+    assert token.revoked_at is None
+
+
+def test_an_admin_sees_and_revokes_them(visit, token):
+    client = visit("ada")
+    assert f"{token.prefix}…" in client.get(f"/ui/u/{token.user_id}/").content.decode()
+    answer = client.post(f"/ui/u/{token.user_id}/tokens/{token.pk}/revoke/")
+    assert answer["Location"] == f"/ui/u/{token.user_id}/"
+    token.refresh_from_db()
+    assert token.revoked_at is not None
+    assert "revoked the API token" in client.get("/ui/activity/").content.decode()
+
+
+def test_u4_they_die_with_their_user(visit, cast, token):
+    users.set_active(cast["alice"], is_active=False, by=SERVER)
+    token.refresh_from_db()
+    assert token.revoked_at is not None
+
+
+def test_the_record_names_the_token(visit, account, token):
+    tables.create(account.pk, "people", by=Actor(ActorKind.TOKEN, "alice", token="CI"))
+    page = visit("alice").get("/ui/a/acme/activity/").content.decode()
+    assert "<strong>alice</strong>, by the API token" in page

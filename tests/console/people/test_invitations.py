@@ -1,0 +1,154 @@
+"""Invitations: links that work once."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from console.models import Invitation, User
+from console.people import invitations
+from console.people.invitations import NoLongerOpen, Offer
+from storage.domain.access.actor import SERVER
+from storage.domain.access.roles import Role
+from storage.domain.service.activity import Verb
+from storage.models import Activity, Membership
+
+GOOD = {
+    "username": "Nina@Example.com",
+    "password": "correct horse",
+    "repeated": "correct horse",
+    "language": "tr",
+}
+
+
+@pytest.fixture
+def offered(account, cast):
+    """`offered(role=…)`: the address of a new invitation into the account."""
+
+    def offered(invited_by="alice", role=Role.EDITOR, is_admin=False, into=account):
+        offer = Offer("nina", into, role, is_admin, 7)
+        return f"/ui/join/?token={invitations.issue(offer, cast[invited_by], by=SERVER)}"
+
+    return offered
+
+
+def role_of(name):
+    return Membership.objects.filter(user__username=name).values_list("role", flat=True).first()
+
+
+def test_an_owner_invites(visit):
+    answer = visit("alice").post("/ui/a/acme/members/invite/", {"note": "Nina", "role": "3", "days": "7"})
+    assert answer.status_code == 200
+    assert "no-store" in answer["Cache-Control"]
+    [link] = set(re.findall(r"http://testserver(/ui/join/\?token=[\w-]{43})", answer.content.decode()))
+    assert link not in visit("alice").get("/ui/a/acme/members/").content.decode()
+    token = link.partition("=")[2]
+    assert token not in str(list(Invitation.objects.values())) + str(list(Activity.objects.values()))
+    assert Client().get(link).status_code == 200
+
+
+def test_a_new_user_joins(client, offered):
+    address = offered(role=Role.MAINTAINER)
+    assert b"alice invites you as Maintainer" in client.get(address).content
+    answer = client.post(address, GOOD)
+    assert (answer.status_code, answer["Location"]) == (302, "/ui/a/acme/")
+    user = User.objects.get(username="nina@example.com")
+    assert (user.is_admin, user.language, role_of("nina@example.com")) == (False, "tr", Role.MAINTAINER)
+    assert client.get("/ui/a/acme/").status_code == 200
+    assert Client().get(address).status_code == 404
+    verbs = [Verb.ACCOUNT_CREATE, Verb.USER_INVITE, Verb.USER_CREATE, Verb.MEMBER_SET, Verb.SIGN_IN]
+    assert list(Activity.objects.order_by("pk").values_list("verb", flat=True)) == verbs
+
+
+def test_a_present_user_joins(visit, offered):
+    address = offered(role=Role.VIEWER)
+    sam = visit("sam")
+    assert b"You are signed in as sam" in sam.get(address).content
+    assert sam.get("/ui/a/acme/").status_code == 404
+    sam.post(address)
+    assert role_of("sam") == Role.VIEWER
+
+
+def test_nobody_loses_a_role(visit, offered):
+    visit("max").post(offered(role=Role.VIEWER))
+    assert role_of("max") == Role.MAINTAINER
+
+
+def test_an_admin_invites_an_admin(client, offered):
+    client.post(offered("ada", is_admin=True, into=None), GOOD)
+    assert User.objects.get(username="nina@example.com").is_admin
+
+
+@pytest.mark.parametrize("token", ["", "guess", "\0", "é" * 100])
+def test_refuses_a_wrong_token(client, offered, token):
+    offered()
+    assert client.get("/ui/join/", {"token": token}).status_code == 404
+    assert client.post(f"/ui/join/?token={token.strip(chr(0))}", GOOD).status_code == 404
+
+
+def test_refuses_what_has_expired(client, offered):
+    address = offered()
+    Invitation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert client.get(address).status_code == 404
+    assert client.post(address, GOOD).status_code == 404
+
+
+def test_refuses_what_was_withdrawn(visit, client, offered):
+    address = offered()
+    pk = Invitation.objects.get().pk
+    assert visit("max").post(f"/ui/invitations/{pk}/withdraw/").status_code == 404
+    visit("alice").post(f"/ui/invitations/{pk}/withdraw/", {"from": "members"})
+    assert client.get(address).status_code == 404
+
+
+def test_refuses_an_invitation_of_somebody_switched_off(client, cast, offered):
+    address = offered()
+    cast["alice"].is_active = False
+    cast["alice"].save()
+    assert client.get(address).status_code == 404
+
+
+def test_of_two_at_once_one_comes_too_late(cast, offered):
+    offered()
+    found = Invitation.objects.get()
+    invitations.join(found, cast["sam"], by=SERVER)
+    with pytest.raises(NoLongerOpen):
+        invitations.join(found, cast["victor"], by=SERVER)
+    assert role_of("victor") == Role.VIEWER
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"username": "ALICE"},
+        {"username": "a b"},
+        {"password": "short", "repeated": "short"},
+        {"repeated": "other"},
+    ],
+)
+def test_refuses_what_is_no_user(client, offered, wrong):
+    address = offered()
+    users = User.objects.count()
+    assert client.post(address, GOOD | wrong).status_code == 422
+    assert User.objects.count() == users
+    assert client.get(address).status_code == 200  # it still works
+
+
+def test_only_admins_make_admins(visit):
+    data = {"note": "", "role": "4", "days": "1", "is_admin": "on"}
+    assert visit("alice").post("/ui/u/invite/", data).status_code == 403
+    visit("alice").post("/ui/a/acme/members/invite/", data)
+    assert not Invitation.objects.get().is_admin
+
+
+def test_a_link_is_worth_no_more_than_who_made_it(visit, offered, cast):
+    of_owner, of_admin, of_account = offered(role=Role.OWNER), offered("ada", is_admin=True), offered("ada")
+    Membership.objects.filter(user=cast["alice"]).delete()
+    User.objects.filter(username="ada").update(is_admin=False)
+    for address in (of_owner, of_admin, of_account):
+        assert visit("alice").post(address).status_code == 404
+        assert visit("ada").post(address).status_code == 404
+    assert role_of("alice") is None
+    assert not User.objects.filter(is_admin=True).exists()

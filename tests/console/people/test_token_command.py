@@ -1,0 +1,53 @@
+"""`manage.py token`."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from storage.domain.access.actor import ActorKind
+from storage.models import Activity, ApiToken
+from storage.operations import api_tokens
+
+
+@pytest.fixture
+def run(capsys, cast):
+    """Runs the command and gives what it said."""
+
+    def run(*arguments):
+        call_command("token", *arguments)
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_makes_a_token_that_works(run, account):
+    secret = run("add", "Ada", "ci", "--scope", "manage", "--account", "acme", "--days", "7").strip()
+    found = api_tokens.authenticate(secret, timezone.now(), "")
+    assert (found.user.username, found.name, found.scope, found.account) == ("ada", "ci", "manage", account)
+    assert timedelta(days=6) < found.expires_at - timezone.now() <= timedelta(days=7)
+    assert Activity.objects.latest("pk").actor_kind == ActorKind.COMMAND
+
+
+def test_lists_and_revokes(run):
+    run("add", "ada", "ci", "--days", "0")
+    prefix = ApiToken.objects.get().prefix
+    assert run("list") == f"ada  ci  {prefix}…  read\n"
+    assert run("revoke", "ada", "ci") == "ci is revoked.\n"
+    assert run("list") == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("add", "nobody", "ci"),
+        ("add", "ada", "ci", "--account", "nothing"),
+        ("add", "ada", "ci", "--scope", "everything"),
+        ("revoke", "ada", "ci"),
+    ],
+)
+def test_refuses(run, arguments):
+    with pytest.raises(CommandError):
+        run(*arguments)
+    assert not ApiToken.objects.exists()

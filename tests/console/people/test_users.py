@@ -1,0 +1,96 @@
+"""What admins do with users."""
+
+import pytest
+
+from console.models import User
+from console.people import users
+from console.people.users import LastAdmin
+from storage.domain.access.actor import SERVER
+from storage.domain.access.roles import Scope
+from storage.domain.service.activity import Verb
+from storage.models import Activity
+from storage.operations import api_tokens
+from storage.operations.activity import ChangedSince
+from storage.operations.api_tokens import Wanted
+
+
+@pytest.fixture
+def act(visit, cast):
+    """`act("ada", "deactivate", "eve")`: the page afterwards."""
+
+    def act(who, action, whom):
+        address = f"/ui/u/{cast[whom].pk}/change/"
+        return visit(who).post(address, {"action": action}, follow=True)
+
+    return act
+
+
+def test_lists_everybody(visit, cast):
+    page = visit("ada").get("/ui/u/").content.decode()
+    assert all(name in page for name in cast)
+
+
+def test_u4_somebody_switched_off_is_out_at_once(visit, act):
+    client = visit("eve")
+    assert "eve was signed out" in act("ada", "deactivate", "eve").content.decode()
+    assert client.get("/ui/").status_code == 302
+    assert not client.login(username="eve", password="correct horse")
+    act("ada", "activate", "eve")
+    assert visit("eve").get("/ui/a/acme/").status_code == 200
+    assert set(Activity.objects.filter(actor="ada").values_list("verb", flat=True)) == {Verb.USER_CHANGE}
+
+
+def test_signs_out_everywhere(visit, act):
+    clients = [visit("eve"), visit("eve")]
+    assert [client.get("/ui/").status_code for client in clients] == [200, 200]
+    act("ada", "sign-out", "eve")
+    assert [client.get("/ui/").status_code for client in clients] == [302, 302]
+    assert visit("ada").get("/ui/").status_code == 200
+
+
+def test_makes_and_unmakes_admins(visit, act):
+    act("ada", "promote", "eve")
+    assert visit("eve").get("/ui/u/").status_code == 200
+    act("eve", "demote", "ada")
+    assert visit("ada").get("/ui/u/").status_code == 403
+
+
+@pytest.mark.parametrize("action", ["demote", "deactivate"])
+def test_the_last_admin_stays(act, action):
+    assert "ada is the last admin" in act("ada", action, "ada").content.decode()
+    found = User.objects.get(username="ada")
+    assert found.is_admin
+    assert found.is_active
+
+
+@pytest.mark.parametrize("action", ["", "delete"])
+def test_refuses_what_it_does_not_know(act, action):
+    assert act("ada", action, "eve").status_code == 404
+
+
+def test_undo(cast):
+    done = users.set_active(cast["eve"], is_active=False, by=SERVER)
+    users.undo(done, by=SERVER)
+    assert User.objects.get(username="eve").is_active
+    with pytest.raises(ChangedSince):
+        users.undo(done, by=SERVER)
+
+
+def test_who_is_switched_off_by_an_undo_is_out_at_once(cast, visit):
+    users.set_active(cast["eve"], is_active=False, by=SERVER)
+    done = users.set_active(cast["eve"], is_active=True, by=SERVER)
+    client = visit("eve")
+    assert client.get("/ui/").status_code == 200
+    _, token = api_tokens.issue(cast["eve"], Wanted("ci", Scope.READ), by=SERVER)
+    users.undo(done, by=SERVER)
+    users.set_active(cast["eve"], is_active=True, by=SERVER)
+    token.refresh_from_db()
+    assert client.get("/ui/").status_code == 302
+    assert token.revoked_at is not None
+
+
+def test_undo_keeps_the_last_admin(cast):
+    done = users.set_admin(cast["eve"], is_admin=True, by=SERVER)
+    users.set_admin(cast["ada"], is_admin=False, by=SERVER)
+    with pytest.raises(LastAdmin):
+        users.undo(done, by=SERVER)

@@ -1,0 +1,605 @@
+"""The policies of a table in the console: untouched they stay, faults are told, and what a save does is shown."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.http import QueryDict
+from django.utils.http import urlencode
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.policies import policy_page, policy_presets
+from console.policies.forms import read_draft, write_draft, write_seen, write_time
+from console.policies.policy_presets import TEMPLATES
+from console.policies.policy_xml import write as write_xml
+from storage.domain.access.access import Grant, Kind, Operation, Resource
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.policies import PERMISSIONS, AccessPolicy, SignedIdentifier, read_instant
+from storage.domain.access.policies_xml import read_identifiers, write_identifiers
+from storage.domain.sas.terms import _permissions
+from storage.domain.sas.tokens import TableSas
+from storage.models import Account, Activity
+from storage.operations import accounts, policies, shared_access, tables
+from tests.console.forms import lists_of
+
+PAGE = "/ui/a/acme/t/people/acl/"
+SAVE = PAGE + "save/"
+HTMX = {"HX-Request": "true"}
+LATER, SOONER = "2031-01-01T00:00:00.0000000Z", "2030-01-01T00:00:00.0000000Z"
+ODD = [
+    SignedIdentifier("absent"),
+    SignedIdentifier("empty", AccessPolicy("", "", "")),
+    SignedIdentifier("no terms", AccessPolicy()),
+    SignedIdentifier(" \t<b>é😀 ", AccessPolicy(None, "2030-06-01T10:20:30.1234567Z", "dua")),
+    SignedIdentifier("line\r\nbreak", AccessPolicy("0001-01-01T00:00:00.0000000Z", None, None)),
+]
+PLAIN = [
+    SignedIdentifier("partner", AccessPolicy(None, LATER, "r")),
+    SignedIdentifier("ci", AccessPolicy(None, LATER, "raud")),
+]
+
+
+def text(answer):
+    return answer.content.decode()
+
+
+def stored():
+    return policies.stored(Account.objects.get(name="acme").pk, "people")
+
+
+def said(client):
+    return " ".join(str(message) for message in client.get(PAGE).context["messages"])
+
+
+def form_of(answer, **changes):
+    """``p0_start`` is the field p0-start."""
+    changed = {
+        name.replace("_", "-", 1) if name[0] == "p" else name: value for name, value in changes.items()
+    }
+    return lists_of(answer, "policies-form", **changed)
+
+
+@pytest.fixture
+def keep(account, people):
+    def keep(*identifiers, table="people"):
+        if table != "people":
+            tables.create(account.pk, table)
+        policies.replace(account.pk, table, identifiers)
+
+    return keep
+
+
+@pytest.fixture
+def issue(account):
+    """`issue("partner")`: a registered token that names it; its label is its Id."""
+
+    def issue(identifier, label="", **said):
+        token = TableSas("2019-02-02", "people", identifier=identifier, **said)
+        description = shared_access.Description(label or identifier)
+        return shared_access.issue(account, token, 1, description, by=Actor(ActorKind.USER, "max"))
+
+    return issue
+
+
+# what was not touched
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Istanbul", "America/St_Johns"])
+@pytest.mark.parametrize("view", ["", "?view=xml"])
+def test_p1_what_is_opened_and_saved_is_the_same(visit, cast, keep, zone, view):
+    cast["max"].time_zone = zone
+    cast["max"].save()
+    keep(*ODD)
+    before, records = write_identifiers(stored()), Activity.objects.count()
+    client = visit("max")
+    assert client.post(SAVE, form_of(client.get(PAGE + view)))["Location"] == PAGE + view
+    assert (stored(), write_identifiers(stored())) == (ODD, before)
+    assert Activity.objects.count() == records
+    assert "Nothing was changed." in said(client)
+
+
+def test_p1_blank_stays_blank_beside_an_edit(visit, keep):
+    keep(*ODD)
+    client = visit("max")
+    client.post(SAVE, form_of(client.get(PAGE), p0_expiry="2031-01-01", p3_identifier="new"))
+    changed = [
+        SignedIdentifier("absent", AccessPolicy(None, LATER, None)),
+        *ODD[1:3],
+        SignedIdentifier("new", ODD[3].policy),
+        ODD[4],
+    ]
+    assert stored() == changed
+
+
+def test_p6_permissions_are_stored_in_order(visit, keep):
+    keep(
+        SignedIdentifier("kept", AccessPolicy(None, None, "du")),
+        SignedIdentifier("edited", AccessPolicy(None, None, "du")),
+    )
+    client = visit("max")
+    client.post(SAVE, form_of(client.get(PAGE), p1_permissions=["d", "u", "a", "r"]))
+    assert [it.policy.permission for it in stored()] == ["du", "raud"]
+
+
+INSTANTS = st.datetimes().map(
+    lambda moment: read_instant(f"{moment.isoformat()[:19]}.{moment.microsecond:06}3Z")
+)
+TIMES = st.none() | st.just("") | INSTANTS
+LETTERS = st.none() | st.permutations(PERMISSIONS).flatmap(
+    lambda letters: st.integers(0, 4).map(lambda number: "".join(letters[:number]))
+)
+POLICIES = st.none() | st.builds(AccessPolicy, TIMES, TIMES, LETTERS)
+NAMES = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max_size=20)
+SETS = st.dictionaries(NAMES, POLICIES, max_size=5).map(
+    lambda found: [SignedIdentifier(name, policy) for name, policy in found.items()]
+)
+ZONES = st.sampled_from(
+    ["UTC", "Europe/Istanbul", "America/St_Johns", "Pacific/Kiritimati", "Europe/Amsterdam"]
+)
+
+
+def sent(draft):
+    """As a browser sends what the template draws of a draft."""
+    pairs = [("seen", draft.written_seen), ("zone", draft.zone)]
+    for row in draft.rows:
+        pairs += [("policy", row.id), (f"{row.id}-basis", row.written_basis)]
+        pairs += [(f"{row.id}-{name}", getattr(row, name)) for name in ("identifier", "start", "expiry")]
+        pairs += [(f"{row.id}-permissions", letter) for letter in row.permissions]
+    return QueryDict(urlencode(pairs))
+
+
+@given(SETS, ZONES)
+def test_p1_any_set_comes_back_from_the_form(identifiers, zone):
+    found = read_draft(sent(write_draft(identifiers, zone)), "UTC")
+    assert found.read(found.now()) == identifiers
+    assert list(found.seen) == identifiers
+
+
+@given(st.datetimes(datetime(1700, 1, 1), datetime(2200, 1, 1)), ZONES)  # noqa: DTZ001
+def test_a_time_typed_as_it_is_shown_is_that_time(moment, zone):
+    instant = read_instant(f"{moment.isoformat()[:19]}Z")
+    shown = write_time(instant, ZoneInfo(zone))
+    draft = write_draft([SignedIdentifier("a", AccessPolicy(None, SOONER, "r"))], zone)
+    data = sent(draft).copy()
+    data["p0-expiry"] = shown
+    read = read_draft(data, zone)
+    got = read.read(read.now())[0].policy.expiry
+    # an hour that comes twice, where only one of them can be typed without an offset
+    assert write_time(got, ZoneInfo(zone)) == shown
+
+
+def test_times_have_the_zone_in_which_they_were_drawn(visit, cast, keep):
+    keep(*PLAIN)
+    cast["max"].time_zone = "Europe/Istanbul"
+    cast["max"].save()
+    client = visit("max")
+    page = client.get(PAGE)
+    assert 'value="2031-01-01 03:00"' in text(page)
+    assert "00:00 UTC" in text(page)
+    cast["max"].time_zone = "UTC"
+    cast["max"].save()
+    client.post(SAVE, form_of(page, p0_start="2030-01-01 03:00"))
+    assert stored()[0].policy == AccessPolicy(SOONER, LATER, "r")
+
+
+# five at most, and what is wrong
+
+
+def test_p2_a_sixth_policy_is_impossible(visit, keep):
+    keep(*(SignedIdentifier(name) for name in "abcd"))
+    client = visit("max")
+    added = client.post(SAVE, form_of(client.get(PAGE), do="add:partner"))
+    assert "5 of 5" in text(added)
+    assert "5 policies are the most that a table has." in text(added)
+    assert 'value="add:' not in text(added)
+    again = client.post(SAVE, form_of(added, do="add:"))
+    refused = client.post(SAVE, form_of(again, do="save"))
+    assert refused.status_code == 422
+    assert "A table has 5 policies at most." in text(refused)
+    assert [it.identifier for it in stored()] == list("abcd")
+
+
+def test_p2_six_in_xml_are_refused(visit, keep):
+    keep(*PLAIN)
+    client = visit("max")
+    six = "".join(f"<SignedIdentifier><Id>{number}</Id></SignedIdentifier>" for number in range(6))
+    xml = f"<SignedIdentifiers>{six}</SignedIdentifiers>"
+    for what in ("save", "form"):
+        refused = client.post(SAVE, form_of(client.get(PAGE + "?view=xml"), xml=xml, do=what))
+        assert refused.status_code == 422
+        assert "InvalidXmlDocument" in text(refused)
+        assert "A table has 5 policies at most." in text(refused)
+    assert stored() == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "rule"),
+    [
+        ("p1_identifier", "partner", "Another policy of this table has the same Id."),
+        ("p1_identifier", "", "An Id has 1 to 64 characters"),
+        ("p1_identifier", "x" * 65, "An Id has 1 to 64 characters"),
+        ("p1_identifier", "😀" * 33, "An Id has 1 to 64 characters"),
+        ("p1_identifier", "a\x07b", "An Id has 1 to 64 characters"),
+        ("p0_start", "soon", "Write a time such as"),
+        ("p0_expiry", "2026-02-30", "Write a time such as"),
+        ("p0_expiry", "2026-12-31T25:00Z", "Write a time such as"),
+    ],
+)
+def test_refuses_a_value_at_its_place(visit, keep, field, value, rule):
+    keep(*PLAIN)
+    client = visit("max")
+    refused = client.post(SAVE, form_of(client.get(PAGE), **{field: value}))
+    name = field.replace("_", "-")
+    page = text(refused)
+    assert refused.status_code == 422
+    assert f'href="#id_{name}"' in page
+    assert f'id="id_{name}_error"' in page
+    assert rule in page
+    assert stored() == PLAIN
+
+
+def test_warns_of_what_is_hardly_meant(visit, keep):
+    keep(*PLAIN)
+    client = visit("max")
+    preview = client.post(
+        SAVE,
+        form_of(
+            client.get(PAGE), do="preview", p0_identifier="CI", p1_identifier="ci", p1_start="2032-01-01"
+        ),
+        headers=HTMX,
+    )
+    assert "It differs from another only by case, which counts." in text(preview)
+    assert "A new Id is a new policy: tokens that name partner are revoked." in text(preview)
+    assert "before it starts" in text(preview)
+    spaced = client.post(
+        SAVE, form_of(client.get(PAGE), do="preview", p0_identifier=" partner"), headers=HTMX
+    )
+    assert "It begins or ends with a space" in text(spaced)
+    assert stored() == PLAIN
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["{", '{"a": 1}', "[1]", '[{"identifier": "a"}]', '[{"identifier": "\\ud800", "policy": null}]',
+     '[{"identifier": "a", "policy": {"start": 1, "expiry": null, "permission": null}}]',
+     '[{"identifier": "a", "policy": {"start": null, "expiry": null, "permission": "xx"}}]', "[" * 100_000],
+)  # fmt: skip
+def test_what_no_page_of_ours_sends_is_a_bad_request(visit, keep, broken):
+    keep(*PLAIN)
+    client = visit("max")
+    assert client.post(SAVE, {"seen": broken, "do": "save"}).status_code == 400
+    assert client.post(SAVE, {"policy": "p0", "p0-basis": broken, "do": "preview"}).status_code == 400
+    assert stored() == PLAIN
+
+
+# what buttons do
+
+
+def test_adds_from_templates_and_removes_without_saving(visit, keep):
+    keep(*PLAIN)
+    client = visit("max")
+    answer = client.get(PAGE)
+    for template in TEMPLATES:
+        answer = client.post(SAVE, form_of(answer, do=f"add:{template.name}"))
+    names = [row.draft.identifier for row in answer.context["rows"]]
+    assert names == ["partner", "ci", "partner-read", "device-append", "ci-full"]
+    answer = client.post(SAVE, form_of(answer, do="remove:p0"))
+    again = client.post(SAVE, form_of(answer, do="add:partner"))
+    assert [row.draft.identifier for row in again.context["rows"]][-1] == "partner-read-2"
+    assert stored() == PLAIN
+    client.post(SAVE, form_of(answer, do="save"))
+    found = {it.identifier: it.policy for it in stored()}
+    assert list(found) == names[1:]
+    assert (found["device-append"], found["ci-full"].permission) == (AccessPolicy(None, None, "a"), "raud")
+
+
+NOW = datetime(2026, 11, 21, 23, 10, 30, 7, tzinfo=ZoneInfo("Europe/Istanbul"))
+
+
+@pytest.mark.parametrize(
+    ("presets", "name", "text"),
+    [
+        (policy_presets.STARTS, "none", None),
+        (policy_presets.STARTS, "now", "2026-11-21 23:10"),
+        (policy_presets.STARTS, "earlier", "2026-11-21 23:05"),
+        (policy_presets.EXPIRIES, "none", None),
+        (policy_presets.EXPIRIES, "1h", "2026-11-22 00:11"),
+        (policy_presets.EXPIRIES, "1d", "2026-11-22 23:11"),
+        (policy_presets.EXPIRIES, "7d", "2026-11-28 23:11"),
+        (policy_presets.EXPIRIES, "30d", "2026-12-21 23:11"),
+        (policy_presets.EXPIRIES, "quarter", "2026-12-31 23:59:59"),
+    ],
+)
+def test_presets(presets, name, text):
+    (found,) = (preset for preset in presets if preset.name == name)
+    moment = found.of(NOW)
+    assert (None if moment is None else policy_presets._text(moment)) == text
+
+
+@pytest.mark.parametrize(
+    ("month", "last"), [(1, "03-31"), (3, "03-31"), (4, "06-30"), (8, "09-30"), (12, "12-31")]
+)
+def test_a_quarter_ends_with_its_last_day(month, last):
+    (found,) = (preset for preset in policy_presets.EXPIRIES if preset.name == "quarter")
+    assert found.of(datetime(2027, month, 1, tzinfo=UTC)).isoformat()[5:19] == f"{last}T23:59:59"
+
+
+def test_presets_fill_in_the_field(visit, keep):
+    keep(*PLAIN)
+    client = visit("max")
+    answer = client.post(SAVE, form_of(client.get(PAGE), do="expiry:p0:none"))
+    answer = client.post(SAVE, form_of(answer, do="start:p1:now"))
+    answer = client.post(SAVE, form_of(answer, do="expiry:p1:date", p1_date="2029-05-04"))
+    client.post(SAVE, form_of(answer, do="save"))
+    partner, ci = stored()
+    assert partner.policy == AccessPolicy(None, None, "r")
+    assert ci.policy.expiry == "2029-05-04T23:59:59.0000000Z"
+    age = datetime.now(UTC) - datetime.fromisoformat(ci.policy.start)
+    assert timedelta() <= age < timedelta(minutes=2)
+
+
+def test_copies_from_another_table_exactly(visit, keep):
+    keep(*PLAIN)
+    keep(*ODD, table="odd")
+    client = visit("max")
+    page = client.get(PAGE)
+    assert '<option value="odd" selected>odd (5)</option>' in text(page)
+    copied = client.post(SAVE, form_of(page, do="copy", source="odd"))
+    assert "These are the policies of odd. Nothing is saved yet." in text(copied)
+    assert stored() == PLAIN
+    client.post(SAVE, form_of(copied, do="save"))
+    assert stored() == ODD
+    gone = client.post(SAVE, form_of(client.get(PAGE), do="copy", source="gone"))
+    assert "The specified resource does not exist." in " ".join(map(str, gone.context["messages"]))
+
+
+def test_form_and_xml_are_one(visit, keep):
+    keep(*ODD)
+    client = visit("max")
+    page = client.get(PAGE)
+    xml = client.post(SAVE, form_of(page, do="xml", p0_permissions=["r"]))
+    document = form_of(xml)["xml"][0]
+    edited = [SignedIdentifier("absent", AccessPolicy(None, None, "r")), *ODD[1:]]
+    same = [
+        SignedIdentifier(it.identifier, None if it.policy == AccessPolicy() else it.policy) for it in edited
+    ]
+    assert read_identifiers(document.encode()) == same
+    back = client.post(SAVE, form_of(xml, do="form", xml=document.replace("absent", "present")))
+    rows = [row.draft.identifier for row in back.context["rows"]]
+    assert rows[0] == "present"
+    client.post(SAVE, form_of(back, do="save"))
+    assert stored()[0] == SignedIdentifier("present", AccessPolicy(None, None, "r"))
+    assert stored()[3:] == ODD[3:]
+
+
+@pytest.mark.parametrize(
+    ("xml", "told"),
+    [
+        ("<SignedIdentifiers>", "The XML ends making sense at line 1"),
+        ("<Other/>", "UnsupportedXmlNode"),
+        ("<SignedIdentifiers><SignedIdentifier/></SignedIdentifiers>", "MissingRequiredXmlNode"),
+        (write_xml(PLAIN).replace("partner", "ci"), "Another policy of this table has the same Id."),
+        (write_xml(PLAIN).replace("partner", ""), "An Id has 1 to 64 characters"),
+        (write_xml(PLAIN).replace(">r<", ">rr<"), "InvalidXmlNodeValue"),
+        (write_xml(PLAIN).replace(LATER, "soon"), "InvalidXmlNodeValue"),
+    ],
+)
+def test_refuses_xml(visit, keep, xml, told):
+    keep(*PLAIN)
+    client = visit("max")
+    fields = {**form_of(client.get(PAGE + "?view=xml")), "xml": xml}
+    refused = client.post(SAVE, fields)
+    assert refused.status_code == 422
+    assert told in text(refused)
+    looked_at = client.post(SAVE, {**fields, "do": "preview"}, headers=HTMX)
+    assert looked_at.status_code == 200
+    assert "Nothing can be said before the XML is right." in text(looked_at)
+    assert stored() == PLAIN
+
+
+# what a save does
+
+
+def test_preview_names_tokens(visit, keep, issue):
+    keep(*PLAIN)
+    issue("partner", "weekly <report>")
+    issue("ci", "nightly import")
+    client = visit("max")
+    page = client.get(PAGE)
+    assert "0 tokens change · 2 stay as they are" in text(page)
+    preview = client.post(
+        SAVE,
+        form_of(page, do="preview", p1_permissions=["r", "a", "u"], p0_identifier="partner-2"),
+        headers=HTMX,
+    )
+    shown = text(preview)
+    assert "2 tokens change · 0 stay as they are" in shown
+    assert "weekly &lt;report&gt;" in shown
+    assert "revoked: partner is renamed to partner-2, and a token keeps the Id it names" in shown
+    assert "loses d Delete" in shown
+    assert "d Delete removed" in shown
+    assert "Allows point reads and queries, inserts, updates and merges, upserts." in shown
+    # nothing of what somebody types in is swapped
+    assert "<input" not in shown
+    assert stored() == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"p0_permissions": ["r", "d"]}, "gains d Delete"),
+        ({"p0_expiry": "2030-01-01 00:00"}, "expires earlier: 2030-01-01 00:00"),
+        ({"p0_expiry": "2032-01-01 00:00"}, "expires later: 2032-01-01 00:00"),
+        ({"p0_expiry": "2020-01-01"}, "revoked: it has expired then"),
+        ({"p0_expiry": ""}, "revoked: neither it nor the policy then has both an expiry and permissions"),
+        ({"p0_start": "2030-01-01"}, "refused until 2030-01-01 00:00"),
+        ({"do": "remove:p0"}, "revoked: there is no policy partner any more"),
+    ],
+)
+def test_preview_says_what_happens(visit, keep, issue, changes, told):
+    keep(*PLAIN)
+    issue("partner")
+    client = visit("max")
+    answer = client.post(SAVE, form_of(client.get(PAGE), **{"do": "preview", **changes}))
+    assert told in text(answer)
+
+
+def test_preview_tells_of_what_token_and_policy_both_say(visit, keep, issue):
+    keep(SignedIdentifier("partner", AccessPolicy(None, None, "r")))
+    issue("partner", expiry="2031-01-01")
+    client = visit("max")
+    answer = client.post(SAVE, form_of(client.get(PAGE), do="preview", p0_expiry="2031-01-01"))
+    assert "revoked: it says itself what the policy then says too (expiry)" in text(answer)
+
+
+def test_preview_says_that_an_account_takes_no_signatures(visit, keep):
+    keep(*PLAIN)
+    client = visit("max")
+    assert "This account takes no signatures" not in text(client.get(PAGE))
+    accounts.set_shared_key_access("acme", False)
+    assert "This account takes no signatures" in text(client.get(PAGE))
+
+
+def test_preview_of_xml(visit, keep, issue):
+    keep(*PLAIN)
+    issue("ci")
+    client = visit("max")
+    fields = form_of(client.get(PAGE + "?view=xml"), do="preview")
+    fields["xml"] = fields["xml"][0].replace("raud", "r")
+    assert "loses a Add, u Update, d Delete" in text(client.post(SAVE, fields, headers=HTMX))
+    assert stored() == PLAIN
+
+
+def test_p4_undo_brings_back_what_it_revoked(visit, keep, issue):
+    keep(*PLAIN)
+    issue("ci")
+    client = visit("max")
+    saved = client.post(
+        SAVE, form_of(client.post(SAVE, form_of(client.get(PAGE), do="remove:p1")), do="save"), follow=True
+    )
+    assert stored() == PLAIN[:1]
+    told = " ".join(map(str, saved.context["messages"]))
+    assert "Saved the policies of people." in told
+    assert "1 known token is revoked by it; undoing it revives the token." in told
+    record = Activity.objects.latest("pk")
+    client.post(f"/ui/undo/{record.pk}/")
+    assert stored() == PLAIN
+    client.post(SAVE, form_of(client.post(SAVE, form_of(client.get(PAGE), do="remove:p0")), do="save"))
+    assert "Undoing it revives whatever names partner." in said(client)
+
+
+# when two edit at once
+
+
+@pytest.mark.parametrize("view", ["", "?view=xml"])
+def test_p5_two_editors(visit, keep, view):
+    keep(*PLAIN)
+    first, second = visit("max"), visit("alice")
+    mine, theirs = first.get(PAGE + view), second.get(PAGE)
+    second.post(SAVE, form_of(theirs, p0_identifier="other"))
+    if view:
+        fields = form_of(mine)
+        fields["xml"] = fields["xml"][0].replace("raud", "r")
+    else:
+        fields = form_of(mine, p1_permissions=["r"])
+    conflict = first.post(SAVE, fields)
+    assert conflict.status_code == 409
+    page = text(conflict)
+    assert "Somebody saved these policies since you opened them" in page
+    assert "alice" in page
+    assert [side.draft.identifier for side in conflict.context["theirs"]] == ["other", "ci"]
+    assert [side.draft.identifier for side in conflict.context["ours"]] == ["partner", "ci"]
+    assert all(side.is_different for side in conflict.context["theirs"])
+    assert stored()[0].identifier == "other"
+    edited = first.post(SAVE, hidden_form(conflict, do="form"))
+    assert [row.draft.identifier for row in edited.context["rows"]] == ["partner", "ci"]
+    first.post(SAVE, hidden_form(conflict, do="save"))
+    assert stored() == [PLAIN[0], SignedIdentifier("ci", AccessPolicy(None, LATER, "r"))]
+
+
+def test_p5_the_same_edit_twice_is_none(visit, keep):
+    keep(*PLAIN)
+    first, second = visit("max"), visit("alice")
+    pages = [(client, client.get(PAGE)) for client in (first, second)]
+    answers = [client.post(SAVE, form_of(page, p0_permissions=["d"])) for client, page in pages]
+    assert [answer.status_code for answer in answers] == [302, 302]
+    assert "Nothing was changed." in said(second)
+
+
+def hidden_form(answer, **changes):
+    return lists_of(answer, None, **changes)
+
+
+# who may
+
+
+def test_others_only_look(visit, keep, issue):
+    keep(*PLAIN)
+    issue("ci")
+    page = text(visit("victor").get(PAGE))
+    assert 'value="partner"' in page
+    assert '<fieldset class="policy-list" disabled>' in page
+    assert 'name="do"' not in page
+    assert "1 token" in page
+    assert "What this save does" not in page
+    assert " readonly>" in text(visit("victor").get(PAGE + "?view=xml"))
+    for name in ("victor", "eve"):
+        assert visit(name).post(SAVE, {"do": "preview"}).status_code == 403
+    assert stored() == PLAIN
+
+
+def test_a_read_only_account_keeps_its_policies(visit, keep):
+    keep(*PLAIN)
+    client = visit("max")
+    page = client.get(PAGE)
+    Account.objects.filter(name="acme").update(read_only=True)
+    refused = client.post(SAVE, form_of(page, p0_permissions=["d"]))
+    assert refused.status_code in {403, 422}
+    assert stored() == PLAIN
+    shown = text(client.get(PAGE))
+    assert "The account is read-only, so nobody can change this." in shown
+    assert 'name="do"' not in shown
+
+
+def test_the_name_of_the_table_in_any_case(visit, keep):
+    keep(*PLAIN)
+    moved = visit("victor").get("/ui/a/acme/t/PEOPLE/acl/")
+    assert (moved.status_code, moved["Location"]) == (301, PAGE)
+    assert visit("victor").get("/ui/a/acme/t/nothing/acl/").status_code == 404
+
+
+def test_policies_of_another_account_are_nobodys(visit, keep, account):
+    keep(*PLAIN)
+    other = accounts.add("other")
+    tables.create(other.pk, "secret")
+    policies.replace(other.pk, "secret", PLAIN)
+    client = visit("max")
+    page = client.get(PAGE)
+    assert "secret" not in text(page)
+    client.post(SAVE, form_of(page, do="copy", source="secret"))
+    assert client.get("/ui/a/other/t/secret/acl/").status_code == 404
+
+
+def test_help_says_what_the_grants_say():
+    entities = [it for letters in policy_page.OPERATIONS.values() for it in letters]
+    every = {"".join(found) for size in range(5) for found in combinations(PERMISSIONS, size)}
+    for letters in every:
+        grant = Grant(Kind.TABLE_SAS, _permissions(letters), Resource.OBJECT, table="people")
+        allowed = {it for it in Operation if grant.allows(it, "people")} - {
+            Operation.ENTITY_GROUP_TRANSACTION
+        }
+        said = {
+            it
+            for found, those in policy_page.OPERATIONS.items()
+            if set(found) <= set(letters)
+            for it in those
+        }
+        assert said == allowed
+    assert len(entities) == len(set(entities))
+    assert policy_page.ALLOWS.keys() == policy_page.OPERATIONS.keys()
+
+
+def test_the_set_a_form_began_with_survives_it():
+    assert read_draft(QueryDict(urlencode({"seen": write_seen(ODD)})), "UTC").seen == tuple(ODD)

@@ -1,0 +1,74 @@
+"""A query as code: for everybody with a name for the key, for those who may with a token of its own."""
+
+import re
+from html import unescape
+
+import pytest
+from django.urls import reverse
+
+from console.snippets import LANGUAGES
+from storage.models import Activity, IssuedToken
+from storage.operations import tables
+
+
+@pytest.fixture
+def address(account):
+    tables.create(account.pk, "People")
+    return reverse("queries:code", args=("acme", "People"))
+
+
+def code_of(response):
+    (found,) = re.findall(r'<pre class="snippet"[^>]*>(.*?)</pre>', response.content.decode(), re.DOTALL)
+    return unescape(found)
+
+
+@pytest.mark.parametrize("language", list(LANGUAGES))
+def test_shows_the_query_of_the_address(visit, address, language):
+    response = visit("victor").get(address, {"f": "Age ge 30", "s": "Name", "top": "25", "lang": language})
+    code = code_of(response)
+    assert all(word in code for word in ("Age ge 30", "Name", "25", "People"))
+    assert "http://testserver/acme" in code or language == "az"
+    assert response["Cache-Control"].startswith("max-age=0")
+
+
+def test_reads_entities_by_their_keys_where_that_is_all(visit, address):
+    text = "PartitionKey eq 'a' and (RowKey eq '1' or RowKey eq '2')"
+    assert "ThreadPoolExecutor" in code_of(visit("victor").get(address, {"f": text}))
+    assert "get_entity('a', '1')" in code_of(
+        visit("victor").get(address, {"f": "PartitionKey eq 'a' and RowKey eq '1'"})
+    )
+
+
+def test_leaves_out_what_only_the_console_understands_and_says_so(visit, address):
+    response = visit("victor").get(address, {"f": "contains(Name,'<b>') and Age ge 30", "sort": "Name"})
+    assert "contains" not in code_of(response)
+    assert "Age ge 30" in code_of(response)
+    content = response.content.decode()
+    assert "<code>contains(Name,&#x27;&lt;b&gt;&#x27;)</code>" in content
+    assert "not on Azure" in content
+
+
+def test_says_what_is_wrong_with_a_filter(visit, address):
+    response = visit("victor").get(address, {"f": "Age ge"})
+    assert response.status_code == 422
+    assert "Syntax error" in response.content.decode()
+
+
+def test_writes_a_token_of_an_hour_into_it_for_those_who_manage_access(visit, proven, address):
+    assert "Include a SAS" not in visit("eve").get(address).content.decode()
+    assert visit("eve").post(address).status_code == 403
+    assert visit("max").post(address).status_code == 302
+    max_ = proven("max")
+    assert "Include a SAS" in max_.get(address).content.decode()
+
+    response = max_.post(f"{address}?f=Age+ge+30&lang=curl")
+
+    (issued,) = IssuedToken.objects.all()
+    assert dict(issued.parameters)["sp"] == "r"
+    assert dict(issued.parameters)["tn"] == "People"
+    assert (issued.expires_at - issued.created_at).total_seconds() == pytest.approx(3600, abs=5)
+    (signature,) = re.findall(r"sig=([^\"&]+)", code_of(response))
+    assert response["Cache-Control"].startswith("max-age=0")
+    kept = str(list(Activity.objects.values())) + str(list(IssuedToken.objects.values()))
+    assert signature not in kept
+    assert signature not in max_.get(address).content.decode()

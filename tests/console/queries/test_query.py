@@ -1,0 +1,440 @@
+"""A query while it is written: what the server says of it, its rows, and what cells and properties add to it."""
+
+import re
+from html import unescape
+
+import pytest
+
+from console.queries.query_rows import MOST
+from console.site import static_files
+from storage.domain.values.edm import Edm, EdmValue
+
+PEOPLE = "/ui/a/acme/t/people/"
+PART = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def ask(visit):
+    """`ask("check", f="Age ge 30")`: the part that the query of the table is answered."""
+    client = visit("victor")
+
+    def ask(what, status=200, **fields):
+        answer = client.post(f"{PEOPLE}query/{what}/", fields, headers=PART)
+        assert answer.status_code == status
+        return answer.content.decode()
+
+    return ask
+
+
+@pytest.fixture
+def folk(people):
+    for number in range(3):
+        people("se", f"{number}", Age=36 + number, Name=f"Ada {number}", Big=EdmValue(Edm.INT64, 7), Ok=True)
+    people("se", "none")
+
+
+def texts(page):
+    """What the offers would make of the filter."""
+    return [unescape(text) for text in re.findall(r'data-offer="([^"]*)"', page)]
+
+
+def value(page, name):
+    found = re.search(rf'name="{name}" value="([^"]*)"', page)
+    return unescape(found[1]) if found else None
+
+
+def text_of(page):
+    found = re.search(r'data-text="([^"]*)"', page)
+    return unescape(found[1]) if found else None
+
+
+# the check
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("PartitionKey eq 'se' and RowKey eq '1'", "Point"),
+        ("PartitionKey eq 'se' and RowKey ge '1'", "Range"),
+        ("PartitionKey eq 'se' and Age ge 30", "Partition scan"),
+        ("PartitionKey ge 'a'", "Partition range"),
+        ("Age ge 30", "Table scan"),
+        ("", "Table scan"),
+    ],
+)
+def test_says_how_entities_are_reached(ask, folk, text, label):
+    page = ask("check", f=text)
+    assert f"{label}: why" in page
+    assert "On Azure" in page
+    assert re.search(r"reads about \d", page)
+
+
+def test_q4_a_fault_has_its_place(ask, folk):
+    page = ask("check", f="Name eq '🦊' and Age eq )")
+    # as browsers count, for whom the fox is two
+    assert re.search(r'data-from="24" data-to="25"', page)
+    assert "Syntax error" in page
+    assert "why" not in page
+
+
+@pytest.mark.parametrize(
+    ("text", "repaired"),
+    [
+        ("startswith(Name,'abc')", "Name ge 'abc' and Name lt 'abd'"),
+        ("Big eq 5454161346626", "Big eq 5454161346626L"),
+        ('Name == "Ada"', "Name eq 'Ada'"),
+        ("Nam eq 'Ada'", "Name eq 'Ada'"),
+        ("Big eq '7'", "Big eq 7L"),
+    ],
+)
+def test_q4_repairs(ask, folk, text, repaired):
+    assert repaired in texts(ask("check", f=text))
+
+
+def test_offers_what_reads_less(ask, folk):
+    page = ask("check", f="Age ge 30 or Ok")
+    assert texts(page) == ["(Age ge 30 or Ok) and PartitionKey eq ''"]
+    assert f'data-at="{len(texts(page)[0]) - 1}"' in page
+
+
+def test_leads_to_code_for_single_entities(ask, folk):
+    page = ask("check", f="PartitionKey eq 'se' and (RowKey eq '0' or RowKey eq '1')")
+    assert "It names 2 entities" in page
+    assert "Code that reads each" in page
+    assert "Code that reads each" not in ask("check", f="PartitionKey eq 'se'")
+
+
+def test_marks_what_azure_does_not_have(ask, folk):
+    page = ask("check", f="contains(Name,'da')")
+    assert "not on Azure" in page
+    assert "not on Azure" not in ask("check", f="Name eq 'da'")
+
+
+def test_checks_without_scripts(visit, people):
+    answer = visit("victor").post(PEOPLE + "query/check/", {"f": "Age ge 30", "by": "rows"})
+    assert answer.status_code == 302
+    assert answer.url == PEOPLE + "?f=Age+ge+30&by=rows"
+
+
+def test_a_relative_time_is_run_as_it_stands(visit, people):
+    people("se", "ada", Since=EdmValue(Edm.DATETIME, 0))
+    page = visit("victor").get(PEOPLE, {"f": "Timestamp ge datetime'{{now-1h}}'"})
+    assert b"1 row in" in page.content
+    assert b"{{now-1h}}" in page.content
+    page = visit("victor").get(PEOPLE, {"f": "Since ge datetime'{{now-1h}}'"})
+    assert b"0 rows in" in page.content
+
+
+# rows
+
+DRAWN = [
+    "Age   ge\t30",
+    "PartitionKey eq 'se' and (Age ge 30 or Name eq 'o''reilly')",
+    "Name ge 'Ada' and Name lt 'Adb'",
+    "Age eq 1 or Age eq 2",
+    "not (Big eq 9223372036854775807L) and contains(Name,'x')",
+    "Since ge datetime'{{now-24h}}' and not isset(Name)",
+    "(A eq 1 and (B eq 2.5 or C eq X'0a')) or Id eq guid'c9da6455-213d-42c9-9a79-3e9149a57833'",
+]
+
+
+@pytest.mark.parametrize("text", DRAWN)
+def test_q1_rows_that_are_not_edited_keep_the_text(ask, folk, text):
+    page = ask("check", f=text, by="rows")
+    assert text_of(page) is None
+    # the form as a browser would send it
+    assert text_of(ask("rows", **sent(page), f=text)) == text
+    # and once more for rows alone: what they mean is the filter
+    again = text_of(ask("rows", **sent(page), f=""))
+    assert sent(ask("check", f=again, by="rows")) == sent(page)
+
+
+def sent(page):
+    """The fields of the form of rows."""
+    form = page.partition('id="query-builder"')[2].partition("<form")[2].partition("</form>")[0]
+    fields = {}
+
+    def add(name, text):
+        fields.setdefault(unescape(name), []).append(unescape(text))
+
+    for tag in re.findall(r"<(?:input|select)[^>]*>(?:<option.*?</select>)?", form, re.DOTALL):
+        name = re.search(r' name="([^"]+)"', tag)
+        if name is None or name[1] in ("csrfmiddlewaretoken", "f"):
+            continue
+        if tag.startswith("<select"):
+            chosen = re.search(r'<option(?: value="([^"]*)")? selected>([^<]*)', tag)
+            add(name[1], chosen[1] if chosen[1] is not None else chosen[2])
+        elif 'type="checkbox"' not in tag or " checked" in tag:
+            add(name[1], (re.search(r' value="([^"]*)"', tag) or [None, "on"])[1])
+    return fields
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("true", "Text only"),
+        ("A eq 1 and (B eq 2 or (C eq 3 and (D eq 4 or E eq 5)))", "three levels"),
+        ("not (not (A eq 1))", "negates twice"),
+        ("Name eq 'a\nb'", "line ends"),
+        ("Age eq", "cannot be read yet"),
+    ],
+)
+def test_says_why_rows_cannot_be_drawn(ask, folk, text, why):
+    page = ask("check", f=text, by="rows")
+    assert why in page
+    assert text_of(page) is None
+    assert "<form" not in page
+
+
+def test_a_row_says_its_condition(ask, folk):
+    row = {
+        "row": "r-0",
+        "r-0:property": "Age",
+        "r-0:operator": "ge",
+        "r-0:type": "Edm.Int32",
+        "r-0:value": "30",
+    }
+    page = ask("rows", **row)
+    assert text_of(page) == "Age ge 30"
+    page = ask("rows", **row | {"do": "add:r"})
+    assert 'id="r-1:property"' in page
+    assert re.search(r'id="r-1:property"[^>]*data-focus', page)
+    assert text_of(page) == "Age ge 30"  # an empty condition says nothing yet
+
+
+def test_the_property_decides_the_type(ask, folk):
+    row = {
+        "row": "r-0",
+        "r-0:was": "",
+        "r-0:property": "Big",
+        "r-0:operator": "starts-with",
+        "r-0:value": "5",
+    }
+    page = ask("rows", **row)
+    assert text_of(page) == "Big eq 5L"
+
+
+def test_a_text_that_is_no_value_is_explained(ask, folk):
+    row = {"row": "r-0", "r-0:property": "Age", "r-0:type": "Edm.Int32", "r-0:value": "x7"}
+    page = ask("rows", **row)
+    assert "This is not a whole number." in page
+    assert text_of(page) == ""
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "text"),
+    [
+        ("starts-with", ["Ad"], "Name ge 'Ad' and Name lt 'Ae'"),
+        ("between", ["a", "b"], "Name ge 'a' and Name le 'b'"),
+        ("one-of", ["a", "b'"], "Name eq 'a' or Name eq 'b'''"),
+        ("contains", ["x"], "contains(Name,'x')"),
+        ("ends-with", ["x"], "endswith(Name,'x')"),
+        ("is-set", [], "isset(Name)"),
+        ("is-not-set", [], "not (isset(Name))"),
+    ],
+)
+def test_operators_that_take_several_words(ask, folk, operator, values, text):
+    row = {
+        "row": "r-0",
+        "r-0:property": "Name",
+        "r-0:operator": operator,
+        "r-0:type": "Edm.String",
+        "r-0:value": values,
+    }
+    assert text_of(ask("rows", **row)) == text
+
+
+def test_the_last_hours(ask, folk):
+    row = {
+        "row": "r-0",
+        "r-0:property": "Timestamp",
+        "r-0:operator": "in-the-last",
+        "r-0:type": "Edm.DateTime",
+    }
+    assert (
+        text_of(ask("rows", **row, **{"r-0:value": "3", "r-0:unit": "d"}))
+        == "Timestamp ge datetime'{{now-3d}}'"
+    )
+
+
+def test_groups_are_added_and_removed(ask, folk):
+    row = {"row": "r-0", "r-0:property": "Age", "r-0:type": "Edm.Int32", "r-0:value": "1"}
+    page = ask("rows", **row | {"do": "group:r"})
+    fields = sent(page)
+    assert "r-1:connective" in fields
+    page = ask("rows", **fields | {"r-1-0:property": "Name", "r-1-0:value": "x", "do": "add:r-1"})
+    fields = sent(page) | {"r-1-1:property": "Name", "r-1-1:value": "y"}
+    page = ask("rows", **fields)
+    assert text_of(page) == "Age eq 1 and (Name eq 'x' or Name eq 'y')"
+    page = ask("rows", **sent(page) | {"do": "remove:r-0"})
+    assert text_of(page) == "Name eq 'x' or Name eq 'y'"
+    page = ask("rows", **sent(page) | {"do": "remove:r-0"})
+    assert text_of(page) == ""
+
+
+def test_what_no_form_of_ours_sends(ask, folk):
+    assert text_of(ask("rows", row=["r-9-9", "x", ""], do="remove:r")) == ""
+    assert text_of(ask("rows", row=["r-0"], do="drop:r-0:99")) == ""
+    many = {"row": [f"r-{number}" for number in range(MOST * 2)]}
+    assert ask("rows", **many).count('name="row"') == MOST
+
+
+def test_rows_without_scripts(visit, folk):
+    client = visit("victor")
+    page = client.get(PEOPLE, {"f": "Age ge 30", "by": "rows"}).content.decode()
+    assert value(page, "r-0:property") == "Age"
+    page = client.post(PEOPLE + "query/rows/", sent(page) | {"r-0:value": "37"}).content.decode()
+    assert "?f=Age+ge+37" in page
+    answer = client.post(PEOPLE + "query/rows/", sent(page) | {"do": "run"})
+    assert (answer.status_code, answer.url) == (302, PEOPLE + "?f=Age+ge+37&by=rows")
+
+
+# cells, properties, values
+
+
+def key_of(client, row_key):
+    page = client.get(PEOPLE, {"f": f"RowKey eq '{row_key}'"}).content.decode()
+    return re.search(r'<tr data-key="([^"]+)"', page)[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "before", "after"),
+    [
+        ("Name", "is", "", "Name eq 'Ada 1'"),
+        ("Age", "is-not", "Age ge 30", "Age ge 30 and Age ne 37"),
+        ("Age", "greater", "Age eq 1 or Ok", "(Age eq 1 or Ok) and Age gt 37"),
+        ("PartitionKey", "less", "", "PartitionKey lt 'se'"),
+        ("Big", "is", "", "Big eq 7L"),
+        ("Rare", "is", "", "not (isset(Rare))"),
+        ("Rare", "is-not", "", "isset(Rare)"),
+        ("Name", "is", "no filter", "Name eq 'Ada 1'"),
+    ],
+)
+def test_a_cell_narrows_the_filter(ask, visit, folk, name, how, before, after):
+    key = key_of(visit("victor"), "1")
+    assert text_of(ask("cell", key=key, name=name, how=how, f=before)) == after
+
+
+def test_five_minutes_around_a_time(ask, visit, people):
+    people("se", "ada", Since=EdmValue(Edm.DATETIME, 0))
+    key = key_of(visit("victor"), "ada")
+    text = text_of(ask("cell", key=key, name="Since", how="around", f=""))
+    assert text == "Since ge datetime'1969-12-31T23:55:00Z' and Since le datetime'1970-01-01T00:05:00Z'"
+
+
+def test_a_cell_says_nothing_that_makes_no_sense(ask, visit, folk):
+    key = key_of(visit("victor"), "1")
+    ask("cell", 404, key=key, name="Ok", how="greater", f="")
+    ask("cell", 404, key=key, name="Rare", how="less", f="")
+    ask("cell", 404, key=key, name="not a name", how="is", f="")
+    ask("cell", 404, key=key, name="Age", how="nonsense", f="")
+    ask("cell", 404, key="nonsense", name="Age", how="is", f="")
+
+
+def test_half_a_character_is_nothing_to_look_for(ask, visit, people):
+    people("se", "ada", Name="Ada \ud800", Age=36)
+    key = key_of(visit("victor"), "ada")
+    ask("cell", 404, key=key, name="Name", how="is", f="")
+    assert text_of(ask("cell", key=key, name="Age", how="is", f="")) == "Age eq 36"
+
+
+def test_knows_what_may_be_typed(visit, folk):
+    known = visit("victor").get(PEOPLE + "query/known/").json()
+    properties = {it["name"]: it["types"] for it in known["properties"]}
+    assert properties == {
+        "PartitionKey": "String", "RowKey": "String", "Timestamp": "DateTime",
+        "Age": "Int32", "Big": "Int64", "Name": "String", "Ok": "Boolean",
+    }  # fmt: skip
+    values = visit("victor").get(PEOPLE + "query/values/", {"name": "Ok"}).json()["values"]
+    assert {it["text"]: it["detail"] for it in values} == {"true": "3", "false": ""}
+    assert visit("victor").get(PEOPLE + "query/values/", {"name": "Nothing"}).json() == {"values": []}
+
+
+def heads(page):
+    return re.findall(r'<th scope="col"[^>]*data-property="([^"]+)"', page)
+
+
+def test_only_what_is_selected_is_shown(visit, folk):
+    page = visit("victor").get(PEOPLE, {"s": "Name,Rare"}).content.decode()
+    assert heads(page) == ["PartitionKey", "RowKey", "Name", "Rare"]
+    assert ">36<" not in page
+    assert 'name="s" value="Name,Rare"' in page
+    page = visit("victor").get(PEOPLE, {"s": ["Name", "Age"], "view": "json"}).content.decode()
+    assert "Ada 1" in page
+    assert "Big" not in page.partition('id="results"')[2]
+    page = visit("victor").get(PEOPLE, {"s": ["Name", "*"]}).content.decode()
+    assert "Age" in heads(page)
+
+
+def test_the_choice_of_properties(visit, folk):
+    page = visit("victor").get(PEOPLE + "query/select/", {"s": "Age,Rare", "f": "Age ge 30"}).content.decode()
+    boxes = dict(re.findall(r'name="s" value="([^"*]+)"( checked)?', page))
+    assert {name for name, ticked in boxes.items() if ticked} == {"Age", "Rare"}
+    assert value(page, "f") == "Age ge 30"
+
+
+# what comes with it
+
+
+def test_tells_the_figures_of_a_run(visit, folk):
+    answer = visit("victor").get(PEOPLE, {"f": "Age ge 37"})
+    page = answer.content.decode()
+    assert re.search(r"2 rows in \d+ ms · 1 page · ", page)
+    assert f'data-copy="{answer.headers["X-Request-Id"]}"' in page
+
+
+def test_the_address_says_no_more_than_it_must(visit, folk):
+    asked = {"f": "Age ge 37", "by": "", "s": "", "sort": "", "top": "50"}
+    answer = visit("victor").get(PEOPLE, asked, headers=PART)
+    assert answer.headers["HX-Push-Url"] == PEOPLE + "?f=Age+ge+37"
+
+
+def test_only_a_page_with_an_editor_has_a_nonce(visit, folk):
+    client = visit("victor")
+    page = client.get(PEOPLE)
+    nonce = re.search(r'data-nonce="([^"]+)"', page.content.decode())[1]
+    assert f"style-src 'self' 'nonce-{nonce}';" in page.headers["Content-Security-Policy"] + ";"
+    for path in ("/ui/a/acme/", PEOPLE + "export/"):
+        assert "nonce" not in client.get(path).headers["Content-Security-Policy"]
+
+
+def test_g10_weight_of_the_editor():
+    files = static_files.files()
+    [bundle] = [name for name in files if name.endswith("codemirror.js")]
+    assert len(files[bundle].compressed) < 130_000
+    scripts = {path.name: path.read_text() for path in (static_files.ROOT / "console" / "js").glob("*.js")}
+    importing = {name for name, text in scripts.items() if "codemirror.js" in text}
+    assert importing == {"query_editor.js"}
+    # which only comes when it is asked for
+    assert [name for name, text in scripts.items() if re.search(r'from "\./query_editor', text)] == []
+    assert [name for name, text in scripts.items() if 'import("./query_editor.js")' in text] == ["query.js"]
+
+
+def keys(page):
+    return re.findall(r'<td aria-colindex="3"[^>]*>([^<]*)</td>', page)
+
+
+def test_sorted_by_a_property(visit, folk, people):
+    for number in range(40):
+        people("zz", f"{number:02}", Age=100 - number)
+    client = visit("victor")
+    page = client.get(PEOPLE, {"sort": "-Age", "top": "25", "f": "PartitionKey eq 'zz'"}).content.decode()
+    assert keys(page) == [f"{number:02}" for number in range(25)]
+    assert (
+        'data-property="Age" data-type="Edm.Int32" class="number" data-loose aria-sort="descending"' in page
+    )
+    assert "Sorted by Age" in page
+    following = unescape(re.search(r'id="page-next" href="([^"]+)"', page)[1])
+    page = client.get(following).content.decode()
+    assert keys(page) == [f"{number:02}" for number in range(25, 40)]
+    page = client.get(PEOPLE, {"sort": "Age", "f": "PartitionKey eq 'se'"}).content.decode()
+    assert keys(page) == ["0", "1", "2", "none"]  # those without it come last
+
+
+def test_a_place_in_another_order_is_none(visit, folk):
+    client = visit("victor")
+    plain = client.get(PEOPLE, {"after": "WyJzZSIsIjEiLDFd"}).content.decode()
+    assert keys(plain) == ["1", "2", "none"]
+    page = client.get(PEOPLE, {"after": "WyJzZSIsIjEiLDFd", "sort": "Age"}).content.decode()
+    assert keys(page) == ["0", "1", "2", "none"]
+    assert len(keys(client.get(PEOPLE, {"sort": "<script>"}).content.decode())) == 4

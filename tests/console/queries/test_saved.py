@@ -1,0 +1,565 @@
+"""Saved queries, those that ran last, and addresses that are too long."""
+
+from datetime import timedelta
+from html import unescape
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+import pytest
+from django.utils import timezone
+from django.utils.html import strip_tags
+
+from console.grid import saved_urls
+from console.grid.keys import read_key
+from console.models import RecentQuery, SavedQuery, StoredState
+from console.queries import recent_queries, saved_queries
+from storage.models import Activity, Table
+from storage.operations import accounts, activity, tables
+
+PEOPLE = "/ui/a/acme/t/people/"
+NEW = PEOPLE + "queries/new/"
+ADA = "Name eq 'Ada'"
+HOSTILE = ('<img src=x onerror="alert(1)">', "‮مرحبا <b>بالعالم</b>", "&quot;" * 10 + "a" * 4, "x" * 64)
+
+
+@pytest.fixture
+def filled(people):
+    people("se", "1", Name="Ada", Age=36)
+    people("se", "2", Name="Grace", Age=37)
+    people("tr", "1", Name="O'Hara", Age=38)
+
+
+def save(client, name="Adas", *, state="f=Name+eq+'Ada'", **fields):
+    """The answer of the form as a browser sends it."""
+    sent = parse_qs(state)
+    values = {"name": name, "filter": sent.get("f", [""])[0], "keeps_view": "on", "state": state, **fields}
+    return client.post(NEW, values)
+
+
+def query(**fields):
+    return SavedQuery.objects.get(deleted_at=None, **fields)
+
+
+def names(answer):
+    return [read_key(row.token).row_key for row in answer.context["grid"].rows]
+
+
+def text_of(answer):
+    return unescape(strip_tags(answer.content.decode()))
+
+
+def messages(answer):
+    return [str(message) for message in answer.context["messages"]]
+
+
+# Q6
+
+
+def test_q6_a_query_is_saved_and_its_address_applies_it(visit, filled):
+    client = visit("victor")
+    answer = save(client, state="f=Name+eq+'Ada'&cols=PartitionKey,RowKey,Name&top=25&view=json")
+    assert answer.status_code == 303
+    assert answer["Location"].startswith(PEOPLE + "?f=Name+eq+%27Ada%27&top=25&cols=")
+    assert parse_qs(urlsplit(answer["Location"]).query)["q"] == ["adas"]
+    applied = client.get(PEOPLE + "q/adas/")
+    assert applied["Location"] == answer["Location"]
+    shown = client.get(applied["Location"])
+    assert shown.context["applied"].query.name == "Adas"
+    assert shown.context["applied"].changed == []
+    assert len(shown.context["documents"]) == 1
+
+
+def test_q6_keeps_all_of_the_grid_but_the_page(visit, filled):
+    client = visit("victor")
+    kept = "f=Name+eq+'Ada'&s=Name,Age&cols=PartitionKey,RowKey,Name:200&sort=-Age&top=100&view=json"
+    save(client, state=kept + "&tz=utc&refresh=30&exact=1&open=x&after=x")
+    found = client.get(PEOPLE + "q/adas/", follow=True).context
+    assert query().content.keys() == {"f", "s", "cols", "sort", "top", "view"}
+    assert parse_qs(found["state"].query()) == parse_qs(kept + "&q=adas")
+    assert found["applied"].changed == []
+    moved = client.get(f"{PEOPLE}?{kept.replace('-Age', 'Age').replace('Name,Age', 'Name')}&q=adas")
+    assert [str(name) for name in moved.context["applied"].changed] == ["Properties asked for", "Order"]
+
+
+def test_q6_says_what_changed_and_updates(visit, filled):
+    client = visit("eve")
+    save(client, is_shared="on")
+    shown = client.get(PEOPLE, {"f": "Name eq 'Grace'", "top": "25", "q": "adas"})
+    assert [str(name) for name in shown.context["applied"].changed] == ["Filter", "Per page"]
+    form = {"state": shown.context["state"].query(), "version": "1"}
+    assert client.post(PEOPLE + "q/adas/update/", form)["Location"].endswith("&q=adas")
+    assert query().content == {"f": "Name eq 'Grace'", "top": "25"}
+    answer = client.post(PEOPLE + "q/adas/update/", form | {"state": "f=Age+eq+1"}, follow=True)
+    assert messages(answer)[-1] == "Not saved: somebody saved another version meanwhile."
+    assert query().content["f"] == "Name eq 'Grace'"
+
+
+def test_q6_a_change_without_update_is_no_change_of_the_query(visit, filled):
+    client = visit("victor")
+    save(client, keeps_view="")
+    # the columns of whoever looks are no change of a query that says nothing of columns
+    shown = client.get(PEOPLE, {"f": ADA, "cols": "Name,*", "q": "adas"})
+    assert shown.context["applied"].changed == []
+    assert client.get(PEOPLE, {"f": ADA, "q": "nothing"}).context["applied"] is None
+
+
+def test_q6_asks_for_values(visit, filled):
+    client = visit("victor")
+    save(
+        client,
+        "Of a tenant",
+        filter="PartitionKey eq '{{tenant}}' and Age lt {{age}}",
+        description="One team",
+    )
+    address = PEOPLE + "q/of-a-tenant/"
+    asked = client.get(address)
+    assert asked.status_code == 200
+    assert [field.label for field in asked.context["form"]] == ["tenant", "age"]
+    refused = client.get(address, {"v-tenant": "se", "v-age": "37 or true"})
+    assert refused.status_code == 422
+    assert "v-age" in refused.context["form"].errors
+    answer = client.get(address, {"v-tenant": "se", "v-age": "37"}, follow=True)
+    assert names(answer) == ["1"]
+    assert answer.context["state"].filter == "PartitionKey eq 'se' and Age lt 37"
+    applied = answer.context["applied"]
+    assert applied.changed == []
+    # the values stand in the form when they are asked for again
+    again = client.get(applied.again)
+    assert [field.value() for field in again.context["form"]] == ["se", "37"]
+
+
+def test_q6_a_value_says_no_more_than_its_place(visit, filled):
+    client = visit("victor")
+    save(client, "Named", filter="Name eq '{{who}}'")
+    answer = client.get(PEOPLE + "q/named/", {"v-who": "O'Hara"}, follow=True)
+    assert names(answer) == ["1"]
+    answer = client.get(PEOPLE + "q/named/", {"v-who": "x' or Name ne 'x"}, follow=True)
+    assert answer.context["error"] == ""
+    assert not answer.context["has_rows"]
+
+
+def test_q6_an_update_keeps_the_places_unless_the_filter_was_changed(visit, filled):
+    client = visit("victor")
+    save(client, "Named", filter="Name eq '{{who}}'")
+    state = {"f": ADA, "p": "who:Ada", "q": "named", "top": "25"}
+    shown = client.get(PEOPLE, state)
+    assert not shown.context["applied"].is_filled
+    form = {"state": shown.context["state"].query(), "version": "1"}
+    client.post(PEOPLE + "q/named/update/", form)
+    assert query().content == {"f": "Name eq '{{who}}'", "top": "25"}
+    changed = client.get(PEOPLE, state | {"f": "Name eq 'Grace'"})
+    assert changed.context["applied"].is_filled
+    edited = client.get(f"{PEOPLE}q/named/edit/?{changed.context['state'].query()}")
+    assert edited.context["form"]["filter"].value() == "Name eq 'Grace'"
+    assert "Name eq '{{who}}'" in text_of(edited)
+
+
+def test_q6_a_relative_time_stays_relative(visit, filled):
+    client = visit("victor")
+    save(client, "New", filter="Timestamp ge datetime'{{now-24h}}' and PartitionKey eq '{{tenant}}'")
+    answer = client.get(PEOPLE + "q/new/", {"v-tenant": "se"}, follow=True)
+    assert answer.context["state"].filter == "Timestamp ge datetime'{{now-24h}}' and PartitionKey eq 'se'"
+    assert names(answer) == ["1", "2"]
+
+
+def test_q6_private_and_shared(visit, cast, filled):
+    save(visit("victor"))
+    assert visit("eve").get(PEOPLE + "q/adas/").status_code == 404
+    assert visit("ada").get(PEOPLE + "q/adas/").status_code == 404
+    assert "adas" not in str(visit("eve").get("/ui/a/acme/queries/").context["lines"]).lower()
+    assert visit("victor").get("/ui/a/acme/queries/").context["lines"][0].query.name == "Adas"
+    # who may only read shares nothing
+    assert save(visit("victor"), "Shared", is_shared="on").status_code == 403
+    form = {"name": "Adas", "filter": ADA, "is_shared": "on", "version": "1"}
+    assert visit("victor").post(PEOPLE + "q/adas/edit/", form).status_code == 403
+    save(visit("eve"), "Shared", is_shared="on")
+    assert visit("victor").get(PEOPLE + "q/shared/").status_code == 302
+    for what in ("edit", "update", "delete", "versions/1/restore"):
+        assert visit("victor").post(f"{PEOPLE}q/shared/{what}/", {"version": "1"}).status_code == 403
+    # whoever may write changes it, but keeps it from nobody
+    form = {"name": "Ours", "filter": ADA, "is_shared": "on", "keeps_view": "on", "version": "1"}
+    assert visit("max").post(PEOPLE + "q/shared/edit/", form).status_code == 303
+    del form["is_shared"]
+    assert visit("max").post(PEOPLE + "q/shared/edit/", form | {"version": "2"}).status_code == 403
+    assert visit("eve").post(PEOPLE + "q/shared/edit/", form | {"version": "2"}).status_code == 303
+    assert visit("max").get(PEOPLE + "q/shared/").status_code == 404
+
+
+def test_q6_versions_are_compared_and_restored(visit, filled):
+    client = visit("eve")
+    save(client, is_shared="on")
+    form = {
+        "name": "Graces",
+        "filter": "Name eq 'Grace'",
+        "is_shared": "on",
+        "keeps_view": "on",
+        "version": "1",
+    }
+    assert client.post(PEOPLE + "q/adas/edit/", form)["Location"] == PEOPLE + "q/adas/versions/"
+    shown = client.get(PEOPLE + "q/adas/versions/")
+    newest, first = shown.context["lines"]
+    assert [str(it.name) for it in newest.differences] == ["Name", "Filter"]
+    assert (newest.version.author, first.version.number) == ("eve", 1)
+    stale = client.post(PEOPLE + "q/adas/edit/", form | {"name": "Late"})
+    assert stale.status_code == 409
+    assert query().name == "Graces"
+    assert stale.context["version"] == 2  # so that who saves again means it
+    client.post(PEOPLE + "q/adas/versions/1/restore/", {"version": "2"})
+    restored = query()
+    assert (restored.name, restored.content, saved_queries.newest(restored)) == ("Adas", {"f": ADA}, 3)
+    assert client.post(PEOPLE + "q/adas/versions/9/restore/", {"version": "3"}).status_code == 404
+
+
+def test_q6_a_deleted_query_is_brought_back_with_its_versions(visit, filled):
+    client = visit("eve")
+    save(client, is_shared="on")
+    answer = client.post(PEOPLE + "q/adas/delete/", follow=True)
+    assert messages(answer)[-1] == "Deleted the query Adas."
+    gone = client.get(PEOPLE + "q/adas/")
+    assert gone.status_code == 404
+    assert ADA in text_of(gone)
+    done = Activity.objects.get(verb="query.delete")
+    save(client, "Adas", is_shared="on")  # takes the address meanwhile
+    client.post(f"/ui/undo/{done.pk}/")
+    assert {found.slug for found in SavedQuery.objects.filter(deleted_at=None)} == {"adas", "adas-2"}
+    assert query(slug="adas-2").versions.count() == 1
+    # and the undoing is undone
+    client.post(f"/ui/undo/{Activity.objects.latest('pk').pk}/")
+    assert query().slug == "adas"
+    record = client.get("/ui/a/acme/activity/").content.decode()
+    assert "brought back the query" in record
+    assert "deleted the query" in record
+
+
+def test_q6_the_record_keeps_a_private_query_to_itself(visit, filled):
+    client = visit("victor")
+    save(client, "Secret plans", filter="Name eq 'secret'")
+    client.post(PEOPLE + "q/secret-plans/delete/")
+    (done,) = Activity.objects.filter(verb__startswith="query.")
+    record = visit("max").get("/ui/a/acme/activity/").content.decode()
+    assert "deleted a private query of" in record
+    for page in (record, visit("max").get("/ui/a/acme/activity/export/?format=ndjson").getvalue().decode()):
+        assert "ecret" not in page
+    assert visit("max").get(PEOPLE + "q/secret-plans/").status_code == 404
+    assert visit("alice").post(f"/ui/undo/{done.pk}/").status_code == 403
+    assert visit("victor").post(f"/ui/undo/{done.pk}/").status_code == 302
+    assert query().name == "Secret plans"
+
+
+def test_q6_what_a_query_was_before_it_was_shared_is_its_owners(visit, filled):
+    client = visit("eve")
+    save(client, "Secret", filter="Name eq 'secret'")
+    form = {"name": "Ours", "filter": ADA, "is_shared": "on", "version": "1"}
+    client.post(PEOPLE + "q/secret/edit/", form)
+    client.post(PEOPLE + "q/secret/edit/", form | {"filter": "Age eq 1", "version": "2"})
+    numbers = {
+        who: [line.version.number for line in visit(who).get(PEOPLE + "q/secret/versions/").context["lines"]]
+        for who in ("eve", "max")
+    }
+    assert numbers == {"eve": [3, 2, 1], "max": [3, 2]}
+    restoring = PEOPLE + "q/secret/versions/1/restore/"
+    assert visit("max").post(restoring, {"version": "3"}).status_code == 404
+    del form["is_shared"]
+    client.post(PEOPLE + "q/secret/edit/", form | {"name": "Secret again", "version": "3"})
+    record = visit("max").get("/ui/a/acme/activity/export/?format=ndjson").getvalue().decode()
+    assert "Ours" in record
+    assert "ecret again" not in record
+    assert "'secret'" not in record
+    # nor does the record take back whom it is shared with
+    shared, _changed, kept_private = Activity.objects.filter(verb="query.change").order_by("pk")
+    for done in (kept_private, shared):
+        visit("max").post(f"/ui/undo/{done.pk}/")
+        assert not query().is_shared
+
+
+def test_q6_what_was_changed_since_is_not_undone(visit, filled):
+    client = visit("eve")
+    save(client, is_shared="on")
+    created = Activity.objects.get(verb="query.create")
+    form = {"name": "Adas", "filter": "Age eq 1", "is_shared": "on", "version": "1"}
+    client.post(PEOPLE + "q/adas/edit/", form)
+    changed = Activity.objects.get(verb="query.change")
+    assert "changed since" in messages(client.post(f"/ui/undo/{created.pk}/", follow=True))[-1]
+    client.post(f"/ui/undo/{changed.pk}/")
+    assert query().content == {"f": ADA}
+    assert visit("victor").post(f"/ui/undo/{changed.pk}/").status_code == 403
+
+
+def test_q6_found_where_people_look(visit, filled):
+    save(visit("eve"), "Überfällige Konten", is_shared="on")
+    save(visit("max"), "Überfällige privat")
+    client = visit("victor")
+    (group,) = client.get("/ui/palette/", {"q": "fällige"}).context["groups"]
+    assert [(str(hit.text), hit.detail) for hit in group.hits] == [("Überfällige Konten", "people")]
+    assert 'id="rail-queries"' in client.get(PEOPLE).content.decode()
+    menu = client.get(
+        PEOPLE + "queries/menu/", headers={"HX-Current-URL": "http://x" + PEOPLE + "?f=Age+eq+1"}
+    )
+    assert [found.name for found, _asks in menu.context["queries"]] == ["Überfällige Konten"]
+    assert menu.context["state"].filter == "Age eq 1"
+    assert [line.query.name for line in client.get("/ui/a/acme/queries/?q=KONTEN").context["lines"]] == [
+        "Überfällige Konten"
+    ]
+    assert visit("sam").get("/ui/palette/", {"q": "fällige"}).context["groups"] == []
+
+
+def test_a_query_outlives_its_table_and_its_author(visit, cast, account, filled):
+    save(visit("eve"), "Kept", is_shared="on")
+    save(visit("eve"), "Mine")
+    tables.delete(account.pk, "people")
+    (line,) = visit("max").get("/ui/a/acme/queries/").context["lines"]
+    assert line.table is None
+    assert visit("max").get(PEOPLE + "q/kept/").status_code == 404
+    cast["eve"].delete()
+    saved_queries.tidy(timezone.now())
+    assert query().name == "Kept"
+    assert visit("max").post(PEOPLE + "q/kept/delete/").status_code == 303
+
+
+def test_what_was_deleted_is_tidied_with_the_record(visit, filled, settings):
+    save(visit("eve"))
+    saved_queries.delete(query(), by=activity.of_command())
+    saved_queries.tidy(timezone.now() + timedelta(days=settings.ACTIVITY_DAYS - 1))
+    assert SavedQuery.objects.count() == 1
+    saved_queries.tidy(timezone.now() + timedelta(days=settings.ACTIVITY_DAYS + 1))
+    assert SavedQuery.objects.count() == 0
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_g12_a_hostile_name_is_text_everywhere(visit, filled, name):
+    client = visit("eve")
+    save(
+        client, name, description=name, filter=f"Name eq '{name[:20]}' and Age eq {{{{age}}}}", is_shared="on"
+    )
+    slug = query().slug
+    pages = [
+        client.get(f"{PEOPLE}q/{slug}/", {"v-age": "1"}, follow=True),
+        client.get(f"{PEOPLE}q/{slug}/"),
+        client.get(f"{PEOPLE}q/{slug}/versions/"),
+        client.get(f"{PEOPLE}q/{slug}/edit/"),
+        client.get(PEOPLE + "queries/menu/"),
+        client.get("/ui/a/acme/queries/"),
+        client.get("/ui/a/acme/activity/"),
+        client.get("/ui/palette/", {"q": name[:5]}),
+    ]
+    pages.append(client.post(f"{PEOPLE}q/{slug}/delete/", follow=True))
+    pages.append(client.get(f"{PEOPLE}q/{slug}/"))
+    for page in pages:
+        assert page.status_code in {200, 404}
+        assert "<img src=x" not in page.content.decode()
+        assert "<b>بالعالم" not in page.content.decode()
+
+
+def test_refuses_what_is_no_query(visit, filled):
+    client = visit("victor")
+    for fields in ({"name": " "}, {"name": "x" * 65}, {"filter": "Age eq"}, {"filter": "Age eq 1\0"}):
+        assert save(client, **{"name": "Adas", **fields}).status_code == 422
+    assert SavedQuery.objects.count() == 0
+
+
+def test_a_name_stands_for_one_query_of_a_table(visit, filled):
+    save(visit("eve"), "Ours", is_shared="on")
+    save(visit("max"), "Mine")
+    assert save(visit("victor"), "OURS").status_code == 422
+    assert save(visit("victor"), "Mine").status_code == 303  # of another's private one nobody knows
+    form = {"name": "Ours", "filter": ADA, "is_shared": "on", "version": "1"}
+    assert visit("eve").post(PEOPLE + "q/ours/edit/", form).status_code == 303
+
+
+def test_names_that_make_no_address_get_one(visit, filled):
+    client = visit("victor")
+    for name in ("!!!", "???", "查询", "a b"):
+        save(client, name)
+    slugs = SavedQuery.objects.order_by("pk").values_list("slug", flat=True)
+    assert list(slugs) == ["query", "query-2", "查询", "a-b"]
+    assert client.get(PEOPLE + "q/查询/").status_code == 302
+
+
+# those that ran last
+
+
+def ran(client):
+    return [recent.text for recent, *_rest in client.get("/ui/a/acme/queries/?tab=recent").context["lines"]]
+
+
+def test_keeps_what_ran_without_an_error(visit, filled):
+    client = visit("victor")
+    for text in (ADA, "Age eq 1", "Age eq", "", ADA):
+        client.get(PEOPLE, {"f": text})
+    assert ran(client) == [ADA, "Age eq 1"]
+    assert ran(visit("eve")) == []
+    # a grid that looks anew by itself runs nothing new, and a later page is the same query
+    client.get(PEOPLE, {"f": "Age eq 2"}, headers={"HX-Request": "true"})
+    first = client.get(PEOPLE, {"f": "Age ge 1", "top": "25"})
+    assert first.context["state"].starts == ()
+    assert ran(client) == ["Age ge 1", ADA, "Age eq 1"]
+    client.post("/ui/a/acme/queries/forget/")
+    assert ran(client) == []
+
+
+def test_keeps_fifty(visit, cast, filled):
+    table = Table.objects.get(folded_name="people")
+    for number in range(recent_queries.MOST + 3):
+        recent_queries.ran(cast["victor"], table, f"Age eq {number}")
+    assert ran(visit("victor"))[0] == "Age eq 52"
+    assert len(ran(visit("victor"))) == 50
+    recent_queries.tidy(timezone.now())
+    assert RecentQuery.objects.count() == 50
+
+
+def test_a_query_that_ran_costs_one_statement(cast, filled, django_assert_num_queries):
+    table = Table.objects.get(folded_name="people")
+    for _time in range(2):
+        with django_assert_num_queries(1):
+            recent_queries.ran(cast["victor"], table, "Name eq '" + "ü" * 9_000 + "'")
+
+
+# Q8
+
+
+LONG = " or ".join(f"Name eq '{'n' * 30}{number}'" for number in range(80)) + " or Name eq 'Ada'"
+
+
+def test_q8_a_long_filter_gets_a_short_address(visit, filled):
+    client = visit("victor")
+    answer = client.get(PEOPLE, {"f": LONG, "top": "25"})
+    assert answer.status_code == 302
+    short = answer["Location"]
+    assert short.startswith(PEOPLE + "?k=")
+    assert len(short) < 100
+    shown = client.get(short)
+    assert shown.context["state"].filter == LONG
+    assert names(shown) == ["1"]
+    # the same again is the same address, and somebody else may open it
+    assert client.get(PEOPLE, {"f": LONG, "top": "25"})["Location"] == short
+    assert StoredState.objects.count() == 1
+    assert names(visit("eve").get(short)) == ["1"]
+
+
+def test_q8_every_link_of_the_page_keeps_it(visit, people):
+    for number in range(30):
+        people("p", f"{number:02}", Name="Ada")
+    client = visit("victor")
+    shown = client.get(client.get(PEOPLE, {"f": LONG, "top": "25", "tz": "utc"})["Location"])
+    links = {name: shown.context[name] for name in ("here", "next", "times", "all")}
+    links |= {str(view): address for view, address, _is_current in shown.context["views"]}
+    for name, address in links.items():
+        assert "?k=" in address, name
+        assert len(address) < 300, name
+    following = client.get(links["next"])
+    assert (following.status_code, len(names(following))) == (200, 5)
+    assert following.context["state"].filter == LONG
+    assert client.get(following.context["previous"]).context["state"].starts == ()
+    assert client.get(links["json"]).context["state"].view == "json"
+    assert client.get(client.get(links["json"]).context["views"][0][1]).context["state"].view == "grid"
+    assert not client.get(links["times"]).context["state"].is_utc
+    assert client.get(links["all"]).context["state"].filter == ""
+    state = shown.context["state"].query()
+    assert client.get(f"{PEOPLE}columns/?{state}").context["state"].filter == LONG
+    assert client.get(f"{PEOPLE}export/?{state}").context["state"].filter == LONG
+    counted = client.get(f"{PEOPLE}count/?{state}", headers={"HX-Request": "true"})
+    assert counted.context["total"].number == 30
+    # a query that is long is saved as it is
+    client.post(NEW, {"name": "Long", "filter": LONG, "state": state, "keeps_view": "on"})
+    assert client.get(PEOPLE + "q/long/")["Location"].startswith(PEOPLE + "?k=")
+    applied = client.get(PEOPLE + "q/long/", follow=True).context["applied"]
+    assert (applied.query.name, applied.changed) == ("Long", [])
+
+
+def test_q8_a_key_opens_only_what_one_may_read(visit, cast, account, filled):
+    tables.create(account.pk, "carts")
+    short = visit("victor").get(PEOPLE, {"f": LONG})["Location"]
+    key = short.partition("?")[2]
+    assert visit("sam").get(short).status_code == 404
+    assert visit(None).get(short).status_code == 302
+    elsewhere = visit("victor").get(f"/ui/a/acme/t/carts/?{key}")
+    assert elsewhere.status_code == 404
+    assert "nnnn" not in elsewhere.content.decode()
+    other = accounts.add("other")
+    tables.create(other.pk, "people")
+    assert "nnnn" not in visit("ada").get(f"/ui/a/other/t/people/?{key}").content.decode()
+    for address in ("?k=" + "0" * 24, "?k=", "?k=%00"):
+        answer = visit("victor").get(PEOPLE + address)
+        assert (answer.status_code, "grid" in answer.context) == (404, False)
+
+
+def test_q8_what_is_not_used_for_half_a_year_goes(visit, filled):
+    client = visit("victor")
+    short = client.get(PEOPLE, {"f": LONG})["Location"]
+    StoredState.objects.update(used_at=timezone.now() - timedelta(days=179))
+    assert client.get(short).status_code == 200  # and so it is used again
+    saved_urls.tidy(timezone.now() + timedelta(days=179))
+    assert client.get(short).status_code == 200
+    saved_urls.tidy(timezone.now() + timedelta(days=181))
+    gone = client.get(short)
+    assert gone.status_code == 404
+    assert "This address is not kept any more" in gone.content.decode()
+
+
+def test_q8_a_long_key_is_kept_with_its_page(visit, people):
+    for number in range(26):
+        people("p" * 700, f"{number:02}" + "ü" * 400, Name="Ada")
+    client = visit("victor")
+    first = client.get(PEOPLE, {"top": "25"})
+    answer = client.get(first.context["next"])
+    assert answer.status_code == 302
+    assert len(answer["Location"]) < 100
+    assert len(names(client.get(answer["Location"]))) == 1
+
+
+def test_a_filter_with_places_leads_to_a_saved_query(visit, filled):
+    client = visit("victor")
+    for text in ("Name eq '{{who}}'", "Age eq {{least}}"):
+        page = client.get(PEOPLE, {"f": text}).content.decode()
+        assert "In a saved query its value is asked for at each run." in page
+    assert "asked for at each run" not in client.get(PEOPLE, {"f": ADA}).content.decode()
+    save(client, filter="Age eq {{least}}")
+    page = client.get(PEOPLE + "q/adas/", {"v-least": "1"}, follow=True).content.decode()
+    assert "asked for at each run" not in page
+
+
+@pytest.mark.parametrize("text", ["\0", "%", "‮", "{{", "a" * 3000, "<b>", "../", "💥"])
+def test_takes_any_text_for_what_it_is(visit, filled, text):
+    client = visit("victor")
+    save(client)
+    for path in ("q/", "q/{}/", "q/{}/edit/", "q/{}/versions/", "queries/new/", "queries/menu/"):
+        sent = dict.fromkeys(("f", "cols", "s", "q", "p", "k", "sort", "v-x", "ask"), text)
+        assert client.get(PEOPLE + path.format(quote(text, safe="")), sent).status_code in {200, 302, 404}
+    assert client.get(PEOPLE + "q/adas/", {"ask": text}).status_code == 302
+    assert client.get(PEOPLE, {"f": ADA, "q": text, "p": text}, follow=True).status_code == 200
+    assert client.get("/ui/a/acme/queries/", {"q": text}).status_code == 200
+    state = urlencode(dict.fromkeys(("cols", "s", "sort", "view", "top", "p"), text))
+    assert save(client, state=state, filter=ADA).status_code in {303, 422}
+    assert save(client, f"x{text}"[:64], filter=ADA, description=text[:2000]).status_code in {303, 422}
+    assert client.get("/ui/a/acme/queries/").status_code == 200
+    for what in ("edit", "update", "delete", "versions/1/restore"):
+        sent = dict.fromkeys(("state", "version", "name", "filter", "next"), text)
+        status = client.post(f"{PEOPLE}q/adas/{what}/", sent).status_code
+        assert status in {303, 404, 409, 422}, what
+
+
+def test_a_filter_of_many_values_offers_some(visit, filled):
+    assert len(visit("victor").get(NEW, {"f": LONG}).context["form"].offers) == 12
+
+
+def test_values_are_asked_for_by_a_tick(visit, filled):
+    client = visit("victor")
+    form = client.get(NEW, {"f": "PartitionKey eq 'se' and Age lt 37"}).context["form"]
+    assert [(offer.name, offer.literal) for offer, _chosen in form.offers] == [
+        ("PartitionKey", "'se'"),
+        ("Age", "37"),
+    ]
+    refused = save(client, "", filter="PartitionKey eq 'se' and Age lt 37", ask=["PartitionKey", "Gone"])
+    assert [chosen for _offer, chosen in refused.context["form"].offers] == [True, False]
+    saved = save(client, "Of one", filter="PartitionKey eq 'se' and Age lt 37", ask=["PartitionKey", "Gone"])
+    shown = client.get(saved["Location"])
+    assert shown.context["state"].filter == "PartitionKey eq 'se' and Age lt 37"
+    # a value that fits no more is asked for
+    other = save(client, "Other", state="f=Age+eq+1&p=who:x+y", filter="Age eq {{who}}")
+    assert other["Location"] == PEOPLE + "q/other/"
+    assert (shown.context["state"].values, shown.context["applied"].changed) == (
+        (("PartitionKey", "se"),),
+        [],
+    )
+    assert query(slug="of-one").content["f"] == "PartitionKey eq '{{PartitionKey}}' and Age lt 37"
+    answer = client.get(PEOPLE + "q/of-one/", {"v-PartitionKey": "tr"}, follow=True)
+    assert answer.context["state"].filter == "PartitionKey eq 'tr' and Age lt 37"

@@ -1,0 +1,261 @@
+"""The inspector: what is wrong with what was pasted, and that nothing of it stays."""
+
+import logging
+import re
+from dataclasses import replace
+
+import pytest
+
+from console.models import StoredState
+from console.sas import inspection
+from storage.domain.sas import TableSas, sign, write
+from storage.inspector import Mistake, Unreadable
+from storage.inspector.findings import Found
+from storage.inspector.reports import Part
+from storage.models import Activity, IssuedToken, SeenCredential
+from storage.operations import accounts, tables
+
+INSPECT = "/ui/inspect/"
+HTMX = {"HX-Request": "true"}
+TOKEN = TableSas(
+    version="2019-02-02",
+    table="people",
+    permissions="r",
+    expiry="2099-01-01T00:00:00Z",
+    start_partition="a",
+    end_partition="b",
+)
+
+
+@pytest.fixture
+def table(account):
+    return tables.create(account.pk, "people")
+
+
+@pytest.fixture
+def keys(account):
+    return accounts.keys_of(account)
+
+
+@pytest.fixture
+def paste(visit):
+    """`paste("max", text)`: the answer that he gets."""
+
+    def paste(name, text, **more):
+        return visit(name).post(INSPECT, {"text": text, **more}, headers=HTMX)
+
+    return paste
+
+
+def shown(answer):
+    """What a reader sees of it, in one line."""
+    text = re.sub(r"<[^>]+>", "", answer.content.decode()).replace("&#x27;", "'").replace("&quot;", '"')
+    return " ".join(text.split())
+
+
+def test_a_form_that_anybody_may_use(visit):
+    page = visit("sam").get(INSPECT)
+    assert page.status_code == 200
+    assert "no-store" in page["Cache-Control"]
+    assert page.context["managed"] == []
+    assert [account.name for account in visit("max").get(INSPECT).context["managed"]] == ["acme"]
+    assert visit("max").get(INSPECT + "?account=acme").context["chosen"] == "acme"
+    assert visit("victor").get(INSPECT + "?account=acme").context["chosen"] == ""
+
+
+def test_s5_a_good_token_is_explained(paste, table, keys):
+    answer = paste("max", write(sign(TOKEN, "acme", keys[1])))
+    assert answer.status_code == 200
+    assert b"<html" not in answer.content
+    text = shown(answer)
+    assert "It is accepted now Signed with key2 of acme." in text
+    assert "Can query entities of people with PartitionKey from a to b" in text
+    assert "Proves that whoever wrote the fields had the key." in text
+    assert "What is wrong" not in text
+    assert 'data-copy="r\n\n2099-01-01T00:00:00Z\n/table/acme/people' in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"expiry": "2020-01-01"}, "It has expired: it was good until 2020-01-01T00:00:00Z."),
+        ({"identifier": "readers", "expiry": ""}, "has no stored access policy readers"),
+        ({"permissions": "xyz"}, "sp cannot be xyz."),
+    ],
+)
+def test_s5_names_what_is_wrong_with_a_token(paste, table, keys, change, told):
+    token = replace(TOKEN, **change)
+    signature = sign(TOKEN, "acme", keys[0]).signature if "permissions" in change else ""
+    text = write(replace(token, signature=signature) if signature else sign(token, "acme", keys[0]))
+    answer = paste("max", text, account="acme")
+    assert "403 AuthenticationFailed" in shown(answer)
+    assert told in shown(answer)
+
+
+def test_s5_names_a_wrong_key(paste, table, keys):
+    assert "No key that is known here makes this signature" in shown(
+        paste("max", write(sign(TOKEN, "acme", b"?" * 64)), account="acme")
+    )
+    other = accounts.add("other")
+    text = write(sign(TOKEN, "acme", accounts.keys_of(other)[0]))
+    # whoever may not see the keys of the other account does not learn that it is one of them
+    assert "another account" not in shown(paste("max", text, account="acme"))
+    assert "The key is key1 of another account, other." in shown(paste("ada", text, account="acme"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_s5_names_a_key_that_was_replaced(paste, table, keys):
+    accounts.rotate("acme", 1)
+    assert "The key is key1 (old), which has been replaced." in shown(
+        paste("max", write(sign(TOKEN, "acme", keys[0])))
+    )
+
+
+def test_s5_names_a_wrong_range(paste, table, keys):
+    token = write(sign(TOKEN, "acme", keys[0]))
+    text = shown(
+        paste("max", f"GET /acme/people(PartitionKey='c',RowKey='1')?{token} HTTP/1.1\nHost: testserver")
+    )
+    assert "403 AuthorizationFailure" in text
+    assert "PartitionKey c and RowKey 1 lies outside of the keys that the token reaches." in text
+
+
+def test_without_the_keys_all_but_the_signature_is_explained(paste, table, keys):
+    expired = write(sign(replace(TOKEN, expiry="2020-01-01"), "acme", b"?" * 64))
+    text = shown(paste("victor", f"http://testserver/acme/people?{expired}"))
+    assert "Whether it is accepted cannot be told here" in text
+    assert "which you may not see. Ask: alice, max" in text
+    assert "It has expired" in text
+    assert "No key that is known" not in text
+
+
+@pytest.mark.parametrize("name", ["acme", "nothere"])
+def test_a_stranger_does_not_learn_which_accounts_there_are(paste, table, keys, name):
+    token = write(sign(TOKEN, name, b"?" * 64))
+    text = shown(paste("sam", f"http://testserver/{name}/people?{token}"))
+    assert f"That takes the keys of {name}. Those who maintain it can check it." in text
+    assert "alice" not in text
+
+
+def test_a_viewer_of_one_account_cannot_try_its_keys(paste, table, keys):
+    good, bad = (write(sign(TOKEN, "acme", key)) for key in (keys[0], b"?" * 64))
+    address = "http://testserver/acme/people?"
+    first, second = (shown(paste("eve", address + token)) for token in (good, bad))
+    assert re.sub(r"….{4}", "", first) == re.sub(r"….{4}", "", second)
+
+
+def test_explains_a_request(paste, table, keys):
+    text = "GET /acme/people HTTP/1.1\nHost: testserver\nx-ms-date: Sat, 21 Nov 2020 20:00:00 GMT\n"
+    answer = shown(paste("max", f"{text}Authorization: SharedKeyLite acme:{'m' * 43}="))
+    assert "Request date header too old: 'Sat, 21 Nov 2020 20:00:00 GMT'" in answer
+    assert "days away from the clock of this server" in answer
+    assert "The account whose key has signed." in answer
+
+
+def test_explains_a_connection_string(paste, keys):
+    text = f"AccountName=acme;AccountKey={accounts.write_key(keys[0])};TableEndpoint=http://testserver"
+    answer = shown(paste("max", text))
+    assert "Requests with it are accepted now It holds key1 of acme." in answer
+    assert "The TableEndpoint http://testserver lacks the account" in answer
+
+
+@pytest.mark.parametrize("text", ["", "hello"])
+def test_says_what_it_cannot_explain(paste, text):
+    answer = paste("sam", text)
+    assert answer.status_code == 422
+    assert "Nothing to explain" in shown(answer)
+
+
+# secrets
+
+
+def secrets_in(keys):
+    """Texts that hold a secret, with the secret."""
+    key = accounts.write_key(keys[0])
+    token = sign(TOKEN, "acme", keys[0])
+    mac = "m" * 43 + "="
+    yield f"AccountName=acme;AccountKey={key};Foo={key};TableEndpoint=http://testserver/acme", key
+    yield f"AccountName=acme;{key};TableEndpoint=http://testserver/acme", key
+    yield f"http://testserver/acme/people?{write(token)}", token.signature
+    yield f"GET /acme/people?{write(token)} HTTP/1.1\nHost: testserver", token.signature
+    yield f"TableEndpoint=http://testserver/acme;SharedAccessSignature={write(token)}", token.signature
+    yield f"GET /acme/people HTTP/1.1\nHost: testserver\nAuthorization: SharedKey acme:{mac}", mac
+    yield f"curl http://testserver/acme/people -H 'Authorization: Bearer {mac}' --frob={mac}", mac
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_no_secret_comes_back(visit, table, keys, number, caplog):
+    text, secret = list(secrets_in(keys))[number]
+    client = visit("max")
+    with caplog.at_level(logging.DEBUG):
+        answers = [client.post(INSPECT, {"text": text}, headers=headers) for headers in ({}, HTMX)]
+    for answer in answers:
+        assert answer.status_code == 200
+        assert "no-store" in answer["Cache-Control"]
+        page = answer.content.decode()
+        assert secret not in page
+        assert secret not in page.replace("%2B", "+").replace("%2F", "/").replace("%3D", "=")
+        assert answer.context["text"] == ""
+    assert secret not in caplog.text
+
+
+def test_nothing_is_kept(paste, table, keys):
+    before = [model.objects.count() for model in (Activity, IssuedToken, SeenCredential, StoredState)]
+    for text, _ in secrets_in(keys):
+        paste("max", text)
+    assert [model.objects.count() for model in (Activity, IssuedToken, SeenCredential, StoredState)] == before
+
+
+def test_what_holds_no_secret_stays_in_the_field(visit):
+    text = "GET /acme/people HTTP/1.1\nHost: testserver"
+    page = visit("max").post(INSPECT, {"text": text}).content.decode()
+    assert "GET /acme/people HTTP/1.1" in page
+    assert "Nothing of it was kept" not in page
+
+
+def test_nothing_is_read_from_the_address(visit, keys):
+    page = visit("max").get(INSPECT, {"text": f"AccountName=acme;AccountKey={accounts.write_key(keys[0])}"})
+    assert accounts.write_key(keys[0]) not in page.content.decode()
+    assert "report" not in page.context
+
+
+def test_markup_is_text(paste):
+    answer = paste("max", "GET /<script>alert(1)</script>/people HTTP/1.1\nHost: <img src=x>\nX: <b>")
+    assert b"<script>" not in answer.content
+    assert b"<img src=x>" not in answer.content
+
+
+# words
+
+
+def test_every_mistake_has_a_sentence():
+    assert set(inspection.SENTENCES) == set(Mistake)
+    assert set(inspection.UNREADABLE) == set(Unreadable)
+    assert set(inspection.PARTS) == set(Part)
+
+
+@pytest.mark.parametrize("mistake", Mistake)
+def test_a_sentence_holds_what_was_found_and_no_markup_of_it(mistake):
+    places = re.findall(r"%\((\w+)\)s", str(inspection.SENTENCES[mistake]))
+    value = {"seconds": "7200"}
+    details = tuple((name, value.get(name, "<i>&")) for name in dict.fromkeys(places))
+    told = inspection.sentence(Found(mistake, details))
+    assert "%" not in re.sub(r"%2B|%252B", "", told)
+    assert "<i>" not in told
+    assert told.count("&lt;i&gt;&amp;") == len([name for name in places if name != "seconds"])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        ("1020", "17 minutes"),
+        ("7140", "119 minutes"),
+        ("7200", "2 hours"),
+        ("172799", "47 hours"),
+        ("172800", "2 days"),
+    ],
+)
+def test_tells_how_far_a_clock_is_off(seconds, told):
+    assert f"The date is {told} away" in inspection.sentence(
+        Found(Mistake.CLOCK_SKEW, (("seconds", seconds), ("direction", "old"), ("now", "x")))
+    )

@@ -1,0 +1,508 @@
+"""Shared access signatures in the console: made once and shown once, listed, noted, blocked."""
+
+import csv
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta
+from io import StringIO
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+import pytest
+from django.http import QueryDict
+from django.urls import reverse
+from django.utils import timezone
+
+from console.grid.keys import write_key
+from console.sas import sas_range
+from console.sas.forms import SasForm
+from console.sas.sas_range import Fit
+from storage.domain import sas
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.entities.entity import EntityKey
+from storage.domain.filters import parse
+from storage.domain.requests.metrics import Client as User
+from storage.domain.requests.metrics import Use
+from storage.domain.requests.observed import Authentication
+from storage.domain.sas import TableSas
+from storage.domain.sas.explain import Keys
+from storage.domain.service.activity import Verb
+from storage.models import Activity, IssuedToken
+from storage.operations import accounts, policies, shared_access, tables
+from storage.operations.metrics import hour_of
+from storage.operations.usage import Uses
+
+SAS = "/ui/a/acme/sas/"
+NEW = SAS + "new/"
+HTMX = {"HX-Request": "true"}
+LATER = "2099-01-01T00:00:00.0000000Z"
+
+
+@pytest.fixture
+def orders(account):
+    """A table with a policy that says what and until when, and one that says nothing."""
+    table = tables.create(account.pk, "Orders")
+    stored = [
+        SignedIdentifier("partner", AccessPolicy(None, LATER, "r")),
+        SignedIdentifier("open", AccessPolicy()),
+    ]
+    policies.replace(account.pk, "orders", stored)
+    return table
+
+
+def sent(**fields):
+    """What a browser sends of the form."""
+    plain = {
+        "is_form": "1",
+        "kind": "table",
+        "table": "Orders",
+        "permissions": ["r"],
+        "expiry": "1d",
+        "signer": "1",
+    }
+    return {**plain, "label": "partner demo", **fields}
+
+
+def secrets_of(answer):
+    return {secret.id: secret.text for secret in answer.context["secrets"]}
+
+
+def use(account, token, count=1, *, key=0):
+    """As if somebody had used it, made with a key by whoever."""
+    signed = sas.sign(token, account.name, accounts.keys_of(account)[key])
+    uses, now = Uses("one"), timezone.now()
+    client = User(account.pk, Authentication.SAS, sas.fingerprint(signed), "192.0.2.1", "azsdk-python")
+    parameters = sas.parameters(signed)
+    uses.add(hour_of(now), client, Use(count, now), parameters)
+    uses.write()
+    return client.credential
+
+
+SEEN = TableSas(version="2019-02-02", table="Orders", permissions="ra", expiry="2099-01-01T00:00:00Z")
+
+
+# making one
+
+
+@pytest.mark.django_db(transaction=True)
+def test_s2_a_token_is_shown_once(proven, account, orders, caplog):
+    client = proven("max")
+    answer = client.post(NEW, sent(spk="A", epk="F", protocol="https"))
+    assert answer.status_code == 200
+    assert "no-store" in answer["Cache-Control"]
+    found = secrets_of(answer)
+    token = sas.read(dict(parse_qsl(found["token"])))
+    assert (token.table, token.permissions, token.protocol) == ("Orders", "r", "https")
+    assert (token.start_partition, token.end_partition) == ("A", "F")
+    assert sas.signed_by(token, "acme", accounts.keys_of(account)) == 0
+    assert found["url"] == f"http://testserver/acme/Orders?{found['token']}"
+    assert (
+        found["connection"] == f"TableEndpoint=http://testserver/acme;SharedAccessSignature={found['token']}"
+    )
+    for text in found.values():
+        assert text.replace("&", "&amp;") in answer.content.decode()
+
+    signature = token.signature
+    print_ = sas.fingerprint(token)
+    pages = (SAS, f"{SAS}{print_}/", NEW, "/ui/", "/ui/a/acme/activity/", SAS + "export/?format=ndjson")
+    for page in pages:
+        seen = client.get(page)
+        content = b"".join(seen.streaming_content) if seen.streaming else seen.content
+        assert signature.encode() not in content
+        assert signature.replace("+", "%2B").encode() not in content
+    assert signature not in caplog.text
+    record = IssuedToken.objects.get()
+    assert record.fingerprint == print_
+    assert signature not in str(record.__dict__)
+    done = Activity.objects.get(verb=Verb.SAS_ISSUE)
+    assert signature not in str(done.__dict__)
+    assert client.get(f"{SAS}{print_}/").status_code == 200
+
+
+def test_making_one_wants_a_proof_and_loses_nothing(visit, orders):
+    client = visit("max")
+    answer = client.post(NEW, sent(spk="A", permissions=["r", "d"], label="x & y"))
+    assert answer.status_code == 302
+    asked = urlsplit(answer["Location"])
+    assert asked.path == "/ui/me/again/"
+    back = parse_qs(asked.query)["next"][0]
+    assert IssuedToken.objects.count() == 0
+    form = client.get(back).context["form"]
+    assert (form["label"].value(), form["spk"].value(), form.chosen_permissions) == ("x & y", "A", ["r", "d"])
+
+
+def test_a_signature_of_the_account(proven, account, orders):
+    answer = proven("alice").post(
+        NEW,
+        sent(
+            kind="account", permissions=["l", "c", "r"], levels=["o", "c"], address="10.0.0.0/8", signer="2"
+        ),
+    )
+    token = sas.read(dict(parse_qsl(secrets_of(answer)["token"])))
+    assert (token.services, token.resource_types, token.permissions) == ("t", "co", "rlc")
+    assert token.address == "10.0.0.0-10.255.255.255"
+    assert sas.signed_by(token, "acme", accounts.keys_of(account)) == 1
+    assert secrets_of(answer)["url"].startswith("http://testserver/acme/?sv=")
+    assert answer.context["test"].startswith("/acme/Tables?$top=1&sv=")
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"label": ""}, "label"),
+        ({"label": "x" * 65}, "label"),
+        ({"table": ""}, "table"),
+        ({"table": "nothing"}, "table"),
+        ({"policy": "none"}, "policy"),
+        ({"permissions": []}, "permissions"),
+        ({"permissions": ["l"]}, "permissions"),
+        ({"kind": "account", "levels": []}, "levels"),
+        ({"address": "300.0.0.1"}, "address"),
+        ({"address": "10.0.0.9-2001:db8::1"}, "address"),
+        ({"expiry": "at"}, "expiry_at"),
+        ({"expiry": "at", "expiry_at": "yesterday"}, "expiry_at"),
+        ({"expiry": "at", "expiry_at": "2020-01-01T00:00"}, "expiry_at"),
+        ({"expiry": "at", "expiry_at": "9999-12-31T23:59"}, "expiry_at"),
+        ({"start": "at", "start_at": "0001-01-01T00:00"}, "start_at"),
+        ({"table": "Or\0ders"}, "table"),
+        ({"label": "a\0b"}, "label"),
+        ({"start": "at", "start_at": "2099-01-01T00:00"}, "expiry_at"),
+        ({"start": "at"}, "start_at"),
+        ({"srk": "1"}, "srk"),
+        ({"epk": "a", "spk": "b"}, "epk"),
+        ({"spk": "a", "srk": "2", "epk": "a", "erk": "1"}, "epk"),
+        ({"spk": "a/b"}, "spk"),
+        ({"epk": "a", "erk": "\x01"}, "erk"),
+    ],
+)
+def test_refuses(proven, orders, fields, field):
+    answer = proven("max").post(NEW, sent(**fields))
+    assert answer.status_code == 422
+    assert field in answer.context["form"].errors
+    assert b"data-error-summary" in answer.content
+    assert IssuedToken.objects.count() == 0
+
+
+def test_only_who_manages_access_makes_one(proven, orders):
+    assert proven("eve").post(NEW, sent()).status_code == 403
+    assert IssuedToken.objects.count() == 0
+
+
+# the policy locks
+
+
+def test_s6_what_the_policy_says_is_locked_and_left_out(proven, orders):
+    client = proven("max")
+    page = client.get(NEW, {"table": "orders", "policy": "partner"}).content.decode()
+    assert 'id="permissions-locked"' in page
+    assert 'id="expiry-locked"' in page
+    assert 'id="start-locked"' not in page
+    assert page.count("a token that says it as well is refused") == 2
+    # whoever sends them all the same gets a token without
+    answer = client.post(NEW, sent(policy="partner", permissions=["d"], expiry="30d", start="now"))
+    token = sas.read(dict(parse_qsl(secrets_of(answer)["token"])))
+    assert (token.permissions, token.expiry, token.identifier) == ("", "", "partner")
+    assert token.start
+
+
+def test_s6_a_policy_that_says_nothing_locks_nothing(proven, orders):
+    client = proven("max")
+    page = client.get(NEW, {"table": "Orders", "policy": "open"}).content.decode()
+    assert "-locked" not in page
+    answer = client.post(NEW, sent(policy="open"))
+    token = sas.read(dict(parse_qsl(secrets_of(answer)["token"])))
+    assert (token.permissions, token.identifier, bool(token.expiry)) == ("r", "open", True)
+
+
+def test_what_is_locked_comes_back_when_the_policy_is_given_up(visit, orders):
+    client = visit("max")
+    locked = client.post(
+        NEW + "preview/?part=form", sent(policy="partner", permissions=["r", "a"], expiry="7d")
+    )
+    assert b'<input type="hidden" name="permissions" value="a">' in locked.content
+    assert b'<input type="hidden" name="expiry" value="7d">' in locked.content
+
+
+# the preview
+
+
+def test_previews_in_words(visit, orders):
+    answer = visit("max").post(
+        NEW + "preview/",
+        sent(spk="A", epk="F", protocol="https", address="10.0.0.0/8", label=""),
+        headers=HTMX,
+    )
+    page = answer.content.decode()
+    assert "<html" not in page
+    assert "only over https" in page
+    assert "only from 10.0.0.0 to 10.255.255.255" in page
+    assert "with PartitionKey from" in page
+    assert answer.context["missing"] == []
+    assert answer.context["lines"][0] == "r"
+    assert "spk=A" in answer["HX-Replace-Url"]
+    assert "csrf" not in answer["HX-Replace-Url"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({}, "all entities of"),
+        ({"spk": "A", "epk": "A"}, 'with PartitionKey <bdi class="mono">A</bdi>'),
+        ({"spk": "A", "epk": "A", "srk": "1", "erk": "1"}, 'and RowKey <bdi class="mono">1</bdi>'),
+        ({"spk": "A", "epk": "A", "srk": "1"}, "and RowKey from"),
+        ({"spk": "A", "epk": "A", "erk": "1"}, "and RowKey up to"),
+        ({"spk": "A", "epk": "A", "srk": "1", "erk": "2"}, "and RowKey from"),
+        ({"spk": "A"}, "from PartitionKey"),
+        ({"epk": "A"}, "up to PartitionKey"),
+        ({"spk": "A", "srk": "1", "epk": "B", "erk": "2"}, ", RowKey"),
+        ({"spk": "<b>"}, "&lt;b&gt;"),
+    ],
+)
+def test_says_which_keys(visit, orders, keys, told):
+    answer = visit("max").post(NEW + "preview/", sent(**keys))
+    assert told in str(answer.context["sentence"])
+
+
+def test_says_what_is_missing_but_not_as_an_error(visit, orders):
+    answer = visit("max").get(NEW)
+    assert answer.context["missing"] == [("Table", "Which table?")]
+    assert "error-summary" not in answer.content.decode()
+    assert 'aria-invalid="true"' not in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_warned"),
+    [
+        ({"expiry": "30d"}, False),
+        ({"expiry": "at", "expiry_at": "2099-01-01T00:00"}, True),
+        ({"expiry": "at", "expiry_at": "2099-01-01T00:00", "policy": "open"}, False),
+        ({"expiry": "at", "expiry_at": "2099-01-01T00:00", "kind": "account", "levels": "c"}, True),
+    ],
+)
+def test_warns_of_a_long_life_without_a_policy(visit, orders, fields, is_warned):
+    page = visit("max").post(NEW + "preview/", sent(**fields)).content.decode()
+    assert ("It lives longer than 30 days" in page) is is_warned
+
+
+def test_without_scripts_a_button_previews(visit, orders):
+    answer = visit("max").post(NEW, sent(do="preview", label=""))
+    assert answer.status_code == 200
+    assert b"error-summary" not in answer.content
+    assert IssuedToken.objects.count() == 0
+
+
+def test_presets_of_time(account, orders):
+    now = timezone.now().replace(microsecond=0)
+
+    def token(**fields):
+        query = QueryDict(mutable=True)
+        for name, value in sent(**fields).items():
+            query.setlist(name, value if isinstance(value, list) else [value])
+        form = SasForm(query, account=account, now=now, is_secure=False)
+        assert form.is_valid(), form.errors
+        return form.token()
+
+    def at(text):
+        return datetime.fromisoformat(text) - now
+
+    assert token().start == ""
+    assert at(token(start="now").start) == timedelta(0)
+    assert at(token(start="ago").start) == timedelta(minutes=-5)
+    for name, life in (("1h", 1), ("1d", 24), ("7d", 168), ("30d", 720)):
+        assert at(token(expiry=name).expiry) == timedelta(hours=life)
+    ends = datetime.fromisoformat(token(expiry="quarter").expiry) + timedelta(seconds=1)
+    assert (ends.month % 3, ends.day, ends.hour) == (1, 1, 0)
+    assert timedelta(0) < ends - now < timedelta(days=93)
+
+
+# the range
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "fit"),
+    [
+        ("PartitionKey eq 'A'", ("A", "", "A", ""), Fit.EXACT),
+        ("PartitionKey eq 'A' and RowKey eq '1'", ("A", "1", "A", "1"), Fit.EXACT),
+        ("PartitionKey eq 'A' and RowKey ge '1' and RowKey le '9'", ("A", "1", "A", "9"), Fit.EXACT),
+        ("PartitionKey ge 'A' and PartitionKey le 'F'", ("A", "", "F", ""), Fit.EXACT),
+        ("PartitionKey ge 'A' and PartitionKey lt 'F'", ("A", "", "F", ""), Fit.WIDER),
+        ("PartitionKey gt 'A'", ("A", "", "", ""), Fit.WIDER),
+        ("PartitionKey eq 'A' and Age gt 3", ("A", "", "A", ""), Fit.WIDER),
+        ("PartitionKey eq ''", ("", "", "", ""), Fit.WIDER),
+        ("Age gt 3", ("", "", "", ""), Fit.ALL),
+        ("PartitionKey eq 'A' or PartitionKey eq 'B'", ("", "", "", ""), Fit.ALL),
+    ],
+)
+def test_a_filter_as_a_range(text, keys, fit):
+    reach = sas_range.of_filter(parse(text))
+    assert (reach.keys, reach.fit) == (Keys(*keys), fit)
+
+
+def test_rows_as_a_range():
+    one, other = EntityKey("B", "2"), EntityKey("A", "9")
+    assert sas_range.of_rows([one]) == sas_range.Reach(Keys("B", "2", "B", "2"), Fit.EXACT)
+    assert sas_range.of_rows([one, other]) == sas_range.Reach(Keys("A", "9", "B", "2"), Fit.WIDER)
+    assert sas_range.of_rows([EntityKey("", "1"), one]).keys == Keys("", "", "B", "2")
+    assert sas_range.of_rows([]).fit is Fit.ALL
+
+
+def test_the_grid_leads_to_the_form(visit, orders):
+    client = visit("max")
+    ticked = {"scope": "rows", "key": [write_key(EntityKey("A", "1")), write_key(EntityKey("C", "3"))]}
+    answer = client.post("/ui/a/acme/t/orders/sas/", ticked)
+    query = parse_qs(urlsplit(answer["Location"]).query)
+    assert query == {
+        "table": ["Orders"], "spk": ["A"], "srk": ["1"], "epk": ["C"], "erk": ["3"], "of": ["rows-wider"],
+    }  # fmt: skip
+    page = client.get(answer["Location"]).content.decode()
+    assert "whatever lies between them is reached as well" in page
+    answer = client.post("/ui/a/acme/t/orders/sas/", {"scope": "query", "f": "PartitionKey eq 'A'"})
+    assert parse_qs(urlsplit(answer["Location"]).query)["of"] == ["query-exact"]
+    answer = client.post("/ui/a/acme/t/orders/sas/", {"scope": "query", "f": "PartitionKey eq"})
+    assert answer["Location"] == "/ui/a/acme/t/Orders/"
+    answer = client.post("/ui/a/acme/t/orders/sas/", {"scope": "query", "f": ""})
+    assert answer["Location"] == f"{NEW}?table=Orders"
+    linked = client.get(NEW, {"table": "Orders", "f": "PartitionKey eq 'A'"}, follow=True)
+    assert linked.context["form"]["spk"].value() == "A"
+
+
+# the registry
+
+
+def test_nothing_is_known_at_first(visit, account):
+    page = visit("max").get(SAS).content.decode()
+    assert "No token issued or seen yet" in page
+    assert 'role="search"' not in page.split("<main")[1]
+
+
+def test_lists_what_was_made_and_what_was_seen(proven, account, orders):
+    client = proven("max")
+    client.post(NEW, sent(owner="eve"))
+    seen = use(account, SEEN, 3)
+    made, other = client.get(SAS).context["rows"]
+    assert (made.known.label, made.known.author, made.state) == ("partner demo", "max", "expires-soon")
+    assert (other.known.fingerprint, other.known.uses, other.state) == (seen, 3, "active")
+    page = client.get(SAS).content.decode()
+    assert "seen, not made here" in page
+    assert "partner demo" in page
+    assert 'href="/ui/a/acme/t/Orders/acl/"' in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "number"),
+    [
+        ({"q": "PARTNER"}, 1), ({"q": "orders"}, 2), ({"q": "azsdk"}, 1), ({"q": "zzz"}, 0),
+        ({"state": "active"}, 1), ({"state": "expires-soon"}, 1), ({"state": "blocked"}, 0), ({"state": "x"}, 2),
+    ],
+)  # fmt: skip
+def test_filters(proven, account, orders, asked, number):
+    client = proven("max")
+    client.post(NEW, sent())
+    use(account, SEEN)
+    part = client.get(SAS, asked, headers=HTMX)
+    assert len(part.context["rows"]) == number
+    assert b"<html" not in part.content
+
+
+def test_exports_without_secrets(proven, account, orders):
+    client = proven("max")
+    token = secrets_of(client.post(NEW, sent(label="=cmd()")))["token"]
+    use(account, SEEN, 3)
+    text = b"".join(client.get(SAS + "export/?format=csv").streaming_content).decode()
+    rows = list(csv.DictReader(StringIO(text)))
+    assert [row["label"] for row in rows] == ["'=cmd()", ""]
+    assert [row["state"] for row in rows] == ["expires-soon", "active"]
+    lines = (
+        b"".join(client.get(SAS + "export/?format=ndjson&q=azsdk").streaming_content).decode().splitlines()
+    )
+    assert json.loads(lines[-1])["parameters"]["sp"] == "ra"
+    signature = dict(parse_qsl(token))["sig"]
+    assert signature not in text
+    assert signature not in "".join(lines)
+
+
+def test_the_first_page_says_which_end_soon(proven, account, orders):
+    client = proven("max")
+    client.post(NEW, sent())
+    assert "Tokens that end within 7 days" in client.get("/ui/").content.decode()
+    assert "partner demo" in client.get("/ui/").content.decode()
+
+
+def test_nobody_else_learns_of_them(visit, proven, account, orders):
+    proven("max").post(NEW, sent())
+    client = visit("victor")
+    assert "Tokens that end" not in client.get("/ui/").content.decode()
+    page = client.get("/ui/a/acme/").content.decode()
+    assert SAS not in page
+
+
+# one of them
+
+
+def test_s3_a_token_has_a_page(visit, account, orders):
+    print_ = use(account, SEEN, 3)
+    answer = visit("max").get(f"{SAS}{print_}/")
+    page = answer.content.decode()
+    assert "azsdk-python" in page
+    assert "not on Azure" in page
+    assert [client.uses for client in answer.context["clients"]] == [3]
+    assert "no-store" in answer["Cache-Control"]
+
+
+def test_counts_what_else_would_end(visit, account, orders):
+    named = TableSas(version="2019-02-02", table="orders", identifier="partner")
+    first = use(account, named, 3)
+    use(account, TableSas(version="2019-02-02", table="Orders", identifier="partner"), 4, key=1)
+    use(account, SEEN, 5)
+    context = visit("max").get(f"{SAS}{first}/").context
+    assert (context["of_policy"].tokens, context["of_policy"].uses) == (2, 7)
+    assert (context["of_key"].tokens, context["of_key"].uses, context["of_key"].clients) == (2, 8, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_s4_blocks_and_undoes(visit, account, orders):
+    print_ = use(account, SEEN)
+    client = visit("max")
+    answer = client.post(f"{SAS}{print_}/block/", {"blocked": "1"}, follow=True)
+    page = answer.content.decode()
+    assert "Blocked: it is refused from now on." in page
+    assert "data-undo" in page
+    assert answer.context["row"].state == "blocked"
+    done = Activity.objects.get(verb=Verb.SAS_BLOCK)
+    record = client.get("/ui/a/acme/activity/").content.decode()
+    assert f'blocked the shared access signature <strong class="mono" title="{print_}">' in record
+    assert client.get(f"/ui/a/acme/activity/{done.pk}/").status_code == 200
+    client.post(reverse("activity:undo", args=[done.pk]), {"next": SAS})
+    assert client.get(f"{SAS}{print_}/").context["row"].state == "active"
+
+
+def test_adopts_a_seen_one(visit, account, orders):
+    print_ = use(account, SEEN)
+    client = visit("max")
+    assert client.post(f"{SAS}{print_}/notes/", {"label": ""}).status_code == 422
+    client.post(f"{SAS}{print_}/notes/", {"label": "cron", "owner": "eve"})
+    assert shared_access.find(account, print_, timezone.now()).label == "cron"
+    assert "made here" not in client.get(f"{SAS}{print_}/").content.decode()
+    done = Activity.objects.get(verb=Verb.SAS_CHANGE, actor="max")
+    page = client.get(f"/ui/a/acme/activity/{done.pk}/").content.decode()
+    assert "cron" in page
+    client.post(reverse("activity:undo", args=[done.pk]), {"next": SAS})
+    assert shared_access.find(account, print_, timezone.now()).label == ""
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/St_Johns"])
+def test_ends_of_time_are_shown_in_any_zone(visit, cast, account, orders, zone):
+    cast["max"].time_zone = zone
+    cast["max"].save()
+    for moment in ("9999-12-31T23:59:59Z", "0001-01-01"):
+        print_ = use(account, replace(SEEN, start="0001-01-01", expiry=moment))
+        assert moment in visit("max").get(f"{SAS}{print_}/").content.decode()
+    assert visit("max").get(SAS).status_code == 200
+    assert visit("max").get("/ui/").status_code == 200
+
+
+def test_there_is_no_page_of_what_is_not_known(visit, account):
+    client = visit("max")
+    for none in ("x", "%00", "F" * 64):
+        assert client.post(f"{SAS}{none}/block/", {"blocked": "1"}).status_code == 404
+    assert client.get(f"{SAS}{'f' * 64}/").status_code == 404
+    assert client.post(f"{SAS}{'f' * 64}/block/", {"blocked": "1"}).status_code == 404

@@ -1,0 +1,58 @@
+"""Theme, density and language of a browser."""
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+
+from console.site import appearance
+from console.site.appearance import Appearance, Density, Theme
+
+
+def read(**cookies):
+    request = RequestFactory().get("/ui/")
+    request.COOKIES.update(cookies)
+    return appearance.read(request)
+
+
+def test_reads_cookies():
+    assert read() == Appearance()
+    assert read(tablero_theme="dark", tablero_density="compact", tablero_rail="closed") == Appearance(
+        Theme.DARK, Density.COMPACT, rail_closed=True
+    )
+
+
+@pytest.mark.parametrize("value", ["", "DARK", '"><script>', "x" * 5000])
+def test_unknown_counts_as_default(value):
+    assert read(tablero_theme=value, tablero_density=value, tablero_rail=value) == Appearance()
+
+
+def test_remembers():
+    response = appearance.remember(HttpResponse(), theme="dark", density="", language="tr")
+    assert response.cookies["tablero_theme"].value == "dark"
+    assert response.cookies["tablero_language"].value == "tr"
+    assert all(cookie["path"] == "/ui/" and cookie["httponly"] for cookie in response.cookies.values())
+    assert "tablero_density" not in response.cookies
+
+
+def test_remembers_no_nonsense():
+    response = appearance.remember(HttpResponse(), theme="pink", density="huge", language="../x")
+    assert not response.cookies
+
+
+def test_change_returns_to_the_page():
+    response = Client().post("/ui/appearance/", {"theme": "light", "next": "/ui/login/?next=/ui/"})
+    assert (response.status_code, response["Location"]) == (302, "/ui/login/?next=/ui/")
+    assert response.cookies["tablero_theme"].value == "light"
+
+
+@pytest.mark.parametrize("target", ["", "//evil.example", "https://evil.example/ui/", "javascript:alert(1)"])
+def test_change_leaves_for_no_other_site(target):
+    assert Client().post("/ui/appearance/", {"theme": "light", "next": target})["Location"] == "/ui/"
+
+
+def test_change_is_a_post():
+    assert Client().get("/ui/appearance/").status_code == 405
+
+
+def test_change_needs_a_token():
+    assert Client(enforce_csrf_checks=True).post("/ui/appearance/", {"theme": "light"}).status_code == 403

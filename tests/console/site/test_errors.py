@@ -1,0 +1,104 @@
+"""The pages of what went wrong."""
+
+import pytest
+from django.contrib.sessions.backends.db import SessionStore
+from django.core.cache import cache
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.db import OperationalError
+from django.test import Client
+
+from console.home.views import home
+from storage.domain.errors import (
+    InsufficientAccountPermissions,
+    OperationTimedOut,
+    ResourceNotFound,
+    ServerBusy,
+    TableNotFound,
+)
+
+
+def test_not_found_does_not_ask_to_sign_in(client, db):
+    answer = client.get("/ui/nothing/")
+    assert answer.status_code == 404
+    assert b"There is no such page" in answer.content
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (PermissionDenied("This needs the role Owner."), 403, "This needs the role Owner."),
+        (PermissionDenied(), 403, "Your role does not allow it."),
+        (ZeroDivisionError("secret"), 500, "Something went wrong here"),
+        (OperationalError("secret"), 503, "The database is away"),
+        (ServerBusy(), 503, "The database is away"),
+        (OperationTimedOut(), 503, "The database is away"),
+        (TableNotFound(), 404, "There is no such page"),
+        (ResourceNotFound(), 404, "There is no such page"),
+        (InsufficientAccountPermissions(), 403, "Write operations are not allowed."),
+        (SuspiciousOperation("secret"), 400, "This request makes no sense"),
+        (RequestDataTooBig("secret"), 413, "A form may hold 8.0"),
+    ],
+)
+def test_what_a_view_raises(visit, monkeypatch, error, status, text):
+    def fail(*arguments, **_):
+        raise error
+
+    monkeypatch.setattr(home, "visible_accounts", fail)
+    client = visit("alice")
+    client.raise_request_exception = False
+    answer = client.get("/ui/")
+    assert answer.status_code == status
+    assert text in answer.content.decode()
+    assert "secret" not in answer.content.decode()
+    assert "default-src 'none'" in answer["Content-Security-Policy"]
+
+
+def test_a_fault_has_a_number(visit, monkeypatch, caplog):
+    monkeypatch.setattr(home, "visible_accounts", lambda *_: 1 / 0)
+    client = visit("alice")
+    client.raise_request_exception = False
+    answer = client.get("/ui/")
+    number = answer["X-Request-Id"]
+    assert f"<code>{number}</code>" in answer.content.decode()
+    assert f"failed: request {number}" in caplog.text
+
+
+def test_without_its_database_a_page_says_so(visit, monkeypatch):
+    def away(*_):
+        raise OperationalError
+
+    client = visit("alice")
+    client.raise_request_exception = False
+    monkeypatch.setattr(SessionStore, "load", away)
+    answer = client.get("/ui/me/")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert b'<meta http-equiv="refresh" content="5">' in answer.content
+
+
+def test_says_who_may(visit):
+    page = visit("victor").get("/ui/a/acme/members/add/").content.decode()
+    assert "Owner" not in page  # it is a form that is posted
+    page = visit("victor").post("/ui/a/acme/members/add/").content.decode()
+    assert "This needs the role Owner." in page
+    assert "<bdi>alice</bdi>" in page
+    assert "<bdi>max</bdi>" not in page
+    assert "<bdi>ada</bdi>" in visit("victor").get("/ui/u/").content.decode()
+
+
+def test_says_how_long_to_wait(visit, db):
+    cache.clear()
+    client = visit("alice")
+    change = {"current": "wrong", "password": "x", "repeated": "x"}
+    for _ in range(6):
+        answer = client.post("/ui/me/password/", change)
+    assert answer.status_code == 429
+    assert 0 < int(answer["Retry-After"]) <= 60
+    assert f"Try again in {answer['Retry-After']} seconds." in answer.content.decode()
+
+
+def test_a_form_of_another_site(cast):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(cast["alice"])
+    answer = client.post("/ui/me/", {"theme": "dark"})
+    assert answer.status_code == 403
+    assert b"This form is too old" in answer.content

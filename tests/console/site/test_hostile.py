@@ -1,0 +1,208 @@
+"""What no page of ours sends, and what only clients of the service store: refused or shown, and nothing fails."""
+
+import json
+
+import pytest
+
+from console.grid.keys import write_key
+from console.models import User
+from storage.domain.entities.entity import EntityKey
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import write_etag
+from storage.models import Activity
+from storage.operations import entities, tables
+
+TABLE = "/ui/a/acme/t/people/"
+ADA = EntityKey("se", "ada")
+HTMX = {"HX-Request": "true"}
+DIGITS = "9" * 5000  # more than Python makes a number of
+HALF = "\ud800"  # of a character
+
+
+@pytest.fixture
+def ada(people):
+    texts = {
+        "Half": f"{HALF}%41",
+        "Json": '{"a\\ud800": ["\\ud800", 1.10, 1e400]}',
+        "Broken": f'{{"a": "{HALF}"}}',
+        "Name": "Ada",
+    }
+    people(*ADA, **texts, End=EdmValue(Edm.DATETIME, 253402300799_9999999))
+
+
+@pytest.mark.parametrize("name", ["Half", "Json", "Broken", "End"])
+def test_values_that_no_page_can_hold_are_shown(visit, ada, name):
+    client = visit("victor")
+    address = {"key": write_key(ADA), "property": name}
+    shown = client.get(f"{TABLE}value/", address)
+    assert shown.status_code == 200
+    for viewer in ("plain", "json", "url", "time", "hex"):
+        assert client.get(f"{TABLE}value/", {**address, "as": viewer}, headers=HTMX).status_code == 200
+    assert client.get(f"{TABLE}value/", {**address, "download": "1"}).status_code == 200
+
+
+@pytest.mark.parametrize("view", ["grid", "json", "form"])
+def test_every_view_of_a_table_bears_them(visit, ada, view):
+    answer = visit("victor").get(TABLE, {"view": view})
+    assert answer.status_code == 200
+    if view == "json":  # laid out with every token as it is written
+        assert "1.10" in answer.content.decode() and "1e400" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"top": DIGITS},
+        {"refresh": DIGITS},
+        {"f": "Name eq 'a\0b'"},
+        {"f": "PartitionKey eq '\0'"},
+        {"f": "this is none"},
+        {"cols": f"Name:{DIGITS}"},
+        {"after": "WyJhIiwiYiIsMWUzMDhd"},
+        {"open": "\0"},
+    ],
+)
+def test_addresses_that_nobody_was_given(visit, ada, query):
+    assert visit("victor").get(TABLE, query).status_code in {200, 422}
+    assert visit("victor").get(f"{TABLE}count/", query, headers=HTMX).status_code == 200
+    assert visit("victor").get(f"{TABLE}export/", query).status_code in {200, 422}
+
+
+@pytest.mark.parametrize(
+    ("type_", "form", "text"),
+    [
+        ("Edm.String", "escaped", DIGITS),
+        ("Edm.Int64", "", DIGITS),
+        ("Edm.Double", "", "1e-99999999999999999999"),
+        ("Edm.Double", "", "0e99999999999999999999"),
+        ("Edm.DateTime", "", "9999-12-31T23:59:59-14:00"),
+        ("Edm.DateTime", "", f"-{DIGITS}h"),
+    ],
+)
+def test_texts_of_values_that_are_none(visit, ada, type_, form, text):
+    sent = {"key": write_key(ADA), "property": "Name", "type": type_, "form": form, "value": text}
+    client = visit("eve")
+    assert client.post(f"{TABLE}cell/check/", sent).status_code == 200
+    row = {"name-0": "Name", "type-0": type_, "form-0": form, "value-0": text, "was-0": "Edm.String"}
+    assert client.post(f"{TABLE}entity/row/", row).status_code == 200
+
+
+def test_a_place_in_the_grid_that_is_no_number(visit, ada, account):
+    stored = entities.get(tables.get(account.pk, "people"), ADA)
+    sent = {"key": write_key(ADA), "property": "Name", "type": "Edm.String", "value": "x", "index": DIGITS}
+    answer = visit("eve").post(f"{TABLE}cell/", {**sent, "etag": write_etag(stored.timestamp)}, headers=HTMX)
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("etag", ["", "*", 'W/"x"', "W/\"datetime'9999-12-31T23:59:59.9999999Z'\""])
+def test_an_entity_is_saved_only_as_it_was_opened(visit, ada, account, etag):
+    User.objects.update(time_zone="Asia/Tokyo")
+    client = visit("eve")
+    sent = {"etag": etag, "name-0": "Name", "type-0": "Edm.String", "value-0": "mine", "kept-0": "1"}
+    answer = client.post(f"{TABLE}entity/?pk=se&rk=ada", sent)
+    assert answer.status_code in {404, 412}
+    found = entities.get(tables.get(account.pk, "people"), ADA)
+    assert b"mine" not in found.content
+
+
+@pytest.mark.parametrize("text", [",", "\t", "\n;\n", '"', "[", "{}", f"[{DIGITS}]"])
+def test_nothing_to_paste(visit, ada, text):
+    assert visit("eve").post(f"{TABLE}paste/", {"text": text}).status_code == 422
+
+
+def test_bytes_that_are_kept_where_there_are_none(visit, ada):
+    row = {"name-0": "Name", "type-0": "Edm.Binary", "kept-0": "1", "value-0": ""}
+    assert visit("eve").post(f"{TABLE}entity/row/", row).status_code == 200
+    draft = {"pk": "a", "rk": "b", "action": "add", **row}
+    assert visit("eve").post(f"{TABLE}entity/new/", draft).status_code == 200
+    answer = visit("eve").post(f"{TABLE}entity/new/", {**draft, "action": "save"})
+    assert answer.status_code == 422
+    assert "These bytes were not sent with the form" in answer.content.decode()
+
+
+def test_a_layout_of_no_name(visit, ada):
+    sent = {"name": "a\0b", "tables": "p\0*", "cols": "Name"}
+    assert visit("victor").post(f"{TABLE}layouts/", sent).status_code == 302
+    assert visit("victor").get(TABLE, follow=True).status_code == 200
+
+
+def test_an_export_by_a_filter_with_a_nul(visit, ada):
+    sent = {"format": "csv", "scope": "query", "f": "Name ne 'a\0b'"}
+    answer = visit("victor").post(f"{TABLE}export/", sent)
+    assert b"".join(answer.streaming_content)
+    assert Activity.objects.latest("pk").detail["filter"] == "Name ne 'ab'"
+
+
+@pytest.mark.parametrize("credential", [DIGITS, "[" * 100_000, "{}", "\0"])
+def test_a_passkey_that_no_browser_sends(visit, ada, credential):
+    assert visit(None).post("/ui/login/passkey/", {"credential": credential}).status_code in {302, 422}
+    assert visit("eve").post("/ui/me/again/passkey/", {"credential": credential}).status_code == 422
+
+
+def test_a_header_that_is_no_address(visit, ada, account):
+    broken = "http://["
+    client = visit("alice")
+    asked = client.post("/ui/a/acme/keys/1/reveal/", headers={"Referer": broken})
+    assert asked["Location"].startswith("/ui/me/again/")
+    stored = entities.get(tables.get(account.pk, "people"), ADA)
+    sent = {"action": "delete", "etag": write_etag(stored.timestamp)}
+    answer = client.post(f"{TABLE}entity/?pk=se&rk=ada", sent, headers={**HTMX, "HX-Current-URL": broken})
+    assert answer["HX-Redirect"] == TABLE
+
+
+def test_what_is_copied_has_a_size(visit, people, monkeypatch):
+    monkeypatch.setattr("console.grid.views.copies.SIZE_LIMIT", 1000)
+    for number in range(60):
+        people("se", str(number), Name="x" * 100)
+    client = visit("victor")
+    keys = [write_key(EntityKey("se", str(number))) for number in range(60)]
+    assert client.post(f"{TABLE}copy/", {"scope": "table", "as": "json"}).status_code == 422
+    assert client.post(f"{TABLE}copy/", {"scope": "rows", "key": keys, "as": "json"}).status_code == 422
+    assert client.post(f"{TABLE}copy/", {"scope": "rows", "key": keys[:3], "as": "json"}).json()["count"] == 3
+    answer = client.post(f"{TABLE}export/", {"scope": "rows", "key": keys, "format": "ndjson"})
+    assert b"".join(answer.streaming_content).count(b"\n") == 60
+
+
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "2026-02-30", "-1"])
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles"])
+def test_days_at_the_ends_of_the_calendar(visit, ada, day, zone):
+    User.objects.update(time_zone=zone)
+    client = visit("ada")
+    for path in ("/ui/a/acme/activity/", "/ui/activity/"):
+        assert client.get(path, {"since": day, "until": day}).status_code == 200
+
+
+@pytest.mark.parametrize("etag", ["", "*", "x", 1, None, []])
+def test_staged_cells_and_keys_want_the_entity_as_it_was_shown(visit, ada, account, etag):
+    client = visit("eve")
+    staged = {
+        "key": write_key(ADA),
+        "property": "Name",
+        "type": "Edm.String",
+        "form": "plain",
+        "text": "mine",
+    }
+    for more in ({}, {"removed": "1"}):
+        sent = {"changes": json.dumps([{**staged, **more, "etag": etag}]), "apply": "1"}
+        assert client.post(f"{TABLE}staged/", sent).status_code == 400
+    for action in ("save", "remove"):
+        sent = {**staged, "value": "mine", "etag": etag or "", "action": action}
+        assert client.post(f"{TABLE}cell/", sent).status_code in {412, 422}
+    sent = {"pk": "se", "rk": "other", "etag": etag or ""}
+    assert client.post(f"{TABLE}entity/key/?pk=se&rk=ada", sent).status_code == 422
+    found = entities.get(tables.get(account.pk, "people"), ADA)
+    assert b"mine" not in found.content and b'"Name"' in found.content
+
+
+@pytest.mark.parametrize("name", ["%00", "%ED%A0%80", "ac%00me", "%2e%2e"])
+def test_names_that_nothing_has(visit, ada, name):
+    client = visit("ada")
+    paths = (
+        f"{name}/",
+        f"{name}/keys/",
+        f"{name}/t/people/",
+        f"acme/t/{name}/",
+        f"acme/t/{name}/entity/?pk=a&rk=b",
+    )
+    for path in paths:
+        assert client.get(f"/ui/a/{path}").status_code == 404

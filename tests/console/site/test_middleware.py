@@ -1,0 +1,31 @@
+"""What every page says about itself."""
+
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+
+from console.site.middleware import response_headers
+
+
+def test_headers():
+    request = RequestFactory().get("/ui/")
+    response = response_headers(lambda request: HttpResponse())(request)
+    assert response["Cache-Control"] == "private, no-cache"
+    assert response["Vary"] == "Cookie, HX-Request, HX-Request-Type"
+    assert "camera=()" in response["Permissions-Policy"]
+
+
+def test_a_view_may_say_more():
+    request = RequestFactory().get("/ui/")
+    response = response_headers(lambda request: HttpResponse(headers={"Cache-Control": "no-store"}))(request)
+    assert response["Cache-Control"] == "no-store"
+
+
+def test_policies():
+    headers = Client().get("/ui/appearance/").headers
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'self';" in policy + ";"
+    assert "unsafe" not in policy
+    assert headers["Referrer-Policy"] == "same-origin"
+    assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert headers["X-Content-Type-Options"] == "nosniff"

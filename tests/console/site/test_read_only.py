@@ -1,0 +1,85 @@
+"""A read-only account in the console: nothing in it changes, by whatever form, and everybody is told why."""
+
+import pytest
+from django.urls import reverse
+
+from console.grid.keys import write_key
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.policies import SignedIdentifier
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.filters.query import EntityQuery
+from storage.operations import accounts, activity, edits, entities, policies, service_properties, tables
+from storage.operations.undoing import KEPT
+
+KEY = EntityKey("se", "ada")
+
+
+@pytest.fixture
+def table(people, account):
+    return tables.get(account.pk, "people")
+
+
+@pytest.fixture
+def locked(account, table):
+    """The account, its table, and an activity that could be undone."""
+    tables.create(account.pk, "gone")
+    deleted = tables.delete(account.pk, "gone", keep=KEPT)
+    done = edits.apply(table, [Insert(Entity(KEY, {}))], by=Actor(ActorKind.USER, "alice")).activity
+    accounts.change(account, read_only=True)
+    return account, table, done, deleted
+
+
+def state(account, table):
+    return (
+        [table.name for table in tables.deleted(account.pk)],
+        tables.counts([account.pk]),
+        list(entities.page(table, EntityQuery()).entities),
+        policies.stored(account.pk, "people"),
+        service_properties.get(account.pk),
+        type(table).objects.values_list("description", "tags").get(pk=table.pk),
+    )
+
+
+FORMS = {
+    "tables:new": ([], {"name": "others"}),
+    "tables:delete": ([], {"table": "people"}),
+    "tables:tag": ([], {"table": "people", "add": "x"}),
+    "tables:sample": ([], {}),
+    "tables:notes": (["people"], {"description": "x", "tags": "x"}),
+    "entities:delete": (["people"], {"scope": "rows", "key": write_key(KEY)}),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_refuses(visit, locked, name):
+    account, table, *_ = locked
+    before = state(account, table)
+    arguments, data = FORMS[name]
+    answer = visit("alice").post(reverse(name, args=["acme", *arguments]), data)
+    assert answer.status_code in {302, 303, 403, 409, 422}
+    assert state(account, table) == before
+
+
+def test_brings_nothing_back(visit, locked):
+    account, table, done, deleted = locked
+    before = state(account, table)
+    alice = visit("alice")
+    for it in (done, deleted):
+        answer = alice.post(reverse("activity:undo", args=[it.pk]), {"next": "/ui/a/acme/"})
+        assert "the account is read-only" in alice.get(answer["Location"]).content.decode()
+    alice.post(reverse("tables:restore", args=["acme"]), {"table": deleted.table_id, "id": deleted.table_id})
+    assert state(account, table) == before
+
+
+def test_its_lock_can_be_undone(visit, locked):
+    account, *_ = locked
+    done = activity.find(activity.Wanted(account_ids=[account.pk])).order_by("-pk").first()
+    visit("alice").post(reverse("activity:undo", args=[done.pk]))
+    assert not accounts.find("acme").read_only
+    assert policies.replace(account.pk, "people", [SignedIdentifier("a")])
+
+
+def test_offers_no_way_back_but_the_key(visit, locked):
+    page = visit("alice").get(reverse("activity:index", args=["acme"])).content.decode()
+    assert page.count("/ui/undo/") == 1

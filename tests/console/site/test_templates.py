@@ -1,0 +1,87 @@
+"""Templates and scripts keep to what the content security policy allows, and to what exists."""
+
+import re
+
+import pytest
+
+from console.site import static_files
+from tests.live_server import ROOT
+
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+SCRIPTS = sorted((ROOT / "static" / "console").rglob("*.js"))
+STYLES = sorted((ROOT / "static" / "console").rglob("*.css"))
+FORBIDDEN = {
+    "a style attribute": r"<[^>]*\sstyle\s*=",
+    "a style element": r"<style\b",
+    "an inline script": r"<script(?![^>]*\bsrc=)[^>]*>",
+    "a handler": r"<[^>]*\son[a-z]+\s*=",
+    "code in htmx": r"hx-on\b|hx-(?:vals|confirm|headers)[^=]*=\s*['\"](?:js|javascript):",
+    "a trigger filter, which is evaluated": r"hx-trigger\s*=\s*['\"][^'\"]*\[",
+    "another origin": r"(?:src|href|action)\s*=\s*['\"](?:https?:)?//",
+    "a javascript: address": r"['\"]\s*javascript:",
+}
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=name_of)
+def test_template_keeps_to_the_policy(path):
+    text = re.sub(r"{% comment %}.*?{% endcomment %}", "", path.read_text(), flags=re.DOTALL)
+    # what a tag holds is no markup
+    text = re.sub(r"{%.*?%}|{{.*?}}", "", text, flags=re.DOTALL)
+    assert [what for what, pattern in FORBIDDEN.items() if re.search(pattern, text, re.IGNORECASE)] == []
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
+def test_script_evaluates_nothing(path):
+    assert not re.search(
+        r"\beval\(|new Function|innerHTML|insertAdjacentHTML|document\.write", path.read_text()
+    )
+
+
+@pytest.mark.parametrize("path", STYLES, ids=name_of)
+def test_no_style_changes_letters(path):
+    # in Turkish i becomes İ, and names of properties would lie
+    assert "text-transform" not in path.read_text()
+
+
+def test_icons_are_those_that_are_used():
+    text = "".join(path.read_text() for path in TEMPLATES)
+    used = set(re.findall(r"{% icon \"([a-z0-9-]+)\"", text))
+    used |= set(re.findall(r"icon=\"([a-z0-9-]+)\"", text)) | set(
+        re.findall(r"icon\|default:\"([^\"]+)\"", text)
+    )
+    listed = (ROOT / "static" / "vendor" / "icons.txt").read_text().split()
+    code = "".join(path.read_text() for path in (ROOT / "console").rglob("*.py"))
+    used |= set(re.findall(r"\"([a-z0-9-]+)\"", code)) & set(listed)
+    [sprite] = (ROOT / "static" / "vendor" / "lucide").glob("*/sprite.svg")
+    assert used == set(listed)
+    assert re.findall(r'<symbol id="([^"]+)"', sprite.read_text()) == listed
+
+
+def test_scripts_import_what_exists():
+    for path in SCRIPTS:
+        for name in re.findall(r'from "\./([^"]+)"|import "\./([^"]+)"', path.read_text()):
+            assert (path.parent / "".join(name)).is_file()
+
+
+def imported(name):
+    """A script with all that come with it."""
+    text = (ROOT / "static" / "console" / "js" / name).read_text()
+    found = re.findall(r'^import (?:[^"]* from )?"\./([^"]+)"', text, re.MULTILINE)
+    return {name}.union(*(imported(other) for other in found))
+
+
+def test_weight_of_every_page():
+    files = static_files.files()
+    scripts = [f"console/js/{name}" for name in imported("main.js")]
+    scripts += [name for name in files if name.endswith("htmx.min.js")]
+    assert len(scripts) > 8
+    assert sum(len(files[name].compressed) for name in scripts) < 30_000
+    assert len(files[static_files.STYLESHEET].compressed) < 12 * 1024
+    fonts = sum(
+        len(file.content) for name, file in files.items() if name.endswith(("-latin.woff2", "-turkish.woff2"))
+    )
+    assert fonts < 60_000

@@ -1,0 +1,105 @@
+"""An entity as a document: exact there and back, and every fault with its place."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.values.edm import Edm, EdmValue
+from storage.editing import merge
+from storage.editing.document import Fault, InvalidDocument, read, write
+
+KEY = EntityKey("", "a'\"é🦊")
+VALUES = {
+    "Text": EdmValue(Edm.STRING, 'line\nline\ttab \x00 \ud800 \u202e \u2028 \ufffe é 🦊 " \\'),
+    "Empty": EdmValue(Edm.STRING, ""),
+    "Yes": EdmValue(Edm.BOOLEAN, True),
+    "Small": EdmValue(Edm.INT32, -(2**31)),
+    "Big": EdmValue(Edm.INT64, 2**63 - 1),
+    "Zero": EdmValue(Edm.DOUBLE, -0.0),
+    "One": EdmValue(Edm.DOUBLE, 1.0),
+    "Tiny": EdmValue(Edm.DOUBLE, 5e-324),
+    "Nan": EdmValue(Edm.DOUBLE, math.nan),
+    "Infinity": EdmValue(Edm.DOUBLE, -math.inf),
+    "Since": EdmValue(Edm.DATETIME, 17_000_000_001_234_567),
+    "Id": EdmValue(Edm.GUID, "00000000-0000-0000-0000-00000000000a"),
+    "Photo": EdmValue(Edm.BINARY, b"\x00\xff"),
+}
+
+
+def test_is_exact_there_and_back():
+    text = write(Entity(KEY, VALUES))
+
+    found = read(text)
+
+    assert found.key == KEY
+    assert list(found.properties) == list(VALUES)
+    assert merge.changed(VALUES, found.properties) == []
+    text.encode()  # a page can carry it
+    assert "\x00" not in text
+
+
+@given(st.text(alphabet=st.characters(codec=None), max_size=20))
+def test_every_text_is_exact(text):
+    found = read(write(Entity(KEY, {"Text": EdmValue(Edm.STRING, text)})))
+
+    assert found.properties["Text"].value == text
+
+
+def test_passes_over_what_an_answer_says_beside():
+    found = read(
+        '{"odata.etag": "W/x", "odata.metadata": 1, "PartitionKey": "p", "RowKey@odata.type": "Edm.String",'
+        ' "RowKey": "r", "Timestamp": "2020-01-01T00:00:00Z", "Timestamp@odata.type": "Edm.DateTime", "A": 1}'
+    )
+
+    assert found == Entity(EntityKey("p", "r"), {"A": EdmValue(Edm.INT32, 1)})
+
+
+HEAD = '{\n  "PartitionKey": "p",\n  "RowKey": "r",\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "fault", "line", "column"),
+    [
+        ("", Fault.NOT_JSON, 1, 1),
+        ("  []", Fault.NOT_OBJECT, 1, 3),
+        ("nonsense", Fault.NOT_JSON, 1, 1),
+        ("{}", Fault.NO_KEY, 1, 1),
+        ('{"PartitionKey": "p"}', Fault.NO_KEY, 1, 1),
+        ('{"PartitionKey": 1, "RowKey": "r"}', Fault.KEY, 1, 18),
+        (HEAD + '  "A": 1,\n  "A": 2\n}', Fault.TWICE, 5, 3),
+        (HEAD + '  "A": 1,\n}', Fault.NOT_JSON, 5, 1),
+        (HEAD + '  "A": 1 "B": 2}', Fault.NOT_JSON, 4, 10),
+        (HEAD + '  "A" 1}', Fault.NOT_JSON, 4, 7),
+        (HEAD + '  "A": NaN}', Fault.NOT_JSON, 4, 8),
+        (HEAD + '  "A": 1} x', Fault.NOT_JSON, 4, 11),
+        (HEAD + '  "A": "x', Fault.NOT_JSON, 4, 8),
+        (HEAD + '  "A": "\n"}', Fault.NOT_JSON, 4, 9),
+        (HEAD + '  "A": null}', Fault.NULL, 4, 8),
+        (HEAD + '  "A": {"b": 1}}', Fault.NESTED, 4, 8),
+        (HEAD + '  "A": [1]}', Fault.NESTED, 4, 8),
+        (HEAD + '  "A b": 1}', Fault.NAME, 4, 3),
+        (HEAD + '  "A@odata.type": "Edm.Int46",\n  "A": "1"}', Fault.NO_TYPE, 4, 19),
+        (HEAD + '  "A@odata.type": 7,\n  "A": "1"}', Fault.NO_TYPE, 4, 19),
+        (HEAD + '  "A@odata.type": "Edm.Int64"}', Fault.NO_PROPERTY, 4, 3),
+        (HEAD + '  "A@odata.type": "Edm.Int64",\n  "A": "x"}', Fault.VALUE, 5, 8),
+        (HEAD + '  "A": 12345678901234567890123}', Fault.VALUE, 4, 8),
+        (HEAD + '  "A": "' + "x" * 32769 + '"}', Fault.TOO_LARGE, 4, 8),
+        (
+            HEAD + '  "A@odata.type": "Edm.DateTime",\n  "A": "1500-01-01T00:00:00Z"}',
+            Fault.OUT_OF_RANGE,
+            5,
+            8,
+        ),
+        ("[" * 100_000, Fault.NOT_JSON, 1, 1),
+        (HEAD + '  "A": ' + "[" * 100_000 + "}", Fault.NOT_JSON, 4, 8),
+        (HEAD + '  "A": ' + "1" * 5000 + "}", Fault.NOT_JSON, 4, 8),
+    ],
+)
+def test_says_what_is_wrong_and_where(text, fault, line, column):
+    with pytest.raises(InvalidDocument) as failure:
+        read(text)
+
+    assert (failure.value.fault, failure.value.line, failure.value.column) == (fault, line, column)

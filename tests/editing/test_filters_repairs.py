@@ -1,0 +1,268 @@
+"""What is said of a filter that cannot be read, or is probably not meant as it stands; and what would mend it."""
+
+import contextlib
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain.errors import StorageError
+from storage.domain.filters import Dialect, parse
+from storage.domain.filters.parser import CONSOLE_LIMIT
+from storage.domain.values.edm import Edm
+from storage.editing.filters.doubts import MOST, Reason, doubts
+from storage.editing.filters.highlight import pieces
+from storage.editing.filters.repairs import Fix, diagnose
+from tests.cost import costs_less_than
+
+NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
+
+
+def diagnosis(text):
+    with pytest.raises(StorageError) as refusal:
+        parse(text, Dialect.CONSOLE, NOW)
+    return diagnose(text, refusal.value, NOW)
+
+
+REPAIRED = [
+    # functions that the service does not have
+    ("startswith(A,'abc')", "startswith(A,'abc')", "A ge 'abc' and A lt 'abd'", Fix.FUNCTION),
+    ("B and startswith(A, 'o''r')", "startswith(A, 'o''r')", "B and A ge 'o''r' and A lt 'o''s'", Fix.FUNCTION),
+    ("startswith('x',A) or B", "startswith('x',A)", "A ge 'x' and A lt 'y' or B", Fix.FUNCTION),
+    ("startswith(A,'x') eq true", "startswith(A,'x')", "A ge 'x' and A lt 'y'", Fix.FUNCTION),
+    ("startswith(A,'x') eq false", "startswith(A,'x')", "not (A ge 'x' and A lt 'y')", Fix.FUNCTION),
+    ("B and not startswith(A,'x')", "startswith(A,'x')", "B and not (A ge 'x' and A lt 'y')", Fix.FUNCTION),
+    ("startswith(A,'')", "startswith(A,'')", "A ge ''", Fix.FUNCTION),
+    ("substringof('x', A)", "substringof('x', A)", "contains(A,'x')", Fix.FUNCTION),
+    ("contains('x',A)", "contains('x',A)", "contains(A,'x')", Fix.FUNCTION),
+    ("EndsWith(A,'x')", "EndsWith(A,'x')", "endswith(A,'x')", Fix.FUNCTION),
+    ("A contains 'x'", "contains", "contains(A,'x')", Fix.FUNCTION),
+    # other languages
+    ("A = 1", "=", "A eq 1", Fix.FOREIGN_SIGN),
+    ("A=1", "=", "A eq 1", Fix.FOREIGN_SIGN),
+    ("A == 1 && (B != 'a = b' || !C)", "=", "A eq 1 and (B ne 'a = b' or not C)", Fix.FOREIGN_SIGN),
+    ("A <> 1 or B>=2", "<", "A ne 1 or B ge 2", Fix.FOREIGN_SIGN),
+    ('A eq "o\'x"', '"', "A eq 'o''x'", Fix.FOREIGN_SIGN),
+    ("A eq “x”", "“", "A eq 'x'", Fix.FOREIGN_SIGN),
+    ("A eq 1 AND B eq 2", "AND", "A eq 1 and B eq 2", Fix.FOREIGN_SIGN),
+    ("A EQ 1", "EQ", "A eq 1", Fix.FOREIGN_SIGN),
+    ("NOT (A eq 1) Or B", "Or", "not (A eq 1) or B", Fix.FOREIGN_SIGN),
+    ("NOT A eq 1", "A", "not A eq 1", Fix.FOREIGN_SIGN),
+    ("A in ('x', 'y') and B", "in", "(A eq 'x' or A eq 'y') and B", Fix.LIST),
+    ("A in (5)", "in", "A eq 5", Fix.LIST),
+    ("A like 'abc%'", "like", "A ge 'abc' and A lt 'abd'", Fix.SQL),
+    ("A LIKE '%abc%'", "LIKE", "contains(A,'abc')", Fix.SQL),
+    ("A like '%abc'", "like", "endswith(A,'abc')", Fix.SQL),
+    ("A like 'abc'", "like", "A eq 'abc'", Fix.SQL),
+    ("A between 1 and 5", "between", "A ge 1 and A le 5", Fix.SQL),
+    ("A eq null", "A eq null", "not isset(A)", Fix.NULL),
+    ("null ne A", "null", "isset(A)", Fix.NULL),
+    ("A is null", "is", "not isset(A)", Fix.NULL),
+    ("A IS NOT NULL and B", "IS", "isset(A) and B", Fix.NULL),
+    # quotes and parentheses
+    ("A eq 'x", "'x", "A eq 'x'", Fix.UNCLOSED),
+    ("(A eq 1 and (B eq 2", "", "(A eq 1 and (B eq 2))", Fix.UNCLOSED),
+    ("A eq 1)", ")", "A eq 1", Fix.UNOPENED),
+    ("A eq foo", "A eq foo", "A eq 'foo'", Fix.UNQUOTED),
+    ("A eq 5abc", "5abc", "A eq '5abc'", Fix.UNQUOTED),
+    ("A eq 10%", "%", "A eq '10%'", Fix.UNQUOTED),
+    # literals
+    ("A eq True", "A eq True", "A eq true", Fix.SPELLING),
+    ("A eq 1.5L", "1.5L", "A eq 1.5", Fix.SPELLING),
+    ("A ge 2024-01-01T10:00:00Z", "01T10", "A ge datetime'2024-01-01T10:00:00Z'", Fix.PREFIX),
+    ("A ge 2024-01-01", "-01", "A ge datetime'2024-01-01'", Fix.PREFIX),
+    ("A eq DateTime'2024-01-01'", "'2024-01-01'", "A eq datetime'2024-01-01'", Fix.PREFIX),
+    ("A eq datetime('2024-01-01')", "datetime('2024-01-01')", "A eq datetime'2024-01-01'", Fix.PREFIX),
+    ("A lt datetime'yesterday'", "datetime'yesterday'", "A lt datetime'2026-11-20T00:00:00Z'", Fix.SPELLING),
+    (
+        "A eq 00000000-0000-0000-0000-00000000000A",
+        "00000000000A",
+        "A eq guid'00000000-0000-0000-0000-00000000000a'",
+        Fix.PREFIX,
+    ),
+    (
+        "A eq guid'{00000000-0000-0000-0000-00000000000A}'",
+        "guid'{00000000-0000-0000-0000-00000000000A}'",
+        "A eq guid'00000000-0000-0000-0000-00000000000a'",
+        Fix.SPELLING,
+    ),
+    ("A eq 9223372036854775808", "9223372036854775808", "A eq '9223372036854775808'", Fix.UNQUOTED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "fault", "repaired", "reason"), REPAIRED, ids=[case[0] for case in REPAIRED]
+)
+def test_q4_says_where_and_repairs(text, fault, repaired, reason):
+    found = diagnosis(text)
+
+    assert text[found.start : found.end] == fault
+    assert (found.repairs[0].applied(text), found.repairs[0].reason) == (repaired, reason)
+    assert parse(repaired, Dialect.CONSOLE, NOW) is not None
+
+
+def test_every_kind_of_repair_is_tried():
+    tried = {reason for *_, reason in REPAIRED} | {
+        doubt.repairs[0].reason for doubt in doubts(DOUBTFUL, KNOWN, NOW)
+    }
+
+    assert tried == set(Fix)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("tolower(A) eq 'x'", "tolower(A)"),
+        ("B eq 1 and A/C eq 1", "/"),
+        ("A add 1 eq 2", "add"),
+        ("'x' eq 'y'", "'x' eq 'y'"),
+        ("5", "5"),
+        ("A eq 1 and 'x'", "'x'"),
+        ("A eq", ""),
+        ("A eq 1 x", "x"),
+    ],
+)
+def test_what_cannot_be_repaired_is_shown_where_it_is(text, fault):
+    found = diagnosis(text)
+
+    assert text[found.start : found.end] == fault
+    assert found.repairs == ()
+
+
+def test_one_of_several_steps_is_better_than_none():
+    text = "A = 1 and (B eq 2 or startswith(C,'x')"
+    first = diagnosis(text).repairs[0].applied(text)
+    second = diagnosis(first).repairs[0].applied(first)
+
+    assert diagnosis(second).repairs[0].applied(second) == "A eq 1 and (B eq 2 or C ge 'x' and C lt 'y')"
+
+
+@given(st.lists(st.sampled_from("A B not and or eq in like is null between ( ) , - 1 5L 'x 'x' \" = && AND true f( startswith( contains(A,'x') datetime 2024-01-01 / {{x}}".split(" "))).map(" ".join))  # fmt: skip  # noqa: E501, SIM905
+def test_any_words_are_read_or_diagnosed(text):
+    try:
+        parse(text, Dialect.CONSOLE, NOW)
+    except StorageError as error:
+        found = diagnose(text, error, NOW)
+        assert 0 <= found.start <= found.end <= len(text)
+        for repair in found.repairs:
+            assert repair.applied(text) != text
+    else:
+        doubts(text, KNOWN, NOW)
+
+
+@given(st.text(alphabet="AB '\"()=<&|!,5L-eq{}\u201c\u2019😀\x00\ud800") | st.text())
+def test_any_text_is_read_or_diagnosed(text):
+    with contextlib.suppress(StorageError):
+        parse(text, Dialect.CONSOLE, NOW)
+        doubts(text, KNOWN, NOW)
+        return
+    with pytest.raises(StorageError) as refusal:
+        parse(text, Dialect.CONSOLE, NOW)
+    diagnose(text, refusal.value, NOW)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=" * 20_000,
+        '"' * 20_001,
+        "“" * 20_001,
+        "A eq '" + "''" * 10_000,
+        "(" * 20_000,
+        "f(" * 10_000,
+        "A in (" * 5_000,
+        "A in (" + "1," * 10_000,
+        "A AND " * 4_000,
+        "A = 'x' && " * 3_000,
+        "null " * 5_000,
+        "A eq null and " * 2_000,
+        "{{x}}" * 4_000,
+        "x" * 20_000 + "$",
+    ],
+    ids=lambda text: text[:12],
+)
+def test_a_long_text_takes_no_longer_than_it_is_long(text):
+    with costs_less_than(3):
+        diagnosis(text)
+        pieces(text)
+
+
+def test_a_text_beyond_all_measure_is_not_looked_at():
+    found = diagnosis("(" * (CONSOLE_LIMIT + 1))
+
+    assert (found.start, found.end, found.repairs) == (0, CONSOLE_LIMIT + 1, ())
+
+
+# filters that can be read
+
+KNOWN = {
+    "Visits": (Edm.INT64,),
+    "Age": (Edm.INT32,),
+    "Balance": (Edm.DOUBLE,),
+    "Name": (Edm.STRING,),
+    "Since": (Edm.DATETIME,),
+    "Id": (Edm.GUID,),
+    "Active": (Edm.BOOLEAN,),
+    "Score": (Edm.INT32, Edm.STRING),
+}
+DOUBTFUL = "Visits eq 5454161346626 and Nmae eq 'x' and Age eq '5'"
+DOUBTS = [
+    ("Visits eq 5454161346626", "5454161346626", Reason.INT64_SUFFIX, "Visits eq 5454161346626L"),
+    ("-5454161346626 lt Visits", "-5454161346626", Reason.INT64_SUFFIX, "-5454161346626L lt Visits"),
+    ("Nmae eq 'x'", "Nmae", Reason.UNKNOWN_PROPERTY, "Name eq 'x'"),
+    ("name eq 'x'", "name", Reason.UNKNOWN_PROPERTY, "Name eq 'x'"),
+    ("partitionkey eq 'x'", "partitionkey", Reason.UNKNOWN_PROPERTY, "PartitionKey eq 'x'"),
+    ("contains(Nam,'x')", "Nam", Reason.UNKNOWN_PROPERTY, "contains(Name,'x')"),
+    ("not activ", "activ", Reason.UNKNOWN_PROPERTY, "not Active"),
+    ("Entirely eq 'x'", "Entirely", Reason.UNKNOWN_PROPERTY, None),
+    ("Age eq '5'", "'5'", Reason.OTHER_TYPE, "Age eq 5"),
+    ("'5' eq Age", "'5'", Reason.OTHER_TYPE, "5 eq Age"),
+    ("Visits eq '5'", "'5'", Reason.OTHER_TYPE, "Visits eq 5L"),
+    ("Age eq 5L", "5L", Reason.OTHER_TYPE, "Age eq 5"),
+    ("Name eq 5", "5", Reason.OTHER_TYPE, "Name eq '5'"),
+    ("PartitionKey eq 5", "5", Reason.OTHER_TYPE, "PartitionKey eq '5'"),
+    ("Since ge '2024-01-01'", "'2024-01-01'", Reason.OTHER_TYPE, "Since ge datetime'2024-01-01T00:00:00Z'"),
+    ("Timestamp ge '2024-01-01'", "'2024-01-01'", Reason.OTHER_TYPE, "Timestamp ge datetime'2024-01-01T00:00:00Z'"),
+    (
+        "Id eq '00000000-0000-0000-0000-00000000000A'",
+        "'00000000-0000-0000-0000-00000000000A'",
+        Reason.OTHER_TYPE,
+        "Id eq guid'00000000-0000-0000-0000-00000000000a'",
+    ),
+    ("Active eq 'true'", "'true'", Reason.OTHER_TYPE, "Active eq true"),
+    ("Score eq true", "true", Reason.OTHER_TYPE, "Score eq 1"),
+    ("Age eq 'many'", "'many'", Reason.OTHER_TYPE, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "at", "reason", "repaired"), DOUBTS, ids=[case[0] for case in DOUBTS])
+def test_doubts(text, at, reason, repaired):
+    [doubt] = doubts(text, KNOWN, NOW)
+
+    assert (text[doubt.start : doubt.end], doubt.reason) == (at, reason)
+    assert [repair.applied(text) for repair in doubt.repairs[:1]] == ([repaired] if repaired else [])
+    assert repaired is None or not doubts(repaired, KNOWN, NOW)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Age eq 5 and Visits eq 5 and Visits eq 5L and Balance eq 5 and Age eq 5.0",
+        "Score eq 'x' or Score eq 5",
+        "Since ge datetime'{{now-1h}}' and Active and isset(Id)",
+        "PartitionKey eq 'p' and RowKey ge 'r'",
+        "Name eq '5454161346626'",
+    ],
+)
+def test_has_no_doubts_of_what_fits(text):
+    assert doubts(text, KNOWN, NOW) == []
+
+
+def test_has_a_few_doubts_at_once():
+    assert len(doubts(" or ".join(["Age eq '5'"] * 3000), KNOWN, NOW)) == MOST
+
+
+def test_of_an_empty_table_no_property_is_known():
+    assert doubts("Anything eq 5", {}, NOW) == []

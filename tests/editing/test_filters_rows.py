@@ -1,0 +1,325 @@
+"""Rows and the text they are written as: each the other's inverse."""
+
+import math
+import uuid
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from storage.domain.filters import (
+    And,
+    Comparison,
+    Dialect,
+    IsSet,
+    Match,
+    MatchKind,
+    Not,
+    Operator,
+    Or,
+    parse,
+    write,
+)
+from storage.domain.filters.times import UNITS, RelativeTime
+from storage.domain.values.edm import INT32, Edm, EdmValue
+from storage.editing.filters.prefixes import following
+from storage.editing.filters.rows import (
+    DEPTH,
+    NOTHING,
+    Clause,
+    Connective,
+    Group,
+    NotDrawable,
+    Obstacle,
+    RowOperator,
+    compile,
+    draw,
+    operators_of,
+    to_filter,
+)
+from tests import strategies
+
+NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
+AND, OR = Connective.AND, Connective.OR
+EQ, GE = RowOperator.EQ, RowOperator.GE
+
+
+def text(value):
+    return EdmValue(Edm.STRING, value)
+
+
+def int32(value):
+    return EdmValue(Edm.INT32, value)
+
+
+def clause(name, operator, *values, negated=False):
+    return Clause(name, operator, values[0].type if values else None, values, negated)
+
+
+def ago(amount, unit):
+    return EdmValue(Edm.DATETIME, RelativeTime.at(NOW, -amount, unit))
+
+
+def read(written):
+    return parse(written, Dialect.CONSOLE, NOW)
+
+
+A, B, C = (clause(name, EQ, int32(number)) for number, name in enumerate("ABC", 1))
+
+DRAWN = [
+    ("", NOTHING),
+    ("A eq 1", Group(AND, (A,))),
+    ("A eq 1 and B eq 2", Group(AND, (A, B))),
+    ("A eq 1 or B eq 2", Group(OR, (A, B))),
+    ("A eq 1 or B eq 2 and C eq 3", Group(OR, (A, Group(AND, (B, C))))),
+    ("(A eq 1 or B eq 2) and C eq 3", Group(AND, (Group(OR, (A, B)), C))),
+    ("A eq 1 and (B eq 2 and C eq 3)", Group(AND, (A, Group(AND, (B, C))))),
+    ("not (A eq 1)", Group(AND, (clause("A", EQ, int32(1), negated=True),))),
+    ("not (A eq 1 or B eq 2)", Group(AND, (Group(OR, (A, B), negated=True),))),
+    ("A ge 'abc' and A lt 'abd'", Group(AND, (clause("A", RowOperator.STARTS_WITH, text("abc")),))),
+    (
+        "B eq 2 and A ge 'abc' and A lt 'abd' and C eq 3",
+        Group(AND, (B, clause("A", RowOperator.STARTS_WITH, text("abc")), C)),
+    ),
+    ("B eq 2 or A ge 'x' and A lt 'y'", Group(OR, (B, clause("A", RowOperator.STARTS_WITH, text("x"))))),
+    (
+        "not (A ge 'x' and A lt 'y')",
+        Group(AND, (clause("A", RowOperator.STARTS_WITH, text("x"), negated=True),)),
+    ),
+    (
+        "B eq 2 and (A ge 'x' and A lt 'y')",
+        Group(AND, (B, Group(AND, (clause("A", RowOperator.STARTS_WITH, text("x")),)))),
+    ),
+    (
+        "A ge 'x' and A lt 'z'",
+        Group(AND, (clause("A", GE, text("x")), clause("A", RowOperator.LT, text("z")))),
+    ),
+    ("A ge 1 and A le 5", Group(AND, (clause("A", RowOperator.BETWEEN, int32(1), int32(5)),))),
+    (
+        "A ge 1 and A le 5L",
+        Group(AND, (clause("A", GE, int32(1)), clause("A", RowOperator.LE, EdmValue(Edm.INT64, 5)))),
+    ),
+    ("A ge 1 and B le 5", Group(AND, (clause("A", GE, int32(1)), clause("B", RowOperator.LE, int32(5))))),
+    ("A le 5 and A ge 1", Group(AND, (clause("A", RowOperator.LE, int32(5)), clause("A", GE, int32(1))))),
+    ("A eq 1 or A eq 2", Group(AND, (clause("A", RowOperator.ONE_OF, int32(1), int32(2)),))),
+    (
+        "B eq 2 and (A eq 'x' or A eq 'y')",
+        Group(AND, (B, clause("A", RowOperator.ONE_OF, text("x"), text("y")))),
+    ),
+    (
+        "not (A eq 1 or A eq 2)",
+        Group(AND, (clause("A", RowOperator.ONE_OF, int32(1), int32(2), negated=True),)),
+    ),
+    ("A eq 1 or A eq 2L", Group(OR, (A, clause("A", EQ, EdmValue(Edm.INT64, 2))))),
+    ("A eq 1 or A eq 2 or B eq 2", Group(OR, (A, clause("A", EQ, int32(2)), B))),
+    ("B eq 2 or (A eq 1 or A eq 2)", Group(OR, (B, clause("A", RowOperator.ONE_OF, int32(1), int32(2))))),
+    ("contains(A,'x')", Group(AND, (clause("A", RowOperator.CONTAINS, text("x")),))),
+    ("not (endswith(A,'x'))", Group(AND, (clause("A", RowOperator.ENDS_WITH, text("x"), negated=True),))),
+    (
+        "isset(A) and not (isset(B))",
+        Group(AND, (clause("A", RowOperator.IS_SET), clause("B", RowOperator.IS_NOT_SET))),
+    ),
+    ("T ge datetime'{{now-24h}}'", Group(AND, (clause("T", RowOperator.IN_THE_LAST, ago(24, "h")),))),
+    (
+        "T gt datetime'{{now-24h}}' and T lt datetime'{{now}}'",
+        Group(AND, (clause("T", RowOperator.GT, ago(24, "h")), clause("T", RowOperator.LT, ago(0, "m")))),
+    ),
+    (
+        "T ge datetime'{{now-2d}}' and T le datetime'{{now-1d}}'",
+        Group(AND, (clause("T", RowOperator.BETWEEN, ago(2, "d"), ago(1, "d")),)),
+    ),
+    ("Flag eq true", Group(AND, (clause("Flag", EQ, EdmValue(Edm.BOOLEAN, True)),))),
+    ("A eq 4294967296", Group(AND, (clause("A", EQ, int32(2**32)),))),
+]
+
+
+@pytest.mark.parametrize(("written", "rows"), DRAWN, ids=[written for written, _ in DRAWN])
+def test_draws_and_compiles(written, rows):
+    assert draw(read(written)) == rows
+    assert compile(rows) == written
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("true", Obstacle.CONSTANT),
+        ("A eq 1 and (B eq 2 or false)", Obstacle.CONSTANT),
+        ("not not A eq 1", Obstacle.DOUBLE_NEGATION),
+        ("A and (B or (C and (A or B)))", Obstacle.TOO_DEEP),
+        ("not (A and (B or (C and B)))", Obstacle.TOO_DEEP),
+    ],
+)
+def test_what_cannot_be_drawn_says_why(written, reason):
+    assert draw(read(written)) == NotDrawable(reason)
+
+
+def test_draws_as_many_levels_as_there_may_be():
+    drawn = draw(read("A and (B or (C and A))"))
+
+    assert drawn.depth == DEPTH
+
+
+@pytest.mark.parametrize(
+    ("rows", "written"),
+    [
+        (Group(AND, (A, Group(OR, ()))), "A eq 1"),
+        (Group(OR, (Group(AND, (A,)),)), "A eq 1"),
+        (Group(AND, (clause("A", RowOperator.ONE_OF, text("x")),)), "A eq 'x'"),
+        (Group(AND, (clause("A", RowOperator.STARTS_WITH, text("")), B)), "A ge '' and B eq 2"),
+        (Group(AND, (A, B), negated=True), "not (A eq 1 and B eq 2)"),
+        (Group(AND, (clause("A", RowOperator.IS_NOT_SET, negated=True),)), "not (not (isset(A)))"),
+        (Group(AND, (Group(AND, (), negated=True),)), ""),
+    ],
+)
+def test_compiles_rows_that_say_less_than_they_could(rows, written):
+    assert compile(rows) == written
+
+
+@pytest.mark.parametrize(
+    "unfit",
+    [
+        clause("A", RowOperator.BETWEEN, int32(1)),
+        clause("A", EQ),
+        clause("A", RowOperator.ONE_OF),
+        clause("A", RowOperator.CONTAINS, int32(1)),
+        clause("A", RowOperator.IS_SET, int32(1)),
+    ],
+)
+def test_a_clause_without_its_values_is_refused(unfit):
+    with pytest.raises(ValueError, match="does not take"):
+        compile(Group(AND, (unfit,)))
+
+
+@pytest.mark.parametrize("type_", Edm)
+def test_every_type_has_operators_of_its_own(type_):
+    operators = operators_of(type_)
+
+    assert operators[0] is EQ
+    assert (RowOperator.CONTAINS in operators) is (type_ is Edm.STRING)
+    assert (RowOperator.IN_THE_LAST in operators) is (type_ is Edm.DATETIME)
+    assert len(set(operators)) == len(operators)
+
+
+# laws
+
+NAMES = ["PartitionKey", "RowKey", "Timestamp", "A", "Größe", "and", "contains"]
+VALUES = {
+    Edm.STRING: ["", "a", "b", "o'reilly", "''", "\x00", "\ud800", "😀", "a\uffff", "{{x}}", "{{now}}", "5"],
+    Edm.BOOLEAN: [True, False],
+    Edm.INT32: [0, -1, 5, 2**31 - 1, 2**31, -(2**63)],
+    Edm.INT64: [0, -1, 5, 2**63 - 1],
+    Edm.DOUBLE: [0.0, -0.0, 5.0, 1e300, 5e-324, math.inf, -math.inf, math.nan],
+    Edm.DATETIME: [0, 1, -1, 10_000_000, strategies.FIRST_TICK, strategies.LAST_TICK],
+    Edm.GUID: [str(uuid.UUID(int=number)) for number in range(3)],
+    Edm.BINARY: [b"", b"\x00", b"'"],
+}
+relative = st.builds(ago, st.integers(1, 9999), st.sampled_from(sorted(UNITS)))
+values_of = {
+    type_: st.sampled_from(values).map(partial(EdmValue, type_)) for type_, values in VALUES.items()
+} | {Edm.DATETIME: st.sampled_from(VALUES[Edm.DATETIME]).map(partial(EdmValue, Edm.DATETIME)) | relative}
+COUNTS = {RowOperator.BETWEEN: 2, RowOperator.ONE_OF: 3, RowOperator.IS_SET: 0, RowOperator.IS_NOT_SET: 0}
+kinds = st.sampled_from([(type_, operator) for type_ in Edm for operator in operators_of(type_)])
+
+
+@st.composite
+def clauses(draw_from, name):
+    type_, operator = draw_from(kinds)
+    values = tuple(draw_from(values_of[type_]) for _ in range(COUNTS.get(operator, 1)))
+    if operator is RowOperator.STARTS_WITH and not values[0].value:
+        operator = EQ  # what begins with nothing is any text, and has no end
+    if operator is RowOperator.IN_THE_LAST:
+        values = (draw_from(relative),)
+    elif operator is GE and isinstance(values[0].value, RelativeTime):
+        operator = RowOperator.IN_THE_LAST
+    negated = bool(values) and draw_from(st.booleans())
+    return Clause(name, operator, type_ if values else None, values, negated)
+
+
+@st.composite
+def groups(draw_from, depth, negatable=True):
+    """Neighbours are of different properties: together they might be a clause of another operator."""
+    first = draw_from(st.integers(0, len(NAMES) - 1))
+    items = []
+    for number in range(first, first + draw_from(st.integers(2, 3))):
+        is_group = depth > 1 and draw_from(st.integers(0, 2)) == 0
+        items.append(draw_from(groups(depth - 1) if is_group else clauses(NAMES[number % len(NAMES)])))
+    return Group(draw_from(st.sampled_from(Connective)), tuple(items), negatable and draw_from(st.booleans()))
+
+
+@settings(max_examples=500)
+@given(groups(DEPTH, negatable=False))
+def test_q1_rows_to_text_to_rows_is_identity(rows):
+    written = compile(rows)
+
+    assert repr(draw(read(written))) == repr(rows)
+    assert compile(draw(read(written))) == written
+
+
+leaves = (
+    st.builds(
+        Comparison, st.sampled_from("AB"), st.sampled_from(Operator), st.sampled_from([int32(1), text("")])
+    )
+    | st.builds(
+        Comparison,
+        st.just("A"),
+        st.sampled_from([Operator.GE, Operator.LE, Operator.LT]),
+        st.sampled_from([text("a"), text("b"), text("c")]),
+    )
+    | st.builds(Match, st.just("A"), st.sampled_from(MatchKind), st.sampled_from(VALUES[Edm.STRING]))
+    | st.just(IsSet("A"))
+)
+
+
+def branches(inner):
+    operands = st.lists(inner, min_size=2, max_size=3).map(tuple)
+    return st.builds(And, operands) | st.builds(Or, operands) | st.builds(Not, inner)
+
+
+@settings(max_examples=500)
+@given(st.recursive(leaves, branches, max_leaves=8))
+def test_q1_what_is_drawn_compiles_to_the_filter_it_came_from(tree):
+    rows = draw(tree)
+    if not isinstance(rows, NotDrawable):
+        assert to_filter(rows) == tree
+        assert compile(rows) == write(tree)
+
+
+# prefixes
+
+
+@pytest.mark.parametrize(
+    ("prefix", "end"),
+    [
+        ("abc", "abd"),
+        ("", None),
+        ("a\x7f", "a\x80"),
+        ("a\ud7ff", "a\ue000"),
+        ("a\uffff", "a\U00010000"),
+        ("😀", "😁"),
+        ("a\U0010ffff", "b"),
+        ("a\U0010ffff\U0010ffff", "b"),
+        ("\U0010ffff", None),
+    ],
+    ids=ascii,
+)
+def test_the_end_of_a_prefix(prefix, end):
+    assert following(prefix) == end
+
+
+alphabet = "ab\x7f\ud7ff\ue000\ufffe\uffff😀\U0010ffff"
+
+
+@given(st.text(alphabet, min_size=1, max_size=3), st.text(alphabet, max_size=4))
+def test_q5_between_a_prefix_and_its_end_lies_what_begins_with_it(prefix, key):
+    end = following(prefix)
+
+    assert key.startswith(prefix) is (key >= prefix and (end is None or key < end))
+
+
+def test_plain_digits_beyond_32_bits_stay_as_they_were_written():
+    [only] = draw(read("A eq 4294967296")).items
+
+    assert only.values[0].value not in INT32
+    assert only.type is Edm.INT32

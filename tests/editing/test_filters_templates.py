@@ -1,0 +1,133 @@
+"""Places in a filter, and what is put into them."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain.filters import Comparison, Operator, parse
+from storage.domain.filters.literals import write_literal
+from storage.domain.values.edm import Edm, EdmValue
+from storage.editing.filters.templates import (
+    Fault,
+    Unfilled,
+    absolute,
+    fill,
+    is_relative,
+    parameters,
+    resolve,
+)
+from tests import strategies
+
+NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("A eq 1", ()),
+        ("A eq '{{tenant}}'", ("tenant",)),
+        ("A eq {{ size }} and B eq '{{tenant}}-{{size}}'", ("size", "tenant")),
+        ("A eq 'it''s {{größe_1}}'", ("größe_1",)),
+        ("A ge datetime'{{now}}' and A lt datetime'{{now-24h}}'", ()),
+        ("A ge datetime'{{since}}'", ("since",)),
+        ("A eq '{{1st}} {{}} {{a b}} {x}'", ()),
+    ],
+)
+def test_the_names_of_the_places(text, names):
+    assert parameters(text) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("A eq '{{text}}'", "A eq 'o''reilly'"),
+        ("A eq 'x {{text}} {{number}}'", "A eq 'x o''reilly  5L '"),
+        ("A eq {{number}}", "A eq 5L"),
+        ("A eq {{quoted}}", "A eq 'a'"),
+        ("(A eq {{number}})", "(A eq 5L)"),
+        ("A eq{{number}}and B eq 1", "A eq 5L and B eq 1"),
+        ("A eq 'x'{{quoted}}", "A eq 'x' 'a'"),
+        ("A eq guid'{{id}}'", "A eq guid'{{text}}'"),
+        ("A ge datetime'{{now-1d}}'", "A ge datetime'{{now-1d}}'"),
+    ],
+)
+def test_fills(text, filled):
+    values = {"text": "o'reilly", "number": " 5L ", "quoted": "'a'", "id": "{{text}}"}
+
+    assert fill(text, values) == filled
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", " ", "1 or true", "1)", "A", "not", "5 5", "'a' 'b'", "'a", "(1)", "1,2", "X'0'", "5.5L", "null"],
+)
+def test_outside_of_quotes_only_one_literal_is_put(value):
+    with pytest.raises(Unfilled) as refusal:
+        fill("A eq {{x}}", {"x": value})
+
+    assert (refusal.value.name, refusal.value.fault) == ("x", Fault.NOT_A_LITERAL)
+
+
+@pytest.mark.parametrize("text", ["A eq {{x}}", "A eq '{{x}}'"])
+def test_refuses_to_leave_a_place_empty(text):
+    with pytest.raises(Unfilled) as refusal:
+        fill(text, {"y": "1"})
+
+    assert (refusal.value.name, refusal.value.fault) == ("x", Fault.MISSING)
+
+
+@given(st.text(alphabet="'{}x now-1h()") | st.text())
+def test_whatever_is_put_in_quotes_is_text(value):
+    filled = fill("Flag and A eq '<{{x}}>'", {"x": value})
+
+    assert parse(filled).operands[1] == Comparison("A", Operator.EQ, EdmValue(Edm.STRING, f"<{value}>"))
+
+
+@given(strategies.values)
+def test_a_literal_of_any_type_is_put_as_it_is(value):
+    literal = write_literal(value)
+
+    assert fill("A eq {{x}}", {"x": literal}) == f"A eq {literal}"
+
+
+@pytest.mark.parametrize(
+    ("place", "meant"),
+    [
+        ("{{now}}", "2026-11-21T12:30:00Z"),
+        ("{{ now }}", "2026-11-21T12:30:00Z"),
+        ("{{now-90m}}", "2026-11-21T11:00:00Z"),
+        ("{{now-24h}}", "2026-11-20T12:30:00Z"),
+        ("{{now - 7d}}", "2026-11-14T12:30:00Z"),
+        ("{{now+2w}}", "2026-12-05T12:30:00Z"),
+    ],
+)
+def test_a_time_is_that_of_the_run(place, meant):
+    text = f"T ge datetime'{place}' and A eq 1"
+
+    assert absolute(text, NOW) == f"T ge datetime'{meant}' and A eq 1"
+    assert is_relative(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A eq '{{now-24h}}'",
+        "A eq 'datetime''{{now}}'''",
+        "T ge datetime'{{now-24y}}'",
+        "T ge datetime'{{now-99999h}}'",
+        "T ge datetime'{{now -}}'",
+        "T ge datetime'x{{now}}'",
+        "T ge datetime'2026-01-01'",
+    ],
+)
+def test_everything_else_stays(text):
+    assert absolute(text, NOW) == text
+    assert not is_relative(text)
+
+
+def test_a_value_may_be_relative_itself():
+    resolved = resolve("T ge datetime'{{since}}' and A eq '{{since}}'", NOW, {"since": "{{now-1h}}"})
+
+    assert resolved == "T ge datetime'2026-11-21T11:30:00Z' and A eq '{{now-1h}}'"

@@ -1,0 +1,98 @@
+"""Three-way merge: what goes together, and what somebody must choose."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain.values.edm import Edm, EdmValue
+from storage.editing.merge import Conflict, changed, is_same, merge
+
+
+def text(value):
+    return EdmValue(Edm.STRING, value)
+
+
+ONE, TWO, THREE = text("1"), text("2"), text("3")
+
+
+def test_takes_what_only_one_of_them_changed():
+    base = {"A": ONE, "B": ONE, "C": ONE}
+
+    found = merge(base, {"A": TWO, "B": ONE, "C": ONE, "D": ONE}, {"A": ONE, "B": TWO, "C": ONE, "E": ONE})
+
+    assert found.properties == {"A": TWO, "B": TWO, "C": ONE, "D": ONE, "E": ONE}
+    assert found.conflicts == ()
+
+
+@pytest.mark.parametrize(
+    ("base", "theirs", "mine"),
+    [
+        pytest.param({"A": ONE}, {"A": TWO}, {"A": THREE}, id="both changed"),
+        pytest.param({"A": ONE}, {}, {"A": THREE}, id="they removed what I changed"),
+        pytest.param({"A": ONE}, {"A": TWO}, {}, id="I removed what they changed"),
+        pytest.param({}, {"A": TWO}, {"A": THREE}, id="both added"),
+        pytest.param({"A": ONE}, {"A": TWO}, {"A": EdmValue(Edm.INT32, 2)}, id="to other types"),
+    ],
+)
+def test_asks_where_both_changed(base, theirs, mine):
+    found = merge(base, theirs, mine)
+
+    assert found.conflicts == (Conflict("A", base.get("A"), theirs.get("A"), mine.get("A")),)
+    assert found.properties == theirs
+    assert found.settled(frozenset({"A"})) == mine
+    assert found.settled(frozenset()) == theirs
+
+
+@pytest.mark.parametrize("same", [{"A": TWO}, {}], ids=["changed", "removed"])
+def test_does_not_ask_where_both_did_the_same(same):
+    found = merge({"A": ONE}, same, same)
+
+    assert found.properties == same
+    assert found.conflicts == ()
+
+
+def test_of_a_deleted_entity_keeps_mine():
+    found = merge({"A": ONE}, None, {"A": TWO, "B": ONE})
+
+    assert found.properties == {"A": TWO, "B": ONE}
+    assert found.conflicts == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (EdmValue(Edm.DOUBLE, math.nan), EdmValue(Edm.DOUBLE, math.nan), True),
+        (EdmValue(Edm.DOUBLE, 0.0), EdmValue(Edm.DOUBLE, -0.0), False),
+        (EdmValue(Edm.DOUBLE, 1.0), EdmValue(Edm.INT32, 1), False),
+        (EdmValue(Edm.INT32, 1), EdmValue(Edm.INT64, 1), False),
+        (EdmValue(Edm.BOOLEAN, True), EdmValue(Edm.INT32, 1), False),
+        (text(""), None, False),
+        (None, None, True),
+        (text("\x00\ud800"), text("\x00\ud800"), True),
+    ],
+)
+def test_knows_values_that_are_stored_alike(one, other, same):
+    assert is_same(one, other) is same
+
+
+def test_lists_what_changed_in_order():
+    assert changed({"B": ONE, "A": ONE, "C": ONE}, {"D": ONE, "C": TWO, "A": ONE}) == ["B", "C", "D"]
+
+
+PROPERTIES = st.dictionaries(
+    st.sampled_from("ABCD"), st.sampled_from([ONE, TWO, EdmValue(Edm.DOUBLE, math.nan)])
+)
+
+
+@given(PROPERTIES, PROPERTIES, PROPERTIES)
+def test_loses_nothing(base, theirs, mine):
+    found = merge(base, theirs, mine)
+    in_conflict = {conflict.name for conflict in found.conflicts}
+
+    for name in {*base, *theirs, *mine} - in_conflict:
+        of_mine = not is_same(base.get(name), mine.get(name))
+        assert is_same(found.properties.get(name), (mine if of_mine else theirs).get(name))
+    assert merge(base, theirs, base).properties == theirs
+    assert merge(base, base, mine).settled(frozenset()) == mine

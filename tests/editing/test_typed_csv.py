@@ -1,0 +1,215 @@
+"""What is pasted: formats, types and why, absent and empty, and what is wrong where."""
+
+import math
+from datetime import UTC, datetime
+
+import pytest
+
+from storage.domain.errors import KeyValueTooLarge, OutOfRangeInput, PropertyNameInvalid
+from storage.domain.values.edm import Edm, EdmValue
+from storage.editing.pasted import Flaw, Format, Reason, Unreadable, Why
+from storage.editing.typed_csv import Wishes, read
+from storage.editing.typed_text import Fault
+
+NOW = datetime(2026, 11, 20, 14, 3, 7, tzinfo=UTC)
+NONE = Wishes()
+
+
+def only(text, wishes=NONE):
+    """The properties of the one row."""
+    found = read(text, NOW, wishes)
+    assert not found.problems
+    [row] = found.rows
+    return row.entity.properties
+
+
+def test_reads_what_a_spreadsheet_copies():
+    found = read(
+        "PartitionKey\tRowKey\tName\tAge\nse\tada\tAda, Countess\t36\nse\talan\tAlan\t41\n", NOW, NONE
+    )
+    assert found.format is Format.TSV
+    assert [row.entity.key for row in found.rows] == [("se", "ada"), ("se", "alan")]
+    assert found.rows[0].entity.properties == {
+        "Name": EdmValue(Edm.STRING, "Ada, Countess"),
+        "Age": EdmValue(Edm.INT32, 36),
+    }
+    assert [(column.name, column.type, column.why) for column in found.columns] == [
+        ("Name", Edm.STRING, Why.LOOKS),
+        ("Age", Edm.INT32, Why.LOOKS),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "type_"),
+    [
+        (["1", "2147483647"], Edm.INT32),
+        (["1", "2147483648"], Edm.INT64),
+        (["1", "1.5"], Edm.DOUBLE),
+        (["NaN", "-0.0"], Edm.DOUBLE),
+        (["007"], Edm.STRING),
+        (["1 000"], Edm.STRING),
+        (["true", "False"], Edm.BOOLEAN),
+        (["2026-11-20T14:03:07Z"], Edm.DATETIME),
+        (["2026-11-20"], Edm.STRING),
+        (["now"], Edm.STRING),
+        (["c9da6455-213d-42c9-9a79-3e9149a57833"], Edm.GUID),
+        (["c9da6455213d42c99a793e9149a57833"], Edm.STRING),
+        (["1", "x"], Edm.STRING),
+        (["", ""], Edm.STRING),
+    ],
+)
+def test_finds_the_type_of_a_column(values, type_):
+    lines = [f"p,{number},{value}" for number, value in enumerate(values)]
+    found = read("\n".join(["PartitionKey,RowKey,P", *lines]), NOW, NONE)
+    assert found.columns[0].type is type_
+
+
+def test_a_column_keeps_the_type_that_the_table_knows_or_somebody_chooses():
+    text = "PartitionKey,RowKey,P\np,r,5\n"
+    assert only(text, Wishes(known={"P": Edm.INT64})) == {"P": EdmValue(Edm.INT64, 5)}
+    assert only(text, Wishes(chosen={"P": Edm.STRING})) == {"P": EdmValue(Edm.STRING, "5")}
+    other = read("PartitionKey,RowKey,P\np,r,x\n", NOW, Wishes(known={"P": Edm.INT64}))
+    assert (other.columns[0].type, other.columns[0].why) == (Edm.STRING, Why.UNLIKE)
+
+
+@pytest.mark.parametrize("prefix", ["", "Edm.", "edm."])
+def test_reads_typed_csv_of_all_types(prefix):
+    header = "PartitionKey,RowKey,Timestamp,S,S@type,I,I@type,L,L@type,D,D@type,B,B@type,T,T@type,G,G@type,X,X@type"
+    row = (
+        f'p,r,2020-01-01T00:00:00Z,"a ""b""\nc",{prefix}String,5,{prefix}Int32,9223372036854775807,{prefix}Int64,'
+        f"NaN,{prefix}Double,true,{prefix}Boolean,2026-11-20T14:03:07.1234567Z,{prefix}DateTime,"
+        f"c9da6455-213d-42c9-9a79-3e9149a57833,{prefix}Guid,AP8=,{prefix}Binary"
+    )
+    found = only(f"\ufeff{header}\r\n{row}\r\n")
+    assert found["S"].value == 'a "b"\nc'
+    assert found["I"] == EdmValue(Edm.INT32, 5)
+    assert found["L"] == EdmValue(Edm.INT64, 2**63 - 1)
+    assert math.isnan(found["D"].value)
+    assert found["B"].value is True
+    assert found["T"].value % 10_000_000 == 1_234_567
+    assert found["G"].type is Edm.GUID
+    assert found["X"].value == b"\x00\xff"
+    assert "Timestamp" not in found
+
+
+def test_tells_absent_from_empty():
+    text = "PartitionKey,RowKey,A,A@type,B,B@type,C,C@type,D,E,E@type\np,r,,,,String,,Int32,,,Binary\n"
+    found = read(text, NOW, NONE)
+    assert found.rows[0].entity.properties == {
+        "B": EdmValue(Edm.STRING, ""),
+        "E": EdmValue(Edm.BINARY, b""),
+    }
+    assert found.absent == 1
+
+
+def test_a_missing_type_is_the_last_one_of_its_column():
+    found = read("PartitionKey,RowKey,A,A@type\np,1,5,Int64\np,2,6,\n", NOW, NONE)
+    assert found.rows[1].entity.properties["A"] == EdmValue(Edm.INT64, 6)
+
+
+def test_null_is_a_text():
+    assert only("PartitionKey,RowKey,A\np,r,null\n")["A"].value == "null"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_finds_the_delimiter(delimiter):
+    text = f"PartitionKey{delimiter}RowKey{delimiter}A\np{delimiter}r{delimiter}x\n"
+    assert only(text)["A"].value == "x"
+
+
+def test_empty_keys_are_keys():
+    found = read("PartitionKey,RowKey,A\n,,x\n", NOW, NONE)
+    assert found.rows[0].entity.key == ("", "")
+
+
+def test_lines_without_a_header_are_those_of_the_grid():
+    columns = Wishes(columns=["PartitionKey", "RowKey", "Name"])
+    assert only("se\tada\tAda", columns)["Name"].value == "Ada"
+    with pytest.raises(Unreadable) as refusal:
+        read("ada\tAda", NOW, columns)
+    assert refusal.value.reason is Reason.NO_KEYS
+
+
+def test_says_what_is_wrong_in_which_line_and_column():
+    text = (
+        "PartitionKey,RowKey,A,A@type,bad name\n"
+        "p,1,x,Int32,\n"
+        "p,2,1,Edm.GeographyPoint,\n"
+        "p/q,3,1,Int32,\n"
+        "p,4,1,Int32,,,\n"
+        "p\n"
+    )
+    problems = read(text, NOW, NONE).problems
+    assert (problems[0].line, problems[0].column) == (2, "A")
+    assert problems[0].reason.fault is Fault.NOT_WHOLE
+    assert isinstance(problems[1].reason, PropertyNameInvalid)
+    assert (Flaw.UNKNOWN_TYPE, 3) in [(problem.reason, problem.line) for problem in problems]
+    assert (Flaw.TOO_MANY_FIELDS, 5) in [(problem.reason, problem.line) for problem in problems]
+
+
+def test_refuses_rows_without_or_with_the_same_or_with_bad_keys():
+    text = f"PartitionKey,RowKey\np,1\np,1\np\np/q,2\np,{'r' * 1025}\n"
+    found = read(text, NOW, NONE)
+    assert len(found.rows) == 1 and found.count == 5
+    reasons = [problem.reason for problem in found.problems]
+    assert reasons[:2] == [Flaw.TWICE, Flaw.NO_KEY]
+    assert [type(reason) for reason in reasons[2:]] == [OutOfRangeInput, KeyValueTooLarge]
+
+
+JSON = '{"PartitionKey": "p", "RowKey": "r", "A": 5, "B": "9007199254740993", "B@odata.type": "Edm.Int64"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "format_"),
+    [
+        (JSON, Format.JSON),
+        (f"[{JSON}]", Format.JSON),
+        (f'{{"odata.metadata": "x", "value": [{JSON}]}}', Format.JSON),
+        (JSON + "\n\n" + JSON.replace('"r"', '"s"'), Format.NDJSON),
+    ],
+)
+def test_reads_json_of_the_service(text, format_):
+    found = read(text, NOW, NONE)
+    assert found.format is format_ and not found.problems
+    assert found.rows[0].entity.properties == {
+        "A": EdmValue(Edm.INT32, 5),
+        "B": EdmValue(Edm.INT64, 9007199254740993),
+    }
+    assert {column.name: column.why for column in found.columns} == {"A": Why.LOOKS, "B": Why.SAID}
+
+
+def test_every_digit_of_a_long_number_of_json_stays():
+    text = '{"PartitionKey": "p", "RowKey": "r", "A": 9007199254740993, "N": null}'
+    assert only(text) == {"A": EdmValue(Edm.INT64, 9007199254740993)}
+
+
+def test_says_what_is_wrong_with_json():
+    text = (
+        '[{"PartitionKey": "p", "RowKey": "1", "A": {"b": 1}}, 5, {"RowKey": "2"},'
+        ' {"PartitionKey": "p", "RowKey": "3", "A": "x", "A@odata.type": "Edm.Int32"},'
+        ' {"PartitionKey": "p", "RowKey": "4", "A": "x", "A@odata.type": "Edm.Point"}]'
+    )
+    found = read(text, NOW, NONE)
+    reasons = [(problem.line, problem.reason) for problem in found.problems]
+    assert (1, Flaw.NESTED) in reasons and (2, Flaw.NO_OBJECT) in reasons and (3, Flaw.NO_KEY) in reasons
+    assert (5, Flaw.UNKNOWN_TYPE) in reasons
+    assert not found.rows
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "line"),
+    [
+        ("", Reason.EMPTY, 0),
+        (" \n", Reason.EMPTY, 0),
+        ("{}\n{", Reason.NO_JSON, 2),
+        ("[" * 100_000, Reason.NO_JSON, None),
+        ("a,b\n1,2", Reason.NO_KEYS, 1),
+        ('PartitionKey,RowKey\n"p,r', Reason.BAD_CSV, None),
+    ],
+)
+def test_cannot_read(text, reason, line):
+    with pytest.raises(Unreadable) as refusal:
+        read(text, NOW, NONE)
+    assert refusal.value.reason is reason
+    if line is not None:
+        assert refusal.value.line == line

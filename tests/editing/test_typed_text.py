@@ -1,0 +1,208 @@
+"""Values as people type and read them: what each type takes, what it refuses and why, and the way back."""
+
+import math
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+
+from storage.domain.values.edm import BINARY_LIMIT, STRING_LIMIT, Edm, EdmValue, read_datetime, write_datetime
+from storage.editing.typed_text import FORMS, Fault, Form, InvalidText, form_of, read, stored_as, write
+from tests.domain.test_edm import same
+from tests.strategies import FIRST_TICK, LAST_TICK, values
+
+NOW = datetime(2026, 11, 20, 14, 3, 7, 120000, tzinfo=ZoneInfo("Europe/Istanbul"))  # 11:03:07.12 UTC
+GUID = "c9da6455-213d-42c9-9a79-3e9149a57833"
+
+ACCEPTED = [
+    (Edm.STRING, "", ""),
+    (Edm.STRING, " it's\n<b>\t😀 ", " it's\n<b>\t😀 "),
+    (Edm.INT32, "0", 0),
+    (Edm.INT32, " -2147483648 ", -(2**31)),
+    (Edm.INT32, "2_147 483\u202f647", 2**31 - 1),
+    (Edm.INT32, "+7", 7),
+    (Edm.INT32, "007", 7),
+    (Edm.INT64, "9 223 372 036 854 775 807", 2**63 - 1),
+    (Edm.INT64, "-9223372036854775808", -(2**63)),
+    (Edm.DOUBLE, "1.5", 1.5),
+    (Edm.DOUBLE, "-0", -0.0),
+    (Edm.DOUBLE, ".5e-3", 0.0005),
+    (Edm.DOUBLE, "5.", 5.0),
+    (Edm.DOUBLE, "1_000.25", 1000.25),
+    (Edm.DOUBLE, "NaN", math.nan),
+    (Edm.DOUBLE, "Infinity", math.inf),
+    (Edm.DOUBLE, "-Infinity", -math.inf),
+    (Edm.DOUBLE, "-inf", -math.inf),
+    (Edm.DOUBLE, "5e-324", 5e-324),
+    (Edm.BOOLEAN, "true", True),
+    (Edm.BOOLEAN, " False ", False),
+    (Edm.GUID, GUID, GUID),
+    (Edm.GUID, "{C9DA6455-213D-42C9-9A79-3E9149A57833}", GUID),
+    (Edm.GUID, "c9da6455213d42c99a793e9149a57833", GUID),
+    (Edm.BINARY, "", b""),
+    (Edm.BINARY, "0x00 FF\n1a", b"\x00\xff\x1a"),
+]
+
+
+@pytest.mark.parametrize(("type_", "text", "value"), ACCEPTED)
+def test_reads(type_, text, value):
+    assert same(read(type_, text, NOW), EdmValue(type_, value))
+
+
+TIMES = [
+    ("2026-11-20T14:03:07.1234567Z", "2026-11-20T14:03:07.1234567Z"),
+    ("2026-11-20t14:03:07z", "2026-11-20T14:03:07Z"),
+    ("2026-11-20 14:03", "2026-11-20T11:03:00Z"),
+    ("2026-11-20", "2026-11-19T21:00:00Z"),
+    ("2026-11-20T14:03:07,5+03:00", "2026-11-20T11:03:07.5Z"),
+    ("2026-11-20T14:03:07 -0530", "2026-11-20T19:33:07Z"),
+    ("2026-11-20T14+00", None),
+    ("2026-11-20T14:03+02", "2026-11-20T12:03:00Z"),
+    ("2026-11-20Z", "2026-11-20T00:00:00Z"),
+    ("1601-01-01T00:00:00Z", "1601-01-01T00:00:00Z"),
+    ("9999-12-31T23:59:59.9999999Z", "9999-12-31T23:59:59.9999999Z"),
+    ("now", "2026-11-20T11:03:07.12Z"),
+    ("-2h", "2026-11-20T09:03:07.12Z"),
+    ("now - 90s", "2026-11-20T11:01:37.12Z"),
+    ("+1w", "2026-11-27T11:03:07.12Z"),
+    ("Today", "2026-11-19T21:00:00Z"),
+    ("tomorrow", "2026-11-20T21:00:00Z"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), [case for case in TIMES if case[1]])
+def test_reads_times_in_the_zone_of_now(text, expected):
+    value = read(Edm.DATETIME, text, NOW)
+    assert write(value) == expected
+
+
+def test_knows_the_summer_of_a_zone():
+    there = NOW.replace(tzinfo=ZoneInfo("Europe/Berlin"))
+    assert write(read(Edm.DATETIME, "2026-07-01 12:00", there)) == "2026-07-01T10:00:00Z"
+    assert write(read(Edm.DATETIME, "2026-12-01 12:00", there)) == "2026-12-01T11:00:00Z"
+
+
+REFUSED = [
+    (Edm.INT32, "2147483648", Fault.TOO_LARGE, Edm.INT64),
+    (Edm.INT32, "9223372036854775808", Fault.TOO_LARGE, Edm.DOUBLE),  # 2^63 is exactly a Double
+    (Edm.INT32, "9223372036854775809", Fault.TOO_LARGE, Edm.STRING),
+    (Edm.INT64, "9" * 5000, Fault.TOO_LARGE, Edm.STRING),
+    (Edm.INT64, "9" * 390, Fault.TOO_LARGE, Edm.STRING),
+    (Edm.INT32, "1.5", Fault.NOT_WHOLE, Edm.DOUBLE),
+    (Edm.INT32, "NaN", Fault.NOT_WHOLE, Edm.DOUBLE),
+    (Edm.INT64, "ada", Fault.NOT_WHOLE, Edm.STRING),
+    (Edm.INT64, "", Fault.NOT_WHOLE, Edm.STRING),
+    (Edm.INT64, "٣", Fault.NOT_WHOLE, Edm.STRING),
+    (Edm.DOUBLE, "1,5", Fault.NOT_NUMBER, Edm.STRING),
+    (Edm.DOUBLE, "0x10", Fault.NOT_NUMBER, Edm.STRING),
+    (Edm.DOUBLE, "1e400", Fault.TOO_LARGE, Edm.STRING),
+    (Edm.BOOLEAN, "yes", Fault.NOT_BOOLEAN, Edm.STRING),
+    (Edm.DATETIME, "20.11.2026", Fault.NOT_DATETIME, Edm.STRING),
+    (Edm.DATETIME, "2026-11-20T14+00", Fault.NOT_DATETIME, Edm.STRING),
+    (Edm.DATETIME, "2026-02-29", Fault.NO_SUCH_TIME, None),
+    (Edm.DATETIME, "2026-11-20T24:00Z", Fault.NO_SUCH_TIME, None),
+    (Edm.DATETIME, "2026-11-20T14:00+15:00", Fault.NO_SUCH_TIME, None),
+    (Edm.DATETIME, "1600-12-31T23:59:59Z", Fault.OUT_OF_RANGE, None),
+    (Edm.DATETIME, "1601-01-01T00:00:00+01:00", Fault.OUT_OF_RANGE, None),
+    (Edm.DATETIME, "9999-12-31T23:59:59-01:00", Fault.OUT_OF_RANGE, None),
+    (Edm.DATETIME, "-999999w", Fault.OUT_OF_RANGE, None),
+    (Edm.DATETIME, "+9999999w", Fault.OUT_OF_RANGE, None),
+    (Edm.DATETIME, "2026-11-20T14:03:07.12345678Z", Fault.TOO_PRECISE, None),
+    (Edm.GUID, GUID[:-1], Fault.NOT_GUID, Edm.STRING),
+    (Edm.GUID, f"{{{GUID}", Fault.NOT_GUID, Edm.STRING),
+    (Edm.BINARY, "0aF", Fault.HALF_BYTE, None),
+    (Edm.STRING, "ab" * (STRING_LIMIT // 2) + "c", Fault.TOO_LONG, None),
+    (Edm.STRING, "😀" * (STRING_LIMIT // 2) + "c", Fault.TOO_LONG, None),
+    (Edm.BINARY, "00" * (BINARY_LIMIT + 1), Fault.TOO_LONG, None),
+]
+
+
+@pytest.mark.parametrize(("type_", "text", "fault", "suggestion"), REFUSED)
+def test_refuses_and_suggests(type_, text, fault, suggestion):
+    with pytest.raises(InvalidText) as refusal:
+        read(type_, text, NOW)
+    assert (refusal.value.fault, refusal.value.suggestion) == (fault, suggestion)
+
+
+@pytest.mark.parametrize(
+    ("type_", "form", "text", "fault", "position"),
+    [
+        (Edm.BINARY, Form.HEX, "00 zz", Fault.NOT_HEX, 4),
+        (Edm.BINARY, Form.HEX, "0x0g", Fault.NOT_HEX, 4),
+        (Edm.BINARY, Form.BASE64, "aGV$bG8=", Fault.NOT_BASE64, 4),
+        (Edm.BINARY, Form.BASE64, "aG=VsbG8=", Fault.NOT_BASE64, 3),
+        (Edm.BINARY, Form.BASE64, "aGVsb", Fault.BASE64_LENGTH, 0),
+        (Edm.BINARY, Form.TEXT, "a\ud800", Fault.SURROGATE, 2),
+        (Edm.STRING, Form.PLAIN, "ab\udfff", Fault.SURROGATE, 3),
+        (Edm.STRING, Form.ESCAPED, "ab", Fault.NOT_ESCAPED, 1),
+        (Edm.STRING, Form.ESCAPED, '"a\\x"', Fault.NOT_ESCAPED, 3),
+        (Edm.STRING, Form.ESCAPED, "[1]", Fault.NOT_ESCAPED, 1),
+        (Edm.STRING, Form.ESCAPED, "[" * 100_000, Fault.NOT_ESCAPED, 1),
+    ],
+)
+def test_points_at_the_character(type_, form, text, fault, position):
+    with pytest.raises(InvalidText) as refusal:
+        read(type_, text, NOW, form)
+    assert (refusal.value.fault, refusal.value.position) == (fault, position)
+
+
+@pytest.mark.parametrize("text", ["aGVsbG8=", "aGVs\nbG8", " aGVsbG8= "])
+def test_reads_base64_with_and_without_padding(text):
+    assert read(Edm.BINARY, text, NOW, Form.BASE64).value == b"hello"
+
+
+def test_reads_the_base64_of_addresses():
+    assert read(Edm.BINARY, "-_8", NOW, Form.BASE64).value == b"\xfb\xff"
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "expected"),
+    [
+        (Edm.DOUBLE, "0.1", ""),
+        (Edm.DOUBLE, "0.10", ""),
+        (Edm.DOUBLE, "1_000", ""),
+        (Edm.DOUBLE, "NaN", ""),
+        (Edm.DOUBLE, "0.1234567890123456789", "0.12345678901234568"),
+        (Edm.DOUBLE, "9007199254740993", "9007199254740992.0"),
+        (Edm.DOUBLE, "1e-400", "0.0"),
+        (Edm.DATETIME, "2026-11-20T11:03:07Z", ""),
+        (Edm.DATETIME, "2026-11-20T14:03:07+03:00", "2026-11-20T11:03:07Z"),
+        (Edm.INT32, "007", ""),
+    ],
+)
+def test_says_what_will_be_stored_instead(type_, text, expected):
+    assert stored_as(read(type_, text, NOW), text) == expected
+
+
+@given(values)
+def test_what_is_written_reads_back_as_the_same_value(value):
+    form = form_of(value)
+    assert same(read(value.type, write(value, form), NOW, form), value)
+
+
+@given(values.filter(lambda value: value.type in FORMS))
+def test_every_form_that_can_hold_a_value_gives_it_back(value):
+    for form in FORMS[value.type]:
+        with suppress(InvalidText):  # bytes that are not UTF-8, halves of characters
+            assert same(read(value.type, write(value, form), NOW, form), value)
+
+
+@pytest.mark.parametrize("value", [FIRST_TICK, LAST_TICK, -1, 0, 1])
+def test_the_ends_of_time_survive_in_every_zone(value):
+    for hours in (-12, 0, 14):
+        there = NOW.astimezone(timezone(timedelta(hours=hours)))
+        assert read(Edm.DATETIME, write_datetime(value), there).value == value
+
+
+def test_escapes_only_what_a_field_would_lose():
+    assert form_of(EdmValue(Edm.STRING, "line\nand\ttab")) is Form.PLAIN
+    for character in "\r\x00\x0b\x7f\ud800":
+        assert form_of(EdmValue(Edm.STRING, character)) is Form.ESCAPED
+
+
+def test_now_is_an_instant_whatever_its_zone():
+    assert read(Edm.DATETIME, "now", NOW.astimezone(ZoneInfo("Asia/Tokyo"))).value == read_datetime(
+        "2026-11-20T11:03:07.12Z"
+    )
