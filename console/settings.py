@@ -144,7 +144,7 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 LOGIN_URL = "account_login"
-LOGIN_REDIRECT_URL = "home"
+LOGIN_REDIRECT_URL = "home:index"
 ACCOUNT_ADAPTER = "console.people.adapter.AccountAdapter"
 ACCOUNT_FORMS = {"login": "console.people.forms.sessions.SignInForm"}
 ACCOUNT_LOGIN_METHODS = {"username"}

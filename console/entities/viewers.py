@@ -13,8 +13,9 @@ from urllib.parse import unquote_to_bytes
 
 from console.entities import json_tree
 from console.entities.json_tree import Node
+from storage.domain.values import ticks
 from storage.domain.values.edm import BINARY_LIMIT, Edm, EdmValue
-from storage.editing import typed_text, typed_times
+from storage.editing import typed_text
 
 LIMIT: Final = 1024 * 1024  # bytes, of what is decompressed
 HEX_LIMIT: Final = 16 * 1024  # bytes in a dump
@@ -232,7 +233,7 @@ def _line(data: bytes, start: int) -> Line:
 def _time(value: EdmValue) -> View | None:
     if value.type is not Edm.DATETIME:
         return None
-    moment = typed_times.moment(cast("int", value.value))
+    moment = ticks.moment(cast("int", value.value))
     # at the ends of time another zone is beyond what Python counts
     return View(typed_text.write(value), moment=moment) if 1602 <= moment.year <= 9998 else None
 

@@ -17,4 +17,4 @@ def change(request: HttpRequest) -> HttpResponse:
     chosen = {name: request.POST.get(name, "") for name in ("language", "theme", "density")}
     if isinstance(request.user, User):
         request.user.remember(**chosen)
-    return appearance.remember(redirect(target if is_of_console(target) else "home"), **chosen)
+    return appearance.remember(redirect(target if is_of_console(target) else "home:index"), **chosen)
