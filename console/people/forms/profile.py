@@ -9,9 +9,8 @@ from django.contrib.auth.password_validation import password_validators_help_tex
 from django.utils.functional import lazystr
 from django.utils.translation import gettext_lazy as _
 
-from console.models import EditMode, User
+from console.models import Density, EditMode, Theme, User
 from console.people.forms.setup import check_new_password, new_password
-from console.site.appearance import Density, Theme
 
 THEMES = [
     (Theme.SYSTEM.value, _("As the system")),
