@@ -1,4 +1,4 @@
-"""The pictures of the README: TEST_SCREENSHOTS=tests/browser/screenshots writes them anew."""
+"""The pictures of the documents: TEST_SCREENSHOTS=tests/browser/screenshots writes them anew."""
 
 import base64
 import os
@@ -224,9 +224,9 @@ def test_keys(show):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_readme_shows_it(name):
-    readme = (ROOT / "README.md").read_text()
+def test_the_documents_show_it(name):
+    pages = (ROOT / "README.md").read_text() + (ROOT / "docs" / "console.md").read_text()
     for theme in ("light", "dark"):
         path = COMMITTED / f"{name}-{theme}.png"
-        assert path.relative_to(ROOT).as_posix() in readme
+        assert path.relative_to(ROOT).as_posix() in pages
         assert size_of(path) == SIZE

@@ -1,13 +1,10 @@
-"""The API of a server as it is: what the README says of CI, and requests that nobody would think of."""
+"""The management API of a live server: accounts that expire, concurrent and unexpected requests."""
 
-import os
-import re
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import hypothesis
 import pytest
@@ -32,15 +29,6 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-TEST = """
-import os
-from azure.data.tables import TableServiceClient
-
-def test_tables():
-    with TableServiceClient.from_connection_string(os.environ["TABLES_CONNECTION_STRING"]) as service:
-        service.create_table("people").upsert_entity({"PartitionKey": "se", "RowKey": "ada"})
-        assert [table.name for table in service.list_tables()] == ["people"]
-"""
 
 
 @pytest.fixture(scope="module")
@@ -58,42 +46,6 @@ def manage(server):
 def token(manage):
     manage("user", "add", "robot", "--admin")
     return manage("token", "add", "robot", "ci", "--scope", "manage")
-
-
-def test_the_readme_makes_an_account_per_branch(server, token, tmp_path, require):
-    script = re.search(
-        r"### An account per branch.*?```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
-    )[1]
-    lines = [line for line in script.splitlines() if line]
-    assert len(lines) <= 10
-    delete = lines.pop()
-    (tmp_path / "test_tables.py").write_text(TEST)
-    environment = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(tmp_path),
-        "TABLERO_URL": server.url,
-        "TABLERO_TOKEN": token,
-        "BRANCH": "fix/the-thing_2",
-    }
-
-    def run(*lines):
-        command = [require("bash", "the example of CI"), "-euo", "pipefail", "-c", "\n".join(lines)]
-        done = subprocess.run(
-            command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def found():
-        headers = {"Authorization": f"Bearer {token}"}
-        answer = requests.get(f"{server.url}/ui/api/v1/accounts?label=branch", headers=headers, timeout=10)
-        return [(account["labels"], account["state"]) for account in answer.json()["items"]]
-
-    assert "1 passed" in run(*lines)
-    assert found() == [({"branch": "fix/the-thing_2"}, "active")]
-    # the branch is pushed again, and merged
-    assert "1 failed" not in run(*(line for line in lines if "pytest" not in line), delete)
-    assert found() == []
 
 
 def test_a3_an_account_freezes_by_itself(server, token):

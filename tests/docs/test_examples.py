@@ -1,0 +1,107 @@
+"""The examples of the documents run as they are, against a server."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.docs.pages import DOCS, DOCUMENTS, blocks, name_of
+from tests.live_server import ROOT, LiveServer
+
+MANAGE = """
+import runpy, sys
+sys.path.insert(0, {root!r})
+runpy.run_path({root!r} + "/manage.py", run_name="__main__")
+"""
+API = DOCS / "management-api.md"
+TEST = """
+import os
+from azure.data.tables import TableServiceClient
+
+def test_tables():
+    with TableServiceClient.from_connection_string(os.environ["TABLES_CONNECTION_STRING"]) as service:
+        service.create_table("people").upsert_entity({"PartitionKey": "se", "RowKey": "ada"})
+        assert [table.name for table in service.list_tables()] == ["people"]
+"""
+
+
+def with_example(language: str) -> list[Path]:
+    return [document for document in DOCUMENTS if blocks(document, language)]
+
+
+def run(command: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("document", with_example("python"), ids=name_of)
+def test_python(server: LiveServer, tmp_path: Path, document: Path) -> None:
+    program = "\n".join(blocks(document, "python"))
+    program = program.replace("UseDevelopmentStorage=true", server.connection_string)
+    assert run([sys.executable, "-c", program], tmp_path)
+
+
+@pytest.mark.parametrize("document", with_example("javascript"), ids=name_of)
+def test_javascript(
+    server: LiveServer, tmp_path: Path, sdk_folder: Path, require: Callable[[str, str], str], document: Path
+) -> None:
+    (tmp_path / "node_modules").symlink_to(sdk_folder / "node_modules")
+    # the shortcut allows http, which another address has to be allowed
+    mine = f'"{server.connection_string}", "people", {{ allowInsecureConnection: true }}'
+    program = "\n".join(blocks(document, "javascript")).replace(
+        '"UseDevelopmentStorage=true", "people"', mine
+    )
+    (tmp_path / "example.mjs").write_text(program)
+    assert run([require("node", "the JavaScript SDK"), "example.mjs"], tmp_path)
+
+
+@pytest.fixture
+def shell(server: LiveServer, tmp_path: Path, require: Callable[[str, str], str]) -> Callable[..., str]:
+    """Runs lines of bash beside a manage.py, on the machine of the server."""
+    (tmp_path / "manage.py").write_text(MANAGE.format(root=str(ROOT)))
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "TABLERO_DATA": str(server.data),
+    }
+    bash = require("bash", "the examples for a shell")
+
+    def run_lines(*lines: str, **variables: str) -> str:
+        # not exported: the commands of manage.py know the variables of the server only
+        given = [f"{name}='{value}'" for name, value in {"TABLERO_URL": server.url, **variables}.items()]
+        return run([bash, "-euo", "pipefail", "-c", "\n".join([*given, *lines])], tmp_path, environment)
+
+    return run_lines
+
+
+@pytest.mark.parametrize("document", with_example("sh"), ids=name_of)
+def test_shell(shell: Callable[..., str], document: Path) -> None:
+    shell(*(block for block in blocks(document, "sh") if "pytest" not in block))
+
+
+def test_an_account_per_branch(server: LiveServer, shell: Callable[..., str], tmp_path: Path) -> None:
+    """Two runs of CI, then the merge of the branch."""
+    lines = next(block for block in blocks(API, "sh") if "pytest" in block).splitlines()
+    *lines, delete = [line for line in lines if line]
+    assert len(lines) < 10
+    (tmp_path / "test_tables.py").write_text(TEST)
+    shell("python3 manage.py user add ci-robot --admin")
+    token = shell("python3 manage.py token add ci-robot branches --scope manage").strip()
+    given = {"BRANCH": "fix/the-thing_2", "TABLERO_TOKEN": token}
+
+    def found() -> list[tuple[dict[str, str], str]]:
+        headers = {"Authorization": f"Bearer {token}"}
+        answer = requests.get(f"{server.url}/ui/api/v1/accounts?label=branch", headers=headers, timeout=10)
+        return [(account["labels"], account["state"]) for account in answer.json()["items"]]
+
+    assert "1 passed" in shell(*lines, **given)
+    assert found() == [({"branch": "fix/the-thing_2"}, "active")]
+    shell(*(line for line in lines if "pytest" not in line), delete, **given)
+    assert found() == []

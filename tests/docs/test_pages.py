@@ -1,0 +1,51 @@
+"""Links lead somewhere, the navigation is complete, and the README is short."""
+
+import re
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.docs.pages import DOCS, DOCUMENTS, PAGES, anchors, links, name_of
+from tests.live_server import ROOT
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere(document):
+    for link in links(document):
+        parts = urlsplit(link)
+        if parts.scheme:
+            assert parts.scheme == "https", link
+            continue
+        target = (document.parent / parts.path).resolve() if parts.path else document
+        assert target.is_relative_to(ROOT), link
+        assert target.exists(), link
+        if parts.fragment:
+            assert parts.fragment in anchors(target), link
+
+
+def test_every_page_is_in_the_navigation():
+    linked = [link for link in links(DOCS / "README.md") if "/" not in link]
+    assert sorted(linked) == [page.name for page in PAGES if page.name != "README.md"]
+
+
+def test_the_readme_is_short_and_links_to_every_page():
+    readme = ROOT / "README.md"
+    assert len(readme.read_text("utf-8").split()) <= 900
+    assert {f"docs/{page.name}" for page in PAGES if page.name != "README.md"} <= set(links(readme))
+
+
+def test_the_changelog_begins_with_the_version_of_the_project():
+    version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert version is not None
+    releases = re.findall(
+        r"^## \[(\d.*)\] - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+    assert releases[0] == version[1]
+    assert releases == sorted(releases, reverse=True)
+
+
+def test_paths_of_the_architecture_exist():
+    text = (DOCS / "architecture.md").read_text("utf-8")
+    paths = re.findall(r"`((?:console|storage|static|templates|tests|docs)/[\w./-]*)`", text)
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []

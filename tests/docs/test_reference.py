@@ -1,0 +1,70 @@
+"""The reference pages list what there is: options, variables, commands, paths of the API, metrics."""
+
+import re
+
+from django.urls import get_resolver
+from prometheus_client import REGISTRY
+
+import storage.operations.prometheus  # noqa: F401  registers the metrics
+from storage.management.commands import account
+from storage.server import options
+from tests.docs.pages import DOCS, rows
+
+OPTIONS = DOCS / "options.md"
+
+
+def code_of(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def test_options_of_serve():
+    written = {code_of(row[0])[0].split()[0] for row in rows(OPTIONS, "Options of `serve`")}
+    assert written == {variable.option for variable in options.VARIABLES if variable.help}
+
+
+def test_variables_of_the_environment():
+    written = {code_of(row[0])[0] for row in rows(OPTIONS, "Environment only")}
+    assert written == {variable.key for variable in options.VARIABLES if not variable.help}
+
+
+def test_defaults():
+    written = {
+        code_of(row[0])[0].split()[0]: row[1].strip("`")
+        for heading in ("Options of `serve`", "Environment only")
+        for row in rows(OPTIONS, heading)
+    }
+    for variable in options.VARIABLES:
+        if variable.default:
+            assert written[variable.option if variable.help else variable.key] == variable.default
+
+
+def test_actions_of_the_account_command():
+    written = {name.split()[0] for row in rows(DOCS / "access.md", "Accounts") for name in code_of(row[0])}
+    parser = account.Command().create_parser("manage.py", "account")
+    actions = next(action for action in parser._actions if action.dest == "action")
+    assert written == set(actions.choices)
+
+
+def test_paths_of_the_api():
+    written = {
+        path.partition(" ")[::2]
+        for row in rows(DOCS / "management-api.md", "Operations")
+        for path in code_of(row[0])
+        if " " in path
+    }
+    there = {
+        (method.upper(), re.sub(r"<str:(\w+)>", r"{\1}", str(pattern.pattern)))
+        for pattern in get_resolver("storage.api.urls").url_patterns
+        for method in getattr(pattern.callback, "actions", {"get": ""})
+    }
+    assert written == there
+
+
+def test_metrics():
+    written = {code_of(row[0])[0] for row in rows(DOCS / "operations.md", "Metrics")}
+    there = {
+        metric.name + ("_total" if metric.type == "counter" else "")
+        for metric in REGISTRY.collect()
+        if metric.name.startswith("tablero_")
+    }
+    assert written == there
