@@ -7,7 +7,9 @@ from console.help.views import about, api_docs
 app_name = "help"
 urlpatterns = [
     path("about/", about.about, name="about"),
+    path("help/", about.index, name="index"),
     path("help/shortcuts/", about.shortcuts, name="shortcuts"),
     path("help/limits/", about.limits, name="limits"),
+    path("help/<slug:page>/", about.document, name="document"),
     path("api/docs/", api_docs.show, name="api"),
 ]

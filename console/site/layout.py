@@ -41,6 +41,7 @@ SERVER_RAIL: Final = (
     Entry("sas:inspector", _("Inspector"), "scroll-text"),
     Entry("people:users", _("Users"), "users", is_for_admins=True),
     Entry("activity:server_index", _("Activity"), "history", is_for_admins=True),
+    Entry("help:index", _("Help"), "book-open"),
     Entry("help:about", _("About"), "info"),
 )
 

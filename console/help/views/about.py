@@ -10,12 +10,12 @@ from django import get_version
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db import connection
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console.help import vendored
+from console.help import documents, vendored
 
 PROJECT: Final = "tablero"
 
@@ -78,3 +78,19 @@ LIMITS: Final = (
 @login_required
 def limits(request: HttpRequest) -> HttpResponse:
     return render(request, "console/help/limits.html", {"limits": LIMITS})
+
+
+@login_required
+def index(request: HttpRequest) -> HttpResponse:
+    """Show what the documentation consists of."""
+    return document(request, documents.INDEX)
+
+
+@login_required
+def document(request: HttpRequest, page: str) -> HttpResponse:
+    """Show one page of the documentation."""
+    found = documents.read(page)
+    if found is None:
+        raise Http404
+    context = {"document": found, "page": page, "titles": documents.titles()}
+    return render(request, "console/help/document.html", context)

@@ -133,7 +133,10 @@ PAGES = {
         "GET": {200: SIGNED_IN, "else": TO_SIGN_IN},
         "POST": {422: SIGNED_IN, "else": TO_SIGN_IN},
     },
-    **each(("help:about", "help:shortcuts", "help:limits"), {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}}),
+    **each(
+        ("help:about", "help:index", "help:document", "help:shortcuts", "help:limits"),
+        {"GET": {200: SIGNED_IN, "else": TO_SIGN_IN}},
+    ),
     "activity:server_index": {
         "GET": {200: {"ada"}, 403: SIGNED_IN - {"ada"}, "else": TO_SIGN_IN},
         "POST": {405: SIGNED_IN, "else": TO_SIGN_IN},
@@ -410,6 +413,7 @@ ARGUMENTS = {
     **each(("openid_connect_login", "openid_connect_callback", "people:connect"), ["nowhere"]),
     "tables:index": ["acme"],
     "entities:index": ["acme", "people"],
+    "help:document": ["access"],
 }
 UNNAMED = {"", "ui", "ui/healthz", "ui/readyz", "ui/metrics"}  # redirects, and what machines ask
 

@@ -1,0 +1,94 @@
+"""The documentation: the Markdown pages of docs/, rendered when they are asked for."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+
+from console.site.folders import folder
+
+ROOT: Final = folder("docs")
+INDEX: Final = "README"  # code hosts show it for the folder; its list of links is the navigation
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    level: int
+    title: str
+
+    @property
+    def anchor(self) -> str:
+        """As code hosts write it."""
+        return re.sub(r"[^\w -]", "", self.title.lower()).replace(" ", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    title: str
+    sections: Sequence[Heading]
+    content: SafeString
+
+
+def titles() -> Mapping[str, str]:
+    """The titles of all pages by name, in the order of the navigation."""
+    text = (ROOT / f"{INDEX}.md").read_text("utf-8")
+    return {name: title for title, name in re.findall(r"^- \[(.+?)\]\(([\w-]+)\.md\)", text, re.MULTILINE)}
+
+
+def read(name: str) -> Document | None:
+    """The page of this name, if it is the index or in the navigation."""
+    if name != INDEX and name not in titles():
+        return None
+    markdown = MarkdownIt("commonmark", renderer_cls=_Renderer).enable("table")
+    tokens = markdown.parse((ROOT / f"{name}.md").read_text("utf-8"))
+    title, *others = headings(tokens)
+    content = markdown.renderer.render(tokens[3:], markdown.options, {})  # the title heads the whole page
+    # our own pages, without the HTML in them
+    return Document(title.title, [one for one in others if one.level == 2], mark_safe(content))  # noqa: S308
+
+
+def headings(tokens: Sequence[Token]) -> list[Heading]:
+    return [_heading(token, content) for token, content in pairwise(tokens) if token.type == "heading_open"]
+
+
+def _heading(token: Token, content: Token) -> Heading:
+    return Heading(int(token.tag[1]), "".join(child.content for child in content.children or []))
+
+
+class _Renderer(RendererHTML):
+    """Writes links, headings, tables and code as the console needs them."""
+
+    def heading_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        heading = _heading(tokens[idx], tokens[idx + 1])
+        return format_html('<h{} id="{}">', heading.level, heading.anchor)
+
+    def link_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        target = str(tokens[idx].attrs["href"])
+        name, is_page, anchor = target.partition(".md")
+        if is_page and "/" not in name:
+            target = reverse("help:document", args=[name]) + anchor
+        return format_html('<a href="{}">', target)
+
+    def fence(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        return format_html('<pre class="snippet" tabindex="0"><code>{}</code></pre>', tokens[idx].content)
+
+    def table_open(self, *_: Any) -> str:
+        return '<div class="scroller" tabindex="0"><table>'
+
+    def table_close(self, *_: Any) -> str:
+        return "</table></div>"
+
+    def html_block(self, *_: Any) -> str:
+        """Leave out pictures of the console: they are for readers who are not in it."""
+        return ""
+
+    def html_inline(self, *_: Any) -> str:
+        return ""
