@@ -25,8 +25,9 @@ RUN = (
     "django_htmx",
     "rest_framework",
     "drf_spectacular",
+    "markdown_it",
 )
-TEST = ("pytest", "pytest_django", "xdist", "hypothesis", "playwright", "schemathesis")
+TEST = ("pytest", "pytest_django", "xdist", "hypothesis", "playwright", "schemathesis", "djlint")
 NETWORK = (
     "connection",
     "resolution",
