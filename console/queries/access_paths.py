@@ -22,52 +22,53 @@ class Look:
 
 LOOKS: Final[Mapping[AccessPath, Look]] = {
     AccessPath.POINT: Look(
-        gettext_lazy("Point"), "ok", "target", gettext_lazy("One entity is read: no query costs less.")
+        gettext_lazy("Point"), "ok", "target", gettext_lazy("Reads one entity. No query is cheaper.")
     ),
     AccessPath.RANGE: Look(
-        gettext_lazy("Range"), "accent", "move-horizontal", gettext_lazy("A part of one partition is read.")
+        gettext_lazy("Range"), "accent", "move-horizontal", gettext_lazy("Reads part of one partition.")
     ),
     AccessPath.PARTITION_SCAN: Look(
-        gettext_lazy("Partition scan"), "warn", "rows-3", gettext_lazy("One whole partition is read.")
+        gettext_lazy("Partition scan"), "warn", "rows-3", gettext_lazy("Reads one whole partition.")
     ),
     AccessPath.PARTITION_RANGE: Look(
         gettext_lazy("Partition range"),
         "warn",
         "columns-3",
-        gettext_lazy("Several partitions are read; expect continuation tokens where one ends."),
+        gettext_lazy("Reads several partitions. Expect a continuation token wherever a partition ends."),
     ),
     AccessPath.TABLE_SCAN: Look(
         gettext_lazy("Table scan"),
         "danger",
         "table-2",
-        gettext_lazy(
-            "The whole table is read; expect pages with few or no entities and a continuation token."
-        ),
+        gettext_lazy("Reads the whole table. Expect pages with few or no entities and a continuation token."),
     ),
 }
 
 REASONS: Final[Mapping[Reason, Promise]] = {
-    Reason.BOTH_KEYS: gettext_lazy("PartitionKey and RowKey are given, and together they name one entity."),
-    Reason.CONTRADICTION: gettext_lazy("No key can meet all conditions, so that nothing is read."),
-    Reason.ROW_KEY_RANGE: gettext_lazy("PartitionKey is given, and RowKey lies within bounds."),
-    Reason.NO_ROW_KEY: gettext_lazy("PartitionKey is given, but nothing is said of RowKey."),
+    Reason.BOTH_KEYS: gettext_lazy("The filter sets PartitionKey and RowKey, which identify one entity."),
+    Reason.CONTRADICTION: gettext_lazy(
+        "These key conditions contradict each other, so the query returns nothing."
+    ),
+    Reason.ROW_KEY_RANGE: gettext_lazy("The filter sets PartitionKey and limits RowKey to a range."),
+    Reason.NO_ROW_KEY: gettext_lazy("The filter sets PartitionKey but not RowKey."),
     Reason.ROW_KEY_ALTERNATIVES: gettext_lazy(
-        "PartitionKey is given, but there are alternatives for RowKey."
+        "The filter sets PartitionKey, but lists alternatives for RowKey."
     ),
     Reason.ROW_KEY_UNUSABLE: gettext_lazy(
-        "PartitionKey is given, but what is said of RowKey sets no bounds: a negation, or a value that is no text."
+        "Only PartitionKey narrows this query. The RowKey condition cannot be used as a range because it is"
+        " negated or not a string."
     ),
-    Reason.PARTITION_KEY_RANGE: gettext_lazy("PartitionKey lies within bounds, but is not one value."),
-    Reason.NO_FILTER: gettext_lazy("There is no filter."),
-    Reason.NO_PARTITION_KEY: gettext_lazy("Nothing is said of PartitionKey."),
+    Reason.PARTITION_KEY_RANGE: gettext_lazy("The filter limits PartitionKey to a range, not to one value."),
+    Reason.NO_FILTER: gettext_lazy("There is no filter, so every entity matches."),
+    Reason.NO_PARTITION_KEY: gettext_lazy("The filter doesn't set PartitionKey."),
     Reason.ROW_KEY_ONLY: gettext_lazy(
-        "RowKey is given, but nothing is said of PartitionKey, which comes first."
+        "The filter sets RowKey but not PartitionKey, which comes first in the key."
     ),
     Reason.PARTITION_KEY_ALTERNATIVES: gettext_lazy(
-        "There are alternatives for PartitionKey, or an “or” that leaves it open."
+        "The filter lists alternatives for PartitionKey, or an “or” leaves it open."
     ),
     Reason.PARTITION_KEY_UNUSABLE: gettext_lazy(
-        "What is said of PartitionKey sets no bounds: a negation, or a value that is no text."
+        "The PartitionKey condition cannot be used as a range because it is negated or not a string."
     ),
 }
 
@@ -102,14 +103,16 @@ def describe(access: Access, estimate: Estimate | None = None) -> Described:
 
 def _here(access: Access, estimate: Estimate | None) -> str:
     if access.is_by_keys:
-        return _("Read along the index of the keys; every entity that is read is an answer.")
+        return _("Reads the key index. Every entity read matches.")
     if estimate is not None and estimate.means is Means.PROPERTIES:
-        return _("An index of the properties finds the candidates; no more is read.")
+        return _("A property index finds the candidates, and only those are read.")
     match access.path:
         case AccessPath.TABLE_SCAN | AccessPath.PARTITION_RANGE:
-            return _("Each entity is tested. After five seconds you get what was found, and can search on.")
+            return _(
+                "Tests every entity. After five seconds you get the matches so far and can continue searching."
+            )
         case _:
-            return _("Read along the index of the keys; each entity is tested.")
+            return _("Reads the key index and tests each entity.")
 
 
 def _advice(access: Access) -> str:
@@ -119,18 +122,18 @@ def _advice(access: Access) -> str:
         case Improvement.READ_POINTS:
             number = len(access.point_keys)
             return ngettext(
-                "It names one entity: read it by its key.",
-                "It names %(number)d entities: read each by its key, side by side. The code of the query can do so.",
+                "The filter names one entity. Read it by its key.",
+                "The filter names %(number)d entities. Read each by its key, in parallel, as the generated code does.",
                 number,
             ) % {"number": number}
         case Improvement.ADD_ROW_KEY:
-            return _("Bounds for RowKey would make it a range.")
+            return _("Limit RowKey to turn this into a range query.")
         case Improvement.EQUAL_PARTITION_KEY:
-            return _("One value for PartitionKey would keep it inside one partition.")
+            return _("Set PartitionKey to one value to stay within one partition.")
         case Improvement.SPLIT_BY_PARTITION:
-            return _("One query for each PartitionKey would read less than all together.")
+            return _("Run one query per PartitionKey to read less in total.")
         case Improvement.ADD_PARTITION_KEY:
-            return _("A PartitionKey would keep it inside one partition.")
+            return _("Set PartitionKey to stay within one partition.")
         case _ as unknown:
             assert_never(unknown)
 
@@ -138,7 +141,7 @@ def _advice(access: Access) -> str:
 def _offer(improvement: Improvement | None) -> str:
     match improvement:
         case Improvement.ADD_ROW_KEY:
-            return _("Add a bound for RowKey")
+            return _("Add a RowKey bound")
         case Improvement.ADD_PARTITION_KEY:
             return _("Add a PartitionKey")
         case _:

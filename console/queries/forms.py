@@ -38,17 +38,17 @@ class QueryForm(forms.Form):
         required=False,
         widget=forms.Textarea(attrs={"class": "mono", "rows": 3, "dir": "ltr", **_PLAIN}),
         help_text=gettext_lazy(
-            "A name in double braces stands for a value that is asked for at each run, as in"
-            " PartitionKey eq '{{tenant}}'. A time such as datetime'{{now-24h}}' counts from when it is run."
+            "Write a name in double braces to enter its value at each run, e.g. PartitionKey eq '{{tenant}}'."
+            " Relative times such as datetime'{{now-24h}}' are calculated at each run."
         ),
     )
     keeps_view = forms.BooleanField(
-        label=gettext_lazy("With columns, order, page size and view as they are now"), required=False
+        label=gettext_lazy("Include the current columns, sort order, page size and view"), required=False
     )
     is_shared = forms.BooleanField(
-        label=gettext_lazy("Shared with everybody in this account"),
+        label=gettext_lazy("Share with everyone in this account"),
         required=False,
-        help_text=gettext_lazy("Who may write may then change and delete it too. Else only you see it."),
+        help_text=gettext_lazy("Editors can then change or delete it. Otherwise it's visible only to you."),
     )
 
     def __init__(self, *args: Any, taken: Collection[str] = (), **kwargs: Any) -> None:
@@ -74,7 +74,7 @@ class QueryForm(forms.Form):
     def clean_name(self) -> str:
         name = " ".join(str(self.cleaned_data["name"]).split())
         if name.casefold() in self._taken:
-            raise forms.ValidationError(_("Another query of this table has this name."))
+            raise forms.ValidationError(_("This table already has a query with this name."))
         return name
 
     def clean_filter(self) -> str:
@@ -129,7 +129,5 @@ def field_of(name: str) -> str:
 
 def _why(place: Unfilled) -> str:
     if place.fault is Fault.MISSING:
-        return _("A value is missing.")
-    return _(
-        "This stands outside of quotes: write one value as a filter has it, such as 30, 30L, true or 'text'."
-    )
+        return _("Enter a value.")
+    return _("This parameter isn't in quotes. Enter a literal such as 30, 30L, true or 'text'.")

@@ -46,14 +46,16 @@ OPERATORS: Final[Mapping[RowOperator, Promise]] = {
 }
 OF_TIMES: Final[Mapping[RowOperator, Promise]] = {
     RowOperator.GT: pgettext_lazy("condition", "is after"),
-    RowOperator.GE: pgettext_lazy("condition", "is from"),
+    RowOperator.GE: pgettext_lazy("condition", "is on or after"),
     RowOperator.LT: pgettext_lazy("condition", "is before"),
-    RowOperator.LE: pgettext_lazy("condition", "is until"),
+    RowOperator.LE: pgettext_lazy("condition", "is on or before"),
 }
 OBSTACLES: Final[Mapping[Obstacle, Promise]] = {
-    Obstacle.TOO_DEEP: gettext_lazy("Its groups are nested deeper than three levels."),
-    Obstacle.CONSTANT: gettext_lazy("It holds a bare true or false, which is about no property."),
-    Obstacle.DOUBLE_NEGATION: gettext_lazy("It negates twice."),
+    Obstacle.TOO_DEEP: gettext_lazy("Groups are nested more than three levels deep."),
+    Obstacle.CONSTANT: gettext_lazy(
+        "The filter contains a bare true or false, which isn't a condition on a property."
+    ),
+    Obstacle.DOUBLE_NEGATION: gettext_lazy("The filter contains a double negation."),
 }
 UNITS: Final[Mapping[str, Promise]] = {
     "m": gettext_lazy("minutes"),
@@ -62,8 +64,8 @@ UNITS: Final[Mapping[str, Promise]] = {
     "w": gettext_lazy("weeks"),
 }
 CONNECTIVES: Final[Mapping[Connective, Promise]] = {
-    Connective.AND: gettext_lazy("all of these hold (and)"),
-    Connective.OR: gettext_lazy("any of these holds (or)"),
+    Connective.AND: gettext_lazy("Match all (and)"),
+    Connective.OR: gettext_lazy("Match any (or)"),
 }
 HINTS: Final[Mapping[Edm, str]] = {
     Edm.INT32: "42",
@@ -119,7 +121,7 @@ class Line:
     @property
     def label(self) -> str:
         """What its button to remove it is about."""
-        return self.row.property or _("the empty condition")
+        return self.row.property or _("empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,7 @@ def drawn(root: Filter | None, types: Mapping[str, Sequence[Edm]]) -> Builder:
         rows = query_rows.of(found)
     except Unshowable:
         return Builder(
-            obstacle=_("A value in it is too long for a field, or holds line ends or control characters.")
+            obstacle=_("A value is too long for a text field, or contains line breaks or control characters.")
         )
     if not rows.items:
         rows.items.append(Row())
@@ -210,5 +212,5 @@ def requested_builder(table: Table, state: State, reading: Reading) -> Builder |
     if not state.by:
         return None
     if reading.problem:
-        return Builder(obstacle=_("It cannot be read yet."))
+        return Builder(obstacle=_("The filter has an error."))
     return drawn(state.wanted.filter, query_values.types_of(table))

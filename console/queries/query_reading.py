@@ -133,15 +133,15 @@ class Reader:
         match doubt.reason:
             case Reason.INT64_SUFFIX:
                 digits = self.text[doubt.start : doubt.end]
-                return _("Azure refuses %(digits)s without an L.") % {"digits": digits}
+                return _("Azure rejects %(digits)s without the suffix L.") % {"digits": digits}
             case Reason.UNKNOWN_PROPERTY if self.is_sure:
-                return _("No entity has a property %(name)s.") % {"name": doubt.name}
+                return _("“%(name)s” wasn't found in any entity.") % {"name": doubt.name}
             case Reason.UNKNOWN_PROPERTY:
-                return _("No entity of a sample has a property %(name)s.") % {"name": doubt.name}
+                return _("“%(name)s” wasn't found in sampled entities.") % {"name": doubt.name}
             case Reason.OTHER_TYPE:
                 types = ", ".join(map(type_name, doubt.types))
                 asked = type_name(doubt.asked) if doubt.asked else ""
-                return _("%(name)s is stored as %(types)s, not as %(asked)s.") % {
+                return _("%(name)s is stored as %(types)s, not %(asked)s.") % {
                     "name": doubt.name,
                     "types": types,
                     "asked": asked,
@@ -176,8 +176,8 @@ def read(account: Account, table: Table, state: State, *, known: Catalogue | Non
 def _label(replaced: str, replacement: str) -> str:
     short = replacement if len(replacement) <= _LONGEST else f"{replacement[:_LONGEST]}…"
     if not replacement:
-        return _("Leave out %(text)s") % {"text": replaced}
-    return (_("Write %(text)s") if replaced else _("Add %(text)s")) % {"text": short}
+        return _("Remove %(text)s") % {"text": replaced}
+    return (_("Use %(text)s") if replaced else _("Add %(text)s")) % {"text": short}
 
 
 def _marks(root: Filter | None) -> list[str]:

@@ -53,7 +53,7 @@ def narrowings() -> list[Narrowing]:
         Narrowing(How.IS_NOT, _("Exclude this value"), "circle-off"),
         Narrowing(How.GREATER, _("Greater than this value"), "chevron-right"),
         Narrowing(How.LESS, _("Less than this value"), "chevron-left"),
-        Narrowing(How.AROUND, _("Five minutes before and after"), "clock"),
+        Narrowing(How.AROUND, _("Within five minutes"), "clock"),
     ]
 
 

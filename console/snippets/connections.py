@@ -43,10 +43,10 @@ class Host:
 
 
 HERE: Final = Host("here", _("This address"))
-LOCAL: Final = Host("localhost", _("The same machine"))
+LOCAL: Final = Host("localhost", _("Same machine"))
 CONTAINER: Final = Host("container", _("Another container"), is_named=True)
-PUBLIC: Final = Host("public", _("Another name"), is_named=True)
-BY_NAME: Final = Host("account", _("The account's own host name"))
+PUBLIC: Final = Host("public", _("Custom host name"), is_named=True)
+BY_NAME: Final = Host("account", _("Account host name"))
 
 
 def hosts() -> tuple[Host, ...]:

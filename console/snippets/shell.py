@@ -24,7 +24,9 @@ def write_az(place: Place, entity: Entity) -> list[Snippet]:
     key = f"  --partition-key {in_shell(entity.key.partition_key)} \\\n  --row-key {in_shell(entity.key.row_key)}"
     pairs = [f"PartitionKey={entity.key.partition_key}", f"RowKey={entity.key.row_key}"]
     passed = {name: value for name, value in entity.properties.items() if not _is_beyond_shell(value)}
-    left_out = [f"# no command line can carry {name}\n" for name in entity.properties if name not in passed]
+    left_out = [
+        f"# {name} cannot be passed on a command line\n" for name in entity.properties if name not in passed
+    ]
     for name, value in passed.items():
         text = value.value if isinstance(value.value, str) else plain(value)
         pairs.append(f"{name}={text}")

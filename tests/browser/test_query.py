@@ -117,7 +117,7 @@ def test_q1_q4_q9_a_query_is_written(open_page, admin, queried):
     assert page.locator(".cm-lintRange-error").all_inner_texts() == ["startswith(Name,'Ada')"]
     assert field.get_attribute("aria-invalid") == "true"
     check_axe(page)
-    page.get_by_role("link", name="Write Name ge 'Ada'").click()
+    page.get_by_role("link", name="Use Name ge 'Ada'").click()
     assert written(page) == "Age ge 3 and Name ge 'Ada' and Name lt 'Adb'"
     expect(field).to_be_focused()
     expect(page.locator("#filter_error")).to_be_empty()
@@ -129,7 +129,7 @@ def test_q1_q4_q9_a_query_is_written(open_page, admin, queried):
 
     # Q1: to rows and back the text is what it was, to the byte
     field.fill(TEXT)
-    page.get_by_role("link", name="Rows", exact=True).click()
+    page.get_by_role("link", name="Builder", exact=True).click()
     box = page.locator(".query-builder")
     expect(box.locator(".clause")).to_have_count(3)
     assert "by=rows" in page.url
@@ -137,7 +137,7 @@ def test_q1_q4_q9_a_query_is_written(open_page, admin, queried):
     page.get_by_role("link", name="Text", exact=True).click()
     expect(box.locator(".clause")).to_have_count(0)
     assert written(page) == TEXT
-    page.get_by_role("link", name="Rows", exact=True).click()
+    page.get_by_role("link", name="Builder", exact=True).click()
     expect(box.locator(".clause")).to_have_count(3)
 
     # a row is written by keyboard alone, and says what it says at once
@@ -159,7 +159,7 @@ def test_q1_q4_q9_a_query_is_written(open_page, admin, queried):
     assert written(page) == "PartitionKey eq 'se' and (Age ge 3 or Name eq 'Ada 1') and Age eq 7"
     check_axe(page)
     check_reflow(page)
-    box.get_by_role("button", name="Remove the condition on Age").last.click()
+    box.get_by_role("button", name="Remove condition: Age").last.click()
     expect(box.locator(".clause")).to_have_count(3)
     expect(box.locator("button:focus")).to_have_count(1)
     assert written(page) == "PartitionKey eq 'se' and (Age ge 3 or Name eq 'Ada 1')"
@@ -168,7 +168,7 @@ def test_q1_q4_q9_a_query_is_written(open_page, admin, queried):
     expect(rows).to_have_count(50)
     page.keyboard.press("/")
     expect(field).to_be_focused()
-    page.get_by_role("button", name="Partition scan: why").click()
+    page.get_by_role("button", name="Partition scan: explanation").click()
     expect(page.get_by_text("On Azure", exact=True)).to_be_visible()
     check_axe(page)
 
@@ -199,7 +199,7 @@ def test_cells_and_columns_say_something_to_the_query(open_page, admin, queried)
     expect(page.locator("th[data-property=Name]")).to_have_count(0)
     expect(page.locator("#select-button")).to_be_focused()
     assert "s=" in page.url
-    page.get_by_role("link", name="Back to the order of the keys").click()
+    page.get_by_role("link", name="Clear sort order").click()
     expect(rows.first.locator("td[data-property=Age]")).to_have_text("3")
     expect(page.get_by_text("Sorted by Age")).to_have_count(0)
     page.go_back()

@@ -37,7 +37,7 @@ def test_q6_a_saved_query_from_first_to_last(open_grid):
     menu(page).get_by_role("link", name="Save this query").click()
     page.get_by_label("Name", exact=True).fill(HOSTILE)
     page.get_by_label("Filter (optional)").fill("Age ge {{least}}")
-    page.get_by_text("Shared with everybody in this account").click()
+    page.get_by_text("Share with everyone in this account").click()
     page.get_by_role("button", name="Save query").click()
 
     # it asks for what stands in its place, and says why a value cannot
@@ -68,7 +68,7 @@ def test_q6_a_saved_query_from_first_to_last(open_grid):
     applied.get_by_role("link", name=HOSTILE).click()
     check(page)
     page.get_by_role("button", name="Restore version 1").click()
-    expect(page.locator("#version-3")).to_contain_text("newest")
+    expect(page.locator("#version-3")).to_contain_text("latest")
 
     # it is found where people look, deleted, and undone
     page.goto(TABLE)

@@ -176,7 +176,7 @@ def test_the_azure_cli_gets_every_word_whole(require):
         "Big=9223372036854775807",
         "Big@odata.type=Edm.Int64",
     ]
-    assert "# no command line can carry Bad" in written[INSERT].code
+    assert "# Bad cannot be passed on a command line" in written[INSERT].code
 
 
 def words(require, snippet):

@@ -63,7 +63,7 @@ def _issue(request: HttpRequest, account: Account, table: Table) -> str:
     """A token that reads this table for an hour."""
     expiry = (timezone.now() + LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
     token = TableSas(version=WRITTEN, table=table.name, permissions="r", expiry=expiry)
-    description = Description(_("Code of a query"))
+    description = Description(_("Query code"))
     issued = shared_access.issue(account, token, 1, description, by=actor_of(request))
     return sas.write(issued.token)
 

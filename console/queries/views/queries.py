@@ -83,5 +83,5 @@ def _recent(request: HttpRequest, account: Account) -> list[tuple[Any, str, str]
 @account_required(Capability.READ)
 def forget(request: HttpRequest, account: Account) -> HttpResponse:
     recent_queries.forget(user_of(request), account.pk)
-    notices.say(request, _("The list of queries you ran is empty now."))
+    notices.say(request, _("Recent queries cleared."))
     return see_other(f"{reverse('queries:index', args=(account.name,))}?tab=recent")

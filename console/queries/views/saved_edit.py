@@ -60,7 +60,7 @@ def _initial(request: HttpRequest, account: Account, table: Table, state: State)
     source = applied(user_of(request), role_of(request), account, table, state)
     if source is not None:
         initial |= {
-            "name": _("%(name)s, a copy") % {"name": source.query.name[:50]},
+            "name": _("%(name)s (copy)") % {"name": source.query.name[:50]},
             "description": source.query.description,
             "filter": source.content.get("f", ""),
         }
@@ -131,7 +131,7 @@ def edit(request: HttpRequest, account: Account, table: str, slug: str) -> HttpR
         try:
             changed = change(request, query, _draft(form, content))
         except ChangedSince:
-            form.add_error(None, _("Somebody saved another version meanwhile; saving again replaces it."))
+            form.add_error(None, _("Someone else saved a newer version. Save again to replace it."))
             status = 409
         else:
             notices.say(request, _("Saved the query %(name)s.") % {"name": changed.name})
@@ -174,7 +174,7 @@ def _check_sharing_of(request: HttpRequest, account: Account, query: SavedQuery,
     _check_sharing(request, account, form)
     if query.is_shared and not form.cleaned_data["is_shared"] and query.owner_id != user_of(request).pk:
         raise PermissionDenied(
-            _("Only %(owner)s may stop sharing this query.") % {"owner": query.owner or "-"}
+            _("Only %(owner)s can stop sharing this query.") % {"owner": query.owner or "-"}
         )
 
 
@@ -192,7 +192,7 @@ def update(request: HttpRequest, account: Account, table: str, slug: str) -> Htt
         change(request, query, replace(saved_queries.draft_of(query), content=shown.content))
     except ChangedSince:
         link = reverse("queries:versions", args=(account.name, found.name, slug))
-        notices.complain(request, _("Not saved: somebody saved another version meanwhile."), link=link)
+        notices.complain(request, _("Not saved: someone else saved a newer version."), link=link)
     else:
         notices.say(request, _("Saved the query %(name)s.") % {"name": query.name})
     return see_other(back)

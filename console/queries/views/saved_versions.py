@@ -75,9 +75,9 @@ def restore(request: HttpRequest, account: Account, table: str, slug: str, numbe
     try:
         change(request, query, saved_queries.draft_at(version, is_shared=query.is_shared))
     except ChangedSince:
-        notices.complain(request, _("Not restored: somebody saved another version meanwhile."))
+        notices.complain(request, _("Not restored: someone else saved a newer version."))
     else:
-        notices.say(request, _("Version %(number)s is the newest again.") % {"number": number})
+        notices.say(request, _("Restored version %(number)s.") % {"number": number})
     return see_other(back)
 
 

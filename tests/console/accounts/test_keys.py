@@ -196,7 +196,7 @@ def test_hosts(visit, settings, host, name, endpoint):
 def test_an_account_has_no_host_name_where_the_server_knows_none(visit):
     answer = visit("max").get(KEYS, {"host": "account"})
     assert "TableEndpoint=http://testserver/acme;" in answer.context["text"]
-    assert b"own host name" not in answer.content
+    assert b"Account host name" not in answer.content
 
 
 @pytest.mark.parametrize(

@@ -55,11 +55,11 @@ def test_says_what_is_wrong_with_a_filter(visit, address):
 
 
 def test_writes_a_token_of_an_hour_into_it_for_those_who_manage_access(visit, proven, address):
-    assert "Include a SAS" not in visit("eve").get(address).content.decode()
+    assert "Include a SAS token" not in visit("eve").get(address).content.decode()
     assert visit("eve").post(address).status_code == 403
     assert visit("max").post(address).status_code == 302
     max_ = proven("max")
-    assert "Include a SAS" in max_.get(address).content.decode()
+    assert "Include a SAS token" in max_.get(address).content.decode()
 
     response = max_.post(f"{address}?f=Age+ge+30&lang=curl")
 

@@ -53,7 +53,7 @@ def test_what_no_address_can_say_is_no_step(visit, people):
 
 
 def test_says_what_there_is_not(visit, people):
-    assert "No property has few values" in visit("victor").get(ADDRESS).content.decode()
+    assert "No property has frequent values" in visit("victor").get(ADDRESS).content.decode()
     assert "Syntax error" in visit("victor").get(ADDRESS, {"f": "Number le"}).content.decode()
 
 
