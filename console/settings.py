@@ -7,11 +7,10 @@ from pathlib import Path
 from csp.constants import NONCE, NONE, SELF
 
 from console.site import static_files
-from console.site.folders import folder
 from storage.server import database, options, secret
 
 OPTIONS = options.read(os.environ)
-BASE_DIR = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).parent  # templates, static files and documents are links to the folders beside it
 
 SERVER_SECRET = secret.read(OPTIONS)
 SECRET_KEY = secret.derive(SERVER_SECRET, "django") if SERVER_SECRET else secrets.token_hex()
@@ -59,7 +58,7 @@ LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [folder("templates")],
+        "DIRS": [PACKAGE / "templates"],
         "OPTIONS": {
             "loaders": LOADERS if DEVELOPMENT else [("django.template.loaders.cached.Loader", LOADERS)],
             "libraries": {
@@ -88,7 +87,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("tr", "Türkçe"), ("zh-hans", "简体中文")]
-LOCALE_PATHS = [folder("locale")]
+LOCALE_PATHS = [PACKAGE / "locale"]
 
 # of the console alone: the Table service shares the host, and cookies know no ports, so the names are ours
 COOKIE_PATH = "/ui/"

@@ -1,23 +1,80 @@
-"""What is installed is all there is."""
+"""The wheel holds what a checkout holds, and serves it."""
 
-import tomllib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
 
 from tests.live_server import ROOT
 
-SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
+SOURCES = ("console", "docs", "static", "storage", "templates")
+SERVE = """
+import django
+django.setup()
+from django.template.loader import get_template
+from django.utils import translation
+from console.help import documents, vendored
+from console.site import static_files
+import console, storage
+
+assert get_template("console/help/about.html")
+assert {static_files.STYLESHEET, "console/js/main.js"} <= set(static_files.files())
+assert vendored.packages()
+assert all(documents.read(name).content for name in documents.titles())
+assert translation.gettext("Sign in") == "Sign in"
+with translation.override("tr"):
+    assert translation.gettext("Sign in") != "Sign in"
+print(console.__file__, storage.__file__)
+"""
 
 
-def test_every_package_is_installed():
-    found = {
-        path.parent.relative_to(ROOT).as_posix().replace("/", ".")
-        for package in ("console", "storage")
-        for path in (ROOT / package).rglob("__init__.py")
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel of a copy, since building leaves files behind."""
+    copy, target = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("wheel")
+    for name in SOURCES:
+        shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("LICENSE", "README.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, copy)
+    command = [sys.executable, "-W", "ignore", "-c", BUILD, str(target)]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return next(target.glob("tablero-*.whl"))
+
+
+def files(package):
+    """The files of a package, and of the folders it links to."""
+    found = [
+        Path(folder) / name
+        for folder, folders, names in os.walk(ROOT / package, followlinks=True)
+        if "__pycache__" not in folder
+        for name in names
+    ]
+    return {path.relative_to(ROOT).as_posix() for path in found}
+
+
+def test_the_wheel_is_complete(wheel):
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert names == files("console") | files("storage")
+    assert {
+        f"console/{name}" for name in ("docs/README.md", "templates/base.html", "static/console/icon.svg")
+    } < names
+
+
+def test_what_is_installed_is_served(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(tmp_path),
+        "DJANGO_SETTINGS_MODULE": "console.settings",
+        "TABLERO_DATA": str(tmp_path / "data"),
     }
-    assert set(SETTINGS["packages"]) == found | set(SETTINGS["package-dir"]) | {"console.locale"}
-
-
-def test_folders_of_the_console_are_installed():
-    assert SETTINGS["package-dir"] == {f"console.{name}": name for name in ("static", "templates")}
-    assert all(
-        SETTINGS["package-data"][f"console.{name}"] == ["**/*"] for name in ("locale", "static", "templates")
-    )
+    command = [sys.executable, "-P", "-c", SERVE]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(tmp_path / name / "__init__.py") for name in ("console", "storage")]

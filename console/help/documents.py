@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
+from django.conf import settings
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -13,9 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-from console.site.folders import folder
-
-ROOT: Final = folder("docs")
+ROOT: Final = settings.PACKAGE / "docs"
 INDEX: Final = "README"  # code hosts show it for the folder; its list of links is the navigation
 
 

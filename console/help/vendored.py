@@ -4,7 +4,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 
-from console.site.folders import folder
+from console.site.static_files import ROOT
 
 MANIFEST = "vendor.toml"
 
@@ -26,7 +26,7 @@ class Package:
 
 @cache
 def packages() -> list[Package]:
-    root = folder("static") / "vendor"
+    root = ROOT / "vendor"
     found = tomllib.loads((root / MANIFEST).read_text("utf-8"))["package"]
     return [
         Package(

@@ -14,9 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from console.site.folders import folder
-
-ROOT = folder("static")
+ROOT = Path(__file__).parents[1] / "static"
 STYLES = ROOT / "console" / "css"  # many small files, of which the browser gets one, two or three
 STYLESHEET = "console/console.css"
 # what only the pages of a table need, beside all of the folder data

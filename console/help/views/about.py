@@ -38,7 +38,7 @@ def _version() -> str:
     try:
         return metadata.version(PROJECT)
     except metadata.PackageNotFoundError:  # a checkout that was never installed
-        found = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text("utf-8"))
+        found = tomllib.loads((settings.PACKAGE.parent / "pyproject.toml").read_text("utf-8"))
         return str(found["project"]["version"])
 
 
