@@ -118,10 +118,10 @@ class StoredAccessPolicy(models.Model):
         return self.identifier
 
 
-class IssuedToken(models.Model):
+class RegisteredSas(models.Model):
     """A shared access signature that was made here, or that somebody has given a label; never the signature."""
 
-    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="issued_tokens")
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="registered_sas")
     fingerprint = models.CharField(max_length=64)  # domain.sas.fingerprint
     kind = models.CharField(max_length=8)  # "table" or "account"
     table_name = models.CharField(max_length=63, blank=True, default="")
@@ -134,6 +134,7 @@ class IssuedToken(models.Model):
     expires_at = models.DateTimeField(null=True, default=None)  # of its own, not of its policy
 
     class Meta:
+        db_table = "storage_issuedtoken"  # its name in 0.4, whose servers may still run
         constraints = (models.UniqueConstraint(fields=("account", "fingerprint"), name="one_issued_token"),)
         indexes = (models.Index(fields=("expires_at",), name="issued_tokens_by_expiry"),)
 
@@ -141,15 +142,16 @@ class IssuedToken(models.Model):
         return self.label
 
 
-class BlockedToken(models.Model):
+class BlockedSas(models.Model):
     """A shared access signature that is refused whatever it says."""
 
-    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="blocked_tokens")
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="blocked_sas")
     fingerprint = models.CharField(max_length=64)
     author = models.CharField(max_length=150)
     blocked_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        db_table = "storage_blockedtoken"  # its name in 0.4, whose servers may still run
         constraints = (models.UniqueConstraint(fields=("account", "fingerprint"), name="one_blocked_token"),)
 
     def __str__(self) -> str:
@@ -178,7 +180,7 @@ class ApiToken(models.Model):
         return self.name
 
 
-class KeyedRequest(models.Model):
+class IdempotencyRecord(models.Model):
     """What a request with an Idempotency-Key has made, so that the same one again makes nothing; no secret."""
 
     token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="+")
@@ -189,6 +191,7 @@ class KeyedRequest(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        db_table = "storage_keyedrequest"  # its name in 0.4, whose servers may still run
         constraints = (models.UniqueConstraint(fields=("token", "key"), name="one_request_of_a_key"),)
         indexes = (models.Index(fields=("created_at",), name="keyed_requests_by_time"),)
 

@@ -17,7 +17,7 @@ from console.site import roles
 from storage.domain.access.actor import ActorKind
 from storage.domain.service.activity import Verb
 from storage.models import Activity
-from storage.operations.undoing import CannotUndo, Reason, effect
+from storage.operations.undo import CannotUndo, Reason, effect
 
 ICONS: Final[Mapping[str, str]] = {
     "account": "database",

@@ -13,8 +13,8 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Capability, Role, may
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Membership
-from storage.operations import activity, members, undoing
-from storage.operations.undoing import CannotUndo, Reason, effect
+from storage.operations import activity, members
+from storage.operations.undo import CannotUndo, Reason, effect, is_undoable, undo_all
 
 Roles = Mapping[int, Role]  # of one user, by the number of the account
 
@@ -96,7 +96,7 @@ def locked_accounts() -> set[int]:
 
 def is_open(done: Activity, locked: Collection[int]) -> bool:
     """Whether it is worth offering; what was changed since is only found by trying."""
-    if not (undoing.is_undoable(done) or effect(done) in _WAYS):
+    if not (is_undoable(done) or effect(done) in _WAYS):
         return False
     if done.account_id in locked and effect(done).partition(".")[0] in _WRITES:
         return False
@@ -112,7 +112,7 @@ def undo(several: Sequence[Activity], by: Actor) -> list[Activity]:
     """All of them or none; raises CannotUndo."""
     way = _WAYS.get(effect(several[0]))
     if way is None or len(several) > 1:
-        return undoing.undo_all(several, by)
+        return undo_all(several, by)
     (done,) = several
     try:
         return [way(done, by)]

@@ -19,7 +19,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Activity, EntityChange
 from storage.operations import activity
-from storage.operations.undoing import effect
+from storage.operations.undo import effect
 
 MOST: Final = 50  # entities on a page
 _CONTEXT: Final = 40  # characters before the first that differs

@@ -18,7 +18,7 @@ from storage.domain.access.roles import Capability, may
 from storage.domain.sas.known import KnownToken
 from storage.editing.policy_effects import effects
 from storage.models import Account, Table
-from storage.operations import policies, shared_access
+from storage.operations import policies, sas
 
 NOTHING_RENAMED: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -62,7 +62,7 @@ class Asked:
 
     @cached_property
     def tokens(self) -> list[KnownToken]:
-        known = shared_access.known(self.account, now_of(self.request))
+        known = sas.known(self.account, now_of(self.request))
         return policy_effects.of_table(known, self.table.folded_name)
 
     def of_draft(self, draft: Draft) -> dict[str, Any]:

@@ -22,8 +22,9 @@ from storage.domain.sas.known import Policies
 from storage.domain.sas.tokens import WRITTEN
 from storage.domain.values.names import check_key, fold_table_name
 from storage.models import Account, Table
-from storage.operations import shared_access, tables
-from storage.operations.shared_access import Description
+from storage.operations import sas as sas_operations
+from storage.operations import tables
+from storage.operations.sas import Description
 
 LONG: Final = timedelta(days=30)
 _YEARS: Final = (1602, 9998)  # in any zone
@@ -158,7 +159,7 @@ class SasForm(DescriptionForm):
 
     @cached_property
     def policies(self) -> Policies:
-        return shared_access.policies_of(self.account)
+        return sas_operations.policies_of(self.account)
 
     @cached_property
     def found_table(self) -> Table | None:

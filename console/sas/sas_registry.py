@@ -16,7 +16,7 @@ from storage.domain.sas import TableSas
 from storage.domain.sas.explain import Summary, summarize
 from storage.domain.sas.known import KnownToken, Policies, State, is_orphaned, policy_of, state, terms
 from storage.models import Account
-from storage.operations import shared_access
+from storage.operations import sas as sas_operations
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class Row:
 
 
 def rows(account: Account, now: datetime) -> list[Row]:
-    policies = shared_access.policies_of(account)
-    return [row(token, policies, now) for token in shared_access.known(account, now)]
+    policies = sas_operations.policies_of(account)
+    return [row(token, policies, now) for token in sas_operations.known(account, now)]
 
 
 def row(known: KnownToken, policies: Policies, now: datetime) -> Row:
@@ -137,7 +137,7 @@ def _written(it: Row) -> dict[str, Any]:
     return {
         "fingerprint": known.fingerprint,
         "label": known.label,
-        "kind": shared_access.kind_of(known.token),
+        "kind": sas_operations.kind_of(known.token),
         "table": known.table,
         "permissions": it.permissions,
         "policy": known.identifier,

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from storage.api import problems
 from storage.api.problems import Problem
-from storage.models import Account, ApiToken, KeyedRequest
+from storage.models import Account, ApiToken, IdempotencyRecord
 from storage.operations.api_tokens import KEYED
 
 T = TypeVar("T")
@@ -36,10 +36,10 @@ def read_key(request: Request) -> str:
     return key
 
 
-def find(token: ApiToken, key: str, digest: str, now: datetime) -> KeyedRequest | None:
+def find(token: ApiToken, key: str, digest: str, now: datetime) -> IdempotencyRecord | None:
     """What was made by this key within a day; raises when it was by another request."""
-    KeyedRequest.objects.filter(token=token, created_at__lte=now - KEYED).delete()
-    found = KeyedRequest.objects.filter(token=token, key=key).select_related("account").first()
+    IdempotencyRecord.objects.filter(token=token, created_at__lte=now - KEYED).delete()
+    found = IdempotencyRecord.objects.filter(token=token, key=key).select_related("account").first()
     if found is not None and found.digest != digest:
         raise Problem(problems.KEY_REUSED)
     return found
@@ -48,7 +48,7 @@ def find(token: ApiToken, key: str, digest: str, now: datetime) -> KeyedRequest 
 def keep(token: ApiToken, key: str, digest: str, account: Account, fingerprint: str = "") -> None:
     """In the transaction of what is made: of two at once, the second fails with AtOnce and nothing done."""
     try:
-        KeyedRequest.objects.create(
+        IdempotencyRecord.objects.create(
             token=token, key=key, digest=digest, account=account, fingerprint=fingerprint
         )
     except IntegrityError:

@@ -27,7 +27,7 @@ from storage.domain.service.labels import check as check_labels
 from storage.domain.values.names import is_account_name
 from storage.models import Account, Activity, RetiredKey, Table
 from storage.operations import activity
-from storage.operations.heeded import heeded
+from storage.operations.catalog_change import invalidating_catalogs
 from storage.sql import django as sql
 from storage.sql import relations
 
@@ -98,7 +98,7 @@ def add(
     end = timezone.now() + lifetime if lifetime is not None else expires_at
     new = Account(name=name, expires_at=end, request_digest=request_digest, **described)
     try:
-        with heeded():
+        with invalidating_catalogs():
             account = _store(new, keys)
             activity.record(
                 Verb.ACCOUNT_CREATE, by, account=account, after={**described, "expires_at": _written(end)}
@@ -115,7 +115,7 @@ def ensure(declared: Iterable[AccountKeys], *, by: Actor = SERVER) -> None:
         _check_keys(keys)
         account = Account.objects.filter(name=keys.name).first()
         if account is None or not _has(account, keys):
-            with heeded():
+            with invalidating_catalogs():
                 former = _locked_or_none(keys.name)
                 account = _store(former or Account(name=keys.name), keys)
                 verb = Verb.ACCOUNT_CREATE if former is None else Verb.KEY_ROTATE
@@ -129,7 +129,7 @@ def rotate(name: str, which: int, *, by: Actor = SERVER, grace: timedelta = NO_G
     number too.
     """
     now = timezone.now()
-    with heeded():
+    with invalidating_catalogs():
         account = _locked(name)
         if not grace:
             older = RetiredKey.objects.filter(account=account, number=which, accepted_until__gt=now)
@@ -201,7 +201,7 @@ def set_fields(
 ) -> Activity | None:
     """As change, by name; an undo only where nothing of what it undoes has been changed since."""
     _check_settings(fields)
-    with heeded() if _HEEDED & fields.keys() else transaction.atomic():
+    with invalidating_catalogs() if _HEEDED & fields.keys() else transaction.atomic():
         account = _locked(name)
         before = {field: getattr(account, field) for field in fields}
         if undoes is not None and _in_json(before) != undoes.after:
@@ -274,7 +274,7 @@ def expire(now: datetime) -> None:
 
 
 def _freeze(name: str, now: datetime) -> None:
-    with heeded():
+    with invalidating_catalogs():
         account = _locked_or_none(name)
         if account is None or account.expires_at is None or account.expires_at > now:
             return  # somebody gave it more time a moment ago
@@ -292,7 +292,7 @@ def _freeze(name: str, now: datetime) -> None:
 
 
 def _purge(name: str, now: datetime) -> None:
-    with heeded():
+    with invalidating_catalogs():
         account = _locked_or_none(name)
         if account is None or account.frozen_at is None or lifetimes.purged_at(account.frozen_at) > now:
             return
@@ -327,7 +327,7 @@ def networks_of(account: Account) -> tuple[Network, ...]:
 
 def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER) -> None:
     """An account that is protected stays; so do the tables of one that may only be read."""
-    with heeded():
+    with invalidating_catalogs():
         _remove(name, with_tables=with_tables, by=by)
 
 

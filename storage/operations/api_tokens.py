@@ -16,7 +16,7 @@ from storage.domain.access import api_tokens
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Scope
 from storage.domain.service.activity import Verb
-from storage.models import Account, Activity, ApiToken, KeyedRequest
+from storage.models import Account, Activity, ApiToken, IdempotencyRecord
 from storage.operations import activity
 from storage.operations.members import Person
 
@@ -112,7 +112,7 @@ def revoke_all(user: Person, *, by: Actor) -> int:
 
 def tidy(now: datetime) -> None:
     """Those that were revoked or expired long ago tell nobody anything; nor do requests of more than a day ago."""
-    KeyedRequest.objects.filter(created_at__lte=now - KEYED).delete()
+    IdempotencyRecord.objects.filter(created_at__lte=now - KEYED).delete()
     long_ago = now - timedelta(days=90)
     ApiToken.objects.filter(Q(revoked_at__lt=long_ago) | Q(expires_at__lt=long_ago)).delete()
 

@@ -16,7 +16,7 @@ from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import TableNotFound
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.names import is_account_name
-from storage.models import BlockedToken, StoredAccessPolicy
+from storage.models import BlockedSas, StoredAccessPolicy
 from storage.operations import accounts, retired_keys, service_properties, tables
 from storage.operations.retired_keys import AcceptedKey
 from storage.operations.threads import in_thread
@@ -149,7 +149,7 @@ def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
         accounts.networks_of(account),
         service_properties.of(account),
         account.read_only,
-        frozenset(BlockedToken.objects.filter(account=account).values_list("fingerprint", flat=True)),
+        frozenset(BlockedSas.objects.filter(account=account).values_list("fingerprint", flat=True)),
         retired_keys.accepted(account),
     )
     return known, ()

@@ -8,7 +8,7 @@ from storage.domain.access.policies import AccessPolicy
 from storage.domain.requests.observed import KEY_NAMES, retired_key_name
 from storage.inspector import Facts, Key, ManagedAccount
 from storage.inspector.facts import Parameters
-from storage.models import Account, BlockedToken, IssuedToken, StoredAccessPolicy, Table
+from storage.models import Account, BlockedSas, RegisteredSas, StoredAccessPolicy, Table
 from storage.operations import accounts, retired_keys, usage
 
 
@@ -90,7 +90,7 @@ class _Policies(Mapping[str, Mapping[str, AccessPolicy]]):
 
 def _known(account: Account, fingerprint: str) -> Parameters | None:
     """The fields of a token that was made or used here."""
-    issued = IssuedToken.objects.filter(account=account, fingerprint=fingerprint)
+    issued = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint)
     parameters = issued.values_list("parameters", flat=True).first()
     if parameters is None:
         return usage.parameters(account.pk, fingerprint)
@@ -102,4 +102,4 @@ class _Blocked:
         self._account = account
 
     def __contains__(self, fingerprint: object) -> bool:
-        return BlockedToken.objects.filter(account=self._account, fingerprint=fingerprint).exists()
+        return BlockedSas.objects.filter(account=self._account, fingerprint=fingerprint).exists()

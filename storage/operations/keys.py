@@ -10,7 +10,7 @@ from storage.domain.requests.observed import Authentication, retired_key_name
 from storage.domain.sas.known import KnownToken
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, RetiredKey
-from storage.operations import retired_keys, shared_access, usage
+from storage.operations import retired_keys, sas, usage
 from storage.operations.usage import ClientUsage, Usage
 
 WEEK: Final = timedelta(days=7)
@@ -57,7 +57,7 @@ class OldKey:
 
 
 def states(account: Account, now: datetime) -> list[KeyState]:
-    tokens, old = shared_access.known(account, now), retired_keys.still_accepted(account, now)
+    tokens, old = sas.known(account, now), retired_keys.still_accepted(account, now)
     return [_state(account, number, tokens, old, now) for number in (1, 2)]
 
 

@@ -13,7 +13,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.names import is_analytics_name
 from storage.models import Account, Activity, StoredAccessPolicy, Table
 from storage.operations import accounts, activity, tables
-from storage.operations.heeded import heeded
+from storage.operations.catalog_change import invalidating_catalogs
 
 
 def stored(account_id: int, folded_name: str) -> list[SignedIdentifier]:
@@ -50,7 +50,7 @@ def replace(
         raise InsufficientAccountPermissions
     if undoes is None and stored(account_id, folded_name) == list(identifiers):
         return None  # a set that is saved as it was need not keep anybody waiting
-    with heeded():
+    with invalidating_catalogs():
         account = Account(pk=account_id, name=accounts.check_writable(account_id))
         table = (
             Table.objects.select_for_update()

@@ -11,7 +11,7 @@ from storage.domain.requests.observed import retired_key_name
 from storage.domain.service.activity import Verb
 from storage.models import Account, RetiredKey
 from storage.operations import accounts, activity
-from storage.operations.heeded import heeded
+from storage.operations.catalog_change import invalidating_catalogs
 
 KEPT: Final = timedelta(days=30)  # after it was last accepted
 
@@ -52,7 +52,7 @@ def opened_of(account: Account, retired: Iterable[RetiredKey]) -> list[tuple[Ret
 def end(account: Account, which: int, *, by: Actor = SERVER) -> bool:
     """Accept the old keys of this number no longer; False if none was."""
     now = datetime.now(UTC)
-    with heeded():
+    with invalidating_catalogs():
         old = RetiredKey.objects.filter(account=account, number=which, accepted_until__gt=now)
         if not old.update(accepted_until=now):
             return False

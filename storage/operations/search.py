@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from django.db.models import Case, IntegerField, Value, When
 
-from storage.models import Account, IssuedToken, StoredAccessPolicy, Table
+from storage.models import Account, RegisteredSas, StoredAccessPolicy, Table
 
 
 def tables(accounts: Iterable[Account], containing: str, *, top: int = 20) -> list[Table]:
@@ -33,7 +33,7 @@ def policies(accounts: Iterable[Account], containing: str, *, top: int = 20) -> 
     return list(found.select_related("table__account").order_by("identifier", "table__folded_name")[:top])
 
 
-def tokens(accounts: Iterable[Account], containing: str, *, top: int = 20) -> list[IssuedToken]:
+def tokens(accounts: Iterable[Account], containing: str, *, top: int = 20) -> list[RegisteredSas]:
     """Shared access signatures by the label that somebody gave them, the newest first, with their accounts."""
-    found = IssuedToken.objects.filter(account__in=list(accounts), label__icontains=containing)
+    found = RegisteredSas.objects.filter(account__in=list(accounts), label__icontains=containing)
     return list(found.select_related("account").order_by("-created_at", "-pk")[:top])

@@ -18,7 +18,7 @@ from storage.domain.service.service_properties import (
 )
 from storage.models import Account, Activity
 from storage.operations import activity
-from storage.operations.heeded import heeded
+from storage.operations.catalog_change import invalidating_catalogs
 
 
 def of(account: Account) -> ServiceProperties:
@@ -50,7 +50,7 @@ def replace(
     check(properties)
     if undoes is None and properties == former:
         return None  # what is saved as it was need not keep anybody waiting
-    with heeded():
+    with invalidating_catalogs():
         account = Account.objects.select_for_update().filter(pk=account_id).first()
         if account is None:
             raise ServerBusy

@@ -23,7 +23,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.names import fold_table_name, is_analytics_name
 from storage.models import Account, Activity, StoredAccessPolicy, Table, Tables
 from storage.operations import accounts, activity, service_properties
-from storage.operations.heeded import heeded
+from storage.operations.catalog_change import invalidating_catalogs
 from storage.sql import background, relations
 from storage.sql import django as sql
 from storage.sql.notify import notify
@@ -125,7 +125,7 @@ def delete(
     account = _account(account_id, account_name)
     # a token of one of its policies must not open, for a moment, a new table of this name
     has_policies = StoredAccessPolicy.objects.filter(table=table).exists()
-    with heeded() if has_policies else transaction.atomic():
+    with invalidating_catalogs() if has_policies else transaction.atomic():
         _delete(table.pk, keep)
         return activity.record(
             Verb.TABLE_DELETE,

@@ -11,7 +11,7 @@ from django.db.models import Count, Max, Sum
 
 from storage.domain.requests.metrics import Client, Use
 from storage.domain.requests.observed import Authentication
-from storage.models import BlockedToken, CredentialUse, SeenCredential
+from storage.models import BlockedSas, CredentialUse, SeenCredential
 from storage.sql.background import commit_soon
 
 HOUR: Final = timedelta(hours=1)
@@ -238,7 +238,7 @@ def tidy(now: datetime) -> None:
     """Drops what is too old."""
     CredentialUse.objects.filter(hour__lt=now - _USES_KEPT).delete()
     # what is blocked cannot be used, and must still be found by whoever would unblock it
-    kept = BlockedToken.objects.values("fingerprint")
+    kept = BlockedSas.objects.values("fingerprint")
     SeenCredential.objects.filter(last_used_at__lt=now - _CREDENTIALS_KEPT).exclude(name__in=kept).delete()
     numbers = SeenCredential.objects.values_list("account_id").annotate(number=Count("pk"))
     for account_id, _ in numbers.filter(number__gt=_CREDENTIALS_LIMIT):

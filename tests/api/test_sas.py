@@ -7,7 +7,7 @@ import pytest
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.service.activity import Verb
-from storage.models import Activity, IssuedToken, KeyedRequest
+from storage.models import Activity, IdempotencyRecord, RegisteredSas
 from storage.operations import accounts, policies
 
 SAS = "accounts/acme/sas"
@@ -44,7 +44,7 @@ def test_it_works(ask, account):
 def test_nothing_keeps_the_signature(ask):
     token = ask("POST", SAS, READS, **{"Idempotency-Key": "k"}).json()["token"]
     secret = signature(token).signature
-    for model in (IssuedToken, KeyedRequest, Activity):
+    for model in (RegisteredSas, IdempotencyRecord, Activity):
         assert not any(secret in str(value) for row in model.objects.values_list() for value in row), model
 
 
@@ -72,7 +72,7 @@ def test_the_same_key_is_the_same_token(ask, account):
     first, second = (ask("POST", SAS, READS, **key) for _ in range(2))
     assert (first.status_code, second.status_code) == (201, 200)
     assert first.json() == second.json()
-    assert IssuedToken.objects.count() == 1
+    assert RegisteredSas.objects.count() == 1
     assert ask("POST", SAS, {**READS, "permissions": "raud"}, **key).status_code == 422
     accounts.rotate("acme", 1)
     assert ask("POST", SAS, READS, **key).status_code == 409
@@ -130,4 +130,4 @@ def test_refuses_what_would_open_nothing(ask, changed, pointer):
     refused = ask("POST", SAS, {**READS, **changed})
     assert refused.status_code == 400, refused.content
     assert [error["pointer"] for error in refused.json()["errors"]] == [pointer]
-    assert not IssuedToken.objects.exists()
+    assert not RegisteredSas.objects.exists()

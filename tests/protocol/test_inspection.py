@@ -11,7 +11,7 @@ from storage.domain.access.policies import SignedIdentifier, read_policy
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.inspector import inspect
-from storage.models import Account, BlockedToken
+from storage.models import Account, BlockedSas
 from storage.operations import accounts, policies, tables
 from storage.operations.accounts import AccountKeys
 from storage.operations.inspection import facts
@@ -43,7 +43,7 @@ def make_accounts():
         account.pk, "people", [SignedIdentifier("readers", read_policy(None, "2099-01-01", "r"))]
     )
     fingerprint = mistakes.fingerprint_of(BLOCKED)
-    BlockedToken.objects.create(account=account, fingerprint=fingerprint)
+    BlockedSas.objects.create(account=account, fingerprint=fingerprint)
 
 
 def requests():

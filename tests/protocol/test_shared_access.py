@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from storage.domain.access.actor import SERVER
 from storage.models import Account
-from storage.operations import shared_access
+from storage.operations import sas
 from storage.operations.threads import in_thread
 from tests.protocol import test_app
 from tests.protocol.test_app import ACCOUNT, JSON, KEY, call, running
@@ -37,7 +37,7 @@ async def query(service, token):
 
 
 def known():
-    return shared_access.known(Account.objects.get(name=ACCOUNT), timezone.now())
+    return sas.known(Account.objects.get(name=ACCOUNT), timezone.now())
 
 
 async def seen(is_wanted):
@@ -69,7 +69,7 @@ async def test_s4_blocking_makes_it_fail_at_once_everywhere(service, token):
         account = await in_thread(Account.objects.get, name=ACCOUNT)
         for blocked in (True, False):
             await in_thread(
-                lambda blocked=blocked: shared_access.set_blocked(
+                lambda blocked=blocked: sas.set_blocked(
                     account, found.fingerprint, blocked=blocked, by=SERVER
                 )
             )
@@ -86,7 +86,7 @@ async def test_s4_other_tokens_and_the_keys_stay_good(service, send, token):
     assert (await query(service, token)).status == 200
     found = await seen(lambda known: True)
     account = await in_thread(Account.objects.get, name=ACCOUNT)
-    await in_thread(lambda: shared_access.set_blocked(account, found.fingerprint, blocked=True, by=SERVER))
+    await in_thread(lambda: sas.set_blocked(account, found.fingerprint, blocked=True, by=SERVER))
     spec = {"sas": {"tn": "People", "sp": "ra"}}
     another = tokens.parameters(spec, ACCOUNT, KEY_TEXT)
     assert (await query(service, another)).status == 200

@@ -28,7 +28,7 @@ from storage.domain.sas.known import GOOD, KnownToken, Policies, State
 from storage.domain.sas.known import state as state_of
 from storage.domain.service.activity import Verb
 from storage.models import Account
-from storage.operations import accounts, activity, keys, retired_keys, shared_access
+from storage.operations import accounts, activity, keys, retired_keys, sas
 
 SHOWN: Final = 60  # seconds, then a key is hidden again
 
@@ -161,7 +161,7 @@ def _rotation(request: HttpRequest, account: Account, which: int, form: Rotation
     now = timezone.now()
     states = keys.states(account, now)
     state, other = states[which - 1], states[2 - which]
-    policies = shared_access.policies_of(account)
+    policies = sas.policies_of(account)
     context = {
         "state": state,
         "dying": [

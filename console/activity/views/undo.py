@@ -21,7 +21,7 @@ from console.site.rendering import wants_part
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
 from storage.models import Activity
-from storage.operations.undoing import CannotUndo, Reason, effect
+from storage.operations.undo import CannotUndo, Reason, effect
 
 _MOST: Final = 1000  # that are undone together
 

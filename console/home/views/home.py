@@ -19,7 +19,7 @@ from console.site.rendering import wants_part
 from console.snippets import connections
 from storage.domain.access.roles import Capability, Role, may
 from storage.models import Account
-from storage.operations import accounts, activity, shared_access, totals
+from storage.operations import accounts, activity, sas, totals
 from storage.operations.activity import Wanted
 from storage.operations.members import visible_accounts
 from storage.operations.totals import Contents, Traffic
@@ -106,7 +106,7 @@ def _expiring(shown: list[tuple[Account, Role]]) -> list[Expiring]:
     managed = [account for account, role in shown if may(role, Capability.MANAGE_ACCESS)]
     found = [
         Expiring(account, sas_registry.row(known, policies, now))
-        for account, known, policies in shared_access.expiring(managed, now)
+        for account, known, policies in sas.expiring(managed, now)
     ]
     return sorted(found, key=lambda it: it.row.summary.expiry or 0)[:EXPIRING]
 

@@ -29,8 +29,8 @@ from storage.domain.filters.query import access_path
 from storage.domain.sas import TableSas
 from storage.domain.sas.tokens import WRITTEN
 from storage.models import Account, Table
-from storage.operations import shared_access
-from storage.operations.shared_access import Description
+from storage.operations import sas as sas_operations
+from storage.operations.sas import Description
 
 LIFE: Final = timedelta(hours=1)  # of a token that is written into code
 
@@ -64,7 +64,7 @@ def _issue(request: HttpRequest, account: Account, table: Table) -> str:
     expiry = (timezone.now() + LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
     token = TableSas(version=WRITTEN, table=table.name, permissions="r", expiry=expiry)
     description = Description(_("Query code"))
-    issued = shared_access.issue(account, token, 1, description, by=actor_of(request))
+    issued = sas_operations.issue(account, token, 1, description, by=actor_of(request))
     return sas.write(issued.token)
 
 

@@ -32,8 +32,8 @@ from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.explain import Ability, Keys, explain, summarize
 from storage.domain.sas.known import KnownToken
 from storage.models import Account, Table
-from storage.operations import shared_access
-from storage.operations.shared_access import Issued, Refusal, TokenRefused
+from storage.operations import sas as sas_operations
+from storage.operations.sas import Issued, Refusal, TokenRefused
 
 PAGE: Final = "console/sas/new.html"
 _OFFERED: Final = 500  # names of tables
@@ -121,7 +121,7 @@ def _issue(request: HttpRequest, account: Account) -> HttpResponse:
         back = f"{reverse('sas:new', args=(account.name,))}?{form.address_of_state()}"
         return reauthentication.ask(request, back)
     try:
-        issued = shared_access.issue(
+        issued = sas_operations.issue(
             account, form.token(), form.key, form.description(), by=actor_of(request)
         )
     except TokenRefused as refused:
@@ -224,7 +224,7 @@ def _shown_once(request: HttpRequest, account: Account, form: SasForm, issued: I
     where = endpoint(request, account)
     resource = f"{where}/{quote(token.table)}" if isinstance(token, TableSas) else f"{where}/"
     known = KnownToken(issued.fingerprint, token, form.description().label, is_registered=True, key=form.key)
-    shown = row(known, shared_access.policies_of(account), form.now)
+    shown = row(known, sas_operations.policies_of(account), form.now)
     return {
         "secrets": [
             Secret("token", _("Token"), query),

@@ -29,7 +29,8 @@ from storage.domain.requests.observed import Authentication
 from storage.domain.sas.explain import explain_token
 from storage.domain.sas.known import GOOD, KnownToken, State
 from storage.models import Account, StoredAccessPolicy, Table
-from storage.operations import keys, shared_access, usage
+from storage.operations import keys, usage
+from storage.operations import sas as sas_operations
 
 TOP: Final = 100
 WEEK: Final = keys.WEEK
@@ -199,7 +200,7 @@ def describe(request: HttpRequest, account: Account, fingerprint: str) -> HttpRe
     form = DescriptionForm(request.POST)
     if not form.is_valid():
         return _show(request, account, fingerprint, form)
-    done = shared_access.describe(account, fingerprint, form.description(), by=actor_of(request))
+    done = sas_operations.describe(account, fingerprint, form.description(), by=actor_of(request))
     say(request, _("Noted.") if done else _("Nothing was changed."), undo=done)
     return redirect("sas:show", account.name, fingerprint)
 
@@ -211,7 +212,7 @@ def block(request: HttpRequest, account: Account, fingerprint: str) -> HttpRespo
     _check(account, fingerprint)
     blocked = request.POST.get("blocked") == "1"
     try:
-        done = shared_access.set_blocked(account, fingerprint, blocked=blocked, by=actor_of(request))
+        done = sas_operations.set_blocked(account, fingerprint, blocked=blocked, by=actor_of(request))
     except OperationalError:
         complain(
             request, _("Nothing was changed: a server or the database does not answer in time. Try again.")
@@ -224,5 +225,5 @@ def block(request: HttpRequest, account: Account, fingerprint: str) -> HttpRespo
 
 def _check(account: Account, fingerprint: str) -> None:
     is_one = _FINGERPRINT.fullmatch(fingerprint) is not None
-    if not is_one or shared_access.find(account, fingerprint, timezone.now()) is None:
+    if not is_one or sas_operations.find(account, fingerprint, timezone.now()) is None:
         raise Http404

@@ -23,7 +23,7 @@ from storage.domain.service.connections import write as write_form
 from storage.models import Account, ApiToken
 from storage.operations import accounts, activity, keys, members
 from storage.operations.accounts import AccountExists, AccountHasTables
-from storage.operations.heeded import heeded
+from storage.operations.catalog_change import invalidating_catalogs
 
 _DESCRIBED: Final = frozenset({"label", "description", "colour", "labels"})
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -93,7 +93,7 @@ class AccountsViews(Views):
         found = idempotency.find(self.token, key, digest, timezone.now()) if key else None
         if found is not None:
             return found.account, False
-        with heeded():
+        with invalidating_catalogs():
             account = accounts.add(_generate_name(), by=self.by, **fields)
             if key:
                 idempotency.keep(self.token, key, digest, account)

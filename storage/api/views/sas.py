@@ -20,8 +20,8 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import ResourceNotFound
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import KnownToken, state
-from storage.operations import shared_access
-from storage.operations.shared_access import Description, Refusal, TokenRefused
+from storage.operations import sas as sas_operations
+from storage.operations.sas import Description, Refusal, TokenRefused
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
 Signed = TableSas | AccountSas
@@ -47,7 +47,7 @@ class SasViews(AccountViews):
         wanted = self.parameters(serializers.SasParameters)
         found = [
             written
-            for written in self._written(shared_access.known(self.account, timezone.now()))
+            for written in self._written(sas_operations.known(self.account, timezone.now()))
             if written["state"] == (wanted["state"] or written["state"])
             and written["table"].lower() == (wanted["table"].lower() or written["table"].lower())
         ]
@@ -86,13 +86,13 @@ class SasViews(AccountViews):
         token = serializers.token_of(data, now)
         number = int(data["key"].removeprefix("key"))
         description = Description(data["label"], data["purpose"], data["owner"])
-        issued = shared_access.issue(self.account, token, number, description, by=self.by)
+        issued = sas_operations.issue(self.account, token, number, description, by=self.by)
         if key:
             idempotency.keep(self.token, key, digest, self.account, issued.fingerprint)
         return issued.token, True
 
     def _again(self, fingerprint: str) -> Signed:
-        signed = shared_access.again(self.account, fingerprint)
+        signed = sas_operations.again(self.account, fingerprint)
         if signed is None:
             raise Problem(problems.CONFLICT, "The key that signed this token was rotated; issue another.")
         return signed
@@ -128,7 +128,7 @@ class SasViews(AccountViews):
     def _set_blocked(self, fingerprint: str, *, blocked: bool) -> Response:
         self._one(fingerprint)
         try:
-            shared_access.set_blocked(self.account, fingerprint, blocked=blocked, by=self.by)
+            sas_operations.set_blocked(self.account, fingerprint, blocked=blocked, by=self.by)
         except ResourceNotFound:
             raise Http404 from None
         return Response(self._one(fingerprint))
@@ -136,20 +136,20 @@ class SasViews(AccountViews):
     def _one(self, fingerprint: str) -> dict[str, Any]:
         if not _FINGERPRINT.fullmatch(fingerprint):
             raise Http404
-        found = shared_access.find(self.account, fingerprint, timezone.now())
+        found = sas_operations.find(self.account, fingerprint, timezone.now())
         if found is None:
             raise Http404
         return self._written([found])[0]
 
     def _written(self, found: list[KnownToken]) -> list[dict[str, Any]]:
-        now, policies = timezone.now(), shared_access.policies_of(self.account)
+        now, policies = timezone.now(), sas_operations.policies_of(self.account)
         return [_write(token, state(token, policies, now)) for token in found]
 
 
 def _write(known: KnownToken, standing: str) -> dict[str, Any]:
     return {
         "fingerprint": known.fingerprint,
-        "kind": shared_access.kind_of(known.token),
+        "kind": sas_operations.kind_of(known.token),
         "table": known.table,
         "label": known.label,
         "purpose": known.purpose,

@@ -17,7 +17,7 @@ from storage.domain.errors import TableAlreadyExists
 from storage.models import Table
 from storage.operations import policies, table_list, tables
 from storage.operations.activity import ChangedSince
-from storage.operations.undoing import KEPT
+from storage.operations.undo import KEPT
 
 
 class TablesViews(AccountViews):

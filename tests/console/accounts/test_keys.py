@@ -17,7 +17,8 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.connections import read_host
 from storage.inspector import inspect
 from storage.models import Activity
-from storage.operations import accounts, keys, retired_keys, shared_access
+from storage.operations import accounts, keys, retired_keys
+from storage.operations import sas as sas_operations
 from storage.operations.inspection import facts
 from storage.operations.metrics import hour_of
 from storage.operations.usage import Uses
@@ -280,7 +281,7 @@ def test_k2_the_old_key_may_have_a_grace(proven, visit, account, secrets):
     # what it signed is still good, but is not what is lost with the new one
     assert client.get(KEYS + "2/rotate/").context["dying"] == []
     account.refresh_from_db()
-    found = shared_access.find(account, dying, timezone.now())
+    found = sas_operations.find(account, dying, timezone.now())
     assert (found.key, found.key_ends is not None) == (2, True)
     use(account, Authentication.KEY, "key2 (old)", 3, agent="late")
     (shown,) = client.get(KEYS).context["keys"][1].old

@@ -21,7 +21,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity
 from storage.operations import accounts, activity, edits, members, policies, service_properties, tables
-from storage.operations.undoing import KEPT, undo
+from storage.operations.undo import KEPT, undo
 
 PAGE = "/ui/a/acme/activity/"
 SERVER_PAGE = "/ui/activity/"

@@ -11,7 +11,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY
 from storage.models import Activity
 from storage.operations import accounts, activity, edits, tables
-from storage.operations.undoing import KEPT
+from storage.operations.undo import KEPT
 from tests.console.conftest import as_edm
 
 KEY = EntityKey("se", "ada")

@@ -21,7 +21,7 @@ from storage.domain.access.policies_xml import read_identifiers, write_identifie
 from storage.domain.sas.terms import _permissions
 from storage.domain.sas.tokens import TableSas
 from storage.models import Account, Activity
-from storage.operations import accounts, policies, shared_access, tables
+from storage.operations import accounts, policies, sas, tables
 from tests.console.forms import lists_of
 
 PAGE = "/ui/a/acme/t/people/acl/"
@@ -77,8 +77,8 @@ def issue(account):
 
     def issue(identifier, label="", **said):
         token = TableSas("2019-02-02", "people", identifier=identifier, **said)
-        description = shared_access.Description(label or identifier)
-        return shared_access.issue(account, token, 1, description, by=Actor(ActorKind.USER, "max"))
+        description = sas.Description(label or identifier)
+        return sas.issue(account, token, 1, description, by=Actor(ActorKind.USER, "max"))
 
     return issue
 

@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 
 from console.snippets import LANGUAGES
-from storage.models import Activity, IssuedToken
+from storage.models import Activity, RegisteredSas
 from storage.operations import tables
 
 
@@ -63,12 +63,12 @@ def test_writes_a_token_of_an_hour_into_it_for_those_who_manage_access(visit, pr
 
     response = max_.post(f"{address}?f=Age+ge+30&lang=curl")
 
-    (issued,) = IssuedToken.objects.all()
+    (issued,) = RegisteredSas.objects.all()
     assert dict(issued.parameters)["sp"] == "r"
     assert dict(issued.parameters)["tn"] == "People"
     assert (issued.expires_at - issued.created_at).total_seconds() == pytest.approx(3600, abs=5)
     (signature,) = re.findall(r"sig=([^\"&]+)", code_of(response))
     assert response["Cache-Control"].startswith("max-age=0")
-    kept = str(list(Activity.objects.values())) + str(list(IssuedToken.objects.values()))
+    kept = str(list(Activity.objects.values())) + str(list(RegisteredSas.objects.values()))
     assert signature not in kept
     assert signature not in max_.get(address).content.decode()

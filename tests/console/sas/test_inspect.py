@@ -12,7 +12,7 @@ from storage.domain.sas import TableSas, sign, write
 from storage.inspector import Mistake, Unreadable
 from storage.inspector.findings import Found
 from storage.inspector.reports import Part
-from storage.models import Activity, IssuedToken, SeenCredential
+from storage.models import Activity, RegisteredSas, SeenCredential
 from storage.operations import accounts, tables
 
 INSPECT = "/ui/inspect/"
@@ -200,10 +200,12 @@ def test_no_secret_comes_back(visit, table, keys, number, caplog):
 
 
 def test_nothing_is_kept(paste, table, keys):
-    before = [model.objects.count() for model in (Activity, IssuedToken, SeenCredential, StoredState)]
+    before = [model.objects.count() for model in (Activity, RegisteredSas, SeenCredential, StoredState)]
     for text, _ in secrets_in(keys):
         paste("max", text)
-    assert [model.objects.count() for model in (Activity, IssuedToken, SeenCredential, StoredState)] == before
+    assert [
+        model.objects.count() for model in (Activity, RegisteredSas, SeenCredential, StoredState)
+    ] == before
 
 
 def test_what_holds_no_secret_stays_in_the_field(visit):

@@ -26,8 +26,9 @@ from storage.domain.requests.observed import Authentication
 from storage.domain.sas import TableSas
 from storage.domain.sas.explain import Keys
 from storage.domain.service.activity import Verb
-from storage.models import Activity, IssuedToken
-from storage.operations import accounts, policies, shared_access, tables
+from storage.models import Activity, RegisteredSas
+from storage.operations import accounts, policies, tables
+from storage.operations import sas as sas_operations
 from storage.operations.metrics import hour_of
 from storage.operations.usage import Uses
 
@@ -110,7 +111,7 @@ def test_s2_a_token_is_shown_once(proven, account, orders, caplog):
         assert signature.encode() not in content
         assert signature.replace("+", "%2B").encode() not in content
     assert signature not in caplog.text
-    record = IssuedToken.objects.get()
+    record = RegisteredSas.objects.get()
     assert record.fingerprint == print_
     assert signature not in str(record.__dict__)
     done = Activity.objects.get(verb=Verb.SAS_ISSUE)
@@ -125,7 +126,7 @@ def test_making_one_wants_a_proof_and_loses_nothing(visit, orders):
     asked = urlsplit(answer["Location"])
     assert asked.path == "/ui/me/again/"
     back = parse_qs(asked.query)["next"][0]
-    assert IssuedToken.objects.count() == 0
+    assert RegisteredSas.objects.count() == 0
     form = client.get(back).context["form"]
     assert (form["label"].value(), form["spk"].value(), form.chosen_permissions) == ("x & y", "A", ["r", "d"])
 
@@ -179,12 +180,12 @@ def test_refuses(proven, orders, fields, field):
     assert answer.status_code == 422
     assert field in answer.context["form"].errors
     assert b"data-error-summary" in answer.content
-    assert IssuedToken.objects.count() == 0
+    assert RegisteredSas.objects.count() == 0
 
 
 def test_only_who_manages_access_makes_one(proven, orders):
     assert proven("eve").post(NEW, sent()).status_code == 403
-    assert IssuedToken.objects.count() == 0
+    assert RegisteredSas.objects.count() == 0
 
 
 # the policy locks
@@ -287,7 +288,7 @@ def test_without_scripts_a_button_previews(visit, orders):
     answer = visit("max").post(NEW, sent(do="preview", label=""))
     assert answer.status_code == 200
     assert b"error-summary" not in answer.content
-    assert IssuedToken.objects.count() == 0
+    assert RegisteredSas.objects.count() == 0
 
 
 def test_presets_of_time(account, orders):
@@ -480,13 +481,13 @@ def test_adopts_a_seen_one(visit, account, orders):
     client = visit("max")
     assert client.post(f"{SAS}{print_}/notes/", {"label": ""}).status_code == 422
     client.post(f"{SAS}{print_}/notes/", {"label": "cron", "owner": "eve"})
-    assert shared_access.find(account, print_, timezone.now()).label == "cron"
+    assert sas_operations.find(account, print_, timezone.now()).label == "cron"
     assert "made here" not in client.get(f"{SAS}{print_}/").content.decode()
     done = Activity.objects.get(verb=Verb.SAS_CHANGE, actor="max")
     page = client.get(f"/ui/a/acme/activity/{done.pk}/").content.decode()
     assert "cron" in page
     client.post(reverse("activity:undo", args=[done.pk]), {"next": SAS})
-    assert shared_access.find(account, print_, timezone.now()).label == ""
+    assert sas_operations.find(account, print_, timezone.now()).label == ""
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/St_Johns"])

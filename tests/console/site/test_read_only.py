@@ -10,7 +10,7 @@ from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters.query import EntityQuery
 from storage.operations import accounts, activity, edits, entities, policies, service_properties, tables
-from storage.operations.undoing import KEPT
+from storage.operations.undo import KEPT
 
 KEY = EntityKey("se", "ada")
 

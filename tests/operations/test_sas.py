@@ -16,10 +16,11 @@ from storage.domain.requests.observed import Authentication
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import State, state
 from storage.domain.service.activity import Verb
-from storage.models import Activity, BlockedToken, IssuedToken, SeenCredential
-from storage.operations import accounts, policies, retired_keys, shared_access, tables, undoing, usage
+from storage.models import Activity, BlockedSas, RegisteredSas, SeenCredential
+from storage.operations import accounts, policies, retired_keys, tables, undo, usage
+from storage.operations import sas as sas_operations
 from storage.operations.metrics import hour_of
-from storage.operations.shared_access import Description, Refusal, TokenRefused
+from storage.operations.sas import Description, Refusal, TokenRefused
 from storage.operations.usage import Uses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,16 +52,16 @@ def use(account, token, count=1, *, ago=timedelta(0)):
 
 
 def known(account):
-    return shared_access.known(account, timezone.now())
+    return sas_operations.known(account, timezone.now())
 
 
 def standing(account, fingerprint):
-    token = shared_access.find(account, fingerprint, timezone.now())
-    return state(token, shared_access.policies_of(account), timezone.now())
+    token = sas_operations.find(account, fingerprint, timezone.now())
+    return state(token, sas_operations.policies_of(account), timezone.now())
 
 
 def issue(account, token=TOKEN, key=1, label="partner demo"):
-    return shared_access.issue(account, token, key, Description(label, "shows", "eve"), by=BY)
+    return sas_operations.issue(account, token, key, Description(label, "shows", "eve"), by=BY)
 
 
 def test_issues_and_knows_it(account):
@@ -78,8 +79,8 @@ def test_issues_and_knows_it(account):
 def test_s2_the_signature_is_nowhere_in_the_database(account):
     issued = issue(account)
     use(account, TOKEN)
-    shared_access.set_blocked(account, issued.fingerprint, blocked=True, by=BY)
-    for model in (IssuedToken, Activity, BlockedToken, SeenCredential):
+    sas_operations.set_blocked(account, issued.fingerprint, blocked=True, by=BY)
+    for model in (RegisteredSas, Activity, BlockedSas, SeenCredential):
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT to_jsonb(t)::text FROM {model._meta.db_table} t")
             rows = "".join(row for (row,) in cursor.fetchall())
@@ -99,7 +100,7 @@ def test_joins_what_was_made_with_what_was_used(account):
 
 
 def test_registered_ones_are_known_however_many_others_were_used_since(account, monkeypatch):
-    monkeypatch.setattr(shared_access, "_SEEN", 1)
+    monkeypatch.setattr(sas_operations, "_SEEN", 1)
     made = issue(account).fingerprint
     use(account, TOKEN, 5, ago=timedelta(minutes=5))
     other = use(account, replace(TOKEN, permissions="ra"))
@@ -186,29 +187,29 @@ def test_records_who_made_it(account):
 
 def test_a_seen_token_is_adopted_and_given_up(account):
     fingerprint = use(account, TOKEN)
-    done = shared_access.describe(account, fingerprint, Description("cron"), by=BY)
+    done = sas_operations.describe(account, fingerprint, Description("cron"), by=BY)
     SeenCredential.objects.all().delete()
     (found,) = known(account)
     assert (found.label, found.is_registered, found.created, found.author) == ("cron", True, None, "")
     assert found.token == TOKEN
-    undoing.undo(done, BY)
+    undo.undo(done, BY)
     assert known(account) == []
 
 
 def test_a_label_is_changed_and_put_back(account):
     fingerprint = issue(account).fingerprint
-    done = shared_access.describe(account, fingerprint, Description("other"), by=BY)
+    done = sas_operations.describe(account, fingerprint, Description("other"), by=BY)
     assert known(account)[0].label == "other"
-    assert shared_access.describe(account, fingerprint, Description("other"), by=BY) is None
-    undoing.undo(done, BY)
+    assert sas_operations.describe(account, fingerprint, Description("other"), by=BY) is None
+    undo.undo(done, BY)
     assert (known(account)[0].label, known(account)[0].owner) == ("partner demo", "eve")
 
 
 def test_nobody_notes_or_blocks_what_is_not_known(account):
     with pytest.raises(ResourceNotFound):
-        shared_access.describe(account, "f" * 64, Description("x"), by=BY)
+        sas_operations.describe(account, "f" * 64, Description("x"), by=BY)
     with pytest.raises(ResourceNotFound):
-        shared_access.set_blocked(account, "f" * 64, blocked=True, by=BY)
+        sas_operations.set_blocked(account, "f" * 64, blocked=True, by=BY)
 
 
 # blocking
@@ -216,25 +217,25 @@ def test_nobody_notes_or_blocks_what_is_not_known(account):
 
 def test_blocks_unblocks_and_undoes(account):
     fingerprint = issue(account).fingerprint
-    done = shared_access.set_blocked(account, fingerprint, blocked=True, by=BY)
+    done = sas_operations.set_blocked(account, fingerprint, blocked=True, by=BY)
     assert standing(account, fingerprint) is State.BLOCKED
-    assert shared_access.set_blocked(account, fingerprint, blocked=True, by=BY) is None
-    back = undoing.undo(done, BY)
+    assert sas_operations.set_blocked(account, fingerprint, blocked=True, by=BY) is None
+    back = undo.undo(done, BY)
     assert standing(account, fingerprint) is State.ACTIVE
-    undoing.undo(back, BY)
+    undo.undo(back, BY)
     assert standing(account, fingerprint) is State.BLOCKED
-    shared_access.set_blocked(account, fingerprint, blocked=False, by=BY)
-    with pytest.raises(undoing.CannotUndo):
-        undoing.undo(done, BY)
+    sas_operations.set_blocked(account, fingerprint, blocked=False, by=BY)
+    with pytest.raises(undo.CannotUndo):
+        undo.undo(done, BY)
 
 
 def test_a_blocked_token_stays_known_though_nobody_can_use_it(account):
     fingerprint = use(account, TOKEN, ago=timedelta(days=100))
     other = use(account, replace(TOKEN, permissions="a"), ago=timedelta(days=100))
-    shared_access.set_blocked(account, fingerprint, blocked=True, by=BY)
+    sas_operations.set_blocked(account, fingerprint, blocked=True, by=BY)
     usage.tidy(timezone.now())
     assert [token.fingerprint for token in known(account)] == [fingerprint]
-    assert shared_access.find(account, other, timezone.now()) is None
+    assert sas_operations.find(account, other, timezone.now()) is None
 
 
 # what ends soon
@@ -254,12 +255,12 @@ def test_says_which_end_within_a_week(account):
     issue(account, replace(TOKEN, expiry=ends(days=8)))
     use(account, replace(TOKEN, expiry=ends(days=-1)))
     blocked = issue(account, replace(TOKEN, expiry=ends(days=1))).fingerprint
-    shared_access.set_blocked(account, blocked, blocked=True, by=BY)
+    sas_operations.set_blocked(account, blocked, blocked=True, by=BY)
     other = accounts.add("other")
-    found = shared_access.expiring([account, other], now)
+    found = sas_operations.expiring([account, other], now)
     assert {token.fingerprint for _, token, _ in found} == {near, seen, named}
-    assert shared_access.expiring([other], now) == []
-    assert shared_access.expiring([], now) == []
+    assert sas_operations.expiring([other], now) == []
+    assert sas_operations.expiring([], now) == []
 
 
 def test_nothing_is_noted_in_an_account_that_is_gone(account):
@@ -268,6 +269,6 @@ def test_nothing_is_noted_in_an_account_that_is_gone(account):
     with pytest.raises(ServerBusy):
         issue(account, WHOLE)
     with pytest.raises(ServerBusy):
-        shared_access.describe(account, fingerprint, Description("late"), by=BY)
+        sas_operations.describe(account, fingerprint, Description("late"), by=BY)
     with pytest.raises(ServerBusy):
-        shared_access.set_blocked(account, fingerprint, blocked=True, by=BY)
+        sas_operations.set_blocked(account, fingerprint, blocked=True, by=BY)

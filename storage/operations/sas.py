@@ -25,14 +25,14 @@ from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.models import (
     Account,
     Activity,
-    BlockedToken,
-    IssuedToken,
+    BlockedSas,
+    RegisteredSas,
     SeenCredential,
     StoredAccessPolicy,
     Table,
 )
 from storage.operations import accounts, activity, retired_keys, tables, usage
-from storage.operations.heeded import heeded
+from storage.operations.catalog_change import invalidating_catalogs
 from storage.operations.usage import Usage
 
 _SEEN: Final = 2000  # of an account, those used last; of those registered all are known
@@ -41,7 +41,7 @@ _LATEST: Final = 200  # of several accounts
 
 def known(account: Account, now: datetime) -> list[KnownToken]:
     """Those registered, the newest first; then those that were only seen, the last used first."""
-    issued = list(IssuedToken.objects.filter(account=account).order_by("-created_at", "-pk"))
+    issued = list(RegisteredSas.objects.filter(account=account).order_by("-created_at", "-pk"))
     seen = {use.name: use for use in usage.credentials(account.pk, now, Authentication.SAS, limit=_SEEN)}
     if len(seen) == _SEEN:
         # registered ones that were used longer ago
@@ -52,7 +52,7 @@ def known(account: Account, now: datetime) -> list[KnownToken]:
 
 
 def find(account: Account, fingerprint: str, now: datetime) -> KnownToken | None:
-    issued = list(IssuedToken.objects.filter(account=account, fingerprint=fingerprint))
+    issued = list(RegisteredSas.objects.filter(account=account, fingerprint=fingerprint))
     use = usage.credential(account.pk, Authentication.SAS, fingerprint, now)
     return next(iter(_joined(account, issued, [] if use is None else [use])), None)
 
@@ -102,14 +102,14 @@ def _perhaps_expiring(of: Sequence[Account], now: datetime) -> dict[tuple[int, s
         if token is not None:
             found[pk, name] = KnownToken(name, token)
     is_near = Q(expires_at=None) | Q(expires_at__gt=now, expires_at__lte=now + SOON)
-    for record in IssuedToken.objects.filter(is_near, account__in=of):
+    for record in RegisteredSas.objects.filter(is_near, account__in=of):
         registered = _registered(record, None)
         if registered is not None:
             found[record.account_id, record.fingerprint] = registered
     return found
 
 
-def _joined(account: Account, issued: Sequence[IssuedToken], uses: Iterable[Usage]) -> list[KnownToken]:
+def _joined(account: Account, issued: Sequence[RegisteredSas], uses: Iterable[Usage]) -> list[KnownToken]:
     seen = {use.name: use for use in uses}
     blocked = _blocked([account]).get(account.pk, set())
     keys = _keys(account)
@@ -120,14 +120,12 @@ def _joined(account: Account, issued: Sequence[IssuedToken], uses: Iterable[Usag
 
 def _blocked(of: Sequence[Account]) -> dict[int, set[str]]:
     found: dict[int, set[str]] = {}
-    for pk, fingerprint in BlockedToken.objects.filter(account__in=of).values_list(
-        "account_id", "fingerprint"
-    ):
+    for pk, fingerprint in BlockedSas.objects.filter(account__in=of).values_list("account_id", "fingerprint"):
         found.setdefault(pk, set()).add(fingerprint)
     return found
 
 
-def _registered(record: IssuedToken, use: Usage | None) -> KnownToken | None:
+def _registered(record: RegisteredSas, use: Usage | None) -> KnownToken | None:
     token = sas.of_parameters((name, value) for name, value in record.parameters)
     if token is None:
         return None
@@ -225,7 +223,7 @@ def issue(
     table = check(account, token)
     signed = _signed(account, token, key)
     fingerprint = sas.fingerprint(signed)
-    IssuedToken.objects.update_or_create(
+    RegisteredSas.objects.update_or_create(
         account=account,
         fingerprint=fingerprint,
         defaults={
@@ -249,7 +247,7 @@ def issue(
 
 def again(account: Account, fingerprint: str) -> TableSas | AccountSas | None:
     """A token that was made here, signed once more, which gives the same; None when its key was replaced."""
-    record = IssuedToken.objects.filter(account=account, fingerprint=fingerprint).first()
+    record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
     token = None if record is None else sas.of_parameters((name, value) for name, value in record.parameters)
     if token is None:
         return None
@@ -317,7 +315,7 @@ def describe(
     with transaction.atomic():
         # of two who give it its first label the second waits
         accounts.keep(account)
-        record = IssuedToken.objects.filter(account=account, fingerprint=fingerprint).first()
+        record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
         before, after = _described(record), None if description is None else asdict(description)
         if undoes is not None and before != undoes.after:
             raise activity.ChangedSince
@@ -331,14 +329,14 @@ def describe(
         )
 
 
-def _described(record: IssuedToken | None) -> dict[str, str] | None:
+def _described(record: RegisteredSas | None) -> dict[str, str] | None:
     if record is None:
         return None
     return {"label": record.label, "purpose": record.purpose, "owner": record.owner}
 
 
 def _describe(
-    account: Account, fingerprint: str, record: IssuedToken | None, description: Description | None
+    account: Account, fingerprint: str, record: RegisteredSas | None, description: Description | None
 ) -> None:
     if record is None:
         record = _adopted(account, fingerprint)
@@ -350,13 +348,13 @@ def _describe(
     record.save()
 
 
-def _adopted(account: Account, fingerprint: str) -> IssuedToken:
+def _adopted(account: Account, fingerprint: str) -> RegisteredSas:
     """Of one that was made elsewhere, and so has no author."""
     seen = usage.parameters(account.pk, fingerprint)
     token = None if seen is None else sas.of_parameters(seen)
     if token is None:
         raise ResourceNotFound
-    return IssuedToken(
+    return RegisteredSas(
         account=account,
         fingerprint=fingerprint,
         kind=kind_of(token),
@@ -373,19 +371,19 @@ def set_blocked(
     account: Account, fingerprint: str, *, blocked: bool, by: Actor, undoes: Activity | None = None
 ) -> Activity | None:
     """Refuse a token, or no longer; every process does from its next request on. None when it was so already."""
-    with heeded():
+    with invalidating_catalogs():
         accounts.keep(account)
-        record = IssuedToken.objects.filter(account=account, fingerprint=fingerprint).first()
+        record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
         if record is None and usage.parameters(account.pk, fingerprint) is None:
             raise ResourceNotFound
-        barred = BlockedToken.objects.select_for_update().filter(account=account, fingerprint=fingerprint)
+        barred = BlockedSas.objects.select_for_update().filter(account=account, fingerprint=fingerprint)
         before = barred.exists()
         if undoes is not None and {"blocked": before} != undoes.after:
             raise activity.ChangedSince
         if before == blocked:
             return None
         if blocked:
-            BlockedToken.objects.create(account=account, fingerprint=fingerprint, author=by.name)
+            BlockedSas.objects.create(account=account, fingerprint=fingerprint, author=by.name)
         else:
             barred.delete()
         return activity.record(

@@ -18,7 +18,7 @@ from storage.domain.values.etag import ANY
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, edits, entities, policies, service_properties, tables
 from storage.operations.threads import in_thread
-from storage.operations.undoing import KEPT, CannotUndo, Reason, effect, undo, undo_all
+from storage.operations.undo import KEPT, CannotUndo, Reason, effect, undo, undo_all
 
 # as a server does it: some of it in transactions that cannot be part of another
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -22,10 +22,10 @@ from storage.domain.errors import (
 from storage.domain.service.activity import UNDOABLE, Verb
 from storage.domain.values.etag import Precondition
 from storage.models import Account, Activity, EntityChange, Table
-from storage.operations import accounts, activity, edits, policies, service_properties, shared_access, tables
+from storage.operations import accounts, activity, edits, policies, sas, service_properties, tables
 from storage.operations.accounts import AccountError
-from storage.operations.heeded import heeded
-from storage.operations.shared_access import Description
+from storage.operations.catalog_change import invalidating_catalogs
+from storage.operations.sas import Description
 from storage.sql.background import has_rows
 
 KEPT: Final = timedelta(days=7)  # how long a deleted table can be brought back
@@ -76,7 +76,7 @@ def undo_all(several: Sequence[Activity], by: Actor) -> list[Activity]:
         if len(several) > 1:
             # only those that every process heeds cannot begin inside another transaction
             needs_all = any(effect(done) in _HEEDED for done in several)
-            stack.enter_context(heeded() if needs_all else transaction.atomic())
+            stack.enter_context(invalidating_catalogs() if needs_all else transaction.atomic())
         return [_undo(done, by) for done in sorted(several, key=lambda done: done.pk, reverse=True)]
 
 
@@ -214,15 +214,13 @@ def _account(done: Activity) -> Account:
 def _undo_description(done: Activity, by: Actor) -> Activity | None:
     _check_first(done)
     before = None if done.before is None else Description(**done.before)
-    return shared_access.describe(_account(done), done.detail["fingerprint"], before, by=by, undoes=done)
+    return sas.describe(_account(done), done.detail["fingerprint"], before, by=by, undoes=done)
 
 
 def _undo_block(done: Activity, by: Actor) -> Activity | None:
     _check_first(done)
     blocked = bool((done.before or {}).get("blocked"))
-    return shared_access.set_blocked(
-        _account(done), done.detail["fingerprint"], blocked=blocked, by=by, undoes=done
-    )
+    return sas.set_blocked(_account(done), done.detail["fingerprint"], blocked=blocked, by=by, undoes=done)
 
 
 _WAYS: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]] = {

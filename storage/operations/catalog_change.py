@@ -12,7 +12,7 @@ _inside: ContextVar[bool] = ContextVar("inside", default=False)
 
 
 @contextmanager
-def heeded() -> Iterator[None]:
+def invalidating_catalogs() -> Iterator[None]:
     """A transaction that commits while nobody works with what it changes.
 
     Raises django.db.OperationalError, with nothing done, when a process does not let go of its snapshot in time.
