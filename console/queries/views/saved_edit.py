@@ -131,7 +131,7 @@ def edit(request: HttpRequest, account: Account, table: str, slug: str) -> HttpR
         try:
             changed = change(request, query, _draft(form, content))
         except ChangedSince:
-            form.add_error(None, _("Someone else saved a newer version. Save again to replace it."))
+            form.add_error(None, _("A newer version was saved in the meantime. Save again to replace it."))
             status = 409
         else:
             notices.say(request, _("Saved the query %(name)s.") % {"name": changed.name})
@@ -192,7 +192,7 @@ def update(request: HttpRequest, account: Account, table: str, slug: str) -> Htt
         change(request, query, replace(saved_queries.draft_of(query), content=shown.content))
     except ChangedSince:
         link = reverse("queries:versions", args=(account.name, found.name, slug))
-        notices.complain(request, _("Not saved: someone else saved a newer version."), link=link)
+        notices.complain(request, _("Not saved: a newer version was saved in the meantime."), link=link)
     else:
         notices.say(request, _("Saved the query %(name)s.") % {"name": query.name})
     return see_other(back)

@@ -75,7 +75,7 @@ def restore(request: HttpRequest, account: Account, table: str, slug: str, numbe
     try:
         change(request, query, saved_queries.draft_at(version, is_shared=query.is_shared))
     except ChangedSince:
-        notices.complain(request, _("Not restored: someone else saved a newer version."))
+        notices.complain(request, _("Not restored: a newer version was saved in the meantime."))
     else:
         notices.say(request, _("Restored version %(number)s.") % {"number": number})
     return see_other(back)

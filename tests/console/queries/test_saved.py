@@ -89,7 +89,7 @@ def test_q6_says_what_changed_and_updates(visit, filled):
     assert client.post(PEOPLE + "q/adas/update/", form)["Location"].endswith("&q=adas")
     assert query().content == {"f": "Name eq 'Grace'", "top": "25"}
     answer = client.post(PEOPLE + "q/adas/update/", form | {"state": "f=Age+eq+1"}, follow=True)
-    assert messages(answer)[-1] == "Not saved: someone else saved a newer version."
+    assert messages(answer)[-1] == "Not saved: a newer version was saved in the meantime."
     assert query().content["f"] == "Name eq 'Grace'"
 
 
