@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from console.models import User
 from console.people import users
-from console.queries import saved_queries
+from console.queries import saved as saved_queries
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Capability, Role, may
 from storage.domain.service.activity import Verb

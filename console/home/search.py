@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.grid import bookmarks
 from console.models import User
-from console.queries import saved_queries
+from console.queries import saved as saved_queries
 from console.site import layout
 from console.site.access import Place
 from storage.domain.access.roles import Capability, Role, may

@@ -2,20 +2,20 @@
 
 from django.urls import path
 
-from console.queries.views import code, facets, queries, query, saved, saved_edit, saved_versions
+from console.queries.views import code, editor, facets, library, saved, saved_edit, saved_versions
 
 app_name = "queries"
 urlpatterns = [
     path("a/<account>/t/<table>/facets/", facets.show, name="facets"),
     path("a/<account>/t/<table>/code/", code.show, name="code"),
-    path("a/<account>/t/<table>/query/check/", query.check, name="check"),
-    path("a/<account>/t/<table>/query/rows/", query.rows, name="rows"),
-    path("a/<account>/t/<table>/query/select/", query.select, name="select"),
-    path("a/<account>/t/<table>/query/known/", query.known, name="known"),
-    path("a/<account>/t/<table>/query/values/", query.values, name="values"),
-    path("a/<account>/t/<table>/query/cell/", query.cell, name="cell"),
-    path("a/<account>/queries/", queries.index, name="index"),
-    path("a/<account>/queries/forget/", queries.forget, name="forget"),
+    path("a/<account>/t/<table>/query/check/", editor.check, name="check"),
+    path("a/<account>/t/<table>/query/rows/", editor.rows, name="rows"),
+    path("a/<account>/t/<table>/query/select/", editor.select, name="select"),
+    path("a/<account>/t/<table>/query/known/", editor.known, name="known"),
+    path("a/<account>/t/<table>/query/values/", editor.values, name="values"),
+    path("a/<account>/t/<table>/query/cell/", editor.cell, name="cell"),
+    path("a/<account>/queries/", library.index, name="index"),
+    path("a/<account>/queries/forget/", library.forget, name="forget"),
     path("a/<account>/t/<table>/queries/menu/", saved.menu, name="menu"),
     path("a/<account>/t/<table>/queries/new/", saved_edit.new, name="new"),
     path("a/<account>/t/<table>/q/<slug>/", saved.apply, name="run"),

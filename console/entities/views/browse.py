@@ -23,15 +23,7 @@ from console.grid.cells import Cell
 from console.grid.cursor import Cursor
 from console.grid.grid_state import PAUSES, SIZES, State, View
 from console.grid.keys import write_key
-from console.queries import (
-    applied_queries,
-    hints,
-    query_builder,
-    query_reading,
-    query_values,
-    recent_queries,
-    saved_queries,
-)
+from console.queries import applied, builder, hints, reading, recent, saved, values
 from console.site.access import account_required, find_table, role_of, user_of
 from console.site.rendering import render_part, wants_part
 from storage.domain.access.roles import Capability
@@ -97,14 +89,14 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         return redirect(shown.address(account, found))
     state = arranged
     context = results(account, found, state)
-    context["applied"] = applied_queries.applied(user_of(request), role_of(request), account, found, state)
+    context["applied"] = applied.applied(user_of(request), role_of(request), account, found, state)
     if not context["error"]:
         context["ran"] = Ran(context["rows"], state, bool(context["next"]), getattr(request, "number", ""))
         _remember(request, found, state)
     if not wants_part(request):
         context |= _frame(request, account, found)
-        context["narrowings"] = query_values.narrowings()
-        context["builder"] = query_builder.requested_builder(found, state, context["reading"])
+        context["narrowings"] = values.narrowings()
+        context["builder"] = builder.requested_builder(found, state, context["reading"])
     response = render_part(
         request,
         page="console/entities/browse/show.html",
@@ -122,7 +114,7 @@ def _remember(request: HttpRequest, table: Table, state: State) -> None:
     """A filter that somebody ran; not its later pages, nor a grid that looks anew by itself."""
     is_refresh = wants_part(request) and "HX-Current-URL" not in request.headers
     if state.filter and not state.starts and not is_refresh:
-        recent_queries.ran(user_of(request), table, state.filter)
+        recent.ran(user_of(request), table, state.filter)
 
 
 def _arranged(request: HttpRequest, account: Account, table: Table, state: State) -> State:
@@ -171,7 +163,7 @@ def results(account: Account, table: Table, state: State) -> dict[str, Any]:
         "error": error,
         "milliseconds": max(1, round(milliseconds)),
         "sizes": SIZES,
-        "reading": query_reading.read(account, table, state),
+        "reading": reading.read(account, table, state),
         **_listing(account, table, state, page),
         **(_shown(account, table, state, page) if page.entities else _nothing(account, table, state, error)),
         "total": _total(table, overview, state, page) if page.entities else Total(None),
@@ -220,7 +212,7 @@ def _frame(request: HttpRequest, account: Account, table: Table) -> dict[str, An
     return {
         "listing": table_list.overview(account.pk),
         "is_starred": bookmarks.opened(user_of(request), table),
-        "queries": saved_queries.of_table(user_of(request), table),
+        "queries": saved.of_table(user_of(request), table),
     }
 
 

@@ -10,10 +10,12 @@ from django.views.decorators.http import require_safe
 from console.grid import grid_state
 from console.grid.grid_state import State
 from console.models import SavedQuery
-from console.queries import applied_queries, recent_queries, saved_queries
-from console.queries.applied_queries import parameters
+from console.queries import applied as applied_queries
+from console.queries import recent as recent_queries
+from console.queries import saved as saved_queries
+from console.queries.applied import parameters
 from console.queries.forms import ValuesForm, field_of
-from console.queries.saved_queries import Draft
+from console.queries.saved import Draft
 from console.site import addresses
 from console.site.access import RoleNeeded, account_required, actor_of, find_table, role_of, user_of
 from storage.domain.access.roles import LEAST_ROLE, Capability

@@ -14,10 +14,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console.grid import differences, grid_state
 from console.grid.grid_state import State
 from console.models import SavedQuery
-from console.queries import applied_queries, saved_queries
-from console.queries.applied_queries import applied, content_of
+from console.queries import applied as applied_queries
+from console.queries import saved as saved_queries
+from console.queries.applied import applied, content_of
 from console.queries.forms import QueryForm
-from console.queries.saved_queries import Draft
+from console.queries.saved import Draft
 from console.queries.views.saved import change, to_change
 from console.site import notices
 from console.site.access import RoleNeeded, account_required, actor_of, find_table, role_of, user_of

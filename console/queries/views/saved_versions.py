@@ -12,7 +12,8 @@ from django.views.decorators.http import require_POST, require_safe
 from console.grid import differences
 from console.grid.differences import Difference
 from console.models import SavedQueryVersion
-from console.queries import applied_queries, saved_queries
+from console.queries import applied as applied_queries
+from console.queries import saved as saved_queries
 from console.queries.views.saved import change, check_change, find, to_change
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table, role_of, user_of

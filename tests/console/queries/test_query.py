@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 
-from console.queries.query_rows import MOST
+from console.queries.drafts import MOST
 from console.site import static_files
 from storage.domain.values.edm import Edm, EdmValue
 

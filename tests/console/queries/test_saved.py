@@ -11,7 +11,8 @@ from django.utils.html import strip_tags
 from console.grid import saved_urls
 from console.grid.keys import read_key
 from console.models import RecentQuery, SavedQuery, StoredState
-from console.queries import recent_queries, saved_queries
+from console.queries import recent as recent_queries
+from console.queries import saved as saved_queries
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, tables
 

@@ -12,9 +12,12 @@ from django.views.decorators.http import require_GET, require_POST
 from console.grid import grid_state
 from console.grid.grid_state import SIZES, State
 from console.grid.keys import read_key
-from console.queries import query_builder, query_reading, query_rows, query_values
-from console.queries.query_builder import Builder
-from console.queries.query_rows import Rows
+from console.queries import builder as query_builder
+from console.queries import drafts as query_rows
+from console.queries import reading as query_reading
+from console.queries import values as query_values
+from console.queries.builder import Builder
+from console.queries.drafts import Rows
 from console.site.access import account_required, find_table
 from console.site.rendering import render_part, wants_part
 from storage.domain.access.roles import Capability

@@ -10,9 +10,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from console.grid.grid_state import State
-from console.queries import query_rows, query_values
-from console.queries.query_reading import Reading
-from console.queries.query_rows import ROOT, Row, Rows, Unshowable
+from console.queries import drafts as query_rows
+from console.queries import values as query_values
+from console.queries.drafts import ROOT, Row, Rows, Unshowable
+from console.queries.reading import Reading
 from console.site.typed_text import sentence, type_name
 from storage.domain.filters import Filter
 from storage.domain.values.edm import Edm

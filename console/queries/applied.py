@@ -11,7 +11,7 @@ from django.utils.functional import Promise
 from console.grid import differences, grid_state
 from console.grid.grid_state import State
 from console.models import SavedQuery, User
-from console.queries import saved_queries
+from console.queries import saved as saved_queries
 from storage.domain.access.roles import Role
 from storage.editing.filters import templates
 from storage.editing.filters.templates import Unfilled

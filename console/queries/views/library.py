@@ -11,8 +11,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from console.grid.grid_state import State
 from console.models import SavedQuery
-from console.queries import recent_queries, saved_queries
-from console.queries.applied_queries import parameters
+from console.queries import recent as recent_queries
+from console.queries import saved as saved_queries
+from console.queries.applied import parameters
 from console.site import notices
 from console.site.access import account_required, role_of, user_of
 from console.site.redirects import see_other
