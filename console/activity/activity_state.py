@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from storage.domain.service.activity import Verb
-from storage.operations.activity import Wanted
+from storage.operations.activity import ActivityFilter
 
 GROUPS: Final[Mapping[str, tuple[Promise, tuple[str, ...]]]] = {
     "entities": (_("Entities"), ("entity",)),
@@ -49,9 +49,9 @@ class State:
         query.update({name: str(value) for name, value in values.items() if value})
         return f"?{query.urlencode()}" if query else ""
 
-    def wanted(self, account_ids: Collection[int] | None) -> Wanted:
+    def wanted(self, account_ids: Collection[int] | None) -> ActivityFilter:
         until = _day(self.until)
-        return Wanted(
+        return ActivityFilter(
             account_ids,
             self.account,
             self.who,

@@ -217,7 +217,7 @@ def is_recent(moment: datetime) -> bool:
 def sample(table: Table) -> dict[str, Edm]:
     """Properties that entities of the table have, by the first of them."""
     try:
-        found = entities.glance(table, EntityQuery(top=SAMPLE)).entities
+        found = entities.preview_page(table, EntityQuery(top=SAMPLE)).entities
     except StorageError:
         return {}
     return forms.names_and_types(glance.properties for glance in found)

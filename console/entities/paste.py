@@ -137,7 +137,7 @@ class Plan:
 
 
 def plan(table: Table, found: Pasted, mode: Mode, now: datetime) -> Plan:
-    stored = entities.some(table, [row.entity.key for row in found.rows])
+    stored = entities.get_many(table, [row.entity.key for row in found.rows])
     there = {one.key: Present(one.timestamp, read_stored(one).properties) for one in stored}
     guessed = frozenset(column.name for column in found.columns if column.why in (Why.LOOKS, Why.UNLIKE))
     return Plan(

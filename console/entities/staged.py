@@ -81,7 +81,7 @@ def lines(table: Table, staged: Sequence[Staged], errors: Mapping[EntityKey, str
 
 
 def _there(table: Table, staged: Sequence[Staged]) -> dict[EntityKey, StoredEntity]:
-    return {stored.key: stored for stored in entities.some(table, {one.key for one in staged})}
+    return {stored.key: stored for stored in entities.get_many(table, {one.key for one in staged})}
 
 
 def _line(staged: Staged, stored: StoredEntity | None, error: str) -> Line:

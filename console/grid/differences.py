@@ -64,7 +64,7 @@ def of_entities(done: Activity) -> list[EntityDifference]:
 
 
 def _of_entity(change: EntityChange) -> EntityDifference:
-    was, became = activity.was(change), activity.became(change)
+    was, became = activity.entity_before(change), activity.entity_after(change)
     before, after = _properties(was), _properties(became)
     names = [*before, *(name for name in after if name not in before)]
     changed = [
@@ -72,7 +72,7 @@ def _of_entity(change: EntityChange) -> EntityDifference:
     ]
     kind = "added" if was is None else "removed" if became is None else "changed"
     return EntityDifference(
-        activity.key_of(change),
+        activity.entity_key(change),
         kind,
         [_of_property(name, before.get(name), after.get(name)) for name in changed],
         len(names) - len(changed),

@@ -227,7 +227,7 @@ def _render(asked: Asked, context: dict[str, Any], status: int) -> HttpResponse:
 
 def _conflict(asked: Asked, mine: Sequence[SignedIdentifier]) -> HttpResponse:
     now = asked.stored()
-    wanted = activity.Wanted(
+    wanted = activity.ActivityFilter(
         account_ids=[asked.account.pk], verbs=[Verb.POLICIES_SET], table=asked.table.name
     )
     context = {

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from storage.domain.filters.query import Access, AccessPath, Improvement, Reason
-from storage.operations.estimates import Estimate, Means
+from storage.operations.estimates import Estimate, ScanKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def describe(access: Access, estimate: Estimate | None = None) -> Described:
 def _here(access: Access, estimate: Estimate | None) -> str:
     if access.is_by_keys:
         return _("Reads the key index. Every entity read matches.")
-    if estimate is not None and estimate.means is Means.PROPERTIES:
+    if estimate is not None and estimate.scan_kind is ScanKind.PROPERTIES:
         return _("A property index finds the candidates, and only those are read.")
     match access.path:
         case AccessPath.TABLE_SCAN | AccessPath.PARTITION_RANGE:

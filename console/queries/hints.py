@@ -11,7 +11,7 @@ from storage.domain.values.edm import Edm
 from storage.editing.filters.doubts import Doubt, Reason, doubts
 from storage.models import Table
 from storage.operations import properties
-from storage.operations.properties import Catalogue
+from storage.operations.properties import PropertySample
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def of(table: Table, state: State) -> Hints | None:
     wanted = state.wanted.filter
     if wanted is None:
         return None
-    found = properties.catalogue(table)
+    found = properties.sample(table)
     mismatches = _mismatches(state.filter, found) if found.is_whole else []
     clauses = conjuncts(wanted)
     if len(clauses) < 2:
@@ -44,7 +44,7 @@ def of(table: Table, state: State) -> Hints | None:
     return Hints(replace(state.at_start(), filter=write(rest)), write(clauses[-1]), mismatches)
 
 
-def _mismatches(text: str, found: Catalogue) -> list[Mismatch]:
+def _mismatches(text: str, found: PropertySample) -> list[Mismatch]:
     known = {it.name: it.types for it in found.properties}
     doubtful = [
         doubt for doubt in doubts(text, known, timezone.now()) if doubt.reason is not Reason.INT64_SUFFIX

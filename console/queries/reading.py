@@ -22,7 +22,7 @@ from storage.editing.filters.repairs import Repair, diagnose
 from storage.models import Account, Table
 from storage.operations import estimates
 from storage.operations.estimates import Estimate
-from storage.operations.properties import EMPTY, Catalogue
+from storage.operations.properties import EMPTY, PropertySample
 
 _LONGEST: Final = 60  # characters of a repair on its button
 _REPAIRS: Final = 3
@@ -157,7 +157,7 @@ class Reader:
         return self._offer(label, text, text[:-1])
 
 
-def read(account: Account, table: Table, state: State, *, known: Catalogue | None = None) -> Reading:
+def read(account: Account, table: Table, state: State, *, known: PropertySample | None = None) -> Reading:
     """What is ``known`` of the table is what may be doubted; without it nothing is estimated either."""
     start = state.at_start()
     found = known or EMPTY

@@ -60,11 +60,11 @@ def narrowings() -> list[Narrowing]:
 def types_of(table: Table) -> dict[str, tuple[Edm, ...]]:
     """The names that a filter may hold, with the types that are stored, the most frequent first."""
     found = {name: (type_,) for name, type_ in _SYSTEM}
-    return found | {it.name: it.types for it in properties.catalogue(table).properties}
+    return found | {it.name: it.types for it in properties.sample(table).properties}
 
 
 def known(table: Table) -> dict[str, Any]:
-    shares = {it.name: round(it.share * 100) for it in properties.catalogue(table).properties}
+    shares = {it.name: round(it.share * 100) for it in properties.sample(table).properties}
     return {
         "properties": [
             {"name": name, "types": ", ".join(map(type_name, types)), "share": shares.get(name, 100)}

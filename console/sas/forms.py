@@ -24,7 +24,7 @@ from storage.domain.values.names import check_key, fold_table_name
 from storage.models import Account, Table
 from storage.operations import sas as sas_operations
 from storage.operations import tables
-from storage.operations.sas import Description
+from storage.operations.sas import SasDescription
 
 LONG: Final = timedelta(days=30)
 _YEARS: Final = (1602, 9998)  # in any zone
@@ -97,9 +97,9 @@ class DescriptionForm(forms.Form):
         help_text=gettext_lazy("Whom to ask before it is taken away."),
     )
 
-    def description(self) -> Description:
+    def description(self) -> SasDescription:
         found = self.cleaned_data
-        return Description(found["label"], found["purpose"], found["owner"])
+        return SasDescription(found["label"], found["purpose"], found["owner"])
 
 
 class SasForm(DescriptionForm):

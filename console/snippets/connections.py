@@ -26,7 +26,7 @@ def endpoint(request: HttpRequest, account: Account) -> str:
 def shown(account: Account, endpoint: str) -> str:
     """A connection string that may stand on a screen: with the key only if it is no secret."""
     is_public = accounts.is_public(account)
-    return write(account, endpoint, accounts.write_key(accounts.DEVELOPMENT_KEY) if is_public else MASK)
+    return write(account, endpoint, accounts.encode_key(accounts.DEVELOPMENT_KEY) if is_public else MASK)
 
 
 def write(account: Account, endpoint: str, key: str) -> str:

@@ -28,8 +28,8 @@ from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
 from storage.operations import activity, entities, samples, table_list, tables
 from storage.operations.table_list import Listing, Size
+from storage.operations.tables import DELETED_TABLE_RETENTION
 
-KEPT: Final = timedelta(days=7)  # a deleted table that can be restored
 SNIPPET: Final = """\
 from azure.data.tables import TableServiceClient
 
@@ -151,7 +151,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
     if is_saved and form.is_valid():
         made = _create(request, account, form)
         if made is not None:
-            done = activity.last(made, Verb.TABLE_CREATE)
+            done = activity.latest(made, Verb.TABLE_CREATE)
             say(request, _("Created %(table)s.") % {"table": made.name}, undo=done)
             return redirect("entities:index", account.name, made.name)
     context = {"form": form, "tags": table_list.tags(account.pk)}
@@ -203,7 +203,7 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
     done: list[Activity] = []
     for name in names:
         try:
-            done.append(tables.delete(account.pk, name, by=actor, keep=KEPT))
+            done.append(tables.delete(account.pk, name, by=actor, keep=DELETED_TABLE_RETENTION))
         except StorageError as error:
             complain(request, f"{name}: {error.text}")
     if done:
@@ -308,7 +308,7 @@ def _settings(request: HttpRequest, account: Account, table: Table, form: NotesF
         "table": table,
         "form": form,
         "size": table_list.sizes([table])[table.name],
-        "parts": table_list.parts(table),
+        "parts": table_list.disk_usage(table),
         "tags": table_list.tags(account.pk),
     }
     return render(request, "console/tables/settings.html", context, status=422 if form.errors else 200)

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from storage.api import problems
 from storage.api.problems import Problem
 from storage.models import Account, ApiToken, IdempotencyRecord
-from storage.operations.api_tokens import KEYED
+from storage.operations.api_tokens import IDEMPOTENCY_RETENTION
 
 T = TypeVar("T")
 HEADER: Final = "Idempotency-Key"
@@ -38,7 +38,7 @@ def read_key(request: Request) -> str:
 
 def find(token: ApiToken, key: str, digest: str, now: datetime) -> IdempotencyRecord | None:
     """What was made by this key within a day; raises when it was by another request."""
-    IdempotencyRecord.objects.filter(token=token, created_at__lte=now - KEYED).delete()
+    IdempotencyRecord.objects.filter(token=token, created_at__lte=now - IDEMPOTENCY_RETENTION).delete()
     found = IdempotencyRecord.objects.filter(token=token, key=key).select_related("account").first()
     if found is not None and found.digest != digest:
         raise Problem(problems.KEY_REUSED)

@@ -57,7 +57,7 @@ class AccountHasTables(AccountError):
     """It is removed only with them."""
 
 
-class AccountIsOver(AccountError):
+class AccountExpired(AccountError):
     """Its end is past, so that it cannot be switched on."""
 
 
@@ -231,7 +231,7 @@ def _thaw_or_refuse(account: Account, fields: Mapping[str, object], now: datetim
     """Who gives an account more time thaws it; nothing else brings back one whose time is over."""
     is_over = account.expires_at is not None and account.expires_at <= now
     if fields.get("enabled") and is_over:
-        raise AccountIsOver(f"The time of the account {account.name} is over; give it more before.")
+        raise AccountExpired(f"The time of the account {account.name} is over; give it more before.")
     if account.frozen_at is not None and not is_over:
         account.frozen_at = None
         account.enabled = True
@@ -346,7 +346,7 @@ def _remove(name: str, *, with_tables: bool, by: Actor) -> None:
     # those that could be brought back as well
     for table in Table.objects.filter(account=account):
         if table.deleted_at is None:
-            sql.execute(relations.bury(table.pk))
+            sql.execute(relations.soft_delete(table.pk))
         sql.execute(relations.drop(table.pk))
     before = _in_json({field: getattr(account, field) for field in SETTINGS})
     activity.record(Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted(names)})
@@ -388,7 +388,7 @@ def is_public(account: Account) -> bool:
 
 def connection_string(account: Account, endpoint: str) -> str:
     """For any SDK; a key only if it is no secret, for this may stand on a screen or in a log."""
-    key = write_key(DEVELOPMENT_KEY) if is_public(account) else "(see: account list --keys)"
+    key = encode_key(DEVELOPMENT_KEY) if is_public(account) else "(see: account list --keys)"
     return connections.connection_string(account.name, endpoint, key)
 
 
@@ -410,11 +410,11 @@ def unseal(account: Account, sealed: bytes | memoryview) -> bytes:
     return _unseal(account.name, bytes(sealed))
 
 
-def write_key(key: bytes) -> str:
+def encode_key(key: bytes) -> str:
     return base64.b64encode(key).decode()
 
 
-def read_key(text: str) -> bytes:
+def decode_key(text: str) -> bytes:
     try:
         key = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -439,7 +439,7 @@ def _read_account(text: str) -> AccountKeys:
     name, *keys = text.split(":")
     if not 1 <= len(keys) <= 2:
         raise AccountError(f"The account {name!r} must be declared as name:key1 or name:key1:key2.")
-    return AccountKeys(name, read_key(keys[0]), read_key(keys[1]) if keys[1:] else None)
+    return AccountKeys(name, decode_key(keys[0]), decode_key(keys[1]) if keys[1:] else None)
 
 
 def _check_name(name: str) -> None:
@@ -466,7 +466,7 @@ def _locked_or_none(name: str) -> Account | None:
     return Account.objects.select_for_update(no_key=True).filter(name=name).first()
 
 
-def keep(account: Account) -> None:
+def lock(account: Account) -> None:
     """Until the transaction ends nobody removes it; raises ServerBusy when it is gone."""
     if Account.objects.select_for_update(no_key=True).filter(pk=account.pk).first() is None:
         raise ServerBusy

@@ -28,7 +28,7 @@ _TIDY_BATCH: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedEntity:
     """An entity as it was found and as it was left; None: there was none, or there is none since."""
 
     key: EntityKey
@@ -44,7 +44,7 @@ class UndoneAlready(Exception):
     """By somebody else, perhaps at this moment."""
 
 
-def of_command() -> Actor:
+def command_actor() -> Actor:
     """Who runs a command of manage.py."""
     try:
         name = getpass.getuser()
@@ -115,14 +115,14 @@ def _in_json(value: object) -> object:
     return value
 
 
-def record_changes(activity: Activity, table: Table, changes: Sequence[Changed]) -> None:
+def record_changes(activity: Activity, table: Table, changes: Sequence[ChangedEntity]) -> None:
     """What an activity made of entities, in the order of the request; by this it can be undone."""
     EntityChange.objects.bulk_create(
         (_change(activity, table, place, changed) for place, changed in enumerate(changes)), batch_size=_BATCH
     )
 
 
-def _change(activity: Activity, table: Table, place: int, changed: Changed) -> EntityChange:
+def _change(activity: Activity, table: Table, place: int, changed: ChangedEntity) -> EntityChange:
     before, after = changed.before, changed.after
     return EntityChange(
         activity=activity,
@@ -143,16 +143,16 @@ def _digest(key: EntityKey) -> bytes:
     return blake2b(f"{key.partition_key}\0{key.row_key}".encode(), digest_size=16).digest()
 
 
-def key_of(change: EntityChange) -> EntityKey:
+def entity_key(change: EntityChange) -> EntityKey:
     return EntityKey(change.partition_key, change.row_key)
 
 
-def was(change: EntityChange) -> StoredEntity | None:
+def entity_before(change: EntityChange) -> StoredEntity | None:
     """The entity before a change."""
     return _image(change, change.before, change.ticks_before)
 
 
-def became(change: EntityChange) -> StoredEntity | None:
+def entity_after(change: EntityChange) -> StoredEntity | None:
     """The entity after a change."""
     return _image(change, change.after, change.ticks_after)
 
@@ -160,16 +160,16 @@ def became(change: EntityChange) -> StoredEntity | None:
 def _image(change: EntityChange, content: str | None, ticks: int | None) -> StoredEntity | None:
     if content is None or ticks is None:
         return None
-    return StoredEntity(write_keys(key_of(change)), b"%d" % ticks, content.encode())
+    return StoredEntity(write_keys(entity_key(change)), b"%d" % ticks, content.encode())
 
 
-def last_change(table: Table, key: EntityKey) -> EntityChange | None:
+def latest_change(table: Table, key: EntityKey) -> EntityChange | None:
     """The last one of an entity that was made in the console."""
     changes = EntityChange.objects.filter(table=table, key_digest=_digest(key))
     return changes.select_related("activity").order_by("-activity_id", "-place").first()
 
 
-def last(table: Table, verb: Verb) -> Activity | None:
+def latest(table: Table, verb: Verb) -> Activity | None:
     """The last time this was done to a table."""
     return Activity.objects.filter(table=table, verb=verb, account=table.account_id).order_by("-pk").first()
 
@@ -178,7 +178,7 @@ def last(table: Table, verb: Verb) -> Activity | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ActivityFilter:
     """Which activities somebody looks for; what is empty or None is no condition.
 
     ``key`` is a part of a PartitionKey or RowKey, as it is written. ``until`` is not included.
@@ -195,7 +195,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ActivityPage:
     """The newest first; with what the pages beside it are asked for."""
 
     activities: list[Activity]
@@ -207,7 +207,9 @@ def get(pk: int) -> Activity | None:
     return _shown(Activity.objects.filter(pk=pk)).first()
 
 
-def page(wanted: Wanted, *, before: int | None = None, after: int | None = None, top: int = 50) -> Page:
+def page(
+    wanted: ActivityFilter, *, before: int | None = None, after: int | None = None, top: int = 50
+) -> ActivityPage:
     """Those older than one, or newer than one, or the newest.
 
     Each with ``changed``, the number of its entities, ``first_key``, the keys of the first, and ``has_table``.
@@ -217,19 +219,19 @@ def page(wanted: Wanted, *, before: int | None = None, after: int | None = None,
         return _page(wanted, before, after, top)
 
 
-def _page(wanted: Wanted, before: int | None, after: int | None, top: int) -> Page:
+def _page(wanted: ActivityFilter, before: int | None, after: int | None, top: int) -> ActivityPage:
     found = _shown(find(wanted))
     if after is not None:
         rows = list(found.filter(pk__gt=after).order_by("pk")[: top + 1])
         shown = rows[:top][::-1]
         newer = shown[0].pk if len(rows) > top else None
-        return Page(shown, shown[-1].pk if shown else None, newer)
+        return ActivityPage(shown, shown[-1].pk if shown else None, newer)
     rows = list((found if before is None else found.filter(pk__lt=before)).order_by("-pk")[: top + 1])
     older = rows[top - 1].pk if len(rows) > top else None
-    return Page(rows[:top], older, rows[0].pk if before is not None and rows else None)
+    return ActivityPage(rows[:top], older, rows[0].pk if before is not None and rows else None)
 
 
-def export(wanted: Wanted) -> Iterator[Activity]:
+def export(wanted: ActivityFilter) -> Iterator[Activity]:
     """All of them, the newest first, read a few at a time."""
     found = find(wanted).annotate(changed=_CHANGED).order_by("-pk")
     last: int | None = None
@@ -238,7 +240,7 @@ def export(wanted: Wanted) -> Iterator[Activity]:
         last = rows[-1].pk
 
 
-def find(wanted: Wanted) -> QuerySet[Activity]:
+def find(wanted: ActivityFilter) -> QuerySet[Activity]:
     conditions = Q()
     if wanted.account_ids is not None:
         conditions &= Q(account__in=wanted.account_ids)

@@ -72,7 +72,7 @@ class Writer:
         books = [
             _Book(
                 account.pk,
-                service_properties.of(account),
+                service_properties.for_account(account),
                 progress.get(account.pk) or AnalyticsProgress(account_id=account.pk),
             )
             for account in Account.objects.order_by("pk")
@@ -81,7 +81,7 @@ class Writer:
         for book in books:
             try:
                 with transaction.atomic():
-                    background.commit_soon()
+                    background.commit_asynchronously()
                     self._write_book(book, hours, now)
             except (StorageError, IntegrityError):
                 continue  # the account or a table of it is gone

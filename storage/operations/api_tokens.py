@@ -21,7 +21,7 @@ from storage.operations import activity
 from storage.operations.members import Person
 
 TOKEN_LIMIT: Final = 100  # of a user, those that work
-KEYED: Final = timedelta(hours=24)  # for so long a request with a key is known
+IDEMPOTENCY_RETENTION: Final = timedelta(hours=24)  # for so long a request with a key is known
 _SEEN_EVERY: Final = timedelta(minutes=1)
 _WINDOW: Final = timedelta(minutes=1)
 
@@ -31,7 +31,7 @@ class TokenError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TokenRequest:
     """``account``: the only one it is for; None: all that its user may see. ``expires_at`` None: it never does."""
 
     name: str
@@ -41,9 +41,9 @@ class Wanted:
 
 
 @transaction.atomic
-def issue(user: Person, wanted: Wanted, *, by: Actor) -> tuple[str, ApiToken]:
+def issue(user: Person, wanted: TokenRequest, *, by: Actor) -> tuple[str, ApiToken]:
     """The secret, which nobody can be told again, and what is kept of it."""
-    if of(user).count() >= TOKEN_LIMIT:
+    if for_user(user).count() >= TOKEN_LIMIT:
         raise TokenError(f"A user has at most {TOKEN_LIMIT} tokens; revoke one first.")
     secret = _generate()
     token = ApiToken.objects.create(
@@ -59,7 +59,7 @@ def issue(user: Person, wanted: Wanted, *, by: Actor) -> tuple[str, ApiToken]:
     return secret, token
 
 
-def of(user: Person) -> QuerySet[ApiToken]:
+def for_user(user: Person) -> QuerySet[ApiToken]:
     """Those that work or did until they expired, the newest first."""
     found = ApiToken.objects.filter(user_id=user.pk, revoked_at=None)
     return found.select_related("account").order_by("-pk")
@@ -106,13 +106,13 @@ def revoke(token: ApiToken, *, by: Actor) -> Activity | None:
 
 def revoke_all(user: Person, *, by: Actor) -> int:
     """Of somebody who is switched off: their tokens must not come back to life with them."""
-    found: Iterable[ApiToken] = of(user).select_related("user")
+    found: Iterable[ApiToken] = for_user(user).select_related("user")
     return sum(revoke(token, by=by) is not None for token in found)
 
 
 def tidy(now: datetime) -> None:
     """Those that were revoked or expired long ago tell nobody anything; nor do requests of more than a day ago."""
-    IdempotencyRecord.objects.filter(created_at__lte=now - KEYED).delete()
+    IdempotencyRecord.objects.filter(created_at__lte=now - IDEMPOTENCY_RETENTION).delete()
     long_ago = now - timedelta(days=90)
     ApiToken.objects.filter(Q(revoked_at__lt=long_ago) | Q(expires_at__lt=long_ago)).delete()
 

@@ -147,7 +147,7 @@ def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
         account.enabled,
         account.shared_key_access,
         accounts.networks_of(account),
-        service_properties.of(account),
+        service_properties.for_account(account),
         account.read_only,
         frozenset(BlockedSas.objects.filter(account=account).values_list("fingerprint", flat=True)),
         retired_keys.accepted(account),

@@ -23,7 +23,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY, Precondition
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, analytics
-from storage.operations.activity import Changed
+from storage.operations.activity import ChangedEntity
 from storage.sql import batch, pages
 from storage.sql.django import run
 from storage.sql.relations import relation_name
@@ -60,7 +60,9 @@ def apply(
     timestamps = _apply(relation_name(table.pk), whole)
     after = _found(table, [change.key for change in changes if not isinstance(change, Delete)])
     kept = activity.record(verb or _verb(changes), by, account=table.account, table=table, undoes=undoes)
-    activity.record_changes(kept, table, [Changed(key, before.get(key), after.get(key)) for key in keys])
+    activity.record_changes(
+        kept, table, [ChangedEntity(key, before.get(key), after.get(key)) for key in keys]
+    )
     return Applied(kept, timestamps)
 
 
@@ -119,11 +121,11 @@ def _in_place(change: Change, before: StoredEntity | None) -> Change:
 
 
 def _found(table: Table, keys: Sequence[EntityKey], *, lock: bool = False) -> dict[EntityKey, StoredEntity]:
-    if lock and len(keys) > _SURELY_FEW and run(pages.weigh(relation_name(table.pk), keys)) > LARGEST:
+    if lock and len(keys) > _SURELY_FEW and run(pages.total_bytes(relation_name(table.pk), keys)) > LARGEST:
         raise InvalidInput(
             f"These entities are more than {LARGEST >> 20} MiB together. Change fewer at once."
         )
-    return run(pages.some(relation_name(table.pk), keys, lock=lock)) if keys else {}
+    return run(pages.get_many(relation_name(table.pk), keys, lock=lock)) if keys else {}
 
 
 def _apply(relation: str, changes: Sequence[Change]) -> tuple[int, ...]:

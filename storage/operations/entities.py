@@ -19,7 +19,7 @@ from storage.domain.filters.query import EntityQuery, Page, Position
 from storage.domain.filters.sorting import Sort, SortedPage, SortedPosition
 from storage.domain.values.names import check_key
 from storage.models import Table
-from storage.sql import counts, glances, pages
+from storage.sql import counts, pages, previews
 from storage.sql import django as sql
 from storage.sql.failures import Canceled
 from storage.sql.relations import relation_name
@@ -37,7 +37,7 @@ BUDGET: Final = 2.5  # seconds of walking; with the first attempt and the last w
 _FIRST_WINDOW: Final = 20_000  # rows
 _WINDOW_SECONDS: Final = 0.4
 _SMALLEST_WINDOW: Final = 100
-_SOME: Final = 50  # entities that are read at once by their keys
+_PAGED: Final = 50  # entities that are read at once by their keys
 
 
 def page(table: Table, wanted: EntityQuery) -> Page[StoredEntity]:
@@ -45,18 +45,18 @@ def page(table: Table, wanted: EntityQuery) -> Page[StoredEntity]:
     return _page(table, wanted, pages.page)
 
 
-def glance(table: Table, wanted: EntityQuery) -> Page[Glance]:
+def preview_page(table: Table, wanted: EntityQuery) -> Page[Glance]:
     """A page as a grid shows it: what is long is cut, and so a page is as long as was asked for."""
-    return _page(table, wanted, glances.page)
+    return _page(table, wanted, previews.page)
 
 
-def sorted_glance(
+def sorted_preview_page(
     table: Table, wanted: EntityQuery, sort: Sort, start: SortedPosition | None = None
 ) -> SortedPage:
-    """As glance, in the order of a property: all that match are looked at. Raises OperationTimedOut."""
+    """As preview_page, in the order of a property: all that match are looked at. Raises OperationTimedOut."""
     try:
         return sql.run_in_lane(
-            glances.sorted_page(relation_name(table.pk), wanted, sort, start), limit=SORT_LIMIT
+            previews.sorted_page(relation_name(table.pk), wanted, sort, start), limit=SORT_LIMIT
         )
     except Canceled:
         raise OperationTimedOut from None
@@ -69,7 +69,7 @@ def _page(table: Table, wanted: EntityQuery, read: Read[T]) -> Page[T]:
         raise OperationTimedOut from None
 
 
-def every(table: Table, wanted: EntityQuery) -> Iterator[list[StoredEntity]]:
+def all_pages(table: Table, wanted: EntityQuery) -> Iterator[list[StoredEntity]]:
     """All that a query finds, in pages, however long it takes; each entity as it is when its page is read."""
     while True:
         found = page(table, wanted)
@@ -79,17 +79,17 @@ def every(table: Table, wanted: EntityQuery) -> Iterator[list[StoredEntity]]:
         wanted = replace(wanted, start=found.next)
 
 
-def some(table: Table, keys: Collection[EntityKey]) -> list[StoredEntity]:
+def get_many(table: Table, keys: Collection[EntityKey]) -> list[StoredEntity]:
     """The entities of these keys that exist, by key."""
-    found = sql.run_in_lane(pages.some(relation_name(table.pk), keys))
+    found = sql.run_in_lane(pages.get_many(relation_name(table.pk), keys))
     return [found[key] for key in sorted(found)]
 
 
-def some_by_some(table: Table, keys: Collection[EntityKey]) -> Iterator[list[StoredEntity]]:
+def get_many_paged(table: Table, keys: Collection[EntityKey]) -> Iterator[list[StoredEntity]]:
     """As some, in pages: each of the entities may be as large as an entity can be."""
     ordered = sorted(set(keys))
-    for start in range(0, len(ordered), _SOME):
-        yield some(table, ordered[start : start + _SOME])
+    for start in range(0, len(ordered), _PAGED):
+        yield get_many(table, ordered[start : start + _PAGED])
 
 
 @dataclass(frozen=True, slots=True)

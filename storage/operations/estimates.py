@@ -12,7 +12,7 @@ from storage.domain.filters.query import PAGE_LIMIT, EntityQuery, access_path
 from storage.models import Table
 from storage.sql import django as sql
 from storage.sql import estimates, pages
-from storage.sql.estimates import Means as Means
+from storage.sql.estimates import ScanKind as ScanKind
 from storage.sql.failures import Canceled
 from storage.sql.relations import relation_name
 from storage.sql.statement import Statement
@@ -31,7 +31,7 @@ class Estimate:
     returned: int
     read: int
     looked_at: int
-    means: Means
+    scan_kind: ScanKind
 
     @property
     def transactions(self) -> int:
@@ -44,7 +44,7 @@ def estimate(
 ) -> Estimate | None:
     """None where the planner has no time to answer."""
     if key_range(wanted.filter).is_empty:
-        return Estimate(0, 0, 0, Means.KEYS)
+        return Estimate(0, 0, 0, ScanKind.KEYS)
     query = replace(wanted, top=PAGE_LIMIT, start=None, end=None)
     return _Estimator(relation_name(table.pk), query, clock).estimate()
 
@@ -65,12 +65,12 @@ class _Estimator:
             read = returned = self._counted(read)
         else:
             read, returned = self._sampled(read, plan)
-        return Estimate(min(returned, read), read, self._looked_at(plan, read), plan.means)
+        return Estimate(min(returned, read), read, self._looked_at(plan, read), plan.scan_kind)
 
     def _looked_at(self, plan: estimates.Plan, read: int) -> int:
         if plan.looked_at is not None:
             return plan.looked_at
-        if plan.means is Means.KEYS:
+        if plan.scan_kind is ScanKind.KEYS:
             return read
         return max(read, self._run(estimates.in_range(self.relation, EntityQuery())) or 0)
 
@@ -89,7 +89,7 @@ class _Estimator:
         read = max(read, _COUNTED)
         if pages.is_indexed(self.query):
             found = self._counted(plan.matching)
-            if found < _COUNTED or plan.means is Means.PROPERTIES:
+            if found < _COUNTED or plan.scan_kind is ScanKind.PROPERTIES:
                 return read, found
         # limited only where far more come than were asked for: the first rows may be unlike the last
         spread = self._sample(100.0 * _COUNTED / read, 5 * _COUNTED) or first

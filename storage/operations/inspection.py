@@ -56,7 +56,7 @@ def _keys(account: Account) -> Iterator[Key]:
 
 
 def _old_keys(account: Account, now: datetime) -> Iterator[Key]:
-    for retired, key in retired_keys.opened_of(account, retired_keys.of(account)):
+    for retired, key in retired_keys.opened_of(account, retired_keys.for_account(account)):
         yield Key(retired_key_name(retired.number), key, is_accepted=retired.accepted_until > now)
 
 

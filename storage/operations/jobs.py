@@ -24,7 +24,7 @@ from storage.operations import (
     usage,
 )
 from storage.operations.threads import in_background
-from storage.sql.background import alone_at
+from storage.sql.background import try_job_lock
 
 logger = logging.getLogger(__name__)
 
@@ -46,16 +46,24 @@ async def run() -> None:
     """Runs until it is cancelled."""
     writer = analytics.Writer()
     duties = (
-        _Duty(lambda: tables.reap(), _INTERVAL, "Deleted tables could not be dropped"),
-        _Duty(lambda: alone("metrics", _INTERVAL, writer.write), _INTERVAL, "Metrics could not be written"),
+        _Duty(lambda: tables.drop_expired_tables(), _INTERVAL, "Deleted tables could not be dropped"),
         _Duty(
-            lambda: alone("tidy", _TIDY_INTERVAL, _tidy),
+            lambda: run_exclusively("metrics", _INTERVAL, writer.write),
+            _INTERVAL,
+            "Metrics could not be written",
+        ),
+        _Duty(
+            lambda: run_exclusively("tidy", _TIDY_INTERVAL, _tidy),
             _TIDY_INTERVAL,
             "Records could not be tidied",
         ),
-        _Duty(lambda: alone("daily", _DAY, _tidy_daily), _TIDY_INTERVAL, "Sessions could not be tidied"),
         _Duty(
-            lambda: alone("accounts", _INTERVAL, accounts.expire),
+            lambda: run_exclusively("daily", _DAY, _tidy_daily),
+            _TIDY_INTERVAL,
+            "Sessions could not be tidied",
+        ),
+        _Duty(
+            lambda: run_exclusively("accounts", _INTERVAL, accounts.expire),
             _INTERVAL,
             "Accounts whose time is over could not be frozen",
         ),
@@ -91,10 +99,10 @@ async def _do(duty: _Duty) -> None:
         logger.exception(duty.complaint)
 
 
-def alone(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
+def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
     """Does it, unless another process of any server is at it, or did it within about the interval."""
     now = datetime.now(UTC)
-    with alone_at(name) as is_alone:
+    with try_job_lock(name) as is_alone:
         lately = Job.objects.filter(name=name, done_at__gt=now - timedelta(seconds=0.7 * interval))
         if not is_alone or lately.exists():
             return False

@@ -66,7 +66,7 @@ def set_role(
 
     Whoever is at the machine of the server may leave an account without an owner.
     """
-    accounts.keep(account)
+    accounts.lock(account)
     before = _role(account, user)
     if before == role:
         return None
@@ -81,7 +81,7 @@ def remove(
     account: Account, user: Person, *, by: Actor, undoes: Activity | None = None, keeps_owner: bool = True
 ) -> Activity | None:
     """None when they were no member."""
-    accounts.keep(account)
+    accounts.lock(account)
     before = _role(account, user)
     if before is None:
         return None
@@ -98,7 +98,7 @@ def undo(done: Activity, *, by: Actor) -> Activity:
     user = find_person(str(done.detail.get("user")))
     if account is None or user is None:
         raise activity.ChangedSince
-    accounts.keep(account)
+    accounts.lock(account)
     if _role(account, user) != done.after:
         raise activity.ChangedSince
     undone = _restore(account, user, done, by)

@@ -14,7 +14,7 @@ from storage.domain.access.access import Operation
 from storage.domain.requests.metrics import RequestKind, Tally
 from storage.domain.requests.observed import Authentication
 from storage.models import REQUEST_COUNT_KEY, RequestCount
-from storage.sql.background import commit_soon
+from storage.sql.background import commit_asynchronously
 
 MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
@@ -51,7 +51,7 @@ class Counts:
         rows = [_row(self._process, *key, self._tallies[key]) for key in sorted(self._changed, key=_order)]
         if rows:
             with transaction.atomic():
-                commit_soon()
+                commit_asynchronously()
                 RequestCount.objects.bulk_create(
                     rows,
                     batch_size=1000,

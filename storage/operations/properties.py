@@ -32,7 +32,7 @@ class Property:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalogue:
+class PropertySample:
     """The properties by name, as ``entities`` of the table have them: all of it, or a sample."""
 
     properties: tuple[Property, ...]
@@ -40,11 +40,11 @@ class Catalogue:
     is_whole: bool
 
 
-EMPTY: Final = Catalogue((), 0, is_whole=False)
-_kept: dict[tuple[int, bool], tuple[float, Catalogue]] = {}
+EMPTY: Final = PropertySample((), 0, is_whole=False)
+_kept: dict[tuple[int, bool], tuple[float, PropertySample]] = {}
 
 
-def catalogue(table: Table, *, quickly: bool = False) -> Catalogue:
+def sample(table: Table, *, quickly: bool = False) -> PropertySample:
     """At most half a minute old; ``quickly``, for whoever types meanwhile, from fewer entities if need be."""
     now = time.monotonic()
     for is_quick in (False, quickly):
@@ -79,7 +79,7 @@ def names(table: Table, wanted: EntityQuery) -> list[str]:
         start = end
 
 
-def _look(table: Table, limits: Sequence[int]) -> Catalogue:
+def _look(table: Table, limits: Sequence[int]) -> PropertySample:
     rows = max(1, background.sizes_of([table.pk]).get(table.pk, background.Size(0, 0)).rows)
     for limit in limits:
         # twice of what is wanted: pages are not all equally full, and statistics are late
@@ -94,12 +94,12 @@ def _look(table: Table, limits: Sequence[int]) -> Catalogue:
     return EMPTY
 
 
-def _catalogue(sample: Sample, *, is_whole: bool) -> Catalogue:
+def _catalogue(sample: Sample, *, is_whole: bool) -> PropertySample:
     by_name: dict[str, list[Occurrence]] = {}
     for occurrence in sorted(sample.occurrences, key=lambda found: -found.entities):
         by_name.setdefault(occurrence.name, []).append(occurrence)
     properties = (_property(name, by_name[name], sample.entities) for name in sorted(by_name))
-    return Catalogue(tuple(properties), sample.entities, is_whole)
+    return PropertySample(tuple(properties), sample.entities, is_whole)
 
 
 def _property(name: str, found: Sequence[Occurrence], entities: int) -> Property:

@@ -76,7 +76,7 @@ def tidy(root: Path, now: datetime) -> None:
     if not root.is_dir():
         return
     for account in Account.objects.all():
-        retention = service_properties.of(account).logging.retention
+        retention = service_properties.for_account(account).logging.retention
         if retention is not None:
             _drop_days(root / account.name / "table", now - timedelta(days=retention))
 

@@ -13,7 +13,7 @@ from storage.models import Account, RetiredKey
 from storage.operations import accounts, activity
 from storage.operations.catalog_change import invalidating_catalogs
 
-KEPT: Final = timedelta(days=30)  # after it was last accepted
+RETENTION: Final = timedelta(days=30)  # after it was last accepted
 
 
 class AcceptedKey(NamedTuple):
@@ -35,7 +35,7 @@ def accepted(account: Account) -> tuple[AcceptedKey, ...]:
     )
 
 
-def of(account: Account) -> list[RetiredKey]:
+def for_account(account: Account) -> list[RetiredKey]:
     """All that are known, the last replaced first."""
     return list(RetiredKey.objects.filter(account=account).order_by("-pk"))
 
@@ -61,4 +61,4 @@ def end(account: Account, which: int, *, by: Actor = SERVER) -> bool:
 
 
 def tidy(now: datetime) -> None:
-    RetiredKey.objects.filter(accepted_until__lt=now - KEPT).delete()
+    RetiredKey.objects.filter(accepted_until__lt=now - RETENTION).delete()

@@ -187,7 +187,7 @@ class Refusal(StrEnum):
     CONFLICTING = "conflicting"  # it says what its policy says, or neither says what one must
 
 
-class TokenRefused(Exception):
+class SasRefused(Exception):
     """``detail`` as the service says it."""
 
     def __init__(self, reason: Refusal, detail: str = "") -> None:
@@ -197,7 +197,7 @@ class TokenRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class SasDescription:
     """What people note of a token; a label is what it is known by."""
 
     label: str
@@ -206,7 +206,7 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedSas:
     """``token`` with its signature, which nobody can be told again."""
 
     token: TableSas | AccountSas
@@ -216,10 +216,10 @@ class Issued:
 
 @transaction.atomic
 def issue(
-    account: Account, token: TableSas | AccountSas, key: int, description: Description, *, by: Actor
-) -> Issued:
-    """Sign a token with key 1 or 2, and note whose it is. Raises TokenRefused."""
-    accounts.keep(account)
+    account: Account, token: TableSas | AccountSas, key: int, description: SasDescription, *, by: Actor
+) -> IssuedSas:
+    """Sign a token with key 1 or 2, and note whose it is. Raises SasRefused."""
+    accounts.lock(account)
     table = check(account, token)
     signed = _signed(account, token, key)
     fingerprint = sas.fingerprint(signed)
@@ -242,10 +242,10 @@ def issue(
         "key": f"key{key}",
     }
     done = activity.record(Verb.SAS_ISSUE, by, account=account, table=table, detail=detail)
-    return Issued(signed, fingerprint, done)
+    return IssuedSas(signed, fingerprint, done)
 
 
-def again(account: Account, fingerprint: str) -> TableSas | AccountSas | None:
+def sign_again(account: Account, fingerprint: str) -> TableSas | AccountSas | None:
     """A token that was made here, signed once more, which gives the same; None when its key was replaced."""
     record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
     token = None if record is None else sas.of_parameters((name, value) for name, value in record.parameters)
@@ -256,23 +256,23 @@ def again(account: Account, fingerprint: str) -> TableSas | AccountSas | None:
 
 
 def check(account: Account, token: TableSas | AccountSas) -> Table | None:
-    """The table of a token that would be good at some time; raises TokenRefused for one that never is."""
+    """The table of a token that would be good at some time; raises SasRefused for one that never is."""
     try:
         sas.check(token)
     except AuthenticationFailed as error:
-        raise TokenRefused(Refusal.MALFORMED, _detail(error)) from None
+        raise SasRefused(Refusal.MALFORMED, _detail(error)) from None
     table = tables.find(account.pk, token.folded) if isinstance(token, TableSas) else None
     if isinstance(token, TableSas) and table is None:
-        raise TokenRefused(Refusal.NO_TABLE)
+        raise SasRefused(Refusal.NO_TABLE)
     policies = policies_of(account)
     if is_orphaned(token, policies):
-        raise TokenRefused(Refusal.NO_POLICY)
+        raise SasRefused(Refusal.NO_POLICY)
     identifier = token.identifier if isinstance(token, TableSas) else ""
     policy = policies[table.folded_name][identifier] if table and identifier else None
     try:
         sas.effective(token, policy)
     except AuthenticationFailed as error:
-        raise TokenRefused(Refusal.CONFLICTING, _detail(error)) from None
+        raise SasRefused(Refusal.CONFLICTING, _detail(error)) from None
     return table
 
 
@@ -303,7 +303,7 @@ def _moment(text: str) -> datetime | None:
 def describe(
     account: Account,
     fingerprint: str,
-    description: Description | None,
+    description: SasDescription | None,
     *,
     by: Actor,
     undoes: Activity | None = None,
@@ -314,7 +314,7 @@ def describe(
     """
     with transaction.atomic():
         # of two who give it its first label the second waits
-        accounts.keep(account)
+        accounts.lock(account)
         record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
         before, after = _described(record), None if description is None else asdict(description)
         if undoes is not None and before != undoes.after:
@@ -336,7 +336,7 @@ def _described(record: RegisteredSas | None) -> dict[str, str] | None:
 
 
 def _describe(
-    account: Account, fingerprint: str, record: RegisteredSas | None, description: Description | None
+    account: Account, fingerprint: str, record: RegisteredSas | None, description: SasDescription | None
 ) -> None:
     if record is None:
         record = _adopted(account, fingerprint)
@@ -372,7 +372,7 @@ def set_blocked(
 ) -> Activity | None:
     """Refuse a token, or no longer; every process does from its next request on. None when it was so already."""
     with invalidating_catalogs():
-        accounts.keep(account)
+        accounts.lock(account)
         record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
         if record is None and usage.parameters(account.pk, fingerprint) is None:
             raise ResourceNotFound

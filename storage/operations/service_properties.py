@@ -21,7 +21,7 @@ from storage.operations import activity
 from storage.operations.catalog_change import invalidating_catalogs
 
 
-def of(account: Account) -> ServiceProperties:
+def for_account(account: Account) -> ServiceProperties:
     stored = account.service_properties
     return DEFAULT if stored is None else read(stored)
 
@@ -31,7 +31,7 @@ def get(account_id: int) -> ServiceProperties:
     account = Account.objects.filter(pk=account_id).first()
     if account is None:
         raise ServerBusy
-    return of(account)
+    return for_account(account)
 
 
 def replace(
@@ -56,7 +56,7 @@ def replace(
             raise ServerBusy
         if account.read_only:
             raise InsufficientAccountPermissions
-        former = of(account)
+        former = for_account(account)
         if undoes is not None and write(former) != undoes.after:
             raise activity.ChangedSince
         properties = update(former)

@@ -59,7 +59,7 @@ class Overviews:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class DiskUsage:
     """Bytes on the disk of what a table is made of."""
 
     entities: int
@@ -87,7 +87,7 @@ def page(
     return Listing(rows[:top], matching.count(), rows[top].folded_name if len(rows) > top else None)
 
 
-def listed(
+def with_prefix(
     account_id: int, *, prefix: str = "", tag: str = "", after: str = "", top: int = PAGE
 ) -> list[Table]:
     """By name: those whose name begins so, in any letter case, after a folded name."""
@@ -143,8 +143,8 @@ def _overview(table: Table, size: background.Size, count: int, most: int) -> Ove
     return Overview(table.name, table.created_at, entities, is_exact, size.capacity)
 
 
-def parts(table: Table) -> Parts:
-    return Parts(*background.parts_of(table.pk))
+def disk_usage(table: Table) -> DiskUsage:
+    return DiskUsage(*background.disk_usage(table.pk))
 
 
 def _counted(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Q
@@ -27,6 +27,8 @@ from storage.operations.catalog_change import invalidating_catalogs
 from storage.sql import background, relations
 from storage.sql import django as sql
 from storage.sql.notify import notify
+
+DELETED_TABLE_RETENTION: Final = timedelta(days=7)  # how long people can restore a deleted table
 
 
 def find(account_id: int, folded_name: str) -> Table | None:
@@ -115,7 +117,7 @@ def delete(
     account_name: str | None = None,
     undoes: Activity | None = None,
 ) -> Activity:
-    """Delete Table: at once for everybody; its space is given back by reap, after as long as it is to be kept."""
+    """Delete Table, effective at once. drop_expired_tables frees its space, after ``keep`` if that is given."""
     folded = fold_table_name(name)
     table = find(account_id, folded)
     if table is None:
@@ -146,7 +148,7 @@ def _delete(pk: int, keep: timedelta | None) -> None:
     table.kept_until = table.deleted_at + keep if keep else None
     table.save(update_fields=("deleted_at", "kept_until"))
     # a server that has not heard yet finds no relation of that name, rather than one that nobody will read
-    sql.execute(relations.bury(table.pk))
+    sql.execute(relations.soft_delete(table.pk))
     notify("tables")
 
 
@@ -175,7 +177,7 @@ def restore(table_id: int, *, by: Actor = SERVER, undoes: Activity | None = None
             table.save(update_fields=("deleted_at", "kept_until"))
     except IntegrityError:
         raise TableAlreadyExists from None
-    sql.execute(relations.exhume(table.pk))
+    sql.execute(relations.restore(table.pk))
     notify("tables")
     return activity.record(Verb.TABLE_RESTORE, by, account=account, table=table, undoes=undoes)
 
@@ -237,7 +239,7 @@ def counts(account_ids: Iterable[int]) -> dict[int, int]:
     return dict(own.values_list("account_id").annotate(number=Count("pk")))
 
 
-def reap() -> int:
+def drop_expired_tables() -> int:
     """Gives back the space of deleted tables that are not kept and that no other server is at; the number of them."""
     count = 0
     over = Table.objects.filter(Q(kept_until=None) | Q(kept_until__lte=timezone.now())).exclude(

@@ -37,7 +37,7 @@ def contents(account_ids: Collection[int]) -> dict[int, Contents]:
     return {account_id: Contents(*totals) for account_id, totals in found.items()}
 
 
-def policies(account_id: int) -> int:
+def count_policies(account_id: int) -> int:
     """Stored access policies of all its tables."""
     return StoredAccessPolicy.objects.filter(table__account_id=account_id, table__deleted_at=None).count()
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -25,10 +24,8 @@ from storage.models import Account, Activity, EntityChange, Table
 from storage.operations import accounts, activity, edits, policies, sas, service_properties, tables
 from storage.operations.accounts import AccountError
 from storage.operations.catalog_change import invalidating_catalogs
-from storage.operations.sas import Description
+from storage.operations.sas import SasDescription
 from storage.sql.background import has_rows
-
-KEPT: Final = timedelta(days=7)  # how long a deleted table can be brought back
 
 
 class Reason(StrEnum):
@@ -126,7 +123,7 @@ def _check_first(done: Activity) -> None:
 
 
 def _inverse(change: EntityChange) -> Change:
-    before, key = activity.was(change), activity.key_of(change)
+    before, key = activity.entity_before(change), activity.entity_key(change)
     condition = Precondition(change.ticks_after)
     if before is None:
         return Delete(key, condition)
@@ -136,7 +133,7 @@ def _inverse(change: EntityChange) -> Change:
 
 
 def _entity_refused(done: Activity, change: EntityChange, failure: ChangeSetError) -> Exception:
-    key = activity.key_of(change)
+    key = activity.entity_key(change)
     match failure.error:
         case EntityAlreadyExists() | UpdateConditionNotSatisfied():
             return CannotUndo(Reason.CHANGED_SINCE, done, key)
@@ -156,7 +153,9 @@ def _undo_creation(done: Activity, by: Actor) -> Activity:
     # one that was brought back had its entities before, and keeps them for the next time
     if effect(done) is Verb.TABLE_CREATE and has_rows(table.pk):
         raise CannotUndo(Reason.CHANGED_SINCE, done)
-    return tables.delete(table.account_id, table.name, by=by, keep=KEPT, undoes=done)
+    return tables.delete(
+        table.account_id, table.name, by=by, keep=tables.DELETED_TABLE_RETENTION, undoes=done
+    )
 
 
 def _undo_deletion(done: Activity, by: Actor) -> Activity:
@@ -213,7 +212,7 @@ def _account(done: Activity) -> Account:
 
 def _undo_description(done: Activity, by: Actor) -> Activity | None:
     _check_first(done)
-    before = None if done.before is None else Description(**done.before)
+    before = None if done.before is None else SasDescription(**done.before)
     return sas.describe(_account(done), done.detail["fingerprint"], before, by=by, undoes=done)
 
 

@@ -12,7 +12,7 @@ from django.db.models import Count, Max, Sum
 from storage.domain.requests.metrics import Client, Use
 from storage.domain.requests.observed import Authentication
 from storage.models import BlockedSas, CredentialUse, SeenCredential
-from storage.sql.background import commit_soon
+from storage.sql.background import commit_asynchronously
 
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
@@ -73,7 +73,7 @@ class Uses:
         changed = sorted(self._changed, key=lambda key: (key[1], key[0]))
         if changed:
             with transaction.atomic():
-                commit_soon()
+                commit_asynchronously()
                 self._write_credentials(changed)
                 self._write_uses(changed)
         self.give_up()

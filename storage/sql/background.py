@@ -14,7 +14,7 @@ _JOBS: Final = 0x7461626C  # first key of advisory locks: any number that nobody
 
 
 @contextmanager
-def alone_at(job: str) -> Iterator[bool]:
+def try_job_lock(job: str) -> Iterator[bool]:
     """Whether no other process is at this job; until the end of the block none will be."""
     keys = (_JOBS, crc32(job.encode()) - 2**31)
     with connection.cursor() as cursor:
@@ -30,7 +30,7 @@ def alone_at(job: str) -> Iterator[bool]:
             cursor.execute("SELECT pg_advisory_unlock(%s, %s)", keys)
 
 
-def commit_soon() -> None:
+def commit_asynchronously() -> None:
     """The current transaction does not wait for the disk: a crash of PostgreSQL may lose it, up to 0.6 s later."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL synchronous_commit = off")
@@ -122,10 +122,10 @@ def partitions_of(table_ids: Sequence[int]) -> dict[int, int]:
         return {relations[name]: partitions for name, partitions in cursor.fetchall()}
 
 
-def parts_of(table_id: int) -> tuple[int, int, int]:
+def disk_usage(table_id: int) -> tuple[int, int, int]:
     """Bytes on the disk: of the rows, of the index over the keys, of that over the properties."""
     with connection.cursor() as cursor:
-        cursor.execute(_PARTS_OF, {"name": relation_name(table_id)})
+        cursor.execute(_DISK_USAGE, {"name": relation_name(table_id)})
         row = cursor.fetchone()
     return row if row is not None else (0, 0, 0)
 
@@ -152,7 +152,7 @@ JOIN pg_stats AS s ON s.schemaname = current_schema() AND s.tablename = c.relnam
 WHERE c.relname = ANY (%s) AND c.relnamespace = current_schema()::regnamespace AND c.reltuples >= 0
 """
 
-_PARTS_OF: Final = """
+_DISK_USAGE: Final = """
 SELECT coalesce(pg_table_size(c.oid), 0),
     coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE i.indisprimary), 0)::bigint,
     coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE NOT i.indisprimary), 0)::bigint

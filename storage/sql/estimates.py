@@ -13,7 +13,7 @@ from storage.sql.statement import Lane, Result, Statement
 from storage.sql.walks import Binder
 
 
-class Means(StrEnum):
+class ScanKind(StrEnum):
     """What leads to the rows."""
 
     KEYS = "keys"
@@ -26,7 +26,7 @@ class Plan(NamedTuple):
 
     matching: int
     looked_at: int | None
-    means: Means
+    scan_kind: ScanKind
 
 
 def plan(relation: str, query: EntityQuery) -> Statement[Plan]:
@@ -39,12 +39,12 @@ def _read_plan(result: Result) -> Plan:
     nodes = list(_nodes(json.loads(text_at(result, 0, 0))[0]["Plan"]))
     limit = next((node for node in nodes if node["Node Type"] == "Limit"), None)
     if limit is None:  # the planner sees that nothing can match
-        return Plan(0, 0, Means.KEYS)
+        return Plan(0, 0, ScanKind.KEYS)
     walk = limit["Plans"][0]
     scans = [node for node in _nodes(walk) if "Scan" in node["Node Type"]]
     indexes = [node for node in scans if "Index Name" in node]
     is_by_keys = all(node["Index Name"].endswith("_pkey") for node in indexes)
-    means = Means.NOTHING if not indexes else Means.KEYS if is_by_keys else Means.PROPERTIES
+    means = ScanKind.NOTHING if not indexes else ScanKind.KEYS if is_by_keys else ScanKind.PROPERTIES
     return Plan(int(walk["Plan Rows"]), _looked_at(scans), means)
 
 

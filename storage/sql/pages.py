@@ -37,26 +37,26 @@ def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[Stored
 
 
 # in the order of their keys, so that those who lock the same rows wait for each other instead of deadlocking
-_SOME: Final = """
+_GET_MANY: Final = """
 SELECT e.pk, e.rk, ts, {keys}, {content}
 FROM {relation} AS e
 JOIN jsonb_to_recordset($1::jsonb) AS wanted (pk text, rk text) ON e.pk = wanted.pk AND e.rk = wanted.rk
 ORDER BY e.pk, e.rk
 {lock}
 """
-_WEIGHT: Final = """
+_TOTAL_BYTES: Final = """
 SELECT coalesce(sum(octet_length(e.anns) + octet_length(e.vals)), 0)
 FROM {relation} AS e
 JOIN jsonb_to_recordset($1::jsonb) AS wanted (pk text, rk text) ON e.pk = wanted.pk AND e.rk = wanted.rk
 """
 
 
-def some(
+def get_many(
     relation: str, keys: Collection[EntityKey], *, lock: bool = False
 ) -> Statement[dict[EntityKey, StoredEntity]]:
     """The entities of these keys that exist, whole; ``lock``: nobody else changes them before the transaction ends."""
     content = _content(EntityQuery(), Binder())
-    text = _SOME.format(
+    text = _GET_MANY.format(
         keys=_KEYS.replace("(pk,", "(e.pk,").replace("(rk,", "(e.rk,"),
         content=", ".join(content.fetched),
         relation=relation,
@@ -72,9 +72,9 @@ def some(
     return Statement(text, (_wanted(keys),), Lane.KEY, read)
 
 
-def weigh(relation: str, keys: Collection[EntityKey]) -> Statement[int]:
+def total_bytes(relation: str, keys: Collection[EntityKey]) -> Statement[int]:
     """How many bytes of text the entities of these keys are together."""
-    text = _WEIGHT.format(relation=relation)
+    text = _TOTAL_BYTES.format(relation=relation)
     return Statement(text, (_wanted(keys),), Lane.KEY, lambda result: int(text_at(result, 0, 0)))
 
 

@@ -26,7 +26,7 @@ def relation_name(table_id: int) -> str:
     return f"entity_{table_id}"
 
 
-def _grave_name(table_id: int) -> str:
+def deleted_name(table_id: int) -> str:
     return f"deleted_entity_{table_id}"
 
 
@@ -36,18 +36,18 @@ def create(table_id: int) -> str:
     return _CREATE.format(relation=relation) + batch.create_function(relation)
 
 
-def bury(table_id: int) -> str:
+def soft_delete(table_id: int) -> str:
     """SQL that takes the relation out of every statement's reach at once, however large it is."""
     relation = relation_name(table_id)
-    return f"ALTER TABLE {relation} RENAME TO {_grave_name(table_id)}; {batch.drop_function(relation)}"
+    return f"ALTER TABLE {relation} RENAME TO {deleted_name(table_id)}; {batch.drop_function(relation)}"
 
 
-def exhume(table_id: int) -> str:
+def restore(table_id: int) -> str:
     """SQL that undoes bury."""
     relation = relation_name(table_id)
-    return f"ALTER TABLE {_grave_name(table_id)} RENAME TO {relation};" + batch.create_function(relation)
+    return f"ALTER TABLE {deleted_name(table_id)} RENAME TO {relation};" + batch.create_function(relation)
 
 
 def drop(table_id: int) -> str:
     """SQL that gives back the space of a buried relation."""
-    return f"DROP TABLE IF EXISTS {_grave_name(table_id)}"
+    return f"DROP TABLE IF EXISTS {deleted_name(table_id)}"

@@ -11,7 +11,7 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Role, Scope
 from storage.models import Membership
 from storage.operations import accounts, api_tokens, tables
-from storage.operations.api_tokens import Wanted
+from storage.operations.api_tokens import TokenRequest
 
 API = "/ui/api/v1"
 ROLES = {"alice": Role.OWNER, "max": Role.MAINTAINER, "eve": Role.EDITOR, "victor": Role.VIEWER}
@@ -65,7 +65,7 @@ def issue(cast):
 
     def issue(name, scope="manage", *, account=None, expires_at=None):
         by = Actor(ActorKind.USER, name)
-        return api_tokens.issue(cast[name], Wanted("ci", Scope(scope), account, expires_at), by=by)
+        return api_tokens.issue(cast[name], TokenRequest("ci", Scope(scope), account, expires_at), by=by)
 
     return issue
 

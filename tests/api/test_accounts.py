@@ -22,7 +22,7 @@ def test_it_works(ada):
     )
     assert made.status_code == 201, made.content
     found = made.json()
-    key = accounts.write_key(accounts.keys_of(Account.objects.get(name="branch"))[0])
+    key = accounts.encode_key(accounts.keys_of(Account.objects.get(name="branch"))[0])
     assert found["connection_string"] == (
         "DefaultEndpointsProtocol=http;AccountName=branch;"
         f"AccountKey={key};TableEndpoint=http://testserver/branch;"
@@ -154,7 +154,7 @@ def test_tables_keep_an_account_unless_they_may_go(ada, account):
 
 
 def test_keys_and_connections(ada, account):
-    first, second = (accounts.write_key(key) for key in accounts.keys_of(account))
+    first, second = (accounts.encode_key(key) for key in accounts.keys_of(account))
     shown = ada("GET", "accounts/acme/keys").json()["items"]
     assert [key["value"] for key in shown] == [first, second]
     string = ada("GET", "accounts/acme/connection-string?key=key2&host=tablero:10002")
@@ -170,7 +170,7 @@ def test_keys_and_connections(ada, account):
         assert first in ada("GET", f"accounts/acme/connection-string?form={form}").json()["text"]
     rotated = ada("POST", "accounts/acme/keys/key1/rotate").json()
     account.refresh_from_db()
-    assert rotated["value"] == accounts.write_key(accounts.keys_of(account)[0]) != first
+    assert rotated["value"] == accounts.encode_key(accounts.keys_of(account)[0]) != first
     assert ada("POST", "accounts/acme/keys/key3/rotate").status_code == 404
     assert ada("POST", "accounts/acme/keys/key2/rotate", {"grace": "2h"}).status_code == 200
     assert [old.name for old in retired_keys.accepted(account)] == [retired_key_name(2)]

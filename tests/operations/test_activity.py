@@ -13,7 +13,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import DEFAULT, Metrics
 from storage.models import Activity, EntityChange
 from storage.operations import accounts, activity, policies, service_properties, tables
-from storage.operations.activity import Changed, Wanted
+from storage.operations.activity import ActivityFilter, ChangedEntity
 from storage.sql.django import limited
 from storage.sql.tidying import tidying
 
@@ -34,7 +34,7 @@ def people(account):
 
 
 def verbs(**conditions):
-    return [Verb(found.verb) for found in activity.page(Wanted(**conditions)).activities]
+    return [Verb(found.verb) for found in activity.page(ActivityFilter(**conditions)).activities]
 
 
 def image(ticks, content=b'\n,"A":1', key=KEY):
@@ -98,7 +98,7 @@ def test_what_fails_leaves_none(account, people):
 
 def test_no_key_is_ever_in_it(account):
     accounts.rotate("acme", 2, by=ADA)
-    keys = [accounts.write_key(key) for key in accounts.keys_of(accounts.find("acme"))]
+    keys = [accounts.encode_key(key) for key in accounts.keys_of(accounts.find("acme"))]
     kept = Activity.objects.order_by("pk").last()
     assert (kept.verb, kept.detail) == (Verb.KEY_ROTATE, {"key": "key2"})
     for row in Activity.objects.values():
@@ -107,7 +107,7 @@ def test_no_key_is_ever_in_it(account):
 
 def test_outlives_what_it_tells_of(account, people):
     accounts.remove("acme", with_tables=True, by=ADA)
-    found = activity.page(Wanted()).activities
+    found = activity.page(ActivityFilter()).activities
     assert [(it.verb, it.account_name, it.table_name) for it in found] == [
         ("account.delete", "acme", ""),
         ("table.create", "acme", "People"),
@@ -144,7 +144,7 @@ def test_policies_and_service_properties(account, people):
     ],
 )
 def test_refuses_to_be_changed(people, change):
-    changed(people, Changed(KEY, None, image(1)))
+    changed(people, ChangedEntity(KEY, None, image(1)))
     with pytest.raises(DatabaseError, match="only added to"), transaction.atomic():
         change()
 
@@ -163,7 +163,7 @@ def test_tidying_ends_with_its_block(account):
 
 
 def test_drops_what_is_too_old(people, settings, monkeypatch):
-    changed(people, Changed(KEY, None, image(1)))
+    changed(people, ChangedEntity(KEY, None, image(1)))
     settings.ACTIVITY_DAYS = 90
     now = datetime.now(UTC)
     activity.tidy(now + timedelta(days=89))
@@ -179,29 +179,29 @@ def test_drops_what_is_too_old(people, settings, monkeypatch):
 
 def test_keeps_entities_as_they_were_and_are(people):
     content = b'\n,"Id@odata.type":"Edm.Int64"\n,"Id":"9223372036854775807"\n,"T":"\\u0000\\ud800"'
-    changed(people, Changed(KEY, image(5, content), image(6)))
-    found = activity.last_change(people, KEY)
-    assert activity.was(found) == image(5, content)
-    assert activity.became(found) == image(6)
+    changed(people, ChangedEntity(KEY, image(5, content), image(6)))
+    found = activity.latest_change(people, KEY)
+    assert activity.entity_before(found) == image(5, content)
+    assert activity.entity_after(found) == image(6)
     assert found.activity.actor == "ada"
 
 
 def test_there_was_none_or_is_none(people):
-    changed(people, Changed(KEY, None, image(1)))
-    assert activity.was(activity.last_change(people, KEY)) is None
-    changed(people, Changed(KEY, image(1), None))
-    assert activity.became(activity.last_change(people, KEY)) is None
-    assert activity.was(activity.last_change(people, KEY)) == image(1)
+    changed(people, ChangedEntity(KEY, None, image(1)))
+    assert activity.entity_before(activity.latest_change(people, KEY)) is None
+    changed(people, ChangedEntity(KEY, image(1), None))
+    assert activity.entity_after(activity.latest_change(people, KEY)) is None
+    assert activity.entity_before(activity.latest_change(people, KEY)) == image(1)
 
 
 def test_the_last_change_of_an_entity(people, account):
     other = tables.create(account.pk, "others")
     keys = [EntityKey("a", ""), EntityKey("", "a"), EntityKey("a", "a")]
     for ticks, key in enumerate(keys, start=1):
-        changed(people, Changed(key, None, image(ticks, key=key)))
-    changed(other, Changed(keys[0], None, image(9, key=keys[0])))
-    assert [activity.last_change(people, key).ticks_after for key in keys] == [1, 2, 3]
-    assert activity.last_change(people, KEY) is None
+        changed(people, ChangedEntity(key, None, image(ticks, key=key)))
+    changed(other, ChangedEntity(keys[0], None, image(9, key=keys[0])))
+    assert [activity.latest_change(people, key).ticks_after for key in keys] == [1, 2, 3]
+    assert activity.latest_change(people, KEY) is None
 
 
 # found again
@@ -209,7 +209,7 @@ def test_the_last_change_of_an_entity(people, account):
 
 def test_finds_by_everything(account, people):
     other = accounts.add("other", by=SERVER)
-    changed(people, Changed(EntityKey("se", "ada%_"), None, image(1)), by=Actor(ActorKind.USER, "Eve"))
+    changed(people, ChangedEntity(EntityKey("se", "ada%_"), None, image(1)), by=Actor(ActorKind.USER, "Eve"))
     assert verbs(account_ids=[other.pk]) == [Verb.ACCOUNT_CREATE]
     assert verbs(account_ids=[]) == []
     assert verbs(actor="ev") == [Verb.ENTITY_CHANGE]
@@ -223,14 +223,14 @@ def test_finds_by_everything(account, people):
 
 
 def test_counts_the_entities_of_each(people):
-    changed(people, *(Changed(EntityKey("p", str(n)), None, image(n)) for n in range(3)))
-    assert [found.changed for found in activity.page(Wanted()).activities] == [3, 0, 0]
+    changed(people, *(ChangedEntity(EntityKey("p", str(n)), None, image(n)) for n in range(3)))
+    assert [found.changed for found in activity.page(ActivityFilter()).activities] == [3, 0, 0]
 
 
 def test_pages_in_both_directions(account):
     for number in range(9):
         accounts.change(account, label=str(number))
-    wanted = Wanted(account_ids=[account.pk], verbs=[Verb.ACCOUNT_CHANGE])
+    wanted = ActivityFilter(account_ids=[account.pk], verbs=[Verb.ACCOUNT_CHANGE])
     labels = lambda page: [found.after["label"] for found in page.activities]  # noqa: E731
 
     first = activity.page(wanted, top=4)
@@ -258,6 +258,6 @@ def test_exports_all(account, monkeypatch):
     monkeypatch.setattr(activity, "_BATCH", 2)
     for number in range(5):
         accounts.change(account, label=str(number))
-    exported = list(activity.export(Wanted()))
+    exported = list(activity.export(ActivityFilter()))
     assert [found.pk for found in exported] == sorted((found.pk for found in exported), reverse=True)
     assert len(exported) == 6

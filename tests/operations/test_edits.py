@@ -81,7 +81,7 @@ def test_inserts_changes_and_deletes(table):
     assert second.timestamp == updated.timestamps[0] == deleted.timestamps[0]
     assert entities.get(table, KEY) is None
     images = [
-        (activity.was(change), activity.became(change))
+        (activity.entity_before(change), activity.entity_after(change))
         for done in (inserted, updated, deleted)
         for change in changes(done)
     ]

@@ -10,7 +10,7 @@ from storage.domain.filters import Dialect, parse
 from storage.domain.filters.query import EntityQuery
 from storage.operations import accounts, entities, tables
 from storage.operations import estimates as operation
-from storage.operations.estimates import LIMIT, Estimate, Means, estimate
+from storage.operations.estimates import LIMIT, Estimate, ScanKind, estimate
 from storage.sql import estimates
 from storage.sql.django import execute
 from storage.sql.relations import relation_name
@@ -90,13 +90,13 @@ def is_close(estimated, real):
 
 
 READ = [
-    ("", PARTITIONS * ROWS, Means.KEYS),
-    ("Age gt 18", PARTITIONS * ROWS, Means.NOTHING),
-    ("Mail eq '0123'", PARTITIONS * ROWS, Means.PROPERTIES),
-    ("PartitionKey eq 'p003' and Age gt 18", ROWS, Means.KEYS),
-    ("PartitionKey eq 'p003' and RowKey ge 'r0300' and Age gt 18", ROWS / 2, Means.KEYS),
-    ("PartitionKey ge 'p010' and Age gt 18", PARTITIONS * ROWS / 2, Means.KEYS),
-    ("PartitionKey eq 'p003' and RowKey eq 'r0042'", 1, Means.KEYS),
+    ("", PARTITIONS * ROWS, ScanKind.KEYS),
+    ("Age gt 18", PARTITIONS * ROWS, ScanKind.NOTHING),
+    ("Mail eq '0123'", PARTITIONS * ROWS, ScanKind.PROPERTIES),
+    ("PartitionKey eq 'p003' and Age gt 18", ROWS, ScanKind.KEYS),
+    ("PartitionKey eq 'p003' and RowKey ge 'r0300' and Age gt 18", ROWS / 2, ScanKind.KEYS),
+    ("PartitionKey ge 'p010' and Age gt 18", PARTITIONS * ROWS / 2, ScanKind.KEYS),
+    ("PartitionKey eq 'p003' and RowKey eq 'r0042'", 1, ScanKind.KEYS),
 ]
 
 
@@ -105,10 +105,10 @@ def test_q3_estimates_are_within_one_order_of_magnitude(full):
         found = estimated(full, text)
 
         assert is_close(found.read, read), (text, found)
-        assert found.means is means, (text, found)
+        assert found.scan_kind is means, (text, found)
         assert found.returned <= found.read
         assert found.transactions == found.read // 1000 + 1
-        assert (found.looked_at < found.read / 10) is (means is Means.PROPERTIES), (text, found)
+        assert (found.looked_at < found.read / 10) is (means is ScanKind.PROPERTIES), (text, found)
     for text in FILTERS:
         found = estimated(full, text)
         returned = entities.count(full, query(text))
@@ -127,7 +127,7 @@ def estimated(table, text):
 def test_what_contradicts_itself_reads_nothing(table):
     text = "PartitionKey eq 'a' and PartitionKey eq 'b'"
 
-    assert estimate(table, query(text)) == Estimate(0, 0, 0, Means.KEYS)
+    assert estimate(table, query(text)) == Estimate(0, 0, 0, ScanKind.KEYS)
 
 
 def test_nothing_is_said_of_a_table_that_is_gone(table):

@@ -34,14 +34,14 @@ async def running(monkeypatch):
     await asyncio.wait([task])
 
 
-async def until_reaped():
+async def until_dropped():
     async with asyncio.timeout(60):
         while await in_thread(Table.objects.exclude(deleted_at=None).exists):  # noqa: ASYNC110 - the event is PostgreSQL's
             await asyncio.sleep(0.01)
 
 
 async def test_drops_what_was_deleted(deleted, running):
-    await until_reaped()
+    await until_dropped()
 
     with psycopg.connect(settings.LANES_CONNINFO) as connection:
         found = connection.execute("SELECT to_regclass(%s)", [f"deleted_entity_{deleted.pk}"]).fetchone()
@@ -49,15 +49,15 @@ async def test_drops_what_was_deleted(deleted, running):
 
 
 async def test_goes_on_after_a_failure(deleted, running, monkeypatch, caplog):
-    reap = tables.reap
+    drop = tables.drop_expired_tables
 
     def fail():
-        monkeypatch.setattr(tables, "reap", reap)
+        monkeypatch.setattr(tables, "drop_expired_tables", drop)
         raise RuntimeError("this once")
 
-    monkeypatch.setattr(tables, "reap", fail)
+    monkeypatch.setattr(tables, "drop_expired_tables", fail)
     with caplog.at_level(logging.ERROR):
-        await until_reaped()
+        await until_dropped()
 
     assert "this once" in caplog.text
 
@@ -70,7 +70,7 @@ async def test_ends_no_sooner_than_what_is_being_done(monkeypatch):
         end.wait(60)
 
     monkeypatch.setattr(jobs, "_INTERVAL", 0.02)
-    monkeypatch.setattr(tables, "reap", take_long)
+    monkeypatch.setattr(tables, "drop_expired_tables", take_long)
     running = asyncio.create_task(jobs.run())
     await asyncio.to_thread(begun.wait, 60)
 
@@ -86,9 +86,9 @@ async def test_ends_no_sooner_than_what_is_being_done(monkeypatch):
 def test_leaves_alone_what_another_server_is_dropping(deleted):
     with psycopg.connect(settings.LANES_CONNINFO) as other:
         other.execute("SELECT FROM storage_table WHERE id = %s FOR UPDATE", [deleted.pk])
-        assert tables.reap() == 0
+        assert tables.drop_expired_tables() == 0
 
-    assert tables.reap() == 1
+    assert tables.drop_expired_tables() == 1
 
 
 # what one process does for all
@@ -110,17 +110,17 @@ def work():
 
 
 def test_does_once_what_many_try(work):
-    assert [jobs.alone("work", 60, work) for _ in range(5)] == [True, False, False, False, False]
+    assert [jobs.run_exclusively("work", 60, work) for _ in range(5)] == [True, False, False, False, False]
 
     assert work.times == 1
-    assert jobs.alone("other work", 60, work)
+    assert jobs.run_exclusively("other work", 60, work)
 
 
 def test_does_it_again_when_it_is_time(work):
-    jobs.alone("work", 60, work)
+    jobs.run_exclusively("work", 60, work)
     Job.objects.update(done_at=datetime.now(UTC) - timedelta(seconds=60))
 
-    assert jobs.alone("work", 60, work)
+    assert jobs.run_exclusively("work", 60, work)
 
 
 async def test_leaves_to_another_process_what_that_is_at(work):
@@ -145,9 +145,9 @@ def test_what_failed_is_not_done(work):
         raise RuntimeError("this once")
 
     with pytest.raises(RuntimeError):
-        jobs.alone("work", 60, fail)
+        jobs.run_exclusively("work", 60, fail)
 
-    assert jobs.alone("work", 60, work)
+    assert jobs.run_exclusively("work", 60, work)
 
 
 async def test_writes_the_metrics_of_every_account(deleted, running):

@@ -112,7 +112,7 @@ def test_a_table_made_anew_has_none_of_the_old(account, people):
 
     assert policies.stored(account, people) == []
     policies.replace(account, people, FIVE)
-    assert tables.reap() == 1
+    assert tables.drop_expired_tables() == 1
     assert policies.stored(account, people) == FIVE
 
 

@@ -35,7 +35,7 @@ def test_all_of_a_small_table(table, insert):
     insert("2", Name=TEXT, Age=TEXT)
     insert("3", Name=TEXT, Age=TEXT)
     insert("4", Rare=NUMBER)
-    found = properties.catalogue(table)
+    found = properties.sample(table)
     assert (found.entities, found.is_whole) == (4, True)
     assert [(it.name, it.types, it.share) for it in found.properties] == [
         ("Age", (Edm.STRING, Edm.INT32), 0.75), ("Name", (Edm.STRING,), 0.75), ("Rare", (Edm.INT32,), 0.25),
@@ -43,15 +43,15 @@ def test_all_of_a_small_table(table, insert):
 
 
 def test_an_empty_table(table):
-    assert properties.catalogue(table).properties == ()
+    assert properties.sample(table).properties == ()
 
 
 def test_is_looked_up_again_after_a_while(table, insert, monkeypatch):
-    assert properties.catalogue(table).properties == ()
+    assert properties.sample(table).properties == ()
     insert("1", Name=TEXT)
-    assert properties.catalogue(table).properties == ()
+    assert properties.sample(table).properties == ()
     monkeypatch.setattr(properties, "_KEPT", 0)
-    assert [it.name for it in properties.catalogue(table).properties] == ["Name"]
+    assert [it.name for it in properties.sample(table).properties] == ["Name"]
 
 
 def test_a_smaller_sample_where_a_large_one_takes_too_long(table, insert, monkeypatch):
@@ -65,7 +65,7 @@ def test_a_smaller_sample_where_a_large_one_takes_too_long(table, insert, monkey
         return real(relation, share=share, limit=limit)
 
     monkeypatch.setattr(properties.counts, "sample", sample)
-    assert [it.name for it in properties.catalogue(table).properties] == ["Name"]
+    assert [it.name for it in properties.sample(table).properties] == ["Name"]
     assert limits == [20_000, 1_000, 50]
 
 
@@ -80,7 +80,7 @@ def test_whoever_types_does_not_wait_for_a_large_sample(table, insert, monkeypat
 
     monkeypatch.setattr(properties.counts, "sample", sample)
     for quickly in (True, True, False, True):
-        found = properties.catalogue(table, quickly=quickly)
+        found = properties.sample(table, quickly=quickly)
         assert ([it.name for it in found.properties], found.is_whole) == (["Name"], True)
     assert limits == [1_000, 20_000]
 
@@ -96,9 +96,9 @@ def test_names_of_all_that_a_query_finds(table, insert, monkeypatch):
 def test_every_entity_however_many_pages(table, insert):
     for number in range(7):
         insert(f"{number}", Age=NUMBER)
-    pages = list(entities.every(table, EntityQuery(top=3)))
+    pages = list(entities.all_pages(table, EntityQuery(top=3)))
     assert [len(page) for page in pages] == [3, 3, 1]
-    assert len(entities.some(table, [EntityKey("p", "1"), EntityKey("p", "nobody")])) == 1
+    assert len(entities.get_many(table, [EntityKey("p", "1"), EntityKey("p", "nobody")])) == 1
 
 
 def test_totals(table, insert, monkeypatch):

@@ -20,7 +20,7 @@ from storage.models import Activity, BlockedSas, RegisteredSas, SeenCredential
 from storage.operations import accounts, policies, retired_keys, tables, undo, usage
 from storage.operations import sas as sas_operations
 from storage.operations.metrics import hour_of
-from storage.operations.sas import Description, Refusal, TokenRefused
+from storage.operations.sas import Refusal, SasDescription, SasRefused
 from storage.operations.usage import Uses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -61,7 +61,7 @@ def standing(account, fingerprint):
 
 
 def issue(account, token=TOKEN, key=1, label="partner demo"):
-    return sas_operations.issue(account, token, key, Description(label, "shows", "eve"), by=BY)
+    return sas_operations.issue(account, token, key, SasDescription(label, "shows", "eve"), by=BY)
 
 
 def test_issues_and_knows_it(account):
@@ -164,7 +164,7 @@ def test_issuing_the_same_again_only_notes_it_anew(account):
 )
 def test_does_not_make_what_would_be_refused(account, token, reason):
     policies.replace(account.pk, "orders", [SignedIdentifier("partner", AccessPolicy(None, None, "r"))])
-    with pytest.raises(TokenRefused) as refused:
+    with pytest.raises(SasRefused) as refused:
         issue(account, token)
     assert refused.value.reason is reason
     assert known(account) == []
@@ -187,7 +187,7 @@ def test_records_who_made_it(account):
 
 def test_a_seen_token_is_adopted_and_given_up(account):
     fingerprint = use(account, TOKEN)
-    done = sas_operations.describe(account, fingerprint, Description("cron"), by=BY)
+    done = sas_operations.describe(account, fingerprint, SasDescription("cron"), by=BY)
     SeenCredential.objects.all().delete()
     (found,) = known(account)
     assert (found.label, found.is_registered, found.created, found.author) == ("cron", True, None, "")
@@ -198,16 +198,16 @@ def test_a_seen_token_is_adopted_and_given_up(account):
 
 def test_a_label_is_changed_and_put_back(account):
     fingerprint = issue(account).fingerprint
-    done = sas_operations.describe(account, fingerprint, Description("other"), by=BY)
+    done = sas_operations.describe(account, fingerprint, SasDescription("other"), by=BY)
     assert known(account)[0].label == "other"
-    assert sas_operations.describe(account, fingerprint, Description("other"), by=BY) is None
+    assert sas_operations.describe(account, fingerprint, SasDescription("other"), by=BY) is None
     undo.undo(done, BY)
     assert (known(account)[0].label, known(account)[0].owner) == ("partner demo", "eve")
 
 
 def test_nobody_notes_or_blocks_what_is_not_known(account):
     with pytest.raises(ResourceNotFound):
-        sas_operations.describe(account, "f" * 64, Description("x"), by=BY)
+        sas_operations.describe(account, "f" * 64, SasDescription("x"), by=BY)
     with pytest.raises(ResourceNotFound):
         sas_operations.set_blocked(account, "f" * 64, blocked=True, by=BY)
 
@@ -269,6 +269,6 @@ def test_nothing_is_noted_in_an_account_that_is_gone(account):
     with pytest.raises(ServerBusy):
         issue(account, WHOLE)
     with pytest.raises(ServerBusy):
-        sas_operations.describe(account, fingerprint, Description("late"), by=BY)
+        sas_operations.describe(account, fingerprint, SasDescription("late"), by=BY)
     with pytest.raises(ServerBusy):
         sas_operations.set_blocked(account, fingerprint, blocked=True, by=BY)

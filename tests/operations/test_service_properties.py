@@ -50,7 +50,7 @@ def test_come_back_as_they_were_set(account):
         service_properties.replace(account, put(properties))
 
         assert service_properties.get(account) == properties
-        assert service_properties.of(Account.objects.get(pk=account)) == properties
+        assert service_properties.for_account(Account.objects.get(pk=account)) == properties
 
 
 def test_are_kept_as_json(account):

@@ -13,7 +13,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.filters.sorting import COMPARED, Sort, SortedPosition
 from storage.domain.values.edm import Edm, EdmValue
 from storage.operations import accounts, entities, tables
-from storage.sql import batch, glances
+from storage.sql import batch, previews
 from storage.sql.django import execute, run
 from storage.sql.relations import relation_name
 from storage.sql.statement import Lane, Statement
@@ -71,7 +71,7 @@ def place(glance):
 def all_of(table, wanted, sort):
     found, start = [], None
     while True:
-        page = entities.sorted_glance(table, wanted, sort, start)
+        page = entities.sorted_preview_page(table, wanted, sort, start)
         assert len(page.entities) <= wanted.top
         found += page.entities
         if page.next is None:
@@ -128,18 +128,18 @@ def test_large_values_are_cut_as_in_a_page_by_key(table):
 def test_gives_up_when_the_time_is_up(table, monkeypatch):
     monkeypatch.setattr(entities, "SORT_LIMIT", entities.SORT_LIMIT / 100)
     monkeypatch.setattr(
-        glances, "sorted_page", lambda *given: Statement("SELECT pg_sleep(60)", (), Lane.FILTER, int)
+        previews, "sorted_page", lambda *given: Statement("SELECT pg_sleep(60)", (), Lane.FILTER, int)
     )
 
     with pytest.raises(OperationTimedOut):
-        entities.sorted_glance(table, EntityQuery(), Sort("V"))
+        entities.sorted_preview_page(table, EntityQuery(), Sort("V"))
 
 
 def test_a_table_that_is_gone(table):
     execute(f"DROP TABLE {relation_name(table.pk)}")
 
     with pytest.raises(TableNotFound):
-        entities.sorted_glance(table, EntityQuery(), Sort("V"))
+        entities.sorted_preview_page(table, EntityQuery(), Sort("V"))
 
 
 @pytest.mark.parametrize(

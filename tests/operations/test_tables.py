@@ -265,11 +265,11 @@ def test_the_space_of_deleted_tables_is_given_back(account):
         tables.delete(account, table.name)
     assert all(is_there(f"deleted_{relation_name(table.pk)}") for table in gone)
 
-    assert tables.reap() == 2
+    assert tables.drop_expired_tables() == 2
 
     assert not any(is_there(f"deleted_{relation_name(table.pk)}") for table in gone)
     assert list(Table.objects.all()) == [kept]
-    assert tables.reap() == 0
+    assert tables.drop_expired_tables() == 0
 
 
 @pytest.mark.django_db(transaction=True)
@@ -284,7 +284,7 @@ def test_the_policies_of_a_deleted_table_are_not_those_of_the_next():
 
     tables.create(account, "people")
     assert policies.stored(account, "people") == []
-    assert tables.reap() == 1
+    assert tables.drop_expired_tables() == 1
 
 
 # news

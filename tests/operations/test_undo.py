@@ -17,8 +17,9 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, edits, entities, policies, service_properties, tables
+from storage.operations.tables import DELETED_TABLE_RETENTION
 from storage.operations.threads import in_thread
-from storage.operations.undo import KEPT, CannotUndo, Reason, effect, undo, undo_all
+from storage.operations.undo import CannotUndo, Reason, effect, undo, undo_all
 
 # as a server does it: some of it in transactions that cannot be part of another
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -145,7 +146,7 @@ async def test_only_once_by_two_at_the_same_time():
 
 def test_of_a_table_that_is_gone(account, people):
     done = apply(people, Insert(entity("a")))
-    tables.delete(account.pk, "people", keep=KEPT)
+    tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION)
     assert reason(done) == Reason.GONE
     tables.restore(people.pk)
     undo(done, ADA)
@@ -158,7 +159,7 @@ def test_nothing_in_a_read_only_account(account, people):
         tables.change(people, description="New"),
         policies.replace(account.pk, "people", READERS),
         service_properties.replace(account.pk, lambda _: DEFAULT.__class__(minute_metrics=Metrics(enabled=True))),
-        tables.delete(account.pk, "people", keep=KEPT),
+        tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION),
     ]  # fmt: skip
     accounts.change(account, read_only=True)
     assert reason(done[-1]) == reason(done[-2]) == Reason.READ_ONLY
@@ -180,7 +181,7 @@ def test_a_deleted_table_comes_back_with_all_it_had(account, people):
     apply(people, Insert(entity("a", A=1)))
     tables.change(people, description="Of people", tags=["one"])
     policies.replace(account.pk, "people", READERS)
-    done = tables.delete(account.pk, "people", by=ADA, keep=KEPT)
+    done = tables.delete(account.pk, "people", by=ADA, keep=DELETED_TABLE_RETENTION)
 
     undone = undo(done, ADA)
     assert effect(undone) is Verb.TABLE_RESTORE
@@ -197,24 +198,24 @@ def test_a_deleted_table_comes_back_with_all_it_had(account, people):
 
 
 def test_not_when_the_name_is_taken(account, people):
-    done = tables.delete(account.pk, "people", keep=KEPT)
+    done = tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION)
     other = tables.create(account.pk, "pEOPLE")
     assert reason(done) == Reason.NAME_TAKEN
     tables.delete(account.pk, "people")
-    tables.reap()
+    tables.drop_expired_tables()
     assert undo(done, ADA).table_id != other.pk
 
 
 def test_not_when_it_is_not_kept(account, people):
     assert reason(tables.delete(account.pk, "people")) == Reason.TOO_OLD
     tables.create(account.pk, "people")
-    done = tables.delete(account.pk, "people", keep=KEPT)
+    done = tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION)
     Table.objects.filter(pk=done.table_id).update(kept_until=timezone.now())
     assert reason(done) == Reason.TOO_OLD
 
 
 def test_a_new_table_goes_while_it_is_empty(account, people):
-    done = activity.last(people, Verb.TABLE_CREATE)
+    done = activity.latest(people, Verb.TABLE_CREATE)
     apply(people, Insert(entity("a")))
     assert reason(done) == Reason.CHANGED_SINCE
     apply(people, Delete(EntityKey("p", "a"), ANY))
@@ -226,7 +227,7 @@ def test_several_at_once_or_none(account, people):
     other = tables.create(account.pk, "others")
     for table in (people, other):
         policies.replace(account.pk, table.folded_name, READERS)
-    done = [tables.delete(account.pk, name, keep=KEPT) for name in ("people", "others")]
+    done = [tables.delete(account.pk, name, keep=DELETED_TABLE_RETENTION) for name in ("people", "others")]
 
     back = undo_all(done, ADA)
     assert [it.table_name for it in back] == ["others", "People"]
@@ -307,7 +308,7 @@ def test_of_an_account_that_is_gone(account, people):
 def test_a_kept_table_is_not_reaped(account, people):
     tables.delete(account.pk, "people", keep=timedelta(days=7))
     assert tables.deleted(account.pk) == [people]
-    assert tables.reap() == 0
+    assert tables.drop_expired_tables() == 0
     Table.objects.update(kept_until=timezone.now())
     assert tables.deleted(account.pk) == []
-    assert tables.reap() == 1
+    assert tables.drop_expired_tables() == 1

@@ -102,12 +102,12 @@ async def test_an_old_key_is_kept_sealed_and_for_a_month(ask):
     account = await in_thread(lambda: accounts.rotate(ACCOUNT, 1, grace=HOUR))
 
     def look():
-        (retired,) = retired_keys.of(account)
+        (retired,) = retired_keys.for_account(account)
         assert KEY not in bytes(retired.sealed)
         assert [key for _, key in retired_keys.opened_of(account, [retired])] == [KEY]
         done = Activity.objects.latest("pk")
         assert done.detail == {"key": "key1", "accepted_until": retired.accepted_until.isoformat()}
-        month = retired.accepted_until + retired_keys.KEPT
+        month = retired.accepted_until + retired_keys.RETENTION
         retired_keys.tidy(month)
         assert RetiredKey.objects.count() == 1
         retired_keys.tidy(month + timedelta(seconds=1))

@@ -80,7 +80,7 @@ def test_tables_do_not_see_each_other(relation):
 def test_a_buried_relation_is_out_of_reach(relation):
     run(entities.change(relation, INSERT))
 
-    execute(relations.bury(TABLE_ID))
+    execute(relations.soft_delete(TABLE_ID))
 
     statements = [
         entities.change(relation, INSERT),
@@ -96,7 +96,7 @@ def test_a_buried_relation_is_out_of_reach(relation):
 def test_nothing_remains_of_a_dropped_relation(relation):
     assert relations_like(relation)
 
-    execute(relations.bury(TABLE_ID))
+    execute(relations.soft_delete(TABLE_ID))
     execute(relations.drop(TABLE_ID))
 
     assert relations_like(relation) == set()
@@ -104,7 +104,7 @@ def test_nothing_remains_of_a_dropped_relation(relation):
 
 
 def test_dropping_twice_does_no_harm(relation):
-    execute(relations.bury(TABLE_ID))
+    execute(relations.soft_delete(TABLE_ID))
     execute(relations.drop(TABLE_ID))
 
     execute(relations.drop(TABLE_ID))

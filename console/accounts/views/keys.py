@@ -189,13 +189,13 @@ def _is_good(token: KnownToken, policies: Policies, now: datetime) -> bool:
 
 def _key(account: Account, which: int) -> str:
     _check(which)
-    return accounts.write_key(accounts.keys_of(account)[which - 1])
+    return accounts.encode_key(accounts.keys_of(account)[which - 1])
 
 
 def _as_shown(account: Account, which: int) -> str:
     """What stands for a key on a screen: itself, if everybody knows it."""
     key = accounts.keys_of(account)[which - 1]
-    return accounts.write_key(key) if key == accounts.DEVELOPMENT_KEY else MASK
+    return accounts.encode_key(key) if key == accounts.DEVELOPMENT_KEY else MASK
 
 
 def _check(which: int) -> None:

@@ -51,7 +51,7 @@ class ChangedMeanwhile(Exception):
 @require_GET
 def show(request: HttpRequest, account: Account) -> HttpResponse:
     """The editor, as a form or as XML; what is asked of the tester may stand in the address."""
-    properties = service_properties.of(account)
+    properties = service_properties.for_account(account)
     if request.GET.get("view") == "xml":
         return _answer(request, account, {"xml": write_xml(properties), "version": version_of(properties)})
     draft = forms.write_draft(properties, version_of(properties))
@@ -101,7 +101,7 @@ def _save_xml(request: HttpRequest, account: Account, what: str) -> HttpResponse
     try:
         update = read_properties(text.encode(errors="surrogatepass"), FIRST_PARTIAL_VERSION)
         if what == "form":
-            wanted = update.apply(service_properties.of(account))
+            wanted = update.apply(service_properties.for_account(account))
             draft = forms.write_draft(wanted, version)
             return _answer(request, account, {"draft": draft, "told": draft.told()})
         return _save(request, account, update, version, view="xml")
@@ -209,7 +209,7 @@ def _conflict(
     request: HttpRequest, account: Account, mine: ServiceProperties, now: ServiceProperties
 ) -> HttpResponse:
     theirs, ours = write_xml(now), write_xml(mine)
-    wanted = activity.Wanted(account_ids=[account.pk], verbs=[Verb.PROPERTIES_SET])
+    wanted = activity.ActivityFilter(account_ids=[account.pk], verbs=[Verb.PROPERTIES_SET])
     context = {
         "theirs": _lines(theirs, ours),
         "ours": _lines(ours, theirs),
@@ -275,7 +275,7 @@ def _test(request: HttpRequest, account: Account, draft: Draft) -> HttpResponse:
     """By the rules as they stand in the form, saved or not."""
     question = _read_question(request)
     properties = draft.read()
-    is_saved = properties.cors == service_properties.of(account).cors
+    is_saved = properties.cors == service_properties.for_account(account).cors
     context = {"draft": draft, **_verdict(properties.cors, question), "is_unsaved": not is_saved}
     if request.headers.get("HX-Request") == "true":
         return render(request, "console/accounts/service/_verdict.html", context)

@@ -19,7 +19,7 @@ from console.snippets import connections
 from storage.domain.access.roles import Capability
 from storage.models import Account, Activity
 from storage.operations import accounts, totals
-from storage.operations.accounts import AccountError, AccountIsOver
+from storage.operations.accounts import AccountError, AccountExpired
 from storage.operations.totals import Contents
 
 MADE = "account_made"  # in a session: whose keys may be seen once
@@ -58,7 +58,7 @@ def created(request: HttpRequest, account: Account) -> HttpResponse:
     """The keys of an account that was made a moment ago; once."""
     if request.session.pop(MADE, None) != account.name:
         return redirect("accounts:keys", account.name)
-    keys = [accounts.write_key(key) for key in accounts.keys_of(account)]
+    keys = [accounts.encode_key(key) for key in accounts.keys_of(account)]
     endpoint = connections.endpoint(request, account)
     context = {
         "keys": keys,
@@ -91,7 +91,7 @@ def _save(request: HttpRequest, account: Account, form: forms.Form) -> bool:
     values = {"expires_at": form.end()} if isinstance(form, LifetimeForm) else meant(form)
     try:
         done = _change(request, account, values)
-    except AccountIsOver:
+    except AccountExpired:
         form.add_error(None, _("Its time is over. Give it more time, and it is switched on again."))
         return False
     if done is not None:
@@ -114,7 +114,7 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
     context = {
         "form": form,
         "contents": totals.contents([account.pk]).get(account.pk, Contents()),
-        "policies": totals.policies(account.pk),
+        "policies": totals.count_policies(account.pk),
     }
     return render(request, "console/accounts/delete.html", context, status=422 if form.is_bound else 200)
 

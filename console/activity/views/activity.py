@@ -24,7 +24,7 @@ from console.site.streaming import streamed
 from storage.domain.access.roles import Capability
 from storage.models import Account, Activity
 from storage.operations import activity
-from storage.operations.activity import Wanted
+from storage.operations.activity import ActivityFilter
 
 _TOP: Final = 50
 
@@ -86,7 +86,7 @@ def _timeline(request: HttpRequest, account: Account | None) -> HttpResponse:
     )
 
 
-def _wanted(state: State, account: Account | None) -> Wanted:
+def _wanted(state: State, account: Account | None) -> ActivityFilter:
     return state.wanted(None if account is None else [account.pk])
 
 

@@ -227,8 +227,8 @@ def _query(table: Table, state: State) -> tuple[Found, str]:
 
 def _read_page(table: Table, state: State) -> Found:
     if state.sort is None:
-        return Found(*entities.glance(table, state.wanted))
-    return Found(*entities.sorted_glance(table, state.wanted, state.sort, state.sorted_start))
+        return Found(*entities.preview_page(table, state.wanted))
+    return Found(*entities.sorted_preview_page(table, state.wanted, state.sort, state.sorted_start))
 
 
 def _selected(glance: Glance, state: State) -> Glance:

@@ -172,7 +172,7 @@ def _staged(request: HttpRequest, place: Place, value: EdmValue | None, draft: D
 
 
 def _conflict(request: HttpRequest, place: Place, value: EdmValue | None, draft: Draft) -> HttpResponse:
-    changed = activity.last_change(place.table, place.key)
+    changed = activity.latest_change(place.table, place.key)
     is_theirs = changed is not None and changed.ticks_after == (
         place.stored.timestamp if place.stored else None
     )

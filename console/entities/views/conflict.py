@@ -102,7 +102,7 @@ def show(
 
 def _by(visit: Visit, theirs: StoredEntity | None) -> Any:
     """The activity that made it what it is; None when it came from outside the console."""
-    change = activity.last_change(visit.table, visit.key)
+    change = activity.latest_change(visit.table, visit.key)
     if change is None or change.ticks_after != (theirs.timestamp if theirs is not None else None):
         return None
     return change.activity

@@ -113,7 +113,7 @@ def _snippets(request: HttpRequest, visit: Visit, draft: Draft) -> dict[str, Any
 
 def gone(request: HttpRequest, visit: Visit) -> HttpResponse:
     """No entity of this key: by whom it was deleted, if that was here, and the way back."""
-    change = activity.last_change(visit.table, visit.key)
+    change = activity.latest_change(visit.table, visit.key)
     deleted = change if change is not None and change.after is None and change.before is not None else None
     context = {
         "visit": visit,

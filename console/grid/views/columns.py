@@ -63,7 +63,7 @@ def _show(request: HttpRequest, account: Account, table: Table, state: State) ->
 
 def _lines(table: Table, state: State) -> dict[str, object]:
     """Shown ones in their order, then the others by name."""
-    catalogue = properties.catalogue(table)
+    catalogue = properties.sample(table)
     known = {found.name: found for found in catalogue.properties}
     seen = _seen(table, state)
     shown = columns.arrange(state.columns, seen)
@@ -80,7 +80,7 @@ def _lines(table: Table, state: State) -> dict[str, object]:
 def _seen(table: Table, state: State) -> list[str]:
     """The properties of the page, in the order of the grid."""
     try:
-        page = entities.glance(table, replace(state.wanted, select=None))
+        page = entities.preview_page(table, replace(state.wanted, select=None))
     except StorageError:
         return []
     return list(dict.fromkeys(name for glance in page.entities for name in glance.properties))

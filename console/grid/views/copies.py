@@ -45,9 +45,9 @@ def _stored(table: Table, request: HttpRequest) -> list[StoredEntity]:
     chosen = selection.read(request.POST)
     is_rows = chosen.scope is selection.Scope.ROWS
     pages = (
-        entities.some_by_some(table, chosen.keys)
+        entities.get_many_paged(table, chosen.keys)
         if is_rows
-        else entities.every(table, EntityQuery(filter=chosen.filter))
+        else entities.all_pages(table, EntityQuery(filter=chosen.filter))
     )
     found: list[StoredEntity] = []
     size = 0

@@ -111,18 +111,18 @@ def _pieces(wanted: Wanted) -> Generator[str, None, None]:
 def _pages(wanted: Wanted) -> Iterator[list[StoredEntity]]:
     chosen = wanted.selection
     if chosen.scope is Scope.ROWS:
-        return entities.some_by_some(wanted.table, chosen.keys)
-    return entities.every(wanted.table, EntityQuery(filter=chosen.filter))
+        return entities.get_many_paged(wanted.table, chosen.keys)
+    return entities.all_pages(wanted.table, EntityQuery(filter=chosen.filter))
 
 
 def _names(wanted: Wanted) -> list[str]:
     """All properties there are, in the order of the grid as far as it has one."""
     chosen = wanted.selection
     if chosen.scope is Scope.ROWS:
-        pages = entities.some_by_some(wanted.table, chosen.keys)
+        pages = entities.get_many_paged(wanted.table, chosen.keys)
         found = list(dict.fromkeys(name for page in pages for name in _seen(page)))
     else:
-        first = next(entities.every(wanted.table, EntityQuery(filter=chosen.filter, top=100)), [])
+        first = next(entities.all_pages(wanted.table, EntityQuery(filter=chosen.filter, top=100)), [])
         everywhere = properties.names(wanted.table, EntityQuery(filter=chosen.filter))
         found = list(dict.fromkeys((*_seen(first), *everywhere)))
     known = frozenset(found)

@@ -20,7 +20,7 @@ from console.snippets import connections
 from storage.domain.access.roles import Capability, Role, may
 from storage.models import Account
 from storage.operations import accounts, activity, sas, totals
-from storage.operations.activity import Wanted
+from storage.operations.activity import ActivityFilter
 from storage.operations.members import visible_accounts
 from storage.operations.totals import Contents, Traffic
 
@@ -68,7 +68,9 @@ def home(request: HttpRequest) -> HttpResponse:
         "cards": cards,
         "starred": bookmarks.starred(user, ids),
         "recent": bookmarks.recent(user, ids),
-        "activities": activity.page(Wanted(account_ids=ids), top=ACTIVITIES).activities if ids else [],
+        "activities": activity.page(ActivityFilter(account_ids=ids), top=ACTIVITIES).activities
+        if ids
+        else [],
         "expiring": _expiring(shown),
         "starts": None if any(card.contents.tables for card in cards) else _starts(cards),
     }

@@ -12,8 +12,8 @@ from console.models import User
 from storage.domain.access.roles import Scope
 from storage.models import Account, ApiToken
 from storage.operations import api_tokens
-from storage.operations.activity import of_command
-from storage.operations.api_tokens import TokenError, Wanted
+from storage.operations.activity import command_actor
+from storage.operations.api_tokens import TokenError, TokenRequest
 
 
 class Command(BaseCommand):
@@ -46,8 +46,8 @@ class Command(BaseCommand):
 
     def _add(self, user: str, name: str, scope: str, account: str | None, days: int, **_: Any) -> None:
         end = timezone.now() + timedelta(days=days) if days else None
-        wanted = Wanted(name[:64], Scope(scope), _account(account), end)
-        secret, _token = api_tokens.issue(_user(user), wanted, by=of_command())
+        wanted = TokenRequest(name[:64], Scope(scope), _account(account), end)
+        secret, _token = api_tokens.issue(_user(user), wanted, by=command_actor())
         self.stdout.write(secret)
 
     def _list(self, **_: Any) -> None:
@@ -60,11 +60,11 @@ class Command(BaseCommand):
             self.stdout.write("  ".join(part for part in parts if part))
 
     def _revoke(self, user: str, name: str, **_: Any) -> None:
-        found = list(api_tokens.of(_user(user)).filter(name=name))
+        found = list(api_tokens.for_user(_user(user)).filter(name=name))
         if not found:
             raise CommandError(f"{user} has no token {name}.")
         for token in found:
-            api_tokens.revoke(token, by=of_command())
+            api_tokens.revoke(token, by=command_actor())
         self.stdout.write(f"{name} is revoked.")
 
 

@@ -13,7 +13,7 @@ from console.people import users
 from storage.domain.access.roles import Role
 from storage.models import Account
 from storage.operations import members
-from storage.operations.activity import of_command
+from storage.operations.activity import command_actor
 
 NONE = "none"
 
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             user.full_clean()
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
-        users.add(user, by=of_command())
+        users.add(user, by=command_actor())
         self.stdout.write(f"{user}  password={password}")
 
     def _list(self, **_: Any) -> None:
@@ -66,22 +66,22 @@ class Command(BaseCommand):
         if found is None:
             raise CommandError(f"There is no account {account}.")
         if role == NONE:
-            members.remove(found, user, by=of_command(), keeps_owner=False)
+            members.remove(found, user, by=command_actor(), keeps_owner=False)
             self.stdout.write(f"{user} is no longer in {account}.")
         else:
             given = Role[role.upper()]
-            members.set_role(found, user, given, by=of_command(), keeps_owner=False)
+            members.set_role(found, user, given, by=command_actor(), keeps_owner=False)
             self.stdout.write(f"{user} is {role} of {account}.")
 
     def _password(self, name: str, **_: Any) -> None:
         user = _user(name)
         password = secrets.token_urlsafe(12)
-        users.set_password(user, password, by=of_command())
+        users.set_password(user, password, by=command_actor())
         self.stdout.write(f"{user}  password={password}")
 
     def _remove(self, name: str, **_: Any) -> None:
         user = _user(name)
-        users.remove(user, by=of_command())
+        users.remove(user, by=command_actor())
         self.stdout.write(f"{user} is removed.")
 
 

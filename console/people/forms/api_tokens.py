@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from console.models import User
 from storage.domain.access.roles import Scope
 from storage.models import Account
-from storage.operations.api_tokens import Wanted
+from storage.operations.api_tokens import TokenRequest
 from storage.operations.members import visible_accounts
 
 SCOPES = [
@@ -55,8 +55,10 @@ class TokenForm(forms.Form):
             raise forms.ValidationError(_("A name is made of characters that can be seen."))
         return name
 
-    def wanted(self, now: datetime) -> Wanted:
+    def wanted(self, now: datetime) -> TokenRequest:
         data = self.cleaned_data
         account: Account | None = self._accounts.get(data["account"])
         days: int = data["days"]
-        return Wanted(data["name"], data["scope"], account, now + timedelta(days=days) if days else None)
+        return TokenRequest(
+            data["name"], data["scope"], account, now + timedelta(days=days) if days else None
+        )

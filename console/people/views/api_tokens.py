@@ -31,7 +31,7 @@ def of(user: User) -> list[dict[str, Any]]:
     now, scopes = timezone.now(), dict(SCOPES)
     return [
         {"token": token, "scope": scopes[token.scope], "is_expired": api_tokens.is_expired(token, now)}
-        for token in api_tokens.of(user)
+        for token in api_tokens.for_user(user)
     ]
 
 
@@ -57,7 +57,7 @@ def new(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: HttpRequest, token: int) -> HttpResponse:
-    found = get_object_or_404(api_tokens.of(user_of(request)), pk=token)
+    found = get_object_or_404(api_tokens.for_user(user_of(request)), pk=token)
     if request.method == "POST":
         _revoke(request, found)
         return redirect("people:api_tokens")
@@ -71,7 +71,7 @@ def revoke(request: HttpRequest, token: int) -> HttpResponse:
 def revoke_of(request: HttpRequest, user: int, token: int) -> HttpResponse:
     """Of somebody else, by an admin."""
     person = get_object_or_404(User, pk=user)
-    found = get_object_or_404(api_tokens.of(person), pk=token)
+    found = get_object_or_404(api_tokens.for_user(person), pk=token)
     if request.method == "POST":
         _revoke(request, found)
         return redirect("people:user", person.pk)

@@ -30,7 +30,7 @@ from storage.domain.sas import TableSas
 from storage.domain.sas.tokens import WRITTEN
 from storage.models import Account, Table
 from storage.operations import sas as sas_operations
-from storage.operations.sas import Description
+from storage.operations.sas import SasDescription
 
 LIFE: Final = timedelta(hours=1)  # of a token that is written into code
 
@@ -63,7 +63,7 @@ def _issue(request: HttpRequest, account: Account, table: Table) -> str:
     """A token that reads this table for an hour."""
     expiry = (timezone.now() + LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
     token = TableSas(version=WRITTEN, table=table.name, permissions="r", expiry=expiry)
-    description = Description(_("Query code"))
+    description = SasDescription(_("Query code"))
     issued = sas_operations.issue(account, token, 1, description, by=actor_of(request))
     return sas.write(issued.token)
 

@@ -76,7 +76,7 @@ def _compiled(drafted: Rows, text: str) -> str:
 
 def context(account: Account, table: Table, state: State) -> dict[str, Any]:
     """What the bar of the query needs, and its parts."""
-    reading = query_reading.read(account, table, state, known=properties.catalogue(table, quickly=True))
+    reading = query_reading.read(account, table, state, known=properties.sample(table, quickly=True))
     return {
         "account": account,
         "table": table,

@@ -33,7 +33,7 @@ from storage.domain.sas.explain import Ability, Keys, explain, summarize
 from storage.domain.sas.known import KnownToken
 from storage.models import Account, Table
 from storage.operations import sas as sas_operations
-from storage.operations.sas import Issued, Refusal, TokenRefused
+from storage.operations.sas import IssuedSas, Refusal, SasRefused
 
 PAGE: Final = "console/sas/new.html"
 _OFFERED: Final = 500  # names of tables
@@ -124,13 +124,13 @@ def _issue(request: HttpRequest, account: Account) -> HttpResponse:
         issued = sas_operations.issue(
             account, form.token(), form.key, form.description(), by=actor_of(request)
         )
-    except TokenRefused as refused:
+    except SasRefused as refused:
         form.add_error(None, _refusal(refused))
         return render(request, PAGE, _context(request, account, form, is_sent=True), status=422)
     return render(request, "console/sas/issued.html", _shown_once(request, account, form, issued))
 
 
-def _refusal(refused: TokenRefused) -> str:
+def _refusal(refused: SasRefused) -> str:
     match refused.reason:
         case Refusal.NO_TABLE:
             return _("There is no table of this name.")
@@ -219,7 +219,7 @@ class Secret:
 
 
 @sensitive_variables("query", "where", "issued")
-def _shown_once(request: HttpRequest, account: Account, form: SasForm, issued: Issued) -> dict[str, Any]:
+def _shown_once(request: HttpRequest, account: Account, form: SasForm, issued: IssuedSas) -> dict[str, Any]:
     token, query = issued.token, sas.write(issued.token)
     where = endpoint(request, account)
     resource = f"{where}/{quote(token.table)}" if isinstance(token, TableSas) else f"{where}/"

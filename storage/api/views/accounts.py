@@ -261,7 +261,7 @@ class KeysViews(AccountViews):
         state = keys.state(self.account, number, timezone.now())
         return {
             "name": state.name,
-            "value": accounts.write_key(accounts.keys_of(self.account)[number - 1]),
+            "value": accounts.encode_key(accounts.keys_of(self.account)[number - 1]),
             "since": state.since,
             "last_used_at": state.last.last if state.last else None,
             "requests_24h": state.uses,
@@ -295,5 +295,5 @@ def _stage(account: Account) -> lifetimes.Stage:
 
 
 def _string(account: Account, number: int, where: str) -> str:
-    key = accounts.write_key(accounts.keys_of(account)[number - 1])
+    key = accounts.encode_key(accounts.keys_of(account)[number - 1])
     return connection_string(account.name, where, key)

@@ -21,7 +21,7 @@ from storage.domain.errors import ResourceNotFound
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import KnownToken, state
 from storage.operations import sas as sas_operations
-from storage.operations.sas import Description, Refusal, TokenRefused
+from storage.operations.sas import Refusal, SasDescription, SasRefused
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
 Signed = TableSas | AccountSas
@@ -73,7 +73,7 @@ class SasViews(AccountViews):
         key, digest = idempotency.read_key(request), idempotency.digest_of(request)
         try:
             signed, is_new = idempotency.once(lambda: self._issued(data, key, digest))
-        except TokenRefused as refused:
+        except SasRefused as refused:
             raise _refused(refused) from None
         return made(self._issued_answer(signed), is_new=is_new)
 
@@ -85,14 +85,14 @@ class SasViews(AccountViews):
             return self._again(found.fingerprint), False
         token = serializers.token_of(data, now)
         number = int(data["key"].removeprefix("key"))
-        description = Description(data["label"], data["purpose"], data["owner"])
+        description = SasDescription(data["label"], data["purpose"], data["owner"])
         issued = sas_operations.issue(self.account, token, number, description, by=self.by)
         if key:
             idempotency.keep(self.token, key, digest, self.account, issued.fingerprint)
         return issued.token, True
 
     def _again(self, fingerprint: str) -> Signed:
-        signed = sas_operations.again(self.account, fingerprint)
+        signed = sas_operations.sign_again(self.account, fingerprint)
         if signed is None:
             raise Problem(problems.CONFLICT, "The key that signed this token was rotated; issue another.")
         return signed
@@ -165,7 +165,7 @@ def _write(known: KnownToken, standing: str) -> dict[str, Any]:
     }
 
 
-def _refused(refused: TokenRefused) -> Problem:
+def _refused(refused: SasRefused) -> Problem:
     match refused.reason:
         case Refusal.NO_TABLE:
             return invalid("There is no such table.", "/table")

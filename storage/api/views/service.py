@@ -17,7 +17,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import ServiceProperties
 from storage.models import Activity, Membership
 from storage.operations import activity, members, service_properties
-from storage.operations.activity import Wanted
+from storage.operations.activity import ActivityFilter
 from storage.operations.members import LastOwner, Person
 
 
@@ -154,7 +154,7 @@ class ActivityViews(AccountViews):
         if before and not (before.isascii() and before.isdigit() and len(before) < 19):
             raise Http404
         found = activity.page(
-            Wanted(
+            ActivityFilter(
                 account_ids=[self.account.pk],
                 actor=wanted["user"],
                 verbs=[Verb(wanted["verb"])] if wanted["verb"] else (),

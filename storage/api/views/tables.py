@@ -17,7 +17,7 @@ from storage.domain.errors import TableAlreadyExists
 from storage.models import Table
 from storage.operations import policies, table_list, tables
 from storage.operations.activity import ChangedSince
-from storage.operations.undo import KEPT
+from storage.operations.tables import DELETED_TABLE_RETENTION
 
 
 class TablesViews(AccountViews):
@@ -39,7 +39,7 @@ class TablesViews(AccountViews):
         return respond(request, Page([self._write(table) for table in found.items], found.end))
 
     def _present(self, wanted: dict[str, Any]) -> Page:
-        listed = table_list.listed(
+        listed = table_list.with_prefix(
             self.account.pk,
             prefix=wanted["name"],
             tag=wanted["tag"],
@@ -106,7 +106,7 @@ class TablesViews(AccountViews):
         found = self.table()
         if self.account.protected and wanted["confirm"] != self.account.name:
             raise Problem(problems.CONFLICT, "The account is protected; say its name as confirm.")
-        tables.delete(self.account.pk, found.name, by=self.by, keep=KEPT)
+        tables.delete(self.account.pk, found.name, by=self.by, keep=DELETED_TABLE_RETENTION)
         return Response(status=204)
 
     @operation(

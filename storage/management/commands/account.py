@@ -9,7 +9,7 @@ from django.db import OperationalError
 from storage.models import Account
 from storage.operations import accounts
 from storage.operations.accounts import AccountError
-from storage.operations.activity import of_command
+from storage.operations.activity import command_actor
 from storage.server import migration
 
 
@@ -67,45 +67,45 @@ class Command(BaseCommand):
             ) from None
 
     def _add(self, name: str, key1: str | None, key2: str | None, **_: Any) -> None:
-        given = [accounts.read_key(key) if key else None for key in (key1, key2)]
-        self._show(accounts.add(name, *given, by=of_command()), with_keys=True)
+        given = [accounts.decode_key(key) if key else None for key in (key1, key2)]
+        self._show(accounts.add(name, *given, by=command_actor()), with_keys=True)
 
     def _list(self, *, keys: bool, **_: Any) -> None:
         for account in Account.objects.order_by("name"):
             self._show(account, with_keys=keys)
 
     def _rotate(self, name: str, key: int, **_: Any) -> None:
-        sealed = accounts.rotate(name, key, by=of_command())
-        self.stdout.write(f"{name}  key{key}={accounts.write_key(accounts.keys_of(sealed)[key - 1])}")
+        sealed = accounts.rotate(name, key, by=command_actor())
+        self.stdout.write(f"{name}  key{key}={accounts.encode_key(accounts.keys_of(sealed)[key - 1])}")
 
     def _disable(self, name: str, **_: Any) -> None:
-        accounts.set_enabled(name, enabled=False, by=of_command())
+        accounts.set_enabled(name, enabled=False, by=command_actor())
         self.stdout.write(f"{name} is disabled.")
 
     def _enable(self, name: str, **_: Any) -> None:
-        accounts.set_enabled(name, enabled=True, by=of_command())
+        accounts.set_enabled(name, enabled=True, by=command_actor())
         self.stdout.write(f"{name} is enabled.")
 
     def _shared_key(self, name: str, state: str, **_: Any) -> None:
-        accounts.set_shared_key_access(name, allowed=state == "on", by=of_command())
+        accounts.set_shared_key_access(name, allowed=state == "on", by=command_actor())
         self.stdout.write(
             f"{name} accepts its keys." if state == "on" else f"{name} accepts bearer tokens only."
         )
 
     def _allow(self, name: str, networks: list[str], **_: Any) -> None:
-        accounts.set_networks(name, networks, by=of_command())
+        accounts.set_networks(name, networks, by=command_actor())
         self.stdout.write(f"{name} answers requests from {' and '.join(networks) or 'everywhere'}.")
 
     def _read_only(self, name: str, state: str, **_: Any) -> None:
-        accounts.set_fields(name, {"read_only": state == "on"}, by=of_command())
+        accounts.set_fields(name, {"read_only": state == "on"}, by=command_actor())
         self.stdout.write(f"{name} is read-only." if state == "on" else f"{name} may be written.")
 
     def _protected(self, name: str, state: str, **_: Any) -> None:
-        accounts.set_fields(name, {"protected": state == "on"}, by=of_command())
+        accounts.set_fields(name, {"protected": state == "on"}, by=command_actor())
         self.stdout.write(f"{name} is protected." if state == "on" else f"{name} is not protected any more.")
 
     def _remove(self, name: str, *, with_tables: bool, **_: Any) -> None:
-        accounts.remove(name, with_tables=with_tables, by=of_command())
+        accounts.remove(name, with_tables=with_tables, by=command_actor())
         self.stdout.write(f"{name} is removed.")
 
     def _show(self, account: Account, *, with_keys: bool) -> None:
@@ -115,4 +115,4 @@ class Command(BaseCommand):
         self.stdout.write(f"{account.name}  since {account.created_at:%Y-%m-%d}{state}")
         if with_keys:
             for number, key in enumerate(accounts.keys_of(account), start=1):
-                self.stdout.write(f"  key{number}={accounts.write_key(key)}")
+                self.stdout.write(f"  key{number}={accounts.encode_key(key)}")

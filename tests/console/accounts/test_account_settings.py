@@ -41,7 +41,7 @@ def test_makes_an_account_and_shows_its_keys_once(visit):
     made = Account.objects.get(name="shop")
     assert (made.label, made.colour, made.description) == ("Shop", "#0f8a82", "of the shop")
     shown = client.get(answer["Location"])
-    first, second = (accounts.write_key(key) for key in accounts.keys_of(made))
+    first, second = (accounts.encode_key(key) for key in accounts.keys_of(made))
     page = shown.content.decode()
     assert first in page
     assert second in page

@@ -29,7 +29,7 @@ KEYS = "/ui/a/acme/keys/"
 
 @pytest.fixture
 def secrets(account):
-    return [accounts.write_key(key) for key in accounts.keys_of(account)]
+    return [accounts.encode_key(key) for key in accounts.keys_of(account)]
 
 
 def use(account, authentication, name, count=1, *, ago=timedelta(0), parameters=(), agent="sdk"):
@@ -217,7 +217,7 @@ def test_changing_the_form_answers_the_part(visit):
 def test_everybody_knows_the_key_of_the_development_account(visit):
     accounts.add("devs", accounts.DEVELOPMENT_KEY)
     answer = visit("ada").get("/ui/a/devs/keys/")
-    assert accounts.write_key(accounts.DEVELOPMENT_KEY) in answer.context["text"]
+    assert accounts.encode_key(accounts.DEVELOPMENT_KEY) in answer.context["text"]
     assert b"Everybody knows a key of this account" in answer.content
     assert MASK in visit("ada").get("/ui/a/devs/keys/?key=2").context["text"]
 
@@ -254,7 +254,7 @@ def test_k2_rotates_by_the_typed_name(proven, account, secrets):
     answer = client.post(KEYS + "2/rotate/", {"name": "acme", "grace": "0"})
     assert (answer.status_code, answer["Location"]) == (302, KEYS + "?rotated=2&key=2")
     account.refresh_from_db()
-    first, second = (accounts.write_key(key) for key in accounts.keys_of(account))
+    first, second = (accounts.encode_key(key) for key in accounts.keys_of(account))
     assert first == secrets[0]
     assert second != secrets[1]
     assert record()[-1] == (Verb.KEY_ROTATE, {"key": "key2"}, "alice")
@@ -274,7 +274,7 @@ def test_k2_the_old_key_may_have_a_grace(proven, visit, account, secrets):
     assert "accepted for a while" in page
     assert "key2 (old)" in page
     (old,) = retired_keys.accepted(account)
-    assert (old.name, accounts.write_key(old.key)) == ("key2 (old)", secrets[1])
+    assert (old.name, accounts.encode_key(old.key)) == ("key2 (old)", secrets[1])
     assert abs(old.until - time.time() - 24 * 3600) < 60
     assert not any(secret in page for secret in secrets)
     assert list(record()[-1][1]) == ["key", "accepted_until"]
@@ -323,4 +323,4 @@ def test_rotating_wants_a_proof_and_an_owner(visit, proven, account, secrets):
     assert answer["Location"].startswith("/ui/me/again/")
     assert proven("max").post(KEYS + "1/rotate/", {"name": "acme", "grace": "0"}).status_code == 403
     account.refresh_from_db()
-    assert [accounts.write_key(key) for key in accounts.keys_of(account)] == secrets
+    assert [accounts.encode_key(key) for key in accounts.keys_of(account)] == secrets

@@ -36,7 +36,7 @@ def version(client):
 
 
 def stored():
-    return service_properties.of(Account.objects.get(name="acme"))
+    return service_properties.for_account(Account.objects.get(name="acme"))
 
 
 def said(client):

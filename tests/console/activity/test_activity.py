@@ -21,7 +21,8 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity
 from storage.operations import accounts, activity, edits, members, policies, service_properties, tables
-from storage.operations.undo import KEPT, undo
+from storage.operations.tables import DELETED_TABLE_RETENTION
+from storage.operations.undo import undo
 
 PAGE = "/ui/a/acme/activity/"
 SERVER_PAGE = "/ui/activity/"
@@ -270,7 +271,7 @@ def test_shows_settings(read, account, table, cast):
         (service_properties.replace(account.pk, lambda _: wanted), ["minute_metrics.enabled", "cors"]),
         (tables.change(table, description="Of people", tags=["a", "b"]), ["Of people", "a, b"]),
         (members.set_role(account, cast["eve"], Role.OWNER, by=EVE), ["eve", "Role", "Owner", "Editor"]),
-        (tables.delete(account.pk, "people", keep=KEPT), ["7"]),
+        (tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION), ["7"]),
     ]
     for done, texts in shown:
         page = details(read, done)

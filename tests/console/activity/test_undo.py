@@ -11,7 +11,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY
 from storage.models import Activity
 from storage.operations import accounts, activity, edits, tables
-from storage.operations.undo import KEPT
+from storage.operations.tables import DELETED_TABLE_RETENTION
 from tests.console.conftest import as_edm
 
 KEY = EntityKey("se", "ada")
@@ -114,7 +114,10 @@ def test_a_key_is_not_a_user_of_the_same_name(post, table):
 @pytest.mark.parametrize(
     ("do", "may"),
     [
-        (lambda account: tables.delete(account.pk, "people", by=by("eve"), keep=KEPT), {"max", "alice", "ada"}),
+        (
+            lambda account: tables.delete(account.pk, "people", by=by("eve"), keep=DELETED_TABLE_RETENTION),
+            {"max", "alice", "ada"},
+        ),
         (lambda account: accounts.change(account, label="New", by=by("eve")), {"alice", "ada"}),
     ],
 )  # fmt: skip
@@ -142,7 +145,7 @@ def test_what_never_was(visit, inserted, numbers):
 
 def test_several_at_once(visit, account, table):
     tables.create(account.pk, "others")
-    done = [tables.delete(account.pk, name, keep=KEPT) for name in ("people", "others")]
+    done = [tables.delete(account.pk, name, keep=DELETED_TABLE_RETENTION) for name in ("people", "others")]
     max_ = visit("max")
     answer = max_.post(reverse("activity:undo", args=[f"{done[0].pk},{done[1].pk}"]), {"next": "/ui/a/acme/"})
     assert "Brought back 2 tables." in max_.get(answer["Location"]).content.decode()
@@ -159,7 +162,7 @@ def test_not_one_of_several_that_they_may_not(post, account, table, inserted):
 
 
 def test_a_page_that_goes_with_it_is_left(post, account, table):
-    done = activity.last(table, Verb.TABLE_CREATE)
+    done = activity.latest(table, Verb.TABLE_CREATE)
     assert post("max", done, address="/ui/a/acme/t/people/?f=x")["Location"] == "/ui/a/acme/"
 
 

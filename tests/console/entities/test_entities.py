@@ -161,7 +161,7 @@ def test_says_what_the_service_says(visit, people, monkeypatch, error):
     def fail(table, wanted):
         raise error
 
-    monkeypatch.setattr(entities, "glance", fail)
+    monkeypatch.setattr(entities, "preview_page", fail)
     answer = visit("alice").get(PEOPLE)
     assert answer.status_code == 422
     assert error.message in answer.content.decode()

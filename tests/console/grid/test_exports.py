@@ -50,7 +50,7 @@ def exported(client, **fields):
 
 
 def stored(table):
-    (page,) = entities.every(table, EntityQuery())
+    (page,) = entities.all_pages(table, EntityQuery())
     return {one.key: read_stored(one).properties for one in page}
 
 
@@ -127,14 +127,14 @@ def test_many_pages(visit, people, monkeypatch):
         people("p", f"{number:02}", Number=number, **({"Rare": 1} if number == 29 else {}))
     pages = []
 
-    def every(table, wanted):
+    def all_pages(table, wanted):
         for start in range(0, 30, 7):
             pages.append(start)
             (page,) = found(table, wanted)
             yield page[start : start + 7]
 
-    found = entities.every
-    monkeypatch.setattr(entities, "every", every)
+    found = entities.all_pages
+    monkeypatch.setattr(entities, "all_pages", all_pages)
     text, _ = exported(visit("victor"), format="typed.csv")
     assert [row[0] for row in list(csv.reader(io.StringIO(text)))[1:]] == ["p"] * 30
     assert "Rare@type" in text.splitlines()[0]

@@ -84,7 +84,7 @@ def test_shows_no_key_that_is_a_secret(visit, account):
     page = home(visit("alice")).content.decode()
     assert "http://testserver/acme" in page
     for key in accounts.keys_of(account):
-        assert accounts.write_key(key) not in page
+        assert accounts.encode_key(key) not in page
 
 
 def test_without_an_account(visit):
@@ -155,5 +155,5 @@ def test_forgets_tables_that_are_gone_or_none_of_ones_business(visit, cast, acco
     bookmarks.star(cast["alice"], table, on=True)
     tables.delete(account.pk, "people")
     assert home(visit("alice")).context["starred"] == []
-    tables.reap()
+    tables.drop_expired_tables()
     assert not Bookmark.objects.filter(table_id=table.pk).exists()

@@ -10,7 +10,7 @@ from storage.domain.access.roles import Role
 from storage.domain.sas import TableSas
 from storage.models import Membership, Table
 from storage.operations import accounts, policies, sas, search, tables
-from storage.operations.sas import Description
+from storage.operations.sas import SasDescription
 
 SEARCH = "/ui/search/"
 
@@ -51,7 +51,7 @@ def test_finds_no_deleted_table(visit, named):
 def test_finds_policies_and_the_labels_of_tokens_for_those_who_may_see_them(visit, named):
     policies.replace(named.pk, "carts", [SignedIdentifier("Reporting")])
     token = TableSas(version="2019-02-02", table="carts", permissions="r", expiry="2030-01-01")
-    sas.issue(named, token, 1, Description("Weekly reporting"), by=COMMAND)
+    sas.issue(named, token, 1, SasDescription("Weekly reporting"), by=COMMAND)
     assert found(visit("max"), "report") == {
         "Stored access policies": ["Reporting"],
         "Shared access signatures": ["Weekly reporting"],

@@ -10,7 +10,7 @@ from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.roles import Scope
 from storage.models import Activity, ApiToken
 from storage.operations import api_tokens, tables
-from storage.operations.api_tokens import Wanted
+from storage.operations.api_tokens import TokenRequest
 
 NEW = "/ui/me/tokens/new/"
 LIST = "/ui/me/tokens/"
@@ -24,7 +24,7 @@ def alice(proven):
 
 @pytest.fixture
 def token(cast):
-    return api_tokens.issue(cast["alice"], Wanted("CI", Scope.READ), by=SERVER)[1]
+    return api_tokens.issue(cast["alice"], TokenRequest("CI", Scope.READ), by=SERVER)[1]
 
 
 def test_f3_is_shown_once_scoped_and_revocable(alice, account):

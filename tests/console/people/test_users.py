@@ -11,7 +11,7 @@ from storage.domain.service.activity import Verb
 from storage.models import Activity
 from storage.operations import api_tokens
 from storage.operations.activity import ChangedSince
-from storage.operations.api_tokens import Wanted
+from storage.operations.api_tokens import TokenRequest
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_who_is_switched_off_by_an_undo_is_out_at_once(cast, visit):
     done = users.set_active(cast["eve"], is_active=True, by=SERVER)
     client = visit("eve")
     assert client.get("/ui/").status_code == 200
-    _, token = api_tokens.issue(cast["eve"], Wanted("ci", Scope.READ), by=SERVER)
+    _, token = api_tokens.issue(cast["eve"], TokenRequest("ci", Scope.READ), by=SERVER)
     users.undo(done, by=SERVER)
     users.set_active(cast["eve"], is_active=True, by=SERVER)
     token.refresh_from_db()

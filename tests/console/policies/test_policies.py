@@ -77,7 +77,7 @@ def issue(account):
 
     def issue(identifier, label="", **said):
         token = TableSas("2019-02-02", "people", identifier=identifier, **said)
-        description = sas.Description(label or identifier)
+        description = sas.SasDescription(label or identifier)
         return sas.issue(account, token, 1, description, by=Actor(ActorKind.USER, "max"))
 
     return issue

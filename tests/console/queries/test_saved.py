@@ -318,7 +318,7 @@ def test_a_query_outlives_its_table_and_its_author(visit, cast, account, filled)
 
 def test_what_was_deleted_is_tidied_with_the_record(visit, filled, settings):
     save(visit("eve"))
-    saved_queries.delete(query(), by=activity.of_command())
+    saved_queries.delete(query(), by=activity.command_actor())
     saved_queries.tidy(timezone.now() + timedelta(days=settings.ACTIVITY_DAYS - 1))
     assert SavedQuery.objects.count() == 1
     saved_queries.tidy(timezone.now() + timedelta(days=settings.ACTIVITY_DAYS + 1))

@@ -153,7 +153,7 @@ def test_explains_a_request(paste, table, keys):
 
 
 def test_explains_a_connection_string(paste, keys):
-    text = f"AccountName=acme;AccountKey={accounts.write_key(keys[0])};TableEndpoint=http://testserver"
+    text = f"AccountName=acme;AccountKey={accounts.encode_key(keys[0])};TableEndpoint=http://testserver"
     answer = shown(paste("max", text))
     assert "Requests with it are accepted now It holds key1 of acme." in answer
     assert "The TableEndpoint http://testserver lacks the account" in answer
@@ -171,7 +171,7 @@ def test_says_what_it_cannot_explain(paste, text):
 
 def secrets_in(keys):
     """Texts that hold a secret, with the secret."""
-    key = accounts.write_key(keys[0])
+    key = accounts.encode_key(keys[0])
     token = sign(TOKEN, "acme", keys[0])
     mac = "m" * 43 + "="
     yield f"AccountName=acme;AccountKey={key};Foo={key};TableEndpoint=http://testserver/acme", key
@@ -216,8 +216,8 @@ def test_what_holds_no_secret_stays_in_the_field(visit):
 
 
 def test_nothing_is_read_from_the_address(visit, keys):
-    page = visit("max").get(INSPECT, {"text": f"AccountName=acme;AccountKey={accounts.write_key(keys[0])}"})
-    assert accounts.write_key(keys[0]) not in page.content.decode()
+    page = visit("max").get(INSPECT, {"text": f"AccountName=acme;AccountKey={accounts.encode_key(keys[0])}"})
+    assert accounts.encode_key(keys[0]) not in page.content.decode()
     assert "report" not in page.context
 
 

@@ -10,7 +10,7 @@ from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters.query import EntityQuery
 from storage.operations import accounts, activity, edits, entities, policies, service_properties, tables
-from storage.operations.undo import KEPT
+from storage.operations.tables import DELETED_TABLE_RETENTION
 
 KEY = EntityKey("se", "ada")
 
@@ -24,7 +24,7 @@ def table(people, account):
 def locked(account, table):
     """The account, its table, and an activity that could be undone."""
     tables.create(account.pk, "gone")
-    deleted = tables.delete(account.pk, "gone", keep=KEPT)
+    deleted = tables.delete(account.pk, "gone", keep=DELETED_TABLE_RETENTION)
     done = edits.apply(table, [Insert(Entity(KEY, {}))], by=Actor(ActorKind.USER, "alice")).activity
     accounts.change(account, read_only=True)
     return account, table, done, deleted
@@ -74,7 +74,7 @@ def test_brings_nothing_back(visit, locked):
 
 def test_its_lock_can_be_undone(visit, locked):
     account, *_ = locked
-    done = activity.find(activity.Wanted(account_ids=[account.pk])).order_by("-pk").first()
+    done = activity.find(activity.ActivityFilter(account_ids=[account.pk])).order_by("-pk").first()
     visit("alice").post(reverse("activity:undo", args=[done.pk]))
     assert not accounts.find("acme").read_only
     assert policies.replace(account.pk, "people", [SignedIdentifier("a")])

@@ -88,7 +88,7 @@ def test_sizes_of_large_tables_are_estimates(account, people, monkeypatch):
     assert size.entities >= 120  # statistics may count what was written around an ANALYZE twice
     assert size.partitions == 4
     assert size.bytes > 120_000
-    parts = table_list.parts(Table.objects.get(name="people"))
+    parts = table_list.disk_usage(Table.objects.get(name="people"))
     assert min(parts.entities, parts.key_index, parts.property_index) > 0
 
 

@@ -9,7 +9,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters import parse
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.edm import Edm, EdmValue
-from storage.sql import entities, glances, relations
+from storage.sql import entities, previews, relations
 from storage.sql.django import execute, run
 
 EVERY = {
@@ -45,7 +45,7 @@ def text(value):
 
 
 def page(relation, **wanted):
-    return run(glances.page(relation, EntityQuery(**wanted)))
+    return run(previews.page(relation, EntityQuery(**wanted)))
 
 
 def test_small_rows_come_whole(relation, insert):
