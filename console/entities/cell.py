@@ -122,7 +122,7 @@ def _json_hint(text: str) -> Note:
         json.loads(text)
     except json.JSONDecodeError as error:
         place = {"line": error.lineno, "column": error.colno}
-        return Note("warn", _("Not valid JSON: see line %(line)s, column %(column)s.") % place)
+        return Note("warn", _("Invalid JSON at line %(line)s, column %(column)s.") % place)
     except (RecursionError, ValueError):
         return Note("info", "")
     return Note("info", _("Valid JSON"))
@@ -148,7 +148,7 @@ def retyped(draft: Draft, to: Edm, form: Form | None, now: datetime) -> tuple[Dr
         )
     note = None
     if to is not draft.type and draft.text:
-        lost = str(LOSSES[converted.loss]) if converted.loss else _("Nothing is lost.")
+        lost = str(LOSSES[converted.loss]) if converted.loss else _("No data is lost.")
         came_from = _("Converted from %(type)s.") % {"type": type_name(draft.type)}
         note = Note(
             "warn" if converted.loss else "info", f"{came_from} {lost}", needs_tick=bool(converted.loss)

@@ -147,9 +147,7 @@ def _read_text(draft: Draft) -> Draft:
         return placed.refused(Problem("text", _place(refusal), problems.of_document(refusal)))
     draft = replace(draft, properties=found.properties)
     if draft.before is not None and found.key != draft.key:
-        return draft.refused(
-            Problem("text", "", _("The keys stay as they are here. Change them by Change key."))
-        )
+        return draft.refused(Problem("text", "", _("Keys can't be changed here. Use Change key instead.")))
     return replace(draft, key=found.key)
 
 

@@ -25,30 +25,32 @@ def of_document(refusal: document.InvalidDocument) -> str:
     name = refusal.about
     match refusal.fault:
         case document.Fault.NOT_JSON:
-            return _("This is not JSON from here on.")
+            return _("JSON syntax error.")
         case document.Fault.NOT_OBJECT:
-            return _("An entity is one object: { … }.")
+            return _("An entity must be a single JSON object: { … }.")
         case document.Fault.TWICE:
-            return _("%(name)s comes twice.") % {"name": name}
+            return _("%(name)s appears twice.") % {"name": name}
         case document.Fault.NO_TYPE:
             types = ", ".join(type_.value for type_ in Edm)
-            return _("There is no type %(name)s. The types are %(types)s.") % {"name": name, "types": types}
+            return _("%(name)s is not a type. Use one of %(types)s.") % {"name": name, "types": types}
         case document.Fault.NO_PROPERTY:
-            return _("This is the type of %(name)s, which is not there.") % {"name": name}
+            return _("This declares the type of %(name)s, which is missing.") % {"name": name}
         case document.Fault.NESTED:
-            return _("%(name)s has to be one value. Objects and arrays are stored as text.") % {"name": name}
+            return _("%(name)s must be a single value. Store objects and arrays as text.") % {"name": name}
         case document.Fault.NULL:
-            return _("Null is no value. Leave %(name)s out instead.") % {"name": name}
+            return _("Properties cannot be null. Leave out %(name)s instead.") % {"name": name}
         case document.Fault.VALUE:
-            return _("This is not a value of %(name)s.") % {"name": name}
+            return _("This is not a valid %(name)s value.") % {"name": name}
         case document.Fault.TOO_LARGE:
-            return _("A value holds at most 64 KiB; %(name)s has more.") % {"name": name}
+            return _("%(name)s is larger than 64 KiB, the limit for a value.") % {"name": name}
         case document.Fault.OUT_OF_RANGE:
-            return _("A DateTime lies between the years 1601 and 9999.")
+            return _("A DateTime must be between the years 1601 and 9999.")
         case document.Fault.NAME:
-            return _("A name starts with a letter or _ and goes on with letters, digits and _.")
+            return _(
+                "A property name starts with a letter or underscore and contains only letters, digits and underscores."
+            )
         case document.Fault.KEY:
-            return _("%(name)s has to be a text.") % {"name": name}
+            return _("%(name)s must be a string.") % {"name": name}
         case document.Fault.NO_KEY:
             return _("%(name)s is missing.") % {"name": name}
 
@@ -59,9 +61,11 @@ def of_key(key: EntityKey) -> list[Problem]:
         try:
             check_key(name, part, limit=settings.TABLERO_KEY_LENGTH_LIMIT)
         except OutOfRangeInput:
-            found.append(Problem(field, name, _("A key holds no / \\ # ? and no control characters.")))
+            found.append(Problem(field, name, _("Keys cannot contain / \\ # ? or control characters.")))
         except KeyValueTooLarge:
-            text = _("A key has at most %(limit)s characters.") % {"limit": settings.TABLERO_KEY_LENGTH_LIMIT}
+            text = _("A key can have up to %(limit)s characters.") % {
+                "limit": settings.TABLERO_KEY_LENGTH_LIMIT
+            }
             found.append(Problem(field, name, text))
     return found
 
@@ -72,15 +76,15 @@ def of_error(error: StorageError, entity: Entity) -> Problem:
         case TooManyProperties():
             count = len(entity.properties)
             text = ngettext(
-                "An entity has at most 252 properties, and this one has %(count)s.",
-                "An entity has at most 252 properties, and this one has %(count)s.",
+                "An entity can have up to 252 properties. This one has %(count)s.",
+                "An entity can have up to 252 properties. This one has %(count)s.",
                 count,
             ) % {"count": count}
         case EntityTooLarge():
             size = filesizeformat(entity_size(entity))
-            text = _("An entity has at most 1 MiB, and this one has %(size)s.") % {"size": size}
+            text = _("An entity can have up to 1 MiB. This one has %(size)s.") % {"size": size}
         case InsufficientAccountPermissions():
-            text = _("This account is read-only: nothing in it can be changed.")
+            text = _("This account is read-only.")
         case _:
             text = error.text
     return Problem("", "", text)

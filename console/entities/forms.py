@@ -137,7 +137,7 @@ def _read_row(row: Row, now: datetime) -> tuple[Row, EdmValue | None]:
     if not row.is_set or (row.is_new and not row.name.strip() and not row.text and row.file is None):
         return row, None
     if row.is_lost and row.type is Edm.BINARY and row.file is None:
-        problem = _("These bytes were not sent with the form and cannot be found. Upload them again.")
+        problem = _("The binary data is no longer available. Upload it again.")
         return replace(row, problem=problem), None
     try:
         value = _value(row, now)
@@ -146,7 +146,7 @@ def _read_row(row: Row, now: datetime) -> tuple[Row, EdmValue | None]:
     if row.lossy_text and row.lossy_text == row.text:
         row = replace(row, loss=_loss(row, now))
         if not row.is_loss_accepted:
-            return replace(row, problem=_("Something is lost by this. Confirm it below.")), None
+            return replace(row, problem=_("This conversion loses data. Confirm it below.")), None
     if row.text:
         row = replace(row, stored_as=typed_text.stored_as(value, row.text))
     if row.file is not None:  # it is not sent a second time
@@ -170,22 +170,24 @@ def _loss(row: Row, now: datetime) -> str:
         loss = convert(row.before, row.type, now).loss if row.before is not None else None
     except InvalidText:
         loss = None
-    return str(LOSSES[loss]) if loss is not None else _("Something of it is lost.")
+    return str(LOSSES[loss]) if loss is not None else _("Some data is lost.")
 
 
 def _named(row: Row, others: Properties) -> Row:
     """With what is wrong with the name, if anything is."""
     if row.name in SYSTEM_PROPERTIES:
-        return replace(row, name_problem=_("The service itself keeps this name. Choose another one."))
+        return replace(row, name_problem=_("This name is reserved by the service. Choose another one."))
     if row.name in others:
-        return replace(row, name_problem=_("This entity has a property of this name already."))
+        return replace(row, name_problem=_("This entity already has a property with this name."))
     try:
         check_property_name(row.name)
     except PropertyNameTooLong:
-        return replace(row, name_problem=_("A name has at most 255 characters."))
+        return replace(row, name_problem=_("A property name can have up to 255 characters."))
     except StorageError:
-        rule = _("A name starts with a letter or _ and goes on with letters, digits and _.")
-        return replace(row, name_problem=rule if row.name else _("A property needs a name."))
+        rule = _(
+            "A property name starts with a letter or underscore and contains only letters, digits and underscores."
+        )
+        return replace(row, name_problem=rule if row.name else _("Enter a property name."))
     return row
 
 

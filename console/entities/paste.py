@@ -39,33 +39,33 @@ class Mode(StrEnum):
 
 
 MODES: Final[dict[Mode, str | Promise]] = {
-    Mode.INSERT: _("Insert only: rows that exist are an error"),
-    Mode.MERGE: _("Merge: other properties of existing rows stay"),
-    Mode.REPLACE: _("Replace: existing rows become as pasted"),
+    Mode.INSERT: _("Insert only: existing rows are errors"),
+    Mode.MERGE: _("Merge: keep other properties of existing rows"),
+    Mode.REPLACE: _("Replace: overwrite existing rows"),
 }
 
 REASONS: Final[dict[Reason, Promise]] = {
     Reason.EMPTY: _("There is nothing to paste."),
-    Reason.NO_JSON: _("This starts like JSON, but is none (line %(line)s)."),
-    Reason.NO_KEYS: _("The first line must name the columns, PartitionKey and RowKey among them."),
-    Reason.BAD_CSV: _("A quotation mark has no partner (line %(line)s)."),
+    Reason.NO_JSON: _("Invalid JSON (line %(line)s)."),
+    Reason.NO_KEYS: _("The first line must contain the column names, including PartitionKey and RowKey."),
+    Reason.BAD_CSV: _("Unclosed quotation mark (line %(line)s)."),
 }
 
 FLAWS: Final[dict[Flaw, Promise]] = {
     Flaw.NO_KEY: _("The key is missing."),
-    Flaw.TWICE: _("This key is there twice."),
-    Flaw.UNKNOWN_TYPE: _("No type of a table has this name."),
-    Flaw.NESTED: _("A property holds no object and no list; as a String it may be JSON."),
-    Flaw.TOO_MANY_FIELDS: _("This row has more fields than there are columns."),
-    Flaw.NO_OBJECT: _("This is not an object."),
+    Flaw.TWICE: _("This key appears twice."),
+    Flaw.UNKNOWN_TYPE: _("Unknown type."),
+    Flaw.NESTED: _("A property cannot be an object or array. Store it as JSON in a String."),
+    Flaw.TOO_MANY_FIELDS: _("This row has more fields than columns."),
+    Flaw.NO_OBJECT: _("This is not a JSON object."),
 }
 
 WHYS: Final[dict[Why, Promise]] = {
-    Why.SAID: _("said by the text"),
+    Why.SAID: _("declared in the text"),
     Why.CHOSEN: _("chosen by you"),
-    Why.KNOWN: _("as in the table"),
-    Why.LOOKS: _("all values look like it"),
-    Why.UNLIKE: _("not as in the table"),
+    Why.KNOWN: _("matches the table"),
+    Why.LOOKS: _("inferred from the values"),
+    Why.UNLIKE: _("differs from the table"),
 }
 
 
@@ -195,7 +195,7 @@ def why(problem: Problem) -> str:
 
 def pointer(count: int) -> str:
     """What to do with more rows than fit."""
-    return _gettext("%(count)s rows are too many to paste: %(limit)s fit at a time. Paste them in parts.") % {
+    return _gettext("You can paste up to %(limit)s rows at a time, and this text has %(count)s.") % {
         "count": count,
         "limit": LIMIT,
     }

@@ -87,10 +87,10 @@ def _there(table: Table, staged: Sequence[Staged]) -> dict[EntityKey, StoredEnti
 def _line(staged: Staged, stored: StoredEntity | None, error: str) -> Line:
     token = keys.write_key(staged.key)
     if stored is None:
-        return Line(staged, token, None, "", _("This entity was deleted meanwhile."))
+        return Line(staged, token, None, "", _("This entity was deleted while you were editing."))
     etag = write_etag(stored.timestamp)
     if etag != staged.etag:
-        error = _("This entity was changed meanwhile.")
+        error = _("This entity was changed while you were editing.")
     return Line(staged, token, read_stored(stored).properties.get(staged.name), etag, error)
 
 

@@ -122,7 +122,7 @@ def test_c2_a_lossy_type_needs_a_tick(open_page, admin, cells):
     page.locator("#cell-value").press("Enter")
     page.locator("#cell-note", has_text="5.75 → 5").wait_for()
     assert cells.get_entity("se", "ada")["Score"] == 5.75
-    page.get_by_label("Save it all the same").check()
+    page.get_by_label("Save anyway").check()
     page.locator("[data-save]").click()
     closed(page)
     assert cells.get_entity("se", "ada")["Score"] == 5
@@ -226,7 +226,7 @@ def test_keys_of_the_editor(open_page, admin, cells):
     # an absent property is set, and removed again
     page.locator("tr[data-key]").first.locator('td[data-property="Age"]').dblclick()
     page.locator("#cell-editor").wait_for()
-    page.get_by_role("button", name="Remove the property").click()
+    page.get_by_role("button", name="Remove property").click()
     closed(page)
     assert "Age" not in cells.get_entity("", "")
     gone = page.locator("tr[data-key]").first.locator('td[data-property="Age"]')
@@ -299,7 +299,7 @@ def test_e12_pasted_rows_are_staged(open_page, admin, cells):
     assert cells.get_entity("se", "ada")["Age"] == 36
     cell(page, "Age", "ada").click()
     paste(page, json.dumps([{"PartitionKey": "se", "RowKey": "x", "A": {"b": 1}}]))
-    page.locator("#paste").get_by_text("holds no object").wait_for()
+    page.locator("#paste").get_by_text("cannot be an object").wait_for()
     page.locator("#paste [data-close]").click()
     assert page.locator("#part-dialog").is_hidden()
     # a single value goes into the cell, to be looked at before it is saved
@@ -344,12 +344,12 @@ def staged(page, cells):
     assert cell(page, "Age", "ada").inner_text() == "1"
     cells.update_entity({"PartitionKey": "se", "RowKey": "alan", "Name": "x"}, mode="merge")
     page.get_by_role("button", name="Save all").click()
-    page.locator("#review").get_by_text("changed meanwhile").wait_for()
+    page.locator("#review").get_by_text("changed while you were editing").wait_for()
     check_axe(page)
     assert cells.get_entity("se", "ada")["Age"] == 36
-    page.get_by_role("button", name="Save mine over it").click()
-    page.get_by_text("changed meanwhile").wait_for(state="detached")
-    page.locator("#review tr", has_text="grace").get_by_role("button", name="Drop").click()
+    page.get_by_role("button", name="Overwrite with mine").click()
+    page.get_by_text("changed while you were editing").wait_for(state="detached")
+    page.locator("#review tr", has_text="grace").get_by_role("button", name="Discard", exact=True).click()
     page.locator("#review tr", has_text="grace").wait_for(state="detached")
     page.locator("#review [name=apply]").click()
     page.get_by_text("Saved 2 changes").wait_for()

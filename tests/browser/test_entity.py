@@ -85,7 +85,7 @@ def test_e4_other_values_stay_as_they_are(open_entity, edited):
     field(page, "Age").fill("37")
     page.get_by_text("1 change", exact=True).wait_for()
     press(page, "Save")
-    said(page, "Saved 1 property.")
+    said(page, "Saved 1 property")
 
     after = edited.get_entity("se", "exact")
     assert after.pop("Age") == 37
@@ -107,9 +107,9 @@ def test_c2_a_type_is_changed_with_a_preview(open_entity, edited):
     assert field(page, "Note").input_value() == "text"
     page.get_by_label("Type of Note").select_option("Edm.String")
     page.get_by_text("This is not a whole number.").wait_for(state="detached")
-    page.get_by_label("Convert it all the same").check()
+    page.get_by_label("Convert anyway").check()
     press(page, "Save")
-    said(page, "Saved 1 property.")
+    said(page, "Saved 1 property")
 
     assert edited.get_entity("se", "types")["Value"] == 1
 
@@ -122,7 +122,7 @@ def test_c1_a_value_is_checked_while_it_is_typed(open_entity, edited):
     page.get_by_text("beyond the range").wait_for(state="detached")
     assert page.get_by_label("Type of Age").input_value() == "Edm.Int64"
     press(page, "Save")
-    said(page, "Saved 1 property.")
+    said(page, "Saved 1 property")
 
     assert edited.get_entity("se", "checked")["Age"] == EntityProperty(5454161346626, EdmType.INT64)
 
@@ -134,7 +134,7 @@ def test_c3_bytes_go_up_and_come_down(open_entity, edited, tmp_path):
 
     page.get_by_label("File for Photo").set_input_files(tmp_path / "photo.bin")
     press(page, "Save")
-    said(page, "Saved 1 property.")
+    said(page, "Saved 1 property")
     with page.expect_download() as download:
         page.get_by_role("link", name="Download Photo").click()
 
@@ -159,7 +159,7 @@ def test_c4_json_is_refused_where_it_is_wrong(open_entity, edited):
     check_axe(page)
     page.locator("#text").fill(text.replace('"RowKey": "json",', '"RowKey": "json",\n"New": 1,'))
     press(page, "Save")
-    said(page, "Saved 1 property.")
+    said(page, "Saved 1 property")
 
     after = edited.get_entity("se", "json")
     assert after.pop("New") == 1
@@ -174,7 +174,7 @@ def test_c5_a_253rd_property_is_refused_with_the_meter(open_entity, edited):
     page.locator("[data-name]").last.press("Tab")
     assert page.locator("[data-property-count]").inner_text() == "253"
     press(page, "Save")
-    page.get_by_text("at most 252 properties, and this one has 253").wait_for()
+    page.get_by_text("up to 252 properties. This one has 253").wait_for()
 
     assert page.locator(".over [data-property-count]").inner_text() == "253"
     assert len(edited.get_entity("se", "full")) == 254
@@ -186,7 +186,7 @@ def test_an_entity_of_a_mebibyte_is_edited(open_entity, edited):
     field(page, "Age").fill("2")
     field(page, "T7").fill("short")
     press(page, "Save")
-    said(page, "Saved 2 properties.")
+    said(page, "Saved 2 properties")
 
     found = edited.get_entity("se", "large")
     assert (found["Age"], found["T7"], found["T8"]) == (2, "short", "é" * 32_000)
@@ -198,11 +198,11 @@ def test_c6_a_key_is_changed(open_entity, edited):
 
     page.get_by_label("RowKey").fill("taken")
     press(page, "Change key")
-    page.get_by_text("There is an entity with these keys already.").first.wait_for()
+    page.get_by_text("An entity with these keys already exists.").first.wait_for()
     assert edited.get_entity("se", "old")
     page.get_by_label("RowKey").fill("new ' % 🦊")
     press(page, "Change key")
-    said(page, "Changed the key.")
+    said(page, "Changed the key")
 
     assert edited.get_entity("se", "new ' % 🦊")["Text"] == EXACT["Text"]
     with pytest.raises(ResourceNotFoundError):
@@ -221,15 +221,15 @@ def test_c7_e5_what_others_saved_is_merged(open_entity, edited, has_script):
     field(page, "C").fill("mine")
     field(page, "D").fill("mine")
     press(page, "Save")
-    page.get_by_text("was saved by somebody else").wait_for()
+    page.get_by_text("Someone else saved this entity").wait_for()
     assert page.get_by_role("radio").count() == 4
     if has_script:
         check_axe(page)
         check_reflow(page)
-    page.get_by_label("A: yours").check()
-    page.get_by_label("D: as in the table").check()
+    page.get_by_label("A: your value").check()
+    page.get_by_label("D: current value").check()
     press(page, "Save merged")
-    said(page, "Saved what was merged.")
+    said(page, "Saved the merged version")
 
     found = edited.get_entity("se", "conflict")
     assert [found[name] for name in "ABCD"] == ["mine", "theirs", "mine", "theirs"]
@@ -241,9 +241,9 @@ def test_c7_of_what_was_deleted_mine_can_be_inserted(open_entity, edited):
 
     field(page, "Age").fill("37")
     press(page, "Save")
-    page.get_by_text("was deleted while you edited it").wait_for()
+    page.get_by_text("was deleted while you were editing").wait_for()
     press(page, "Insert again")
-    said(page, "Inserted the entity again.")
+    said(page, "Inserted the entity again")
 
     found = edited.get_entity("se", "deleted")
     assert (found["Age"], found["Text"], found["Large"]) == (37, EXACT["Text"], EXACT["Large"])
@@ -253,7 +253,7 @@ def test_c8_the_address_of_what_was_deleted_restores_it(open_entity, edited):
     page = open_entity("gone", expect=404, **EXACT)
 
     press(page, "Delete")
-    said(page, "Deleted the entity")
+    said(page, 'Deleted "')
     page.goto(address("gone"))
     page.get_by_text("Deleted just now by ada@example.org").wait_for()
     check(page)
@@ -285,10 +285,10 @@ def test_e14_any_key_opens_edits_and_deletes(open_entity, edited, key):
 
     field(page, "Name").fill("Eva")
     press(page, "Save")
-    said(page, "Saved 1 property.")
+    said(page, "Saved 1 property")
     assert edited.get_entity(*key)["Name"] == "Eva"
     press(page, "Delete")
-    said(page, "Deleted the entity")
+    said(page, 'Deleted "')
 
     with pytest.raises(ResourceNotFoundError):
         edited.get_entity(*key)
@@ -308,7 +308,7 @@ def test_adds_and_removes_properties_by_keyboard(open_entity, edited):
     page.get_by_text("2 changes").wait_for()
     field(page, "Name").press("Control+End")
     press(page, "Save")
-    said(page, "Saved by Replace")
+    said(page, "Saved with Replace")
 
     found = edited.get_entity("se", "keyboard")
     assert (dict(found).get("Old"), found["Added"]) == (None, "yes")
@@ -328,7 +328,7 @@ def test_a_drawer_beside_the_grid(open_entity, edited):
     check_axe(page)
     field(drawer, "Name").fill("Eva")
     press(drawer, "Save")
-    said(page, "Saved 1 property.")
+    said(page, "Saved 1 property")
     assert edited.get_entity("se", "drawer")["Name"] == "Eva"
     page.locator("tbody tr", has_text="Eva").wait_for()
 

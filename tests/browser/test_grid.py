@@ -264,11 +264,11 @@ def test_e9_layouts(open_page, admin, service, open_grid):
             table.create_entity({"PartitionKey": "p", "RowKey": "r", "Level": 1, "Text": "x", "Code": 7})
     page = open_page("/ui/a/devstoreaccount1/t/logs41/?cols=Text:300,Level", state=admin, width=1440)
     page.get_by_role("link", name="4 columns").click()
-    page.get_by_text("Keep these columns").click()
+    page.get_by_text("Save these columns").click()
     page.get_by_label("Name", exact=True).fill("Logs")
-    page.get_by_label("For tables").fill("logs*")
-    page.get_by_label("For everybody").check()
-    page.get_by_role("button", name="Keep layout").click()
+    page.get_by_label("Applies to tables").fill("logs*")
+    page.get_by_label("Share with everyone").check()
+    page.get_by_role("button", name="Save layout").click()
     page.get_by_text("Layout Logs saved").wait_for()
     page.goto("/ui/a/devstoreaccount1/t/logs42/")
     assert heads(page) == ["PartitionKey", "RowKey", "Text", "Level"]
@@ -313,7 +313,7 @@ def test_e11_all_results(open_grid):
     expect(page.locator("[data-picked-count]")).to_have_text("60 selected")
     page.get_by_role("button", name="Export").click()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Export this query").click()
+        page.get_by_role("button", name="Export query results").click()
     with download.value.path().open(newline="") as file:
         assert len(list(csv.reader(file))) == 61
     assert download.value.suggested_filename == "folk.typed.csv"

@@ -183,7 +183,7 @@ def test_cells_and_columns_say_something_to_the_query(open_page, admin, queried)
     page = open_page(TABLE + "?f=Age+ge+3", state=admin, width=1440)
     rows = page.locator(".grid tbody tr")
     page.locator("th[data-property=Age]").click()
-    page.get_by_role("button", name="Sort downwards").click()
+    page.get_by_role("button", name="Sort descending").click()
     expect(rows.first).to_contain_text("Ada 59")
     expect(page.locator("th[data-property=Age]")).to_have_attribute("aria-sort", "descending")
     assert "sort=-Age" in page.url

@@ -46,7 +46,7 @@ def test_the_life_of_a_signature(open_page, admin, orders, read):
     page = open_page(f"/ui/a/devstoreaccount1/t/{TABLE}/", state=admin)
     for row in (2, 3):
         page.locator(f".grid tr[aria-rowindex='{row}'] input").check()
-    page.locator("#selection").get_by_role("button", name="Create SAS").click()
+    page.locator("#selection").get_by_role("button", name="Create SAS token").click()
     page.wait_for_url("**/sas/new/**")
     expect(page.get_by_text("whatever lies between them is reached as well")).to_be_visible()
     assert [page.locator(f"#id_{name}").input_value() for name in ("spk", "srk", "epk", "erk")] == [

@@ -77,7 +77,9 @@ def edit(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     shown = request.GET.get("etag", "")
     note = None if place.value is None else cell.read(draft, place.value, now_of(request))[1]
     if shown and shown != place.etag:
-        note = Note("warn", _("This entity has changed since the page was loaded. This is its value now."))
+        note = Note(
+            "warn", _("This entity has changed since the page was loaded. This is the current value.")
+        )
     return _editor(request, place, draft, note, etag=place.etag)
 
 

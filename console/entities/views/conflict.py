@@ -132,7 +132,7 @@ def _lines(
                     _shown(mine.get(name)),
                     by,
                     choice,
-                    _("Choose one of the two.") if is_open else "",
+                    _("Choose a version.") if is_open else "",
                 )
             )
     return sorted(lines, key=lambda line: line.by != "conflict")
@@ -168,7 +168,7 @@ def settle(request: HttpRequest, visit: Visit, action: str) -> HttpResponse:
     if action == "discard":
         return leave_for(request, visit.table_address)
     if base is None or image is None or visit.key not in (base.key, image.key):
-        complain(request, _("This form is too old: the server has another secret since. Nothing was saved."))
+        complain(request, _("This form has expired. Nothing was saved."))
         return see_other(visit.address())
     mine = read_stored(image).properties
     if action == "insert":
@@ -180,7 +180,7 @@ def _save_merged(request: HttpRequest, visit: Visit, base: StoredEntity, mine: P
     theirs = entities.get(visit.table, visit.key)
     chosen = _chosen(request)
     if theirs is None or write_etag(theirs.timestamp) != request.POST.get("etag"):
-        text = _("It was changed again while you chose. This is what is there now.")
+        text = _("The entity changed again while you were choosing. This is the current version.")
         return show(request, visit, base, mine, chosen=None, problem=text)
     merged = _merged(base, theirs, mine)
     if any(conflict.name not in chosen for conflict in merged.conflicts):
@@ -207,12 +207,12 @@ def _write(
     try:
         done = edits.apply_one(visit.table, change, by=actor_of(request))
     except (UpdateConditionNotSatisfied, ResourceNotFound, EntityAlreadyExists):
-        text = _("It was changed again while you chose. This is what is there now.")
+        text = _("The entity changed again while you were choosing. This is the current version.")
         return show(request, visit, base, mine, problem=text)
     except StorageError as error:
         problem = problems.of_error(error, Entity(visit.key, mine))
         return show(request, visit, base, mine, chosen=_chosen(request), problem=problem.text)
-    text = _("Inserted the entity again.") if isinstance(change, Insert) else _("Saved what was merged.")
+    text = _("Inserted the entity again") if isinstance(change, Insert) else _("Saved the merged version")
     say(request, text, undo=done.activity)
     return see_other(visit.address())
 

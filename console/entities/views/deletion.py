@@ -28,10 +28,10 @@ def delete(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     is_done = False
     if wanted is None or wanted.scope is not Scope.ROWS:
         notices.complain(
-            request, _("Only rows that are ticked can be deleted here, not all that a query finds.")
+            request, _("Select the rows to delete. All query results cannot be deleted at once.")
         )
     elif not wanted.keys:
-        notices.complain(request, _("No row is ticked."))
+        notices.complain(request, _("Select at least one row."))
     elif account.protected and "confirmed" not in request.POST:
         return _ask(request, found, wanted)
     else:
@@ -60,7 +60,7 @@ def _delete(request: HttpRequest, table: Table, wanted: Selection) -> bool:
         notices.complain(request, error.text)
     else:
         if applied is None:
-            notices.say(request, _("These entities were deleted already."))
+            notices.say(request, _("These entities were already deleted"))
         else:
             notices.say(request, _sentence(len(applied.timestamps)), undo=applied.activity)
         return True

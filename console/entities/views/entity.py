@@ -66,7 +66,7 @@ def _next(request: HttpRequest, visit: Visit) -> HttpResponse:
     page = entities.page(visit.table, EntityQuery(top=2, start=Position(*visit.key)))
     following = next((found.key for found in page.entities if found.key != visit.key), None)
     if following is None:
-        say(request, _("This is the last entity of the table."))
+        say(request, _("This is the last entity in the table."))
         return redirect(visit.address())
     return redirect(replace(visit, key=following).address())
 
@@ -204,8 +204,8 @@ def _save(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> Http
 
 def _saved(names: list[str], removed: list[str], draft: Draft) -> str:
     if removed and draft.mode == "merge" and draft.tab == "form":
-        return _("Saved by Replace, since a Merge cannot remove properties.")
-    return ngettext("Saved %(count)s property.", "Saved %(count)s properties.", len(names)) % {
+        return _("Saved with Replace, because Merge cannot remove properties")
+    return ngettext("Saved %(count)s property", "Saved %(count)s properties", len(names)) % {
         "count": len(names)
     }
 
@@ -220,15 +220,15 @@ def _delete(request: HttpRequest, visit: Visit) -> HttpResponse:
     try:
         done = edits.apply_one(visit.table, Delete(visit.key, _condition(request)), by=actor_of(request))
     except ResourceNotFound:
-        complain(request, _("This entity was deleted already."))
+        complain(request, _("This entity was already deleted."))
         return leave_for(request, visit.table_address)
     except UpdateConditionNotSatisfied:
-        complain(request, _("This entity was changed meanwhile. Look at it before you delete it."))
+        complain(request, _("This entity was changed since you opened it. Review it before you delete it."))
         return see_other(visit.address())
     except StorageError as error:
         complain(request, problems.of_error(error, pages.EMPTY).text)
         return see_other(visit.address())
-    say(request, _("Deleted the entity %(key)s.") % {"key": shown_key(visit.key)}, undo=done.activity)
+    say(request, _("Deleted %(key)s") % {"key": shown_key(visit.key)}, undo=done.activity)
     return leave_for(request, visit.table_address)
 
 

@@ -76,7 +76,7 @@ def _change(request: HttpRequest, visit: Visit) -> HttpResponse:
     etag = request.POST.get("etag", "")
     found = problems.of_key(wanted)
     if wanted == visit.key:
-        found.append(Problem("rk", "", _("This is the key it has.")))
+        found.append(Problem("rk", "", _("Enter a key that differs from the current one.")))
     if found:
         return _page(request, visit, wanted, etag, found)
     try:
@@ -85,16 +85,16 @@ def _change(request: HttpRequest, visit: Visit) -> HttpResponse:
             raise UpdateConditionNotSatisfied
         done = edits.change_key(visit.table, visit.key, wanted, condition, by=actor_of(request))
     except EntityAlreadyExists:
-        problem = Problem("rk", "", _("There is an entity with these keys already."))
+        problem = Problem("rk", "", _("An entity with these keys already exists."))
         return _page(request, visit, wanted, etag, [problem])
     except UpdateConditionNotSatisfied:
         problem = Problem(
-            "", "", _("This entity was changed meanwhile. Look at it before you change its key.")
+            "", "", _("This entity was changed since you opened it. Review it before you change its key.")
         )
         return _page(request, visit, wanted, etag, [problem])
     except ResourceNotFound:
         return gone(request, visit)
     except StorageError as error:
         return _page(request, visit, wanted, etag, [problems.of_error(error, pages.EMPTY)])
-    say(request, _("Changed the key."), undo=done.activity)
+    say(request, _("Changed the key"), undo=done.activity)
     return see_other(replace(visit, key=wanted).address())

@@ -138,11 +138,11 @@ def _insert(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> Ht
         )
     except EntityAlreadyExists:
         field = "text" if draft.tab == "json" else "rk"
-        text = _("There is an entity with these keys already.")
+        text = _("An entity with these keys already exists.")
         return render(request, visit, draft.refused(Problem(field, "", text)), 422)
     except StorageError as error:
         return render(request, visit, draft.refused(problems.of_error(error, draft.entity)), 422)
-    say(request, _("Inserted the entity."), undo=done.activity)
+    say(request, _("Inserted the entity"), undo=done.activity)
     if action == "save_another":
         return see_other(f"{request.path}?from={keys.write_key(draft.key)}")
     return see_other(visit.address())

@@ -28,9 +28,9 @@ LABELS: dict[Viewer, str | Promise] = {
     Viewer.JSON: "JSON",
     Viewer.JWT: "JWT",
     Viewer.IMAGE: _("Image"),
-    Viewer.GZIP: _("Unpacked"),
-    Viewer.BASE64: _("From base64"),
-    Viewer.URL: _("From URL coding"),
+    Viewer.GZIP: _("Decompressed"),
+    Viewer.BASE64: _("Base64-decoded"),
+    Viewer.URL: _("URL-decoded"),
     Viewer.TIME: _("Time"),
     Viewer.HEX: _("Bytes"),
 }

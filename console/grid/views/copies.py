@@ -35,7 +35,9 @@ def copy(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     except StorageError as error:
         return JsonResponse({"error": error.text}, status=422)
     if len(stored) > LIMIT or _size(stored) > SIZE_LIMIT:
-        return JsonResponse({"error": _("So many are better exported to a file.")}, status=422)
+        return JsonResponse(
+            {"error": _("Too many entities to copy. Export them to a file instead.")}, status=422
+        )
     answer = JsonResponse(_written(request, account, found, stored))
     answer["Cache-Control"] = "no-store"
     return answer

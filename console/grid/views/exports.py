@@ -50,7 +50,7 @@ def export(request: HttpRequest, account: Account, table: str) -> HttpResponseBa
         return _ask(request, account, found, error.text)
     format_ = request.POST["format"]
     if format_ not in list(Format):
-        return _ask(request, account, found, _("This format is not known."))
+        return _ask(request, account, found, _("Unknown format."))
     asked = columns.read(request.POST.get("cols", ""))
     return _file(request, Wanted(found, chosen, Format(format_), asked, actor_of(request)))
 

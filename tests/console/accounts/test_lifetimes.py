@@ -51,7 +51,7 @@ def test_an_owner_sets_its_end_and_takes_it_back(visit, account):
     done = Activity.objects.latest("pk")
     assert done.before == {"expires_at": None}
     assert datetime.fromisoformat(done.after["expires_at"]) == account.expires_at
-    assert "Lives until" in page(visit("alice"), f"/ui/a/acme/activity/{done.pk}/")
+    assert "Expires" in page(visit("alice"), f"/ui/a/acme/activity/{done.pk}/")
 
     visit("alice").post(f"/ui/undo/{done.pk}/", {"next": SETTINGS})
     account.refresh_from_db()

@@ -174,7 +174,7 @@ def test_a_stale_row_is_a_conflict_that_shows_both(visit, ada, account):
     answer = visit("eve").post(EDITOR, sent, headers=HTMX)
     assert answer.status_code == 412
     text = answer.content.decode()
-    assert "changed meanwhile" in text and "by alice" in text
+    assert "changed while you were editing" in text and "by alice" in text
     assert [part in text for part in (">36<", ">38<", ">40<")] == [True] * 3
     assert properties(account)["Age"].value == 38
     assert visit("eve").post(EDITOR, {**sent, "etag": etag(account)}, headers=HTMX).status_code == 200
@@ -185,7 +185,7 @@ def test_a_deleted_row_is_a_conflict_too(visit, ada, account):
     sent = form(account, "Age", "Int32", "40")
     visit("eve").post("/ui/a/acme/t/people/delete/", {"key": write_key(ADA), "scope": "rows"})
     answer = visit("eve").post(EDITOR, sent, headers=HTMX)
-    assert answer.status_code == 412 and b"deleted meanwhile" in answer.content
+    assert answer.status_code == 412 and b"deleted while you were editing" in answer.content
 
 
 def test_a_read_only_account_is_told_so(visit, ada, account, cast):
@@ -230,7 +230,7 @@ def test_checks_while_somebody_types(visit, ada, account):
     )
     assert "9,223,372,036,854,775,807" in checked(client, account, "Big", "Int64", "9223372036854775807")
     assert "Character 3" in checked(client, account, "Photo", "Binary", "00zz")
-    assert "Not valid JSON: see line 2, column 1" in checked(client, account, "Name", "String", '{"a": 1,\n')
+    assert "Invalid JSON at line 2, column 1" in checked(client, account, "Name", "String", '{"a": 1,\n')
     assert 'data-kind=""' in checked(client, account, "Name", "String", "anything")
     assert properties(account)["Age"].value == 36
 
@@ -253,7 +253,7 @@ def test_a_lossy_type_asks_for_a_tick(visit, ada, account):
 def test_a_lossless_type_needs_none(visit, ada, account):
     client = visit("eve")
     text = checked(client, account, "Age", "Int64", "36", **{"retype": "1", "from": "Edm.Int32"})
-    assert "Nothing is lost" in text and 'name="agreed"' not in text
+    assert "No data is lost" in text and 'name="agreed"' not in text
     assert client.post(EDITOR, form(account, "Age", "Int64", "36"), headers=HTMX).status_code == 200
 
 
@@ -272,7 +272,7 @@ def test_another_form_is_the_same_bytes(visit, ada, account):
 def test_without_script_a_button_changes_the_type(visit, ada, account):
     sent = form(account, "Age", "String", "36", action="retype", **{"from": "Edm.Int32"})
     answer = visit("eve").post(EDITOR, sent)
-    assert answer.status_code == 200 and b"Nothing is lost" in answer.content
+    assert answer.status_code == 200 and b"No data is lost" in answer.content
     assert properties(account)["Age"].type is Edm.INT32
 
 

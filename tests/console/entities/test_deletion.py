@@ -55,13 +55,13 @@ def test_what_is_gone_already_is_no_error(visit, three, account):
     client = visit("eve")
     client.post(DELETE, chosen(KEYS[0]))
     assert "Deleted 2 entities" in said(client, client.post(DELETE, chosen()))
-    assert "deleted already" in said(client, client.post(DELETE, chosen()))
+    assert "already deleted" in said(client, client.post(DELETE, chosen()))
 
 
 @pytest.mark.parametrize("scope", ["query", "table"])
 def test_all_of_a_query_is_refused_kindly(visit, three, account, scope):
     client = visit("eve")
-    assert "Only rows that are ticked" in said(
+    assert "Select the rows to delete" in said(
         client, client.post(DELETE, {"scope": scope, "f": "Name eq 'x'"})
     )
     assert there(account) == KEYS
@@ -69,7 +69,7 @@ def test_all_of_a_query_is_refused_kindly(visit, three, account, scope):
 
 def test_nothing_ticked(visit, three):
     client = visit("eve")
-    assert "No row is ticked" in said(client, client.post(DELETE, {"scope": "rows"}))
+    assert "Select at least one row" in said(client, client.post(DELETE, {"scope": "rows"}))
 
 
 def test_a_protected_account_asks_by_its_name(visit, three, account):
@@ -80,7 +80,7 @@ def test_a_protected_account_asks_by_its_name(visit, three, account):
     assert (
         answer.status_code == 200
         and "<b>acme</b> is protected" in text
-        and "Delete 3 entities of acme" in text
+        and "Delete 3 entities from acme" in text
     )
     assert "&lt;b&gt;" in text
     assert there(account) == KEYS

@@ -62,7 +62,7 @@ def test_a_filter_that_cannot_be_read(visit, people, text):
 
 def test_nothing_matches(visit, people):
     people("se", "ada", Age=36)
-    assert b"No entity matches" in visit("alice").get(PEOPLE, {"f": "Age eq 1"}).content
+    assert b"No entities match" in visit("alice").get(PEOPLE, {"f": "Age eq 1"}).content
 
 
 def test_an_empty_table_says_how_to_fill_it(visit, people):
@@ -200,7 +200,7 @@ def test_counts(visit, people, monkeypatch):
         raise OperationTimedOut
 
     monkeypatch.setattr(entities, "count", give_up)
-    assert b"more than can be counted" in client.get(PEOPLE + "count/", headers=PART).content
+    assert b"counting took longer" in client.get(PEOPLE + "count/", headers=PART).content
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_counts(visit, people, monkeypatch):
     [
         ("Age eq 5L", b"is stored as Int32"),
         ("Nam eq 'x'", b"<b>Name</b>"),
-        ("Age eq 1 and Name eq 'x'", b"Leave out the last condition"),
+        ("Age eq 1 and Name eq 'x'", b"Remove the last condition"),
     ],
 )
 def test_what_would_find_more(visit, people, text, hint):

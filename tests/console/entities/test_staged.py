@@ -76,7 +76,11 @@ def test_a_stale_row_keeps_all_of_them_from_being_saved(visit, changes, account)
     send(client, [change(account, ALAN, "Name", "String", "y")], apply="1")
     answer = send(client, changes, apply="1")
     text = answer.content.decode()
-    assert answer.status_code == 409 and text.count("changed meanwhile") == 1 and "data-rebase" in text
+    assert (
+        answer.status_code == 409
+        and text.count("changed while you were editing") == 1
+        and "data-rebase" in text
+    )
     assert properties(account, ADA)["Age"].value == 1
     changes[1]["etag"] = write_etag(stored(account, ALAN).timestamp)
     assert send(client, changes, apply="1").status_code == 204
@@ -87,7 +91,7 @@ def test_a_deleted_row_is_named(visit, changes, account):
     client = visit("eve")
     client.post("/ui/a/acme/t/people/delete/", {"scope": "rows", "key": write_key(ALAN)})
     answer = send(client, changes, apply="1")
-    assert answer.status_code == 409 and b"deleted meanwhile" in answer.content
+    assert answer.status_code == 409 and b"deleted while you were editing" in answer.content
     assert properties(account, ADA)["Age"].value == 1
 
 

@@ -160,8 +160,8 @@ def test_the_record_keeps_it(visit, full):
 
 def test_names_scope_and_count_on_the_button(visit, full):
     page = visit("victor").get(PEOPLE, {"f": "PartitionKey eq 'a'"}).content.decode()
-    assert "Export this query, 2" in page
-    assert "Export the whole table, 3" in page
+    assert "Export query results (2)" in page
+    assert "Export the whole table (3)" in page
 
 
 @pytest.mark.parametrize("fields", [{"format": "xml"}, {"format": "csv", "scope": "query", "f": "Age eq"}])

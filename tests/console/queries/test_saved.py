@@ -78,14 +78,14 @@ def test_q6_keeps_all_of_the_grid_but_the_page(visit, filled):
     assert parse_qs(found["state"].query()) == parse_qs(kept + "&q=adas")
     assert found["applied"].changed == []
     moved = client.get(f"{PEOPLE}?{kept.replace('-Age', 'Age').replace('Name,Age', 'Name')}&q=adas")
-    assert [str(name) for name in moved.context["applied"].changed] == ["Properties asked for", "Order"]
+    assert [str(name) for name in moved.context["applied"].changed] == ["Selected properties", "Sort order"]
 
 
 def test_q6_says_what_changed_and_updates(visit, filled):
     client = visit("eve")
     save(client, is_shared="on")
     shown = client.get(PEOPLE, {"f": "Name eq 'Grace'", "top": "25", "q": "adas"})
-    assert [str(name) for name in shown.context["applied"].changed] == ["Filter", "Per page"]
+    assert [str(name) for name in shown.context["applied"].changed] == ["Filter", "Page size"]
     form = {"state": shown.context["state"].query(), "version": "1"}
     assert client.post(PEOPLE + "q/adas/update/", form)["Location"].endswith("&q=adas")
     assert query().content == {"f": "Name eq 'Grace'", "top": "25"}
