@@ -130,14 +130,14 @@ async def test_leaves_to_another_process_what_that_is_at(work):
         begun.set()
         end.wait(60)
 
-    other = asyncio.create_task(in_thread(jobs.alone, "work", 0, take_long))
+    other = asyncio.create_task(in_thread(jobs.run_exclusively, "work", 0, take_long))
     await asyncio.to_thread(begun.wait, 60)
-    assert not await in_thread(jobs.alone, "work", 0, work)
-    assert await in_thread(jobs.alone, "other work", 0, work)
+    assert not await in_thread(jobs.run_exclusively, "work", 0, work)
+    assert await in_thread(jobs.run_exclusively, "other work", 0, work)
     end.set()
 
     assert await other
-    assert await in_thread(jobs.alone, "work", 0, work)
+    assert await in_thread(jobs.run_exclusively, "work", 0, work)
 
 
 def test_what_failed_is_not_done(work):
