@@ -1,4 +1,4 @@
-"""The management API as people read it, from its OpenAPI document: what there is by group, and how to ask for it."""
+"""The reference of the management API: its OpenAPI document by group, with a curl command for each operation."""
 
 import json
 import shlex
@@ -18,7 +18,7 @@ _METHODS: Final = ("get", "post", "put", "patch", "delete")
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Of a body, or a parameter; ``name`` of one within another is written with dots."""
+    """A field of a body, or a parameter. Dots in ``name`` lead to nested fields."""
 
     name: str
     type: str
@@ -52,6 +52,11 @@ class Operation:
     example: str  # JSON
     answers: Sequence[Answer]
     curl: str
+
+    @property
+    def kind(self) -> str:
+        """The color of the method's badge."""
+        return {"GET": "info", "DELETE": "danger"}.get(self.method, "accent")
 
     @property
     def good(self) -> Sequence[Answer]:
@@ -144,7 +149,7 @@ class _Reader:
             yield from self._members(inner, f"{prefix}{name}{within}")
 
     def _resolved(self, given: Schema) -> Schema:
-        """The schema itself, with what is said beside a reference to it."""
+        """Follow references; members beside a reference take precedence."""
         beside = {name: value for name, value in given.items() if name not in {"$ref", "allOf"}}
         if "allOf" in given:
             return {**self._resolved(given["allOf"][0]), **beside}
@@ -163,7 +168,7 @@ class _Reader:
 
 
 def curl(method: str, path: str, example: Any) -> str:
-    """As one would type it; what stands in braces is to be filled in."""
+    """Write a command to paste; parts in braces are to be filled in."""
     lines = ['curl -H "Authorization: Bearer $TABLERO_TOKEN"']
     if method != "GET":
         lines[0] += f" -X {method}"

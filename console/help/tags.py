@@ -1,4 +1,4 @@
-"""Text of the API's document, with what stands between backticks as code."""
+"""Template filters of the help pages."""
 
 from django import template
 from django.utils.html import format_html, format_html_join
@@ -9,6 +9,7 @@ register = template.Library()
 
 @register.filter
 def code_spans(text: str) -> SafeString:
+    """Mark text between backticks as code."""
     parts = enumerate(text.split("`"))
     return format_html_join(
         "", "{}", ((format_html("<code>{}</code>", part) if place % 2 else part,) for place, part in parts)

@@ -1,4 +1,4 @@
-"""Help, the limits of the service, the API reference, and what the console is made of."""
+"""Paths of the documentation, the API reference, and the page about this server."""
 
 from django.urls import path
 

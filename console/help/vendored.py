@@ -1,4 +1,4 @@
-"""What others made and this console serves, as the manifest beside it says."""
+"""The vendored packages, as listed in their manifest."""
 
 import tomllib
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Package:
     version: str
     license: str  # SPDX
     source: str  # as in npm:htmx.org@4.0.1
-    text: str  # of the licence
+    text: str  # of the license
 
     @property
     def address(self) -> str:

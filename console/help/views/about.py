@@ -1,4 +1,4 @@
-"""What this server is, and help."""
+"""About, shortcuts, limits, and the documentation."""
 
 import platform
 import tomllib
@@ -22,7 +22,7 @@ PROJECT: Final = "tablero"
 
 @login_required
 def about(request: HttpRequest) -> HttpResponse:
-    """Versions, and the licences of what is bundled."""
+    """Show versions, and the licenses of bundled packages."""
     context = {
         "version": _version(),
         "database": _database(),
@@ -37,7 +37,7 @@ def about(request: HttpRequest) -> HttpResponse:
 def _version() -> str:
     try:
         return metadata.version(PROJECT)
-    except metadata.PackageNotFoundError:  # a checkout that was never installed
+    except metadata.PackageNotFoundError:  # a checkout, not an installed package
         found = tomllib.loads((settings.PACKAGE.parent / "pyproject.toml").read_text("utf-8"))
         return str(found["project"]["version"])
 
@@ -55,23 +55,23 @@ def shortcuts(request: HttpRequest) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    what: str | Promise
-    most: str | Promise
+    item: str | Promise
+    limit: str | Promise
 
 
 LIMITS: Final = (
-    Limit(_("Name of a table"), _("3 to 63 letters and digits, a letter first; letter case does not count")),
-    Limit(_("PartitionKey and RowKey"), _("1,024 characters each, none of / \\ # ? and control characters")),
-    Limit(_("Properties of an entity"), _("252, beside PartitionKey, RowKey and Timestamp")),
-    Limit(_("Name of a property"), _("255 characters, as an identifier of C#")),
-    Limit(_("Size of an entity"), "1 MiB"),
-    Limit(_("String and Binary"), _("64 KiB each; strings count two bytes for a character")),
-    Limit(_("DateTime"), _("from 1601-01-01 on, in steps of 100 ns")),
-    Limit(_("Change set"), _("100 operations on one partition, 4 MiB")),
-    Limit(_("Page of a query"), _("1,000 entities, or what 5 seconds find")),
-    Limit(_("Conditions of a filter"), _("15 in Azure")),
-    Limit(_("Stored access policies of a table"), "5"),
-    Limit(_("CORS rules of an account"), "5"),
+    Limit(_("Table name"), _("3 to 63 letters and digits, starting with a letter; case-insensitive")),
+    Limit(_("PartitionKey and RowKey"), _("1,024 characters each, without / \\ # ? and control characters")),
+    Limit(_("Properties of an entity"), _("252, besides PartitionKey, RowKey and Timestamp")),
+    Limit(_("Property name"), _("255 characters; a C# identifier")),
+    Limit(_("Entity size"), "1 MiB"),
+    Limit(_("String and Binary"), _("64 KiB each; strings count two bytes per character")),
+    Limit(_("DateTime"), _("From 1601-01-01, in steps of 100 ns")),
+    Limit(_("Batch"), _("100 changes of one partition, 4 MiB")),
+    Limit(_("Page of a query"), _("1,000 entities, or what is found within 5 seconds")),
+    Limit(_("Filter conditions"), _("No limit; 15 on Azure")),
+    Limit(_("Stored access policies per table"), "5"),
+    Limit(_("CORS rules per account"), "5"),
 )
 
 
@@ -82,7 +82,7 @@ def limits(request: HttpRequest) -> HttpResponse:
 
 @login_required
 def index(request: HttpRequest) -> HttpResponse:
-    """Show what the documentation consists of."""
+    """Show the start page of the documentation."""
     return document(request, documents.INDEX)
 
 
