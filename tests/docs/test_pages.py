@@ -37,9 +37,7 @@ def test_the_readme_is_short_and_links_to_every_page():
 def test_the_changelog_begins_with_the_version_of_the_project():
     version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert version is not None
-    releases = re.findall(
-        r"^## \[(\d.*)\] - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
-    )
+    releases = re.findall(r"^## (\d.*) - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert releases[0] == version[1]
     assert releases == sorted(releases, reverse=True)
 
