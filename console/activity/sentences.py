@@ -56,38 +56,38 @@ _OWN_ICONS: Final[Mapping[Verb, str]] = {
 }
 
 _SENTENCES: Final[Mapping[Verb, Promise]] = {
-    Verb.ACCOUNT_CREATE: gettext_lazy("%(who)s made the account %(account)s"),
+    Verb.ACCOUNT_CREATE: gettext_lazy("%(who)s created the account %(account)s"),
     Verb.ACCOUNT_CHANGE: gettext_lazy("%(who)s changed settings of the account %(account)s"),
-    Verb.ACCOUNT_EXPIRE: gettext_lazy("%(who)s froze the account %(account)s, whose time is over"),
+    Verb.ACCOUNT_EXPIRE: gettext_lazy("%(who)s froze the expired account %(account)s"),
     Verb.ACCOUNT_DELETE: gettext_lazy("%(who)s deleted the account %(account)s"),
-    Verb.KEY_REVEAL: gettext_lazy("%(who)s looked at %(key)s"),
+    Verb.KEY_REVEAL: gettext_lazy("%(who)s revealed %(key)s"),
     Verb.KEY_COPY: gettext_lazy("%(who)s copied %(key)s"),
-    Verb.KEY_ROTATE: gettext_lazy("%(who)s replaced %(key)s"),
-    Verb.KEY_END: gettext_lazy("%(who)s ended the grace of %(key)s"),
-    Verb.TABLE_CREATE: gettext_lazy("%(who)s made the table %(table)s"),
-    Verb.TABLE_CHANGE: gettext_lazy("%(who)s changed notes on the table %(table)s"),
+    Verb.KEY_ROTATE: gettext_lazy("%(who)s rotated %(key)s"),
+    Verb.KEY_END: gettext_lazy("%(who)s ended the grace period of %(key)s"),
+    Verb.TABLE_CREATE: gettext_lazy("%(who)s created the table %(table)s"),
+    Verb.TABLE_CHANGE: gettext_lazy("%(who)s changed the notes for the table %(table)s"),
     Verb.TABLE_DELETE: gettext_lazy("%(who)s deleted the table %(table)s"),
-    Verb.TABLE_RESTORE: gettext_lazy("%(who)s brought back the table %(table)s"),
-    Verb.QUERY_CREATE: gettext_lazy("%(who)s saved the query %(query)s of %(table)s"),
-    Verb.QUERY_CHANGE: gettext_lazy("%(who)s changed the query %(query)s of %(table)s"),
-    Verb.QUERY_DELETE: gettext_lazy("%(who)s deleted the query %(query)s of %(table)s"),
-    Verb.POLICIES_SET: gettext_lazy("%(who)s set the access policies of %(table)s"),
-    Verb.PROPERTIES_SET: gettext_lazy("%(who)s set the service properties"),
-    Verb.SAS_ISSUE: gettext_lazy("%(who)s made the shared access signature %(sas)s"),
-    Verb.SAS_CHANGE: gettext_lazy("%(who)s changed what is noted of the shared access signature %(sas)s"),
-    Verb.SAS_BLOCK: gettext_lazy("%(who)s blocked the shared access signature %(sas)s"),
-    Verb.SAS_UNBLOCK: gettext_lazy("%(who)s unblocked the shared access signature %(sas)s"),
-    Verb.API_TOKEN_ISSUE: gettext_lazy("%(who)s made the API token %(token)s for %(user)s"),
+    Verb.TABLE_RESTORE: gettext_lazy("%(who)s restored the table %(table)s"),
+    Verb.QUERY_CREATE: gettext_lazy("%(who)s saved the query %(query)s for %(table)s"),
+    Verb.QUERY_CHANGE: gettext_lazy("%(who)s changed the query %(query)s for %(table)s"),
+    Verb.QUERY_DELETE: gettext_lazy("%(who)s deleted the query %(query)s for %(table)s"),
+    Verb.POLICIES_SET: gettext_lazy("%(who)s changed the access policies of %(table)s"),
+    Verb.PROPERTIES_SET: gettext_lazy("%(who)s changed the service properties"),
+    Verb.SAS_ISSUE: gettext_lazy("%(who)s created the SAS token %(sas)s"),
+    Verb.SAS_CHANGE: gettext_lazy("%(who)s changed the notes for the SAS token %(sas)s"),
+    Verb.SAS_BLOCK: gettext_lazy("%(who)s blocked the SAS token %(sas)s"),
+    Verb.SAS_UNBLOCK: gettext_lazy("%(who)s unblocked the SAS token %(sas)s"),
+    Verb.API_TOKEN_ISSUE: gettext_lazy("%(who)s created the API token %(token)s for %(user)s"),
     Verb.API_TOKEN_REVOKE: gettext_lazy("%(who)s revoked the API token %(token)s of %(user)s"),
     Verb.SIGN_IN: gettext_lazy("%(who)s signed in"),
     Verb.SIGN_OUT: gettext_lazy("%(who)s signed out"),
-    Verb.SIGN_IN_FAILED: gettext_lazy("Somebody failed to sign in as %(who)s"),
-    Verb.USER_INVITE: gettext_lazy("%(who)s invited somebody"),
-    Verb.USER_CREATE: gettext_lazy("%(who)s made the user %(user)s"),
+    Verb.SIGN_IN_FAILED: gettext_lazy("Someone failed to sign in as %(who)s"),
+    Verb.USER_INVITE: gettext_lazy("%(who)s invited someone"),
+    Verb.USER_CREATE: gettext_lazy("%(who)s created the user %(user)s"),
     Verb.USER_CHANGE: gettext_lazy("%(who)s changed the user %(user)s"),
-    Verb.USER_REMOVE: gettext_lazy("%(who)s removed the user %(user)s"),
+    Verb.USER_REMOVE: gettext_lazy("%(who)s deleted the user %(user)s"),
     Verb.MEMBER_SET: gettext_lazy("%(who)s gave %(user)s the role %(role)s"),
-    Verb.MEMBER_REMOVE: gettext_lazy("%(who)s took %(user)s out of the members"),
+    Verb.MEMBER_REMOVE: gettext_lazy("%(who)s removed %(user)s from the account"),
 }
 
 
@@ -95,7 +95,7 @@ def sentence(done: Activity) -> SafeString:
     """Who did what to what; names lead to what is still there."""
     verb = effect(done)
     if verb is Verb.SIGN_IN_FAILED and not done.actor:
-        return SafeString(conditional_escape(_("Somebody failed to sign in")))
+        return SafeString(conditional_escape(_("Someone failed to sign in")))
     parts = {
         "who": who(done),
         "table": _table(done),
@@ -107,7 +107,7 @@ def sentence(done: Activity) -> SafeString:
         "role": format_html("<strong>{}</strong>", _role(done)),
     }
     if verb is Verb.USER_CHANGE and done.detail.get("user") == done.actor:
-        return _filled(_("%(who)s changed how they sign in"), parts)
+        return _filled(_("%(who)s changed their sign-in settings"), parts)
     if verb is Verb.ENTITY_REKEY:
         return _filled(
             _REKEYED, parts | {"entity": _entity(done, getattr(done, "first_key", None) or _NO_KEY)}
@@ -140,17 +140,17 @@ def who(done: Activity) -> SafeString:
         case ActorKind.USER:
             return name
         case ActorKind.KEY:
-            return _filled(_("A client with %(name)s"), {"name": name})
+            return _filled(_("A client using %(name)s"), {"name": name})
         case ActorKind.SAS:
             short = format_html('<strong class="mono" title="{}">{}</strong>', done.actor, done.actor[:8])
-            return _filled(_("A client with the token %(name)s"), {"name": short})
+            return _filled(_("A client using the SAS token %(name)s"), {"name": short})
         case ActorKind.BEARER:
-            return _filled(_("A client with a bearer token of %(name)s"), {"name": name})
+            return _filled(_("A client using a bearer token of %(name)s"), {"name": name})
         case ActorKind.TOKEN:
             token = format_html('<strong class="mono">{}</strong>', done.detail.get("by_token", ""))
-            return _filled(_("%(name)s, by the API token %(token)s,"), {"name": name, "token": token})
+            return _filled(_("%(name)s, using the API token %(token)s,"), {"name": name, "token": token})
         case ActorKind.COMMAND:
-            return _filled(_("%(name)s, on the machine of the server,"), {"name": name})
+            return _filled(_("%(name)s, on the server's command line,"), {"name": name})
         case ActorKind.SERVER:
             return SafeString(conditional_escape(_("The server")))
 
@@ -168,7 +168,7 @@ def _role(done: Activity) -> str:
 
 def _key(done: Activity) -> SafeString:
     if done.detail.get("declared"):
-        return SafeString(conditional_escape(_("the declared keys")))
+        return SafeString(conditional_escape(_("the configured keys")))
     return format_html('<strong class="mono">{}</strong>', done.detail.get("key", ""))
 
 
@@ -196,12 +196,12 @@ def _of_query(done: Activity, verb: Verb, parts: dict[str, SafeString]) -> SafeS
             _BROUGHT_BACK if done.undoes_id and verb is Verb.QUERY_CREATE else _SENTENCES[verb], found
         )
     if verb is Verb.QUERY_DELETE:
-        return _filled(_("%(who)s deleted a private query of %(table)s"), found)
-    return _filled(_("%(who)s brought back a private query of %(table)s"), found)
+        return _filled(_("%(who)s deleted a private query for %(table)s"), found)
+    return _filled(_("%(who)s restored a private query for %(table)s"), found)
 
 
-_BROUGHT_BACK: Final = gettext_lazy("%(who)s brought back the query %(query)s of %(table)s")
-_REKEYED: Final = gettext_lazy("%(who)s gave an entity of %(table)s the key %(entity)s")
+_BROUGHT_BACK: Final = gettext_lazy("%(who)s restored the query %(query)s for %(table)s")
+_REKEYED: Final = gettext_lazy("%(who)s changed the key of an entity in %(table)s to %(entity)s")
 _Plural = Callable[[int], str]
 _ENTITIES: Final[Mapping[Verb, tuple[Promise, _Plural]]] = {
     Verb.ENTITY_INSERT: (
@@ -229,10 +229,10 @@ _ENTITIES: Final[Mapping[Verb, tuple[Promise, _Plural]]] = {
         ),
     ),
     Verb.ENTITY_EXPORT: (
-        gettext_lazy("%(who)s exported entities of %(table)s"),
+        gettext_lazy("%(who)s exported entities from %(table)s"),
         lambda number: ngettext(
-            "%(who)s exported %(number)s entity of %(table)s",
-            "%(who)s exported %(number)s entities of %(table)s",
+            "%(who)s exported %(number)s entity from %(table)s",
+            "%(who)s exported %(number)s entities from %(table)s",
             number,
         ),
     ),
@@ -295,7 +295,7 @@ def undone(several: Sequence[Activity]) -> str:
         case Verb.TABLE_RESTORE | Verb.TABLE_DELETE if len(several) > 1:
             return _of_tables(effect(first), len(several))
         case Verb.TABLE_RESTORE:
-            return _("Brought back %(table)s.") % names
+            return _("Restored %(table)s.") % names
         case Verb.TABLE_DELETE:
             return _("Deleted %(table)s.") % names
         case Verb.ENTITY_INSERT | Verb.ENTITY_CHANGE | Verb.ENTITY_DELETE | Verb.ENTITY_REKEY:
@@ -303,59 +303,59 @@ def undone(several: Sequence[Activity]) -> str:
             shown = number_format(number, force_grouping=True)
             return _entities_undone(effect(first), number) % {**names, "number": shown}
         case Verb.QUERY_CREATE:
-            return _("Brought back the query.")
+            return _("Restored the query.")
         case Verb.QUERY_DELETE:
             return _("Deleted the query.")
-    return _("Put everything back as it was.")
+    return _("Undid the change.")
 
 
 def _entities_undone(verb: Verb, number: int) -> str:
     if verb is Verb.ENTITY_INSERT:
         return ngettext(
-            "Brought back %(number)s entity of %(table)s.",
-            "Brought back %(number)s entities of %(table)s.",
+            "Restored %(number)s entity in %(table)s.",
+            "Restored %(number)s entities in %(table)s.",
             number,
         )
     if verb is Verb.ENTITY_DELETE:
         return ngettext(
-            "Deleted %(number)s entity of %(table)s.", "Deleted %(number)s entities of %(table)s.", number
+            "Deleted %(number)s entity from %(table)s.", "Deleted %(number)s entities from %(table)s.", number
         )
     if verb is Verb.ENTITY_REKEY:
-        return _("Gave the entity of %(table)s its former key.")
+        return _("Restored the previous key of the entity in %(table)s.")
     return ngettext(
-        "Put %(number)s entity of %(table)s back as it was.",
-        "Put %(number)s entities of %(table)s back as they were.",
+        "Reverted %(number)s entity in %(table)s.",
+        "Reverted %(number)s entities in %(table)s.",
         number,
     )
 
 
 def _of_tables(verb: Verb, number: int) -> str:
     if verb is Verb.TABLE_RESTORE:
-        text = ngettext("Brought back %(number)s table.", "Brought back %(number)s tables.", number)
+        text = ngettext("Restored %(number)s table.", "Restored %(number)s tables.", number)
     else:
         text = ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", number)
     return text % {"number": number}
 
 
 REASONS: Final[Mapping[Reason, Promise]] = {
-    Reason.NEVER: gettext_lazy("That cannot be undone."),
-    Reason.ALREADY_UNDONE: gettext_lazy("That has been undone already."),
-    Reason.CHANGED_SINCE: gettext_lazy("Not undone: it has been changed since, and that would be lost."),
-    Reason.GONE: gettext_lazy("Not undone: what it was done to is not there any more."),
-    Reason.NAME_TAKEN: gettext_lazy(
-        "Not undone: there is another table of this name now. Delete that first."
-    ),
-    Reason.TOO_OLD: gettext_lazy("Not undone: the deleted table is not kept any more."),
+    Reason.NEVER: gettext_lazy("This cannot be undone."),
+    Reason.ALREADY_UNDONE: gettext_lazy("This was already undone."),
+    Reason.CHANGED_SINCE: gettext_lazy("Not undone: it was changed since, and those changes would be lost."),
+    Reason.GONE: gettext_lazy("Not undone: it no longer exists."),
+    Reason.NAME_TAKEN: gettext_lazy("Not undone: another table has this name now. Delete it first."),
+    Reason.TOO_OLD: gettext_lazy("Not undone: the deleted table can no longer be restored."),
     Reason.READ_ONLY: gettext_lazy("Not undone: the account is read-only."),
-    Reason.NOT_YOURS: gettext_lazy("Only a maintainer undoes what others did."),
-    Reason.LAST: gettext_lazy("Not undone: nobody else would be left who could do the like."),
+    Reason.NOT_YOURS: gettext_lazy("Only maintainers can undo other people's changes."),
+    Reason.LAST: gettext_lazy("Not undone: the account would be left without an owner."),
 }
 
 
 def refusal(cannot: CannotUndo) -> str:
+    if cannot.reason is Reason.LAST and effect(cannot.done) is Verb.USER_CHANGE:
+        return _("Not undone: the server would be left without an admin.")
     if cannot.key is None:
         return str(REASONS[cannot.reason])
     named = {"key": " / ".join(cannot.key)}
     if cannot.reason is Reason.GONE:
-        return _("Not undone: the entity %(key)s is not there any more.") % named
-    return _("Not undone: the entity %(key)s has been changed since, and that would be lost.") % named
+        return _("Not undone: the entity %(key)s no longer exists.") % named
+    return _("Not undone: the entity %(key)s was changed since, and those changes would be lost.") % named

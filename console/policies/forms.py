@@ -129,17 +129,19 @@ def _where(place: int) -> str:
 def rule_of(rule: Rule) -> str:
     match rule:
         case Rule.NUMBER:
-            return _("A table has %(most)s policies at most.") % {"most": POLICY_LIMIT}
+            return _("A table can have up to %(most)s policies.") % {"most": POLICY_LIMIT}
         case Rule.UNIQUE:
-            return _("Another policy of this table has the same Id.")
+            return _("Another policy of this table already has this Id.")
         case Rule.IDENTIFIER:
-            return _("An Id has 1 to %(most)s characters, none of them invisible control characters.") % {
+            return _("An Id needs 1 to %(most)s characters and cannot contain control characters.") % {
                 "most": IDENTIFIER_LIMIT
             }
         case Rule.START | Rule.EXPIRY:
-            return _("Write a time such as 2026-12-31 23:59, now, +7d or tomorrow; or nothing.")
+            return _("Enter a time such as 2026-12-31 23:59, now, +7d or tomorrow, or leave it blank.")
         case Rule.PERMISSION:
-            return _("Permissions are letters of %(letters)s, each once.") % {"letters": PERMISSIONS}
+            return _("Permissions can contain each of the letters %(letters)s once.") % {
+                "letters": PERMISSIONS
+            }
 
 
 # from what is stored

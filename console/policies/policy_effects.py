@@ -122,7 +122,7 @@ def _changes(
             return [_why_revoked(effect, policies, renamed)]
         case Kind.REVIVED:
             is_later = effect.after is State.NOT_YET_VALID
-            return [_("revived, but not valid yet") if is_later else _("revived: works again")]
+            return [_("restored, but not yet valid") if is_later else _("restored: works again")]
         case Kind.UNCHANGED:
             return [_unchanged_sentence(effect)]
     return [
@@ -147,14 +147,14 @@ def _why_revoked(
     identifier = effect.known.identifier
     match effect.after:
         case State.ORPHANED if identifier in renamed:
-            return _("revoked: %(old)s is renamed to %(new)s, and a token keeps the Id it names") % {
+            return _("revoked: the policy %(old)s was renamed to %(new)s, and tokens keep the old Id") % {
                 "old": identifier,
                 "new": renamed[identifier],
             }
         case State.ORPHANED:
-            return _("revoked: there is no policy %(identifier)s any more") % {"identifier": identifier}
+            return _("revoked: the policy %(identifier)s no longer exists") % {"identifier": identifier}
         case State.EXPIRED:
-            return _("revoked: it has expired then")
+            return _("revoked: expired")
         case _:
             return _why_conflicting(effect.known.token, policies.get(identifier))
 
@@ -165,8 +165,8 @@ def _why_conflicting(token: TableSas | AccountSas, policy: AccessPolicy | None) 
     both = [name for name in names if name in sas.fixed_by(policy) and getattr(token, name)]
     if both:
         terms = listed(names[name] for name in both)
-        return _("revoked: it says itself what the policy then says too (%(terms)s)") % {"terms": terms}
-    return _("revoked: neither it nor the policy then has both an expiry and permissions")
+        return _("revoked: the token and its policy would both set %(terms)s") % {"terms": terms}
+    return _("revoked: neither the token nor its policy would set an expiry and permissions")
 
 
 def _unchanged_sentence(effect: Effect) -> str:
@@ -174,22 +174,22 @@ def _unchanged_sentence(effect: Effect) -> str:
         case State.ACTIVE | State.EXPIRES_SOON:
             return _("unchanged")
         case State.NOT_YET_VALID:
-            return _("unchanged: not valid yet")
+            return _("unchanged: not yet valid")
         case State.EXPIRED:
-            return _("unchanged: it has expired")
+            return _("unchanged: expired")
         case State.BLOCKED:
-            return _("unchanged: it is blocked")
+            return _("unchanged: blocked")
         case State.REVOKED:
-            return _("unchanged: the key that made it is gone")
+            return _("unchanged: its key was rotated")
         case State.ORPHANED:
-            return _("unchanged: there is no policy of its Id")
+            return _("unchanged: no policy has its Id")
         case State.CONFLICTING:
-            return _("unchanged: it does not go with its policy")
+            return _("unchanged: conflicts with its policy")
 
 
 def _start_sentence(effect: Effect, shift: Shift) -> str:
     if shift.after is None:
-        return _("has no start any more")
+        return _("start removed")
     moment = {"time": _clock(shift.after)}
     if effect.is_paused:
         return _("refused until %(time)s") % moment

@@ -108,12 +108,12 @@ def _warnings(draft: Draft, row: PolicyDraft, identifier: str) -> Iterable[str]:
     """What is allowed, and hardly meant."""
     was = row.basis.identifier
     if was and was != identifier and was in {it.identifier for it in draft.seen}:
-        yield _("A new Id is a new policy: tokens that name %(old)s are revoked.") % {"old": was}
+        yield _("Renaming creates a new policy: tokens that use %(old)s are revoked.") % {"old": was}
     if identifier != identifier.strip():
-        yield _("It begins or ends with a space, which is part of the Id.")
+        yield _("The Id begins or ends with a space.")
     others = [other.identifier for other in draft.rows if other.id != row.id]
     if any(other != identifier and other.casefold() == identifier.casefold() for other in others):
-        yield _("It differs from another only by case, which counts.")
+        yield _("Another Id differs only in letter case.")
 
 
 def renamed(draft: Draft, read: Sequence[SignedIdentifier]) -> dict[str, str]:

@@ -72,7 +72,7 @@ class Template:
 TEMPLATES: Final = (
     Template("partner", _("Read-only partner"), "partner-read", "r", "quarter"),
     Template("device", _("Append-only device"), "device-append", "a", "none"),
-    Template("ci", _("CI, everything"), "ci-full", PERMISSIONS, "30d"),
+    Template("ci", _("CI, full access"), "ci-full", PERMISSIONS, "30d"),
 )
 
 

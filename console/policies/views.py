@@ -117,13 +117,13 @@ def _told(asked: Asked, before: Sequence[SignedIdentifier], after: Sequence[Sign
     gone = {it.identifier for it in before} - {it.identifier for it in after}
     if revoked:
         said = ngettext(
-            "%(number)s known token is revoked by it; undoing it revives the token.",
-            "%(number)s known tokens are revoked by it; undoing it revives them.",
+            "%(number)s known token was revoked. Undo to restore it.",
+            "%(number)s known tokens were revoked. Undo to restore them.",
             revoked,
         )
         return f"{saved} {said % {'number': revoked}}"
     if gone:
-        said = _("Undoing it revives whatever names %(identifiers)s.")
+        said = _("Undo restores tokens that use %(identifiers)s.")
         return f"{saved} {said % {'identifiers': listed(sorted(gone))}}"
     return saved
 

@@ -35,18 +35,18 @@ OF_ACCOUNT: Final = "rwdlacu"  # as the SDKs write them
 LEVELS: Final = "sco"
 
 STARTS: Final = (
-    ("", gettext_lazy("None: good at once")),
+    ("", gettext_lazy("Immediately")),
     ("now", gettext_lazy("Now")),
     ("ago", gettext_lazy("5 minutes ago")),
-    ("at", gettext_lazy("At a time…")),
+    ("at", gettext_lazy("Custom…")),
 )
 EXPIRIES: Final = (
     ("1h", gettext_lazy("In 1 hour")),
     ("1d", gettext_lazy("In 1 day")),
     ("7d", gettext_lazy("In 7 days")),
     ("30d", gettext_lazy("In 30 days")),
-    ("quarter", gettext_lazy("At the end of the quarter")),
-    ("at", gettext_lazy("At a time…")),
+    ("quarter", gettext_lazy("End of the quarter")),
+    ("at", gettext_lazy("Custom…")),
 )
 _LIVES: Final[Mapping[str, timedelta]] = {
     "1h": timedelta(hours=1),
@@ -81,7 +81,7 @@ class DescriptionForm(forms.Form):
         label=gettext_lazy("Label"),
         max_length=64,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        help_text=gettext_lazy("What you will know it by, as “partner demo” or “nightly import”."),
+        help_text=gettext_lazy("A name to recognize it by, such as “partner demo” or “nightly import”."),
     )
     purpose = forms.CharField(
         label=gettext_lazy("Purpose"),
@@ -94,7 +94,7 @@ class DescriptionForm(forms.Form):
         max_length=150,
         required=False,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        help_text=gettext_lazy("Whom to ask before it is taken away."),
+        help_text=gettext_lazy("Who to contact before revoking it."),
     )
 
     def description(self) -> SasDescription:
@@ -106,14 +106,14 @@ class SasForm(DescriptionForm):
     """Always bound: what is not given is as a new form has it."""
 
     kind = _choice(
-        gettext_lazy("Kind"),
-        (("table", gettext_lazy("Of a table")), ("account", gettext_lazy("Of the account"))),
+        gettext_lazy("Scope"),
+        (("table", gettext_lazy("One table")), ("account", gettext_lazy("Entire account"))),
     )
     table = forms.CharField(
         label=gettext_lazy("Table"),
         required=False,
         widget=forms.TextInput(attrs={**_MONO, "list": "tables-there-are"}),
-        error_messages={"required": gettext_lazy("Which table?")},
+        error_messages={"required": gettext_lazy("Enter the name of a table.")},
     )
     policy = forms.CharField(label=gettext_lazy("Policy"), required=False, strip=False)
     permissions = forms.MultipleChoiceField(
@@ -123,23 +123,25 @@ class SasForm(DescriptionForm):
         label=gettext_lazy("Resource types"), required=False, choices=RESOURCE_TYPES.items()
     )
     start = _choice(gettext_lazy("Start"), STARTS)
-    start_at = _moment(gettext_lazy("Time of the start"))
+    start_at = _moment(gettext_lazy("Start time"))
     expiry = _choice(gettext_lazy("Expiry"), EXPIRIES)
-    expiry_at = _moment(gettext_lazy("Time of the expiry"))
+    expiry_at = _moment(gettext_lazy("Expiry time"))
     spk = _key(gettext_lazy("First PartitionKey"))
     srk = _key(gettext_lazy("First RowKey"))
     epk = _key(gettext_lazy("Last PartitionKey"))
     erk = _key(gettext_lazy("Last RowKey"))
     address = forms.CharField(
-        label=gettext_lazy("Addresses"),
+        label=gettext_lazy("Allowed IP addresses"),
         required=False,
         max_length=100,
         widget=forms.TextInput(attrs={**_MONO, "placeholder": "10.0.0.0/8"}),
-        help_text=gettext_lazy("One, a range as 10.0.0.1-10.0.0.9, or a network; none: from everywhere."),
+        help_text=gettext_lazy(
+            "An address, a range such as 10.0.0.1-10.0.0.9, or a network. Leave blank to allow all addresses."
+        ),
     )
     protocol = _choice(
         gettext_lazy("Protocol"),
-        (("https", gettext_lazy("https only")), ("https,http", gettext_lazy("https or http"))),
+        (("https", gettext_lazy("HTTPS only")), ("https,http", gettext_lazy("HTTPS or HTTP"))),
     )
     signer = _choice(gettext_lazy("Signing key"), (("1", "key1"), ("2", "key2")))
     field_order = ("kind", "table", "policy", "permissions", "levels")
@@ -212,13 +214,13 @@ class SasForm(DescriptionForm):
         if not self.is_of_table:
             return ""
         if self.found_table is None:
-            raise forms.ValidationError(_("There is no table of this name."))
+            raise forms.ValidationError(_("No table has this name."))
         return self.found_table.name
 
     def clean_policy(self) -> str:
         identifier: str = self.cleaned_data["policy"] if self.is_of_table else ""
         if identifier and identifier not in self.choosable:
-            raise forms.ValidationError(_("The table has no such policy."))
+            raise forms.ValidationError(_("The table has no policy with this Id."))
         return identifier
 
     def clean_permissions(self) -> str:
@@ -226,7 +228,7 @@ class SasForm(DescriptionForm):
         if "permissions" in self.locked:
             return ""
         if not chosen:
-            raise forms.ValidationError(_("Choose what it permits."))
+            raise forms.ValidationError(_("Select at least one permission."))
         return chosen
 
     def clean_levels(self) -> str:
@@ -234,7 +236,7 @@ class SasForm(DescriptionForm):
             return ""
         chosen = "".join(level for level in LEVELS if level in self.cleaned_data["levels"])
         if not chosen:
-            raise forms.ValidationError(_("Choose what it is good for."))
+            raise forms.ValidationError(_("Select at least one resource type."))
         return chosen
 
     def clean_address(self) -> str:
@@ -242,7 +244,7 @@ class SasForm(DescriptionForm):
         if text and (found := _range(text)):
             return found
         if text:
-            raise forms.ValidationError(_("This is no address, no range and no network."))
+            raise forms.ValidationError(_("Enter an IP address, a range or a network."))
         return ""
 
     def clean(self) -> dict[str, Any]:
@@ -275,17 +277,17 @@ class SasForm(DescriptionForm):
     def _at(self, name: str, found: Mapping[str, Any]) -> datetime | None:
         moment: datetime | None = found.get(name)
         if moment is None and name not in self.errors:
-            self.add_error(name, _("When?"))
+            self.add_error(name, _("Enter a time."))
         if moment is not None and not _YEARS[0] <= moment.year <= _YEARS[1]:
-            self.add_error(name, _("The service knows no such time."))
+            self.add_error(name, _("This time is out of range."))
             return None
         return moment
 
     def _check_times(self, starts: datetime | None, expires: datetime | None) -> None:
         if expires is not None and expires <= self.now:
-            self.add_error("expiry_at", _("That is over already."))
+            self.add_error("expiry_at", _("The expiry must be in the future."))
         elif expires is not None and starts is not None and expires <= starts:
-            self.add_error("expiry_at", _("It would end before it begins."))
+            self.add_error("expiry_at", _("The expiry must be after the start."))
 
     def _check_keys(self, found: Mapping[str, Any]) -> None:
         for name in ("spk", "srk", "epk", "erk"):
@@ -295,11 +297,11 @@ class SasForm(DescriptionForm):
                 self.add_error(name, error.text)
         for row, partition in (("srk", "spk"), ("erk", "epk")):
             if found.get(row) and not found.get(partition):
-                self.add_error(row, _("A RowKey counts only inside of a PartitionKey: give that as well."))
+                self.add_error(row, _("A RowKey also needs its PartitionKey."))
         first = found.get("spk", ""), found.get("srk", "")
         last = found.get("epk", ""), found.get("erk", "")
         if first[0] and last[0] and (first > last if last[1] else first[0] > last[0]):
-            self.add_error("epk", _("The last key is before the first one."))
+            self.add_error("epk", _("The last key must not come before the first key."))
 
     # what comes out
 

@@ -29,239 +29,235 @@ NOTES: Final = frozenset(
 )
 
 UNREADABLE: Final[Mapping[Unreadable, Promise]] = {
-    Unreadable.EMPTY: _("There is nothing to explain yet: paste a token, a connection string or a request."),
+    Unreadable.EMPTY: _("Nothing to explain yet. Paste a token, a connection string or a request."),
     Unreadable.TOO_LONG: _(
-        "This is too long: 64 KiB of text are read. The body of a request can be left out."
+        "The text is too long: the limit is 64 KiB. You can leave out the body of a request."
     ),
     Unreadable.HEADERS_ONLY: _(
-        "These are headers of a request. Paste its first line too, as in “GET /acme/people HTTP/1.1”."
+        "These are only the headers of a request. Include its first line, such as “GET /acme/people HTTP/1.1”."
     ),
     Unreadable.NOTHING_KNOWN: _(
-        "This is no token, no connection string and no request. A request begins with its method, as in"
+        "This is not a token, a connection string or a request. A request starts with its method, such as"
         " “GET /acme/people HTTP/1.1”, or with “curl”."
     ),
 }
 
 SENTENCES: Final[Mapping[Mistake, Promise]] = {
     Mistake.PLUS_AS_SPACE: _(
-        "A plus in %(name)s has become a space. In an address it must be written %%2B: encode each value before it"
-        " is put in."
+        "A plus sign in %(name)s was decoded as a space. Percent-encode each value before adding it to the URL: a plus"
+        " is written %%2B."
     ),
     Mistake.ENCODED_TWICE: _(
-        "%(name)s was percent-encoded twice: %%2B became %%252B. A client encodes the values of a token by itself; give"
-        " it the token as it was made."
+        "%(name)s was percent-encoded twice: %%2B became %%252B. Clients encode the values of a token themselves; pass"
+        " the token unchanged."
     ),
     Mistake.URL_SAFE_BASE64: _(
-        "The signature is written in the base64 of URLs, with - and _. The service wants the usual one, with + and /,"
+        "The signature uses URL-safe base64 with - and _. The service expects standard base64 with + and /,"
         " percent-encoded."
     ),
     Mistake.PADDING: _(
-        "The = at the end of the signature is missing, or one too many: 44 characters end in one."
+        "The padding of the signature is wrong: its 44 characters must end in exactly one equals sign (=)."
     ),
-    Mistake.HEXADECIMAL: _(
-        "The signature is written in hexadecimal. The service wants its 32 bytes in base64."
-    ),
-    Mistake.RETIRED_KEY: _(
-        "The key is %(key)s, which has been replaced. Give the application one of the present keys."
-    ),
-    Mistake.OTHER_ACCOUNT_KEY: _("The key is %(key)s of another account, %(account)s."),
+    Mistake.HEXADECIMAL: _("The signature is hexadecimal. The service expects its 32 bytes in base64."),
+    Mistake.RETIRED_KEY: _("It was signed with %(key)s, which was rotated. Update the application's key."),
+    Mistake.OTHER_ACCOUNT_KEY: _("It was signed with %(key)s of a different account, %(account)s."),
     Mistake.DEVELOPMENT_KEY: _(
-        "The key is the one that everybody knows, that of devstoreaccount1. This account has keys of its own."
+        "It was signed with the well-known key of devstoreaccount1. This account has its own keys."
     ),
     Mistake.KEY_NOT_DECODED: _(
-        "It was signed with the text of the key. The key is base64: decode it, and sign with the bytes."
+        "It was signed with the key as text. The key is base64: decode it and sign with the bytes."
     ),
     Mistake.UNKNOWN_KEY: _(
-        "No key that is known here makes this signature, neither of this text nor of one with a usual mistake. The key"
-        " is another one, or more than one thing was changed. Compare what your client signs with the text below."
+        "No known key produces this signature, even allowing for common mistakes. A different key was used, or several"
+        " things were changed. Compare what your client signs with the string to sign below."
     ),
-    Mistake.OTHER_ACCOUNT: _("The account %(account)s was signed; that is not the one that is addressed."),
+    Mistake.OTHER_ACCOUNT: _(
+        "The account in the string to sign is %(account)s, which is not the account in the URL."
+    ),
     Mistake.SECONDARY_ACCOUNT: _(
-        "The account was signed as %(account)s. Also for the secondary the primary name is signed."
+        "The account was signed as %(account)s. Requests to the secondary also sign the primary name."
     ),
     Mistake.ACCOUNT_DOUBLED: _(
-        "The account %(account)s was signed once too often. Twice is right only for a request with a key whose path"
-        " begins with the account."
+        "The account %(account)s was signed twice. That is right only for a Shared Key request whose path starts with"
+        " the account."
     ),
     Mistake.ACCOUNT_NOT_DOUBLED: _(
-        "The account is missing once in what was signed. Where the path begins with the account it comes twice:"
-        " /%(account)s/%(account)s/… – once as the account, once as part of the path."
+        "The account was signed only once. When the path starts with the account, it appears twice:"
+        " /%(account)s/%(account)s/…, once as the account and once as part of the path."
     ),
     Mistake.TABLE_CASE: _(
-        "The name of the table was signed in other letter case: a token signs it in lower case, a request as its path"
-        " has it (%(table)s)."
+        "The table name was signed in different letter case. SAS tokens sign it in lowercase, requests as it appears in"
+        " the path (%(table)s)."
     ),
     Mistake.OTHER_LAYOUT: _(
-        "The fields were signed as in version %(version)s. Each version of sv signs other fields: write sv=%(version)s,"
-        " or sign those of the version that is named."
+        "The fields were signed in the layout of version %(version)s. Each version signs different fields: set"
+        " sv=%(version)s, or sign the fields of the version in sv."
     ),
-    Mistake.FIELD_ORDER: _("Fields were signed in another order: %(names)s have changed places."),
+    Mistake.FIELD_ORDER: _("The fields were signed in a different order: %(names)s are swapped."),
     Mistake.TIME_PRECISION: _(
-        "A time was signed in another spelling: %(signed)s. The text counts, not the instant: what is signed must stand"
-        " in the token letter by letter."
+        "A time was signed in a different format: %(signed)s. Sign exactly the text that appears in the token."
     ),
     Mistake.PARAMETER_CHANGED: _(
-        "%(name)s was changed after it was signed: signed was %(signed)s. Whoever wants to change a token has to sign a"
-        " new one."
+        "%(name)s was changed after signing; the signed value is %(signed)s. To change a token, create and sign a new"
+        " one."
     ),
-    Mistake.PARAMETER_ADDED: _("%(name)s was added after it was signed; the signature does not cover it."),
+    Mistake.PARAMETER_ADDED: _("%(name)s was added after signing, so the signature does not cover it."),
     Mistake.SIGNED_ENCODED: _(
-        "The values were signed percent-encoded. Signed are the values themselves; they are encoded afterwards, for the"
-        " address."
+        "The values were percent-encoded before signing. Sign the plain values, then encode them for the URL."
     ),
     Mistake.FINAL_NEWLINE: _(
-        "The newline at the end is wrong: the text of an account token ends with one, that of all others does not."
+        "The final newline is wrong: the string to sign ends with a newline for account SAS tokens only."
     ),
-    Mistake.NEWLINE: _("The lines were joined by CR and LF. They are joined by LF alone."),
+    Mistake.NEWLINE: _("The lines were joined with CR LF. Join them with LF only."),
     Mistake.ESCAPED_NEWLINE: _(
-        "The lines were joined by a backslash and an n instead of a newline; mostly a string in the wrong quotes."
+        "The lines were joined with a backslash and the letter n instead of a newline. Check the quotes around the"
+        " string in your code."
     ),
     Mistake.OTHER_SCHEME: _(
-        "The text is that of %(signed)s, but the header says %(sent)s. One of the two has to be the other."
+        "The string to sign is for %(signed)s, but the header says %(sent)s. Use the same scheme in both."
     ),
     Mistake.BLOB_LAYOUT: _(
-        "The text was put together as blobs and queues want it, with more headers and all x-ms- ones. Tables have a"
-        " text of their own, see below."
+        "The string to sign has the layout for blobs and queues, with more headers and all x-ms- headers. Tables use a"
+        " different layout, shown below."
     ),
     Mistake.DATE_HEADER: _(
-        "Date was signed. If there is an x-ms-date, that is signed, and Date does not count."
+        "The Date header was signed. When x-ms-date is present, sign x-ms-date instead; Date is ignored."
     ),
     Mistake.NO_DATE_SIGNED: _(
-        "The line of the date was left empty. For tables the date is signed, also x-ms-date."
+        "The date line was left empty. For tables, sign the date even when it comes from x-ms-date."
     ),
     Mistake.METHOD: _(
-        "The method %(signed)s was signed, but %(sent)s was sent. With X-HTTP-Method it is POST that is signed."
+        "The method %(signed)s was signed, but %(sent)s was sent. With X-HTTP-Method, sign POST."
     ),
     Mistake.CONTENT_TYPE_MISSING: _(
-        "The Content-Type %(signed)s was signed, but the request does not have it. Something on the way dropped it, or"
-        " it was not pasted."
+        "The Content-Type %(signed)s was signed, but the request has none. It was removed on the way or not pasted."
     ),
     Mistake.CONTENT_TYPE_ADDED: _(
-        "Without a Content-Type it was signed, but %(sent)s was sent. Mostly the HTTP client adds it on its own."
+        "No Content-Type was signed, but %(sent)s was sent. HTTP clients often add it automatically."
     ),
     Mistake.CONTENT_TYPE_OTHER: _(
-        "The Content-Type %(signed)s was signed, but %(sent)s was sent. Mostly the HTTP client adds a charset."
+        "The Content-Type %(signed)s was signed, but %(sent)s was sent. HTTP clients often add a charset."
     ),
-    Mistake.CONTENT_MD5: _("There is a Content-MD5, but it was not signed."),
-    Mistake.PATH_DECODED: _(
-        "The path was signed decoded. It is signed as it is sent, with its percent signs."
+    Mistake.CONTENT_MD5: _("The request has a Content-MD5 header that was not signed."),
+    Mistake.PATH_DECODED: _("The path was decoded before signing. Sign it as sent, with its percent signs."),
+    Mistake.PATH_ENCODED: _("The path was encoded again before signing. Sign it as sent."),
+    Mistake.TRAILING_SLASH: _(
+        "The signed path and the sent path differ in a trailing slash (/). Sign the path as sent."
     ),
-    Mistake.PATH_ENCODED: _("The path was signed encoded once more. It is signed as it is sent."),
-    Mistake.TRAILING_SLASH: _("The path was signed with another end: one of both has a / there."),
-    Mistake.QUERY_SIGNED: _("The query was signed. Of it only comp is, and nothing else."),
+    Mistake.QUERY_SIGNED: _("The query string was signed. Only its comp parameter is signed."),
     Mistake.COMP_LEFT_OUT: _(
-        "comp was not signed. It is the one part of the query that is: ?comp=… after the path."
+        "The comp parameter was not signed. It is the only signed part of the query string: ?comp=… after the path."
     ),
-    Mistake.WHOLE_URL: _("The whole address was signed. It is the account and the path: /account/path."),
+    Mistake.WHOLE_URL: _("The whole URL was signed. Sign only the account and the path: /account/path."),
     Mistake.NO_AUTHORIZATION: _(
-        "There is no Authorization header and no sig in the address: nobody has signed it."
+        "The request is not signed: it has no Authorization header, and its URL has no sig parameter."
     ),
     Mistake.TWO_AUTHORIZATIONS: _(
-        "There is an Authorization header and a token in the address. Only one may be."
+        "The request has both an Authorization header and a SAS token in its URL. Use only one of them."
     ),
-    Mistake.BEARER: _("It comes with a bearer token. Whether that is good its issuer decides, not a key."),
+    Mistake.BEARER: _("The request uses a bearer token. Its issuer decides whether it is valid, not a key."),
     Mistake.MALFORMED_AUTHORIZATION: _(
-        "The Authorization header cannot be read. It is “SharedKey account:signature”, the signature in base64."
+        "The Authorization header is invalid. The format is “SharedKey account:signature”, with the signature in"
+        " base64."
     ),
     Mistake.ACCOUNT_DIFFERS: _(
-        "The Authorization header names the account %(signed)s, but the address is one of %(addressed)s."
+        "The Authorization header names the account %(signed)s, but the URL belongs to %(addressed)s."
     ),
     Mistake.ACCOUNT_NOT_SAID: _(
-        "A token does not say whose it is, and no account whose keys you may see has signed it. Choose the account that"
-        " it is for, or paste the whole address."
+        "A token does not name its account, and none of the accounts whose keys you can view signed it. Choose the"
+        " account, or paste the full URL."
     ),
-    Mistake.ELSEWHERE: _("The address %(host)s is one of Azure. It is looked at as if it had come here."),
-    Mistake.NO_HOST: _("There is no Host header. It is looked at as if it had come to this address."),
+    Mistake.ELSEWHERE: _("%(host)s is an Azure address. It is checked as if it were sent to this server."),
+    Mistake.NO_HOST: _("The request has no Host header. It is checked as if it were sent to this server."),
     Mistake.NO_DATE: _(
-        "There is no date that can be read: it is “x-ms-date: Sat, 21 Nov 2026 20:00:00 GMT”, always GMT. Sent was:"
-        " %(date)s"
+        "The request has no valid date. The format is “x-ms-date: Sat, 21 Nov 2026 20:00:00 GMT”, always in GMT."
+        " Received: %(date)s"
     ),
     Mistake.CLOCK_SKEW: _(
-        "The date is %(seconds)s away from the clock of this server (%(now)s); 15 minutes are allowed. It is an old"
-        " request, or a clock is wrong."
+        "The date is %(seconds)s away from this server's clock (%(now)s); up to 15 minutes are allowed. The request is"
+        " old, or a clock is wrong."
     ),
-    Mistake.PARAMETER_TWICE: _("%(name)s comes twice. Nobody can know which of them was signed."),
+    Mistake.PARAMETER_TWICE: _("%(name)s appears twice, so it is unclear which value was signed."),
     Mistake.MALFORMED_PARAMETER: _("%(name)s cannot be %(value)s."),
-    Mistake.PARAMETER_MISSING: _("Missing: %(names)s. A token without is none."),
+    Mistake.PARAMETER_MISSING: _("Missing: %(names)s. Every token needs these parameters."),
     Mistake.USER_DELEGATION: _(
-        "This is a token signed by a user's key. There is none of that kind for tables."
+        "This is a user delegation SAS. Tables do not support them; create a token signed with an account key."
     ),
-    Mistake.EXPIRED: _("It has expired: it was good until %(moment)s."),
+    Mistake.EXPIRED: _("The token expired at %(moment)s."),
     Mistake.NOT_YET_VALID: _(
-        "It is not good yet: it will be from %(moment)s on. If that was to be at once, the clock that made it is ahead;"
-        " leave the start out, or set it 15 minutes back."
+        "The token is not yet valid: it starts at %(moment)s. If it should work immediately, the clock that created it"
+        " is ahead; leave out the start, or set it 15 minutes back."
     ),
     Mistake.POLICY_MISSING: _(
-        "The table %(table)s has no stored access policy %(policy)s. Without it all tokens that name it are refused."
+        "The table %(table)s has no stored access policy %(policy)s, so all tokens that reference it are refused."
     ),
     Mistake.POLICY_RENAMED: _(
-        "The table %(table)s has no stored access policy %(policy)s, but there is %(similar)s. Was it renamed? The"
-        " identifier is signed: only a policy of exactly this name makes the token good."
+        "The table %(table)s has no stored access policy %(policy)s, but it has %(similar)s. Was it renamed? The Id is"
+        " signed, so the token works only with a policy of exactly that name."
     ),
     Mistake.POLICY_CONFLICT: _(
-        "The token and its policy %(policy)s both say %(names)s. Each may stand in one of them only, even if they"
-        " agree."
+        "The token and its policy %(policy)s both set %(names)s. Set each field in only one of them, even if the values"
+        " are the same."
     ),
-    Mistake.POLICY_INCOMPLETE: _("Neither the token nor its policy %(policy)s says %(names)s."),
-    Mistake.TABLE_MISSING: _("There is no table %(table)s in this account."),
-    Mistake.HTTPS_ONLY: _("It is good over https only, and this would come over http."),
-    Mistake.ADDRESS_OUTSIDE: _("It is good from %(allowed)s only, and this would come from %(address)s."),
-    Mistake.NO_TABLE_SERVICE: _("It is for other services: ss is %(services)s, without a t for tables."),
-    Mistake.RESOURCE_TYPE: _(
-        "srt=%(types)s does not reach so far: %(operation)s needs another resource type."
+    Mistake.POLICY_INCOMPLETE: _("Neither the token nor its policy %(policy)s sets %(names)s."),
+    Mistake.TABLE_MISSING: _("This account has no table %(table)s."),
+    Mistake.HTTPS_ONLY: _("The token allows HTTPS only, and this request would use HTTP."),
+    Mistake.ADDRESS_OUTSIDE: _(
+        "The token allows requests from %(allowed)s only, and this one would come from %(address)s."
     ),
-    Mistake.PERMISSION: _("sp=%(permissions)s is not enough for %(operation)s."),
-    Mistake.NOT_BY_TOKEN: _(
-        "%(operation)s cannot be done with a token of this kind, whatever its permissions are."
+    Mistake.NO_TABLE_SERVICE: _(
+        "The token is for other services: ss=%(services)s does not include t (tables)."
     ),
-    Mistake.OTHER_TABLE: _("It is for the table %(allowed)s, and the address is one of %(table)s."),
+    Mistake.RESOURCE_TYPE: _("srt=%(types)s does not include the resource type that %(operation)s needs."),
+    Mistake.PERMISSION: _("sp=%(permissions)s does not permit %(operation)s."),
+    Mistake.NOT_BY_TOKEN: _("%(operation)s is not available with this type of token, whatever it permits."),
+    Mistake.OTHER_TABLE: _("The token is for the table %(allowed)s, but the URL is for %(table)s."),
     Mistake.OUTSIDE_RANGE: _(
-        "The entity with PartitionKey %(partition_key)s and RowKey %(row_key)s lies outside of the keys that the token"
-        " reaches."
+        "The entity with PartitionKey %(partition_key)s and RowKey %(row_key)s is outside the token's key range."
     ),
-    Mistake.SECONDARY_WRITE: _("It writes to the secondary, which can only be read."),
-    Mistake.READ_ONLY: _("It writes, and the account %(account)s may only be read."),
-    Mistake.BLOCKED: _("This token has been blocked by somebody."),
-    Mistake.ACCOUNT_DISABLED: _("The account %(account)s is switched off."),
+    Mistake.SECONDARY_WRITE: _("The request writes to the secondary, which is read-only."),
+    Mistake.READ_ONLY: _("The request writes, but the account %(account)s is read-only."),
+    Mistake.BLOCKED: _("This token is blocked."),
+    Mistake.ACCOUNT_DISABLED: _("The account %(account)s is disabled."),
     Mistake.KEYS_NOT_ACCEPTED: _(
-        "The account %(account)s takes bearer tokens only, no keys and nothing signed by one."
+        "The account %(account)s accepts bearer tokens only; keys and SAS tokens are refused."
     ),
-    Mistake.NETWORK: _("The account answers %(allowed)s only, and this would come from %(address)s."),
+    Mistake.NETWORK: _(
+        "The account accepts requests from %(allowed)s only, and this one would come from %(address)s."
+    ),
     Mistake.PART_MALFORMED: _(
-        "A part that begins with %(text)s has no =. Parts are Name=value, with ; in between."
+        "The part that starts with %(text)s has no equals sign (=). Write parts as Name=value, separated by semicolons."
     ),
-    Mistake.PART_TWICE: _("%(name)s comes twice; which one counts depends on the client."),
-    Mistake.PART_UNKNOWN: _("%(name)s is no part of a connection string. Clients leave it aside."),
+    Mistake.PART_TWICE: _("%(name)s appears twice. Which value applies depends on the client."),
+    Mistake.PART_UNKNOWN: _("%(name)s is not part of a connection string. Clients ignore it."),
     Mistake.NO_ACCOUNT_NAME: _(
-        "There is no AccountName that could be one: 3 to 24 lower-case letters and digits."
+        "A valid AccountName is missing: it has 3 to 24 lowercase letters and digits."
     ),
-    Mistake.NO_CREDENTIAL: _(
-        "There is neither AccountKey nor SharedAccessSignature: nothing to prove anything with."
-    ),
+    Mistake.NO_CREDENTIAL: _("The connection string has neither AccountKey nor SharedAccessSignature."),
     Mistake.KEY_NOT_BASE64: _(
-        "AccountKey is no base64. Mostly it was cut off where it is copied, often the == at the end."
+        "AccountKey is not valid base64. It was probably cut off when copied, often before the final ==."
     ),
-    Mistake.KEY_UNKNOWN: _("AccountKey is none of the keys of %(account)s."),
+    Mistake.KEY_UNKNOWN: _("AccountKey is not one of the keys of %(account)s."),
     Mistake.NO_TABLE_ENDPOINT: _(
-        "There is no TableEndpoint, so that clients go to %(address)s. For this server: TableEndpoint=%(here)s"
+        "TableEndpoint is missing, so clients connect to %(address)s. For this server, add TableEndpoint=%(here)s"
     ),
-    Mistake.ENDPOINT_MALFORMED: _("The address %(endpoint)s cannot be read."),
+    Mistake.ENDPOINT_MALFORMED: _("The endpoint %(endpoint)s is not a valid URL."),
     Mistake.ENDPOINT_WITHOUT_ACCOUNT: _(
-        "The TableEndpoint %(endpoint)s lacks the account; here it is part of the path: %(right)s"
+        "The TableEndpoint %(endpoint)s lacks the account. On this server it is part of the path: %(right)s"
     ),
     Mistake.ENDPOINT_OTHER_ACCOUNT: _(
-        "TableEndpoint leads to the account %(named)s, AccountName is %(account)s."
+        "TableEndpoint is for the account %(named)s, but AccountName is %(account)s."
     ),
     Mistake.PROTOCOL_DIFFERS: _(
-        "DefaultEndpointsProtocol is %(protocol)s, but TableEndpoint is %(endpoint)s; the endpoint counts."
+        "DefaultEndpointsProtocol is %(protocol)s, but TableEndpoint is %(endpoint)s. The endpoint takes precedence."
     ),
-    Mistake.LINE_UNREADABLE: _("Line %(line)s is no header. It was left out; headers are Name: value."),
+    Mistake.LINE_UNREADABLE: _("Line %(line)s is not a header (Name: value) and was ignored."),
     Mistake.SHELL_VARIABLE: _(
-        "There is a $ where a shell puts in a variable; here it is taken as it stands. Note that $filter in double"
-        " quotes vanishes."
+        "The text contains a $ that a shell would expand; here it is read literally. In double quotes, a shell removes"
+        " $filter."
     ),
-    Mistake.OPTION_UNKNOWN: _("The option %(option)s of curl is not known here, and was left out."),
-    Mistake.QUOTE_OPEN: _("A quotation mark is not closed, so that the command cannot be read for sure."),
+    Mistake.OPTION_UNKNOWN: _("The curl option %(option)s is not supported here and was ignored."),
+    Mistake.QUOTE_OPEN: _("A quotation mark is not closed, so the command may have been misread."),
 }
 
 NAMES: Final[Mapping[Part, Promise]] = {
@@ -270,35 +266,35 @@ NAMES: Final[Mapping[Part, Promise]] = {
     Part.SECONDARY: _("Secondary"),
     Part.RESOURCE: _("Path"),
     Part.SCHEME: _("Scheme"),
-    Part.SIGNER: _("Account of the key"),
+    Part.SIGNER: _("Signing account"),
     Part.SIGNATURE: _("Signature"),
 }
 PARTS: Final[Mapping[Part, Promise]] = {
-    Part.METHOD: _("What is to be done."),
-    Part.ACCOUNT: _("The account that the address leads to."),
-    Part.SECONDARY: _("The address of the secondary: it can be read only."),
-    Part.RESOURCE: _("The path as it was sent, with every percent sign."),
-    Part.COMP: _("The only part of the query that is signed."),
-    Part.OPTION: _("Part of the query; changing it does not break the signature."),
-    Part.DATE: _("When it was signed: 15 minutes before or after are allowed."),
-    Part.OTHER_DATE: _("Does not count: there is an x-ms-date."),
-    Part.CONTENT_TYPE: _("What the body is."),
+    Part.METHOD: _("The HTTP method."),
+    Part.ACCOUNT: _("The account in the URL."),
+    Part.SECONDARY: _("The secondary endpoint, which is read-only."),
+    Part.RESOURCE: _("The path as sent, with its percent signs."),
+    Part.COMP: _("The only signed part of the query string."),
+    Part.OPTION: _("Part of the query string. Changing it does not invalidate the signature."),
+    Part.DATE: _("When the request was signed. It is valid for 15 minutes before and after."),
+    Part.OTHER_DATE: _("Ignored, because x-ms-date is present."),
+    Part.CONTENT_TYPE: _("The type of the body."),
     Part.CONTENT_MD5: _("The checksum of the body."),
-    Part.SCHEME: _("Which text is signed: SharedKey all of it, SharedKeyLite the date and the resource."),
-    Part.SIGNER: _("The account whose key has signed."),
-    Part.SIGNATURE: _("Proves that whoever sent it had the key."),
-    Part.VERSION: _("The version of the service whose rules are wanted."),
+    Part.SCHEME: _("What is signed: SharedKey signs everything, SharedKeyLite the date and the resource."),
+    Part.SIGNER: _("The account whose key signed the request."),
+    Part.SIGNATURE: _("Proves that the sender has the key."),
+    Part.VERSION: _("The service version to use."),
     Part.HEADER: _("A header."),
 }
 
 SETTINGS: Final[Mapping[str, Promise]] = {
-    "DefaultEndpointsProtocol": _("How clients come, where no endpoint says it."),
+    "DefaultEndpointsProtocol": _("The protocol for endpoints that are not set explicitly."),
     "AccountName": _("The account."),
-    "AccountKey": _("The secret: whoever has it can do everything in the account."),
-    "SharedAccessSignature": _("A token in place of the key; explained below."),
-    "EndpointSuffix": _("Where accounts are, if no endpoint says it."),
-    "TableEndpoint": _("Where the tables of the account are."),
-    "TableSecondaryEndpoint": _("Where its tables can be read when the primary is away."),
+    "AccountKey": _("The secret key. It grants full access to the account."),
+    "SharedAccessSignature": _("A SAS token instead of the key, explained below."),
+    "EndpointSuffix": _("The domain for endpoints that are not set explicitly."),
+    "TableEndpoint": _("The address of the account's tables."),
+    "TableSecondaryEndpoint": _("Where the tables can be read when the primary is unavailable."),
     "UseDevelopmentStorage": _("The account devstoreaccount1 at 127.0.0.1, port 10002."),
 }
 

@@ -24,8 +24,8 @@ STATES: Final[Mapping[State, Promise]] = {
     State.NOT_YET_VALID: gettext_lazy("not yet valid"),
     State.EXPIRED: gettext_lazy("expired"),
     State.REVOKED: gettext_lazy("revoked"),
-    State.ORPHANED: gettext_lazy("orphaned policy"),
-    State.CONFLICTING: gettext_lazy("at odds with its policy"),
+    State.ORPHANED: gettext_lazy("policy missing"),
+    State.CONFLICTING: gettext_lazy("conflicts with policy"),
     State.BLOCKED: gettext_lazy("blocked"),
 }
 # of badges
@@ -40,18 +40,17 @@ KINDS: Final[Mapping[State, str]] = {
     State.BLOCKED: "danger",
 }
 REASONS: Final[Mapping[State, Promise]] = {
-    State.ACTIVE: gettext_lazy("Requests with it are answered."),
-    State.EXPIRES_SOON: gettext_lazy(
-        "Requests with it are answered, but in a week they will not be any more."
-    ),
-    State.NOT_YET_VALID: gettext_lazy("Requests with it are refused: its time has not come."),
-    State.EXPIRED: gettext_lazy("Requests with it are refused: its time is over."),
-    State.REVOKED: gettext_lazy("Requests with it are refused: the key that signed it has been replaced."),
-    State.ORPHANED: gettext_lazy("Requests with it are refused: the policy that it names is not there."),
+    State.ACTIVE: gettext_lazy("Requests with this token are accepted."),
+    State.EXPIRES_SOON: gettext_lazy("Requests with this token are accepted. It expires within 7 days."),
+    State.NOT_YET_VALID: gettext_lazy("Requests with this token are refused: it is not yet valid."),
+    State.EXPIRED: gettext_lazy("Requests with this token are refused: it has expired."),
+    State.REVOKED: gettext_lazy("Requests with this token are refused: the key that signed it was rotated."),
+    State.ORPHANED: gettext_lazy("Requests with this token are refused: its policy does not exist."),
     State.CONFLICTING: gettext_lazy(
-        "Requests with it are refused: it says what its policy says as well, or neither says what one of them must."
+        "Requests with this token are refused: it sets a field that its policy sets too, or neither sets a"
+        " required one."
     ),
-    State.BLOCKED: gettext_lazy("Requests with it are refused: somebody has blocked it."),
+    State.BLOCKED: gettext_lazy("Requests with this token are refused: it is blocked."),
 }
 
 PERMISSIONS: Final[Mapping[str, Promise]] = {
@@ -88,7 +87,7 @@ MEANINGS: Final[Mapping[Meaning, Promise]] = {
     Meaning.PERMISSIONS: gettext_lazy("Permissions"),
     Meaning.START: gettext_lazy("Start"),
     Meaning.EXPIRY: gettext_lazy("Expiry"),
-    Meaning.ADDRESS: gettext_lazy("Addresses"),
+    Meaning.ADDRESS: gettext_lazy("IP addresses"),
     Meaning.PROTOCOL: gettext_lazy("Protocol"),
     Meaning.IDENTIFIER: gettext_lazy("Policy"),
     Meaning.START_PARTITION: gettext_lazy("First PartitionKey"),
@@ -97,7 +96,7 @@ MEANINGS: Final[Mapping[Meaning, Promise]] = {
     Meaning.END_ROW: gettext_lazy("Last RowKey"),
     Meaning.ENCRYPTION_SCOPE: gettext_lazy("Encryption scope"),
     Meaning.SIGNATURE: gettext_lazy("Signature"),
-    Meaning.UNKNOWN: gettext_lazy("Not a field of a signature"),
+    Meaning.UNKNOWN: gettext_lazy("Not a SAS parameter"),
 }
 
 
@@ -109,7 +108,7 @@ _MINUTE: Final = timedelta(minutes=1)
 def explained(it: Explained, now: datetime) -> SafeString:
     """What a parameter of a token means, as a phrase."""
     if not it.is_well_formed:
-        return SafeString(conditional_escape(_("This is no value that it can have; the token is refused.")))
+        return SafeString(conditional_escape(_("Invalid value: the token is refused.")))
     match it.meaning:
         case Meaning.START | Meaning.EXPIRY:
             return _moment(it.value, now)
@@ -117,23 +116,23 @@ def explained(it: Explained, now: datetime) -> SafeString:
             words = _LETTERS[it.meaning]
             return _listed(format_html("{}", words.get(letter, letter)) for letter in it.letters)
         case Meaning.PROTOCOL:
-            text = _("only over https") if it.value == "https" else _("over https or http")
+            text = _("only over HTTPS") if it.value == "https" else _("over HTTPS or HTTP")
         case Meaning.ADDRESS:
             text = _address(it.value)
         case Meaning.IDENTIFIER:
-            text = _("What the token leaves open stands in this policy, and can be changed there.")
+            text = _("Fields that the token leaves out come from this policy.")
         case Meaning.VERSION:
-            text = _("The version of the service by whose rules it was signed.")
+            text = _("The service version whose signing rules apply.")
         case Meaning.TABLE:
-            text = _("The only table that it opens; letter case does not count.")
+            text = _("The only table this token grants access to. Table names are case-insensitive.")
         case Meaning.SIGNATURE:
-            text = _("Proves that whoever wrote the fields had the key.")
+            text = _("Proves that the token was created with the account key.")
         case Meaning.START_PARTITION | Meaning.START_ROW | Meaning.END_PARTITION | Meaning.END_ROW:
-            text = _("This key is included.")
+            text = _("This key is included in the range.")
         case Meaning.ENCRYPTION_SCOPE:
-            text = _("Means nothing for tables.")
+            text = _("Ignored for tables.")
         case _:
-            text = _("The signature does not cover it.")
+            text = _("Not covered by the signature.")
     return SafeString(conditional_escape(text))
 
 
@@ -215,9 +214,9 @@ def _abilities(summary: Summary, account: str) -> SafeString:
     words = _ENTITIES if summary.table else _EVERYTHING
     found = [format_html("<b>{}</b>", words[it]) for it in summary.abilities if it in words]
     if not found:
-        return SafeString(conditional_escape(_("Can do nothing")))
+        return SafeString(conditional_escape(_("Grants no permissions")))
     if not summary.table:
-        return _fill(_("Can %(do)s in all of %(account)s"), do=_listed(found), account=_name(account))
+        return _fill(_("Can %(do)s in %(account)s"), do=_listed(found), account=_name(account))
     return _fill(
         _("Can %(do)s %(entities)s"), do=_listed(found), entities=_reach(summary.table, summary.keys)
     )
@@ -226,19 +225,19 @@ def _abilities(summary: Summary, account: str) -> SafeString:
 def _reach(table: str, keys: Keys) -> SafeString:
     named = {"table": _name(table)}
     if keys == Keys():
-        return _fill(_("all entities of %(table)s"), **named)
+        return _fill(_("entities in %(table)s"), **named)
     if keys.start_partition == keys.end_partition:
-        return _fill(_("entities of %(table)s with %(keys)s"), keys=_partition(keys), **named)
+        return _fill(_("entities in %(table)s with %(keys)s"), keys=_partition(keys), **named)
     first = _position(keys.start_partition, keys.start_row)
     last = _position(keys.end_partition, keys.end_row)
     if not (keys.start_row or keys.end_row) and keys.start_partition and keys.end_partition:
         ends = {"first": _name(keys.start_partition), "last": _name(keys.end_partition)}
-        return _fill(_("entities of %(table)s with PartitionKey from %(first)s to %(last)s"), **ends, **named)
+        return _fill(_("entities in %(table)s with PartitionKey from %(first)s to %(last)s"), **ends, **named)
     if not keys.end_partition:
-        return _fill(_("entities of %(table)s from %(first)s on"), first=first, **named)
+        return _fill(_("entities in %(table)s from %(first)s onward"), first=first, **named)
     if not keys.start_partition:
-        return _fill(_("entities of %(table)s up to %(last)s"), last=last, **named)
-    return _fill(_("entities of %(table)s from %(first)s to %(last)s"), first=first, last=last, **named)
+        return _fill(_("entities in %(table)s up to %(last)s"), last=last, **named)
+    return _fill(_("entities in %(table)s from %(first)s to %(last)s"), first=first, last=last, **named)
 
 
 def _partition(keys: Keys) -> SafeString:
@@ -253,7 +252,7 @@ def _partition(keys: Keys) -> SafeString:
     if keys.start_row and keys.end_row:
         return _fill(_("PartitionKey %(partition)s and RowKey from %(first)s to %(last)s"), **parts)
     if keys.start_row:
-        return _fill(_("PartitionKey %(partition)s and RowKey from %(first)s on"), **parts)
+        return _fill(_("PartitionKey %(partition)s and RowKey from %(first)s onward"), **parts)
     if keys.end_row:
         return _fill(_("PartitionKey %(partition)s and RowKey up to %(last)s"), **parts)
     return _fill(_("PartitionKey %(partition)s"), **parts)
@@ -294,18 +293,25 @@ def _conditions(summary: Summary) -> Iterable[SafeString]:
         if moment is not None:
             yield _fill(text, time=clock(moment))
     if summary.is_https_only:
-        yield SafeString(conditional_escape(_("only over https")))
+        yield SafeString(conditional_escape(_("only over HTTPS")))
     if summary.address:
         yield SafeString(conditional_escape(_address(summary.address)))
 
 
 def _listed(parts: Iterable[SafeString]) -> SafeString:
+    """Join as ``a, b and c``."""
     found = list(parts)
-    return reduce(_and, found[1:], found[0]) if found else SafeString("")
+    if len(found) < 2:
+        return SafeString("".join(found))
+    *most, last = found
+    first = reduce(_comma, most)
+    return _fill(
+        pgettext("the last two items of a list", "%(first)s and %(second)s"), first=first, second=last
+    )
 
 
-def _and(first: SafeString, second: SafeString) -> SafeString:
-    return _fill(pgettext("words of a list", "%(first)s, %(second)s"), first=first, second=second)
+def _comma(first: SafeString, second: SafeString) -> SafeString:
+    return _fill(pgettext("items of a list", "%(first)s, %(second)s"), first=first, second=second)
 
 
 def _after(first: SafeString, second: SafeString) -> SafeString:

@@ -26,17 +26,17 @@ def name_rules(account: Account, name: str) -> list[NameRule]:
     is_known = bool(name)
     owner = tables.find(account.pk, folded) if _is_legal(name) else None
     if folded == RESERVED_TABLE_NAME:
-        own = NameRule(_("“tables” is the service's own"), is_kept=False)
+        own = NameRule(_("“tables” is a reserved name"), is_kept=False)
     elif owner is not None:
         own = NameRule(
-            _("%(name)s exists already: letter case does not count") % {"name": owner.name}, is_kept=False
+            _("%(name)s already exists (names are case-insensitive)") % {"name": owner.name}, is_kept=False
         )
     else:
-        own = NameRule(_("not in use in this account, in any letter case"), _is_legal(name) or None)
+        own = NameRule(_("not already used in this account (case-insensitive)"), _is_legal(name) or None)
     return [
         NameRule(_("3 to 63 characters"), 3 <= len(name) <= 63 if is_known else None),
         NameRule(
-            _("letters A to Z and digits, a letter first"),
+            _("letters A to Z and digits, starting with a letter"),
             bool(_CHARACTERS.fullmatch(name)) if is_known else None,
         ),
         own,
@@ -63,7 +63,7 @@ class TagsField(forms.CharField):
         }
         super().__init__(
             label=gettext_lazy("Tags"),
-            help_text=gettext_lazy("Words to find tables by, with commas between them."),
+            help_text=gettext_lazy("Separate tags with commas."),
             required=False,
             max_length=1000,
             widget=forms.TextInput(attrs=attributes),
@@ -80,9 +80,9 @@ class TagsField(forms.CharField):
 
     def validate(self, value: Any) -> None:
         if any(len(tag) > TAG_LENGTH for tag in value):
-            raise forms.ValidationError(_("A tag has up to %(most)s characters.") % {"most": TAG_LENGTH})
+            raise forms.ValidationError(_("A tag can have up to %(most)s characters.") % {"most": TAG_LENGTH})
         if len(value) > TAGS:
-            raise forms.ValidationError(_("A table has up to %(most)s tags.") % {"most": TAGS})
+            raise forms.ValidationError(_("A table can have up to %(most)s tags.") % {"most": TAGS})
 
     def run_validators(self, value: Any) -> None:
         super().run_validators(", ".join(value))
@@ -136,5 +136,5 @@ class NewTableForm(forms.Form):
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
         if not all(rule.is_kept for rule in name_rules(self.account, name)):
-            raise forms.ValidationError(_("A table cannot have this name."))
+            raise forms.ValidationError(_("This name is not available."))
         return name

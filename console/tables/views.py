@@ -170,7 +170,7 @@ def _create(request: HttpRequest, account: Account, form: NewTableForm) -> Table
         if found["description"] or found["tags"]:
             tables.change(table, by=actor, description=found["description"], tags=found["tags"])
     except TableAlreadyExists:  # a moment ago
-        form.add_error("name", _("A table cannot have this name."))
+        form.add_error("name", _("This name is not available."))
     except StorageError as error:
         form.add_error(None, error.text)
     else:
@@ -263,12 +263,12 @@ def restore(request: HttpRequest, account: Account) -> HttpResponse:
     wanted = request.POST.get("table", "")
     table = next((table for table in tables.deleted(account.pk) if str(table.pk) == wanted), None)
     if table is None:
-        complain(request, _("This table is not kept any more."))
+        complain(request, _("This table can no longer be restored."))
         return redirect("tables:index", account.name)
     try:
         tables.restore(table.pk, by=actor_of(request))
     except TableAlreadyExists:
-        complain(request, _("There is another table %(table)s now. Delete it first.") % {"table": table.name})
+        complain(request, _("Another table is named %(table)s now. Delete it first.") % {"table": table.name})
     except StorageError as error:
         complain(request, error.text)
     else:
@@ -299,7 +299,7 @@ def note(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     except StorageError as error:
         form.add_error(None, error.text)
         return _settings(request, account, found, form)
-    say(request, _("Saved the notes on %(table)s.") % {"table": found.name}, undo=done)
+    say(request, _("Saved the notes for %(table)s.") % {"table": found.name}, undo=done)
     return redirect("tables:settings", account.name, found.name)
 
 

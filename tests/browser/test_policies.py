@@ -185,7 +185,7 @@ def test_p3_preview_is_what_requests_are_told_and_p4_undo_revives(ask, make_tabl
         "conflicts": "revoked",
     }
 
-    assert "2 known tokens are revoked by it; undoing it revives them." in saved.text
+    assert "2 known tokens were revoked. Undo to restore them." in saved.text
     undo = re.search(r'action="(/ui/undo/[0-9]+/)"', saved.text)[1]
     csrf = lists_of(ask(page), "policies-form")["csrfmiddlewaretoken"]
     ask(undo, {"csrfmiddlewaretoken": csrf})
@@ -206,11 +206,11 @@ def test_policies_are_edited(open_page, admin, make_table):
     expect(letter).to_be_focused()
     identifier = page.get_by_label("Id", exact=True).first
     identifier.fill("partner")
-    expect(page.get_by_text("A new Id is a new policy")).to_be_visible()
+    expect(page.get_by_text("Renaming creates a new policy")).to_be_visible()
     expect(identifier).to_be_focused()
 
     # presets by keys
-    page.get_by_role("button", name="Expiry of policy 2: common times").focus()
+    page.get_by_role("button", name="Expiry for policy 2: common times").focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="End of the quarter").focus()
     page.keyboard.press("Enter")
@@ -227,7 +227,7 @@ def test_policies_are_edited(open_page, admin, make_table):
     expect(page.get_by_role("button", name="Add policy")).to_have_attribute("aria-disabled", "true")
     page.get_by_label("Id", exact=True).nth(2).fill("partner")
     page.get_by_role("button", name="Save policies").last.click()
-    expect(page.get_by_role("alert")).to_contain_text("3 things are not right")
+    expect(page.get_by_role("alert")).to_contain_text("There are 3 problems")
     expect(page.get_by_role("alert")).to_be_focused()
     page.get_by_role("link", name="Policy 3").click()
     expect(page.get_by_label("Id", exact=True).nth(2)).to_be_focused()
@@ -241,7 +241,7 @@ def test_policies_are_edited(open_page, admin, make_table):
     document = page.get_by_role("textbox", name="SignedIdentifiers")
     expect(document).to_have_value(re.compile("<Id>partner</Id>"))
     document.fill(document.input_value().replace("<Id>partner</Id>", "<Id>partner"))
-    expect(page.get_by_text("Nothing can be said before the XML is right.")).to_be_visible()
+    expect(page.get_by_text("Fix the XML to see the impact.")).to_be_visible()
     document.fill(document.input_value().replace("<Id>partner", "<Id>partner</Id>"))
     page.get_by_role("button", name="Form", exact=True).click()
     expect(page.get_by_label("Id", exact=True).first).to_have_value("partner")
@@ -249,10 +249,10 @@ def test_policies_are_edited(open_page, admin, make_table):
     # somebody else is quicker
     table.set_table_access_policy({"quicker": policy("r")})
     page.get_by_role("button", name="Save policies").last.click()
-    expect(page.get_by_text("Somebody saved these policies since you opened them")).to_be_visible()
-    expect(page.get_by_role("region", name="Saved now")).to_contain_text("quicker")
+    expect(page.get_by_text("These policies were changed after you opened them")).to_be_visible()
+    expect(page.get_by_role("region", name="Current version")).to_contain_text("quicker")
     check_axe(page)
-    page.get_by_role("button", name="Save mine instead").click()
+    page.get_by_role("button", name="Save my version").click()
     expect(page.get_by_text("Saved the policies of policies4.")).to_be_visible()
     assert {name: it.permission for name, it in table.get_table_access_policy().items()} == {
         "partner": "r",
@@ -261,10 +261,10 @@ def test_policies_are_edited(open_page, admin, make_table):
 
     # from another table, at the width of a phone
     page.set_viewport_size({"width": 320, "height": 800})
-    page.get_by_role("button", name="Copy from a table").click()
+    page.get_by_role("button", name="Copy from another table").click()
     page.get_by_role("combobox", name="Table").select_option("policies5")
     page.get_by_role("button", name="Copy", exact=True).click()
-    expect(page.get_by_text("These are the policies of policies5.")).to_be_visible()
+    expect(page.get_by_text("Copied the policies of policies5.")).to_be_visible()
     expect(page.get_by_label("Id", exact=True)).to_have_value("copied")
     expect(page.get_by_label("Id", exact=True)).to_be_focused()
     check_reflow(page)

@@ -48,7 +48,7 @@ def test_the_life_of_a_signature(open_page, admin, orders, read):
         page.locator(f".grid tr[aria-rowindex='{row}'] input").check()
     page.locator("#selection").get_by_role("button", name="Create SAS token").click()
     page.wait_for_url("**/sas/new/**")
-    expect(page.get_by_text("whatever lies between them is reached as well")).to_be_visible()
+    expect(page.get_by_text("includes every row in between")).to_be_visible()
     assert [page.locator(f"#id_{name}").input_value() for name in ("spk", "srk", "epk", "erk")] == [
         "A",
         "1",
@@ -76,19 +76,19 @@ def test_the_life_of_a_signature(open_page, admin, orders, read):
     page.get_by_text("String to sign").click()
     expect(page.locator(".to-sign")).to_contain_text("/table/devstoreaccount1/orders↵")
     check(page)
-    page.get_by_role("button", name="Create SAS").click()
+    page.get_by_role("button", name="Create SAS token").click()
     if "/me/again/" in page.url:
         page.get_by_label("Password").fill("a password of many words")
         page.get_by_role("button", name="Confirm").click()
         page.wait_for_url("**/sas/new/**")
-        page.get_by_role("button", name="Create SAS").click()
+        page.get_by_role("button", name="Create SAS token").click()
 
     # shown once
-    expect(page.get_by_text("the only time that the token is shown")).to_be_visible()
+    expect(page.get_by_text("Copy this token now.")).to_be_visible()
     token = page.locator("#token-text").inner_text()
     check_axe(page)
-    page.get_by_role("button", name="Send a request").click()
-    expect(page.locator("#sas-test")).to_contain_text("It works")
+    page.get_by_role("button", name="Send request").click()
+    expect(page.locator("#sas-test")).to_contain_text("The token works")
     check_axe(page)
     assert read(token) == ["A", "B"]
     page.get_by_role("link", name="Done").click()
@@ -98,7 +98,7 @@ def test_the_life_of_a_signature(open_page, admin, orders, read):
     assert signature.replace("+", "%2B") not in page.content()
 
     # blocked, and refused at once; undone, and good at once
-    expect(page.get_by_text("Requests with it are answered", exact=False)).to_be_visible()
+    expect(page.get_by_text("Requests with this token are accepted", exact=False)).to_be_visible()
     check(page)
     page.set_viewport_size({"width": 320, "height": 800})
     check_reflow(page)

@@ -63,7 +63,7 @@ def test_t1_filter_survives_a_table_and_back(open_list, make):
     expect(page.get_by_label("Filter tables by name or tag")).to_have_value("cart")
     assert names(page) == ["cartons", "carts"]
     page.get_by_label("Filter tables by name or tag").fill("nothing-like-it")
-    expect(page.get_by_text("No table has “nothing-like-it”")).to_be_visible()
+    expect(page.get_by_text("No table name or tag contains “nothing-like-it”")).to_be_visible()
     page.get_by_role("link", name="Show all tables").click()
     expect(page.get_by_role("link", name="people", exact=True)).to_be_visible()
 
@@ -74,7 +74,7 @@ def test_t2_delete_several_and_undo(open_list, make, service):
     page.get_by_label("Description").fill("kept")
     page.get_by_label("Tags").press_sequentially("prod,")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Saved the notes on second.")).to_be_visible()
+    expect(page.get_by_text("Saved the notes for second.")).to_be_visible()
     page.goto(ACCOUNT)
     page.get_by_label("Select first").check()
     page.get_by_label("Select second").check()
@@ -124,7 +124,7 @@ def test_shift_ticks_a_range(open_list, make):
     page.get_by_label("Select row1").click()
     page.get_by_label("Select row3").click(modifiers=["Shift"])
     expect(page.get_by_text("3 tables selected")).to_be_visible()
-    expect(page.get_by_label("Select all tables of this page")).to_be_checked()
+    expect(page.get_by_label("Select all tables on this page")).to_be_checked()
     page.get_by_role("button", name="Clear").click()
     expect(page.get_by_role("group", name="Selected tables")).to_be_hidden()
 
@@ -133,8 +133,8 @@ def test_t3_refused_names(open_list, make):
     page = open_list("tables/new/", expect=422)
     field = page.get_by_label("Name")
     for name, rule in {
-        "1abc": "a letter first",
-        "tables": "the service's own",
+        "1abc": "starting with a letter",
+        "tables": "a reserved name",
         "ab": "3 to 63 characters",
         "a" * 64: "3 to 63 characters",
         "PeoplE": "people exists already",
@@ -190,7 +190,7 @@ def test_t5_three_ways_to_begin(open_page, admin, console):
     page.wait_for_url("**/t/mine/")
     page.goto("/ui/a/fresh/t/mine/settings/")
     page.get_by_role("button", name="Delete mine").click()
-    page.get_by_role("button", name="Create one with sample data").click()
+    page.get_by_role("button", name="Create a table with sample data").click()
     page.wait_for_url("**/t/people/")
     expect(page.get_by_text("Created people with 300 entities.")).to_be_visible()
 
@@ -200,20 +200,20 @@ def test_a_protected_account_wants_its_name(open_page, admin, console):
     page.get_by_label("Name", exact=True).fill("guarded")
     page.get_by_role("button", name="Create").click()
     page.goto("/ui/a/guarded/")
-    page.get_by_role("button", name="Create one with sample data").click()
+    page.get_by_role("button", name="Create a table with sample data").click()
     page.goto("/ui/a/guarded/settings/")
     page.get_by_label("Protected").check()
     page.get_by_role("button", name="Save the protection").click()
     page.goto("/ui/a/guarded/")
     page.get_by_label("Select people").check()
     page.get_by_role("group", name="Selected tables").get_by_role("button", name="Delete").click()
-    dialog = page.get_by_role("dialog", name="Delete tables of guarded")
+    dialog = page.get_by_role("dialog", name="Delete tables in guarded")
     expect(dialog).to_contain_text("protected")
     check_axe(page)
     page.keyboard.press("Escape")
     expect(page.get_by_role("link", name="people", exact=True)).to_be_visible()
     page.get_by_role("group", name="Selected tables").get_by_role("button", name="Delete").click()
-    dialog.get_by_label("Type guarded to go on").fill("guarded")
+    dialog.get_by_label("Type guarded to confirm").fill("guarded")
     dialog.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("Deleted people.")).to_be_visible()
 

@@ -68,14 +68,14 @@ def test_e7_delete_three_rows_undo_from_the_toast_and_later_from_activity(open_p
     # the grid takes over what came back, and the page stays
     page.evaluate("window.stayed = true")
     undo_button(page).click()
-    expect(page.locator("#toasts")).to_contain_text("Brought back 3 entities of undotoast.")
+    expect(page.locator("#toasts")).to_contain_text("Restored 3 entities in undotoast.")
     expect(page.locator("[data-grid] input[name=key]")).to_have_count(4)
     assert page.evaluate("window.stayed")
     assert rows(table) == ["0", "1", "2", "kept"]
 
     # the way back has a way back
     undo_button(page).last.click()
-    expect(page.locator("#toasts")).to_contain_text("Deleted 3 entities of undotoast.")
+    expect(page.locator("#toasts")).to_contain_text("Deleted 3 entities from undotoast.")
     expect(page.locator("[data-grid] input[name=key]")).to_have_count(1)
 
     page.goto(f"{PAGE}?table=undotoast")
@@ -83,7 +83,7 @@ def test_e7_delete_three_rows_undo_from_the_toast_and_later_from_activity(open_p
     expect(newest).to_contain_text("deleted 3 entities from undotoast")
     newest.get_by_role("button", name=re.compile("^Undo")).click()
     expect(page.locator(".event").first).to_contain_text("added 3 entities to undotoast")
-    expect(page.locator(".event").first).to_contain_text("undoes an earlier one")
+    expect(page.locator(".event").first).to_contain_text("undoes an earlier change")
     expect(page.locator(".event.undone")).to_have_count(3)
     assert rows(table) == ["0", "1", "2", "kept"]
 
@@ -101,7 +101,7 @@ def test_by_keyboard_and_without_leaving_the_place(open_page, admin, make):
     assert rows(table) == ["0", "2"]
     page.locator("#main").focus()
     page.keyboard.press("Control+z")
-    expect(page.locator("#toasts")).to_contain_text("Brought back 1 entity")
+    expect(page.locator("#toasts")).to_contain_text("Restored 1 entity")
     assert rows(table) == ["0", "1", "2"]
 
     page.keyboard.press("g")
@@ -138,7 +138,7 @@ def test_what_was_changed_since_is_said_and_led_to(open_page, admin, make):
     page.goto(f"{PAGE}?table=undoconflict")
     entry(page, "deleted 2 entities").get_by_role("button", name=re.compile("^Undo")).click()
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("Not undone: the entity se / 1 has been changed since")
+    expect(alert).to_contain_text("Not undone: the entity se / 1 was changed since")
     assert rows(table) == ["1", "2"]
     alert.get_by_role("link", name="Show it").click()
     page.wait_for_url("**/t/undoconflict/entity/?pk=se&rk=1")
@@ -151,7 +151,7 @@ def test_without_scripts(open_page, admin, make):
     remove(page, table, "0", "1", "2")
     page.goto(f"{PAGE}?table=undoplain")
     undo_button(page).click()
-    assert "Brought back 3 entities" in page.locator("#toasts").inner_text()
+    assert "Restored 3 entities" in page.locator("#toasts").inner_text()
     assert rows(table) == ["0", "1", "2"]
 
     page.locator("#what").select_option("entities")
@@ -159,7 +159,7 @@ def test_without_scripts(open_page, admin, make):
     assert "what=entities" in page.url
     assert page.locator(".event").count() == 2
     page.locator(".event summary").first.click()
-    page.locator(".event").first.get_by_role("link", name="on a page of their own").click()
+    page.locator(".event").first.get_by_role("link", name="on a separate page").click()
     assert page.locator("h1").inner_text() == "ada@example.org added 3 entities to undoplain"
     assert page.locator(".entity-change").count() == 3
 

@@ -37,7 +37,7 @@ def undo(request: HttpRequest, numbers: str) -> HttpResponse:
         complain(request, sentences.refusal(cannot), link=_where(cannot))
         return _undone(request, several, [])
     except OperationalError:
-        complain(request, _("Not undone: a server or the database does not answer in time. Try again."))
+        complain(request, _("Not undone: a server or the database did not respond in time. Try again."))
         return _undone(request, several, [])
     except StorageError as error:
         complain(request, error.text)

@@ -133,9 +133,9 @@ def _issue(request: HttpRequest, account: Account) -> HttpResponse:
 def _refusal(refused: SasRefused) -> str:
     match refused.reason:
         case Refusal.NO_TABLE:
-            return _("There is no table of this name.")
+            return _("No table has this name.")
         case Refusal.NO_POLICY:
-            return _("The table has no such policy.")
+            return _("The table has no policy with this Id.")
     return refused.detail
 
 
@@ -167,7 +167,7 @@ def _context(
 
 def _sentence(token: TableSas | AccountSas, agreed: AccessPolicy, account: Account) -> str:
     if isinstance(token, TableSas) and not token.table:
-        return _("Opens nothing yet.")
+        return _("Grants no access yet.")
     return sas_words.sentence(summarize(token, agreed), account.name)
 
 

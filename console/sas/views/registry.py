@@ -201,7 +201,7 @@ def describe(request: HttpRequest, account: Account, fingerprint: str) -> HttpRe
     if not form.is_valid():
         return _show(request, account, fingerprint, form)
     done = sas_operations.describe(account, fingerprint, form.description(), by=actor_of(request))
-    say(request, _("Noted.") if done else _("Nothing was changed."), undo=done)
+    say(request, _("Saved the notes.") if done else _("Nothing was changed."), undo=done)
     return redirect("sas:show", account.name, fingerprint)
 
 
@@ -215,10 +215,14 @@ def block(request: HttpRequest, account: Account, fingerprint: str) -> HttpRespo
         done = sas_operations.set_blocked(account, fingerprint, blocked=blocked, by=actor_of(request))
     except OperationalError:
         complain(
-            request, _("Nothing was changed: a server or the database does not answer in time. Try again.")
+            request, _("Nothing was changed: a server or the database did not respond in time. Try again.")
         )
     else:
-        told = _("Blocked: it is refused from now on.") if blocked else _("It is not blocked any more.")
+        told = (
+            _("Blocked the token. Its requests are refused from now on.")
+            if blocked
+            else _("Unblocked the token.")
+        )
         say(request, told if done else _("Nothing was changed."), undo=done)
     return redirect("sas:show", account.name, fingerprint)
 

@@ -302,7 +302,7 @@ def test_k2_a_grace_can_be_ended_at_once(visit, proven, account):
     done = len(record())
     client.post(KEYS + "1/end/")  # there is nothing to end any more
     assert len(record()) == done
-    assert "ended the grace of" in client.get("/ui/a/acme/activity/").content.decode()
+    assert "ended the grace period of" in client.get("/ui/a/acme/activity/").content.decode()
 
 
 @pytest.mark.django_db(transaction=True)

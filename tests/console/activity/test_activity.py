@@ -75,8 +75,8 @@ def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(read, acc
     assert said(answer) == [
         "eve deleted se / ada from people",
         "eve added 2 entities to people",
-        "The server made the table people",
-        "The server made the account acme",
+        "The server created the table people",
+        "The server created the account acme",
     ]
     assert b"Today" in answer.content
     assert b"data-undo" not in answer.content
@@ -104,17 +104,20 @@ def test_says_what_people_became(account, cast):
     done = members.set_role(account, cast["eve"], Role.OWNER, by=EVE)
     assert sentences.plain(done) == "eve gave eve the role Owner"
     done = activity.record(Verb.USER_CHANGE, EVE, detail={"user": "eve", "added": "passkey"})
-    assert sentences.plain(done) == "eve changed how they sign in"
+    assert sentences.plain(done) == "eve changed their sign-in settings"
 
 
 @pytest.mark.parametrize(
     ("actor", "expected"),
     [
-        (COMMAND, ", on the machine of the server, made the account acme"),
-        (SERVER, "The server made the account acme"),
-        (Actor(ActorKind.KEY, "key1"), "A client with key1 made"),
-        (Actor(ActorKind.SAS, "0123456789abcdef"), "A client with the token 01234567 made"),
-        (Actor(ActorKind.BEARER, "<b>subject</b>"), "A client with a bearer token of <b>subject</b> made"),
+        (COMMAND, ", on the server's command line, created the account acme"),
+        (SERVER, "The server created the account acme"),
+        (Actor(ActorKind.KEY, "key1"), "A client using key1 created"),
+        (Actor(ActorKind.SAS, "0123456789abcdef"), "A client using the SAS token 01234567 created"),
+        (
+            Actor(ActorKind.BEARER, "<b>subject</b>"),
+            "A client using a bearer token of <b>subject</b> created",
+        ),
     ],
 )
 def test_says_by_whom(account, actor, expected):
@@ -147,7 +150,7 @@ def test_filters(read, account, table):
     today = timezone.localdate()
     assert len(said(read(since=today, until=today))) == 4
     assert said(read(since=today + timedelta(days=1))) == said(read(until=today - timedelta(days=1))) == []
-    assert "Nothing like that was done" in read(what="people").content.decode()
+    assert "No matching activity" in read(what="people").content.decode()
 
 
 def test_by_whom(visit, account, table):
@@ -201,8 +204,8 @@ def test_what_was_undone_leads_to_what_undid_it(read, account, table):
     assert reverse("activity:entry", args=["acme", undone.pk]) in page
     assert f"/ui/undo/{done.pk}/" not in page
     assert f"/ui/undo/{undone.pk}/" in page
-    assert "This has been undone" in details(read, done)
-    assert "This undid an earlier one" in details(read, undone)
+    assert "This change was undone" in details(read, done)
+    assert "This undid an earlier change" in details(read, undone)
 
 
 # what changed
@@ -225,7 +228,7 @@ def test_shows_an_entity_property_by_property(read, table):
     assert "9223372036854775807" in page
     assert "…" in page and "yyyy" in page
     assert "192.0.2.7" in page and "Firefox" in page and "request-7" in page
-    assert "2 other properties stayed as they were." in page
+    assert "2 other properties are unchanged." in page
 
 
 def test_shows_the_json_as_it_is_stored(read, table):
@@ -284,7 +287,7 @@ def test_shows_settings(read, account, table, cast):
 def test_nothing_of_other_accounts(read, visit, account):
     other = accounts.add("other")
     done = Activity.objects.get(account=other.pk)
-    assert said(read()) == ["The server made the account acme"]
+    assert said(read()) == ["The server created the account acme"]
     assert visit("victor").get(reverse("activity:entry", args=["acme", done.pk])).status_code == 404
     assert visit("ada").get(reverse("activity:server_entry", args=[done.pk])).status_code == 200
 
@@ -294,12 +297,12 @@ def test_the_whole_server_is_for_admins(visit, account):
     activity.record(Verb.SIGN_IN_FAILED, Actor(ActorKind.USER, "", "192.0.2.1"))
     answer = visit("ada").get(SERVER_PAGE)
     assert said(answer) == [
-        "Somebody failed to sign in",
-        "The server made the account other other",
-        "The server made the account acme acme",
+        "Someone failed to sign in",
+        "The server created the account other other",
+        "The server created the account acme acme",
     ]
     assert said(visit("ada").get(SERVER_PAGE, {"account": "OTHER"})) == [
-        "The server made the account other other"
+        "The server created the account other other"
     ]
     assert visit("alice").get(SERVER_PAGE).status_code == 403
     assert b'href="/ui/activity/"' not in visit("alice").get("/ui/").content

@@ -59,7 +59,7 @@ def test_undoes_and_offers_to_redo(visit, table, inserted):
     assert not exists(table)
     page = eve.get(answer["Location"]).content.decode()
     undone = Activity.objects.order_by("pk").last()
-    assert "Deleted 1 entity of people." in page
+    assert "Deleted 1 entity from people." in page
     assert reverse("activity:undo", args=[undone.pk]) in page
     assert (undone.undoes, undone.actor) == (inserted, "eve")
 
@@ -86,7 +86,7 @@ def test_says_why_not_and_where_to_look(visit, table, inserted):
     eve = visit("eve")
     answer = eve.post(reverse("activity:undo", args=[inserted.pk]), {"next": "/ui/a/acme/"})
     page = eve.get(answer["Location"]).content.decode()
-    assert "Not undone: the entity se / ada has been changed since" in page
+    assert "Not undone: the entity se / ada was changed since" in page
     assert 'href="/ui/a/acme/t/people/entity/?pk=se&amp;rk=ada"' in page
     assert exists(table)
 
@@ -148,7 +148,7 @@ def test_several_at_once(visit, account, table):
     done = [tables.delete(account.pk, name, keep=DELETED_TABLE_RETENTION) for name in ("people", "others")]
     max_ = visit("max")
     answer = max_.post(reverse("activity:undo", args=[f"{done[0].pk},{done[1].pk}"]), {"next": "/ui/a/acme/"})
-    assert "Brought back 2 tables." in max_.get(answer["Location"]).content.decode()
+    assert "Restored 2 tables." in max_.get(answer["Location"]).content.decode()
     assert tables.find(account.pk, "others")
     back = Activity.objects.order_by("-pk")[:2]
     max_.post(reverse("activity:undo", args=[",".join(str(it.pk) for it in back)]))
@@ -177,7 +177,7 @@ def test_a_role(visit, cast, account):
     done = members.set_role(account, cast["eve"], Role.OWNER, by=by("alice"))
     alice = visit("alice")
     answer = alice.post(reverse("activity:undo", args=[done.pk]), {"next": "/ui/a/acme/"})
-    assert "as it was" in alice.get(answer["Location"]).content.decode()
+    assert "Undid the change." in alice.get(answer["Location"]).content.decode()
     assert members.members(account)[-2].role in {Role.EDITOR, Role.MAINTAINER}
     answer = alice.post(reverse("activity:undo", args=[done.pk]), {"next": "/ui/a/acme/"})
     assert "Not undone" in alice.get(answer["Location"]).content.decode()

@@ -106,4 +106,4 @@ def test_u4_they_die_with_their_user(visit, cast, token):
 def test_the_record_names_the_token(visit, account, token):
     tables.create(account.pk, "people", by=Actor(ActorKind.TOKEN, "alice", token="CI"))
     page = visit("alice").get("/ui/a/acme/activity/").content.decode()
-    assert "<strong>alice</strong>, by the API token" in page
+    assert "<strong>alice</strong>, using the API token" in page

@@ -192,12 +192,12 @@ def test_p2_a_sixth_policy_is_impossible(visit, keep):
     client = visit("max")
     added = client.post(SAVE, form_of(client.get(PAGE), do="add:partner"))
     assert "5 of 5" in text(added)
-    assert "5 policies are the most that a table has." in text(added)
+    assert "A table can have up to 5 policies." in text(added)
     assert 'value="add:' not in text(added)
     again = client.post(SAVE, form_of(added, do="add:"))
     refused = client.post(SAVE, form_of(again, do="save"))
     assert refused.status_code == 422
-    assert "A table has 5 policies at most." in text(refused)
+    assert "A table can have up to 5 policies." in text(refused)
     assert [it.identifier for it in stored()] == list("abcd")
 
 
@@ -210,21 +210,21 @@ def test_p2_six_in_xml_are_refused(visit, keep):
         refused = client.post(SAVE, form_of(client.get(PAGE + "?view=xml"), xml=xml, do=what))
         assert refused.status_code == 422
         assert "InvalidXmlDocument" in text(refused)
-        assert "A table has 5 policies at most." in text(refused)
+        assert "A table can have up to 5 policies." in text(refused)
     assert stored() == PLAIN
 
 
 @pytest.mark.parametrize(
     ("field", "value", "rule"),
     [
-        ("p1_identifier", "partner", "Another policy of this table has the same Id."),
-        ("p1_identifier", "", "An Id has 1 to 64 characters"),
-        ("p1_identifier", "x" * 65, "An Id has 1 to 64 characters"),
-        ("p1_identifier", "😀" * 33, "An Id has 1 to 64 characters"),
-        ("p1_identifier", "a\x07b", "An Id has 1 to 64 characters"),
-        ("p0_start", "soon", "Write a time such as"),
-        ("p0_expiry", "2026-02-30", "Write a time such as"),
-        ("p0_expiry", "2026-12-31T25:00Z", "Write a time such as"),
+        ("p1_identifier", "partner", "Another policy of this table already has this Id."),
+        ("p1_identifier", "", "An Id needs 1 to 64 characters"),
+        ("p1_identifier", "x" * 65, "An Id needs 1 to 64 characters"),
+        ("p1_identifier", "😀" * 33, "An Id needs 1 to 64 characters"),
+        ("p1_identifier", "a\x07b", "An Id needs 1 to 64 characters"),
+        ("p0_start", "soon", "Enter a time such as"),
+        ("p0_expiry", "2026-02-30", "Enter a time such as"),
+        ("p0_expiry", "2026-12-31T25:00Z", "Enter a time such as"),
     ],
 )
 def test_refuses_a_value_at_its_place(visit, keep, field, value, rule):
@@ -250,13 +250,13 @@ def test_warns_of_what_is_hardly_meant(visit, keep):
         ),
         headers=HTMX,
     )
-    assert "It differs from another only by case, which counts." in text(preview)
-    assert "A new Id is a new policy: tokens that name partner are revoked." in text(preview)
-    assert "before it starts" in text(preview)
+    assert "Another Id differs only in letter case." in text(preview)
+    assert "Renaming creates a new policy: tokens that use partner are revoked." in text(preview)
+    assert "before the start" in text(preview)
     spaced = client.post(
         SAVE, form_of(client.get(PAGE), do="preview", p0_identifier=" partner"), headers=HTMX
     )
-    assert "It begins or ends with a space" in text(spaced)
+    assert "The Id begins or ends with a space" in text(spaced)
     assert stored() == PLAIN
 
 
@@ -347,7 +347,7 @@ def test_copies_from_another_table_exactly(visit, keep):
     page = client.get(PAGE)
     assert '<option value="odd" selected>odd (5)</option>' in text(page)
     copied = client.post(SAVE, form_of(page, do="copy", source="odd"))
-    assert "These are the policies of odd. Nothing is saved yet." in text(copied)
+    assert "Copied the policies of odd. Nothing is saved yet." in text(copied)
     assert stored() == PLAIN
     client.post(SAVE, form_of(copied, do="save"))
     assert stored() == ODD
@@ -377,11 +377,11 @@ def test_form_and_xml_are_one(visit, keep):
 @pytest.mark.parametrize(
     ("xml", "told"),
     [
-        ("<SignedIdentifiers>", "The XML ends making sense at line 1"),
+        ("<SignedIdentifiers>", "The XML is invalid at line 1"),
         ("<Other/>", "UnsupportedXmlNode"),
         ("<SignedIdentifiers><SignedIdentifier/></SignedIdentifiers>", "MissingRequiredXmlNode"),
-        (write_xml(PLAIN).replace("partner", "ci"), "Another policy of this table has the same Id."),
-        (write_xml(PLAIN).replace("partner", ""), "An Id has 1 to 64 characters"),
+        (write_xml(PLAIN).replace("partner", "ci"), "Another policy of this table already has this Id."),
+        (write_xml(PLAIN).replace("partner", ""), "An Id needs 1 to 64 characters"),
         (write_xml(PLAIN).replace(">r<", ">rr<"), "InvalidXmlNodeValue"),
         (write_xml(PLAIN).replace(LATER, "soon"), "InvalidXmlNodeValue"),
     ],
@@ -395,7 +395,7 @@ def test_refuses_xml(visit, keep, xml, told):
     assert told in text(refused)
     looked_at = client.post(SAVE, {**fields, "do": "preview"}, headers=HTMX)
     assert looked_at.status_code == 200
-    assert "Nothing can be said before the XML is right." in text(looked_at)
+    assert "Fix the XML to see the impact." in text(looked_at)
     assert stored() == PLAIN
 
 
@@ -408,16 +408,16 @@ def test_preview_names_tokens(visit, keep, issue):
     issue("ci", "nightly import")
     client = visit("max")
     page = client.get(PAGE)
-    assert "0 tokens change · 2 stay as they are" in text(page)
+    assert "0 tokens affected · 2 unchanged" in text(page)
     preview = client.post(
         SAVE,
         form_of(page, do="preview", p1_permissions=["r", "a", "u"], p0_identifier="partner-2"),
         headers=HTMX,
     )
     shown = text(preview)
-    assert "2 tokens change · 0 stay as they are" in shown
+    assert "2 tokens affected · 0 unchanged" in shown
     assert "weekly &lt;report&gt;" in shown
-    assert "revoked: partner is renamed to partner-2, and a token keeps the Id it names" in shown
+    assert "revoked: the policy partner was renamed to partner-2, and tokens keep the old Id" in shown
     assert "loses d Delete" in shown
     assert "d Delete removed" in shown
     assert "Allows point reads and queries, inserts, updates and merges, upserts." in shown
@@ -432,10 +432,10 @@ def test_preview_names_tokens(visit, keep, issue):
         ({"p0_permissions": ["r", "d"]}, "gains d Delete"),
         ({"p0_expiry": "2030-01-01 00:00"}, "expires earlier: 2030-01-01 00:00"),
         ({"p0_expiry": "2032-01-01 00:00"}, "expires later: 2032-01-01 00:00"),
-        ({"p0_expiry": "2020-01-01"}, "revoked: it has expired then"),
-        ({"p0_expiry": ""}, "revoked: neither it nor the policy then has both an expiry and permissions"),
+        ({"p0_expiry": "2020-01-01"}, "revoked: expired"),
+        ({"p0_expiry": ""}, "revoked: neither the token nor its policy would set an expiry and permissions"),
         ({"p0_start": "2030-01-01"}, "refused until 2030-01-01 00:00"),
-        ({"do": "remove:p0"}, "revoked: there is no policy partner any more"),
+        ({"do": "remove:p0"}, "revoked: the policy partner no longer exists"),
     ],
 )
 def test_preview_says_what_happens(visit, keep, issue, changes, told):
@@ -451,15 +451,15 @@ def test_preview_tells_of_what_token_and_policy_both_say(visit, keep, issue):
     issue("partner", expiry="2031-01-01")
     client = visit("max")
     answer = client.post(SAVE, form_of(client.get(PAGE), do="preview", p0_expiry="2031-01-01"))
-    assert "revoked: it says itself what the policy then says too (expiry)" in text(answer)
+    assert "revoked: the token and its policy would both set expiry" in text(answer)
 
 
 def test_preview_says_that_an_account_takes_no_signatures(visit, keep):
     keep(*PLAIN)
     client = visit("max")
-    assert "This account takes no signatures" not in text(client.get(PAGE))
+    assert "This account accepts bearer tokens only" not in text(client.get(PAGE))
     accounts.set_shared_key_access("acme", False)
-    assert "This account takes no signatures" in text(client.get(PAGE))
+    assert "This account accepts bearer tokens only" in text(client.get(PAGE))
 
 
 def test_preview_of_xml(visit, keep, issue):
@@ -482,12 +482,12 @@ def test_p4_undo_brings_back_what_it_revoked(visit, keep, issue):
     assert stored() == PLAIN[:1]
     told = " ".join(map(str, saved.context["messages"]))
     assert "Saved the policies of people." in told
-    assert "1 known token is revoked by it; undoing it revives the token." in told
+    assert "1 known token was revoked. Undo to restore it." in told
     record = Activity.objects.latest("pk")
     client.post(f"/ui/undo/{record.pk}/")
     assert stored() == PLAIN
     client.post(SAVE, form_of(client.post(SAVE, form_of(client.get(PAGE), do="remove:p0")), do="save"))
-    assert "Undoing it revives whatever names partner." in said(client)
+    assert "Undo restores tokens that use partner." in said(client)
 
 
 # when two edit at once
@@ -507,7 +507,7 @@ def test_p5_two_editors(visit, keep, view):
     conflict = first.post(SAVE, fields)
     assert conflict.status_code == 409
     page = text(conflict)
-    assert "Somebody saved these policies since you opened them" in page
+    assert "These policies were changed after you opened them" in page
     assert "alice" in page
     assert [side.draft.identifier for side in conflict.context["theirs"]] == ["other", "ci"]
     assert [side.draft.identifier for side in conflict.context["ours"]] == ["partner", "ci"]
@@ -543,7 +543,7 @@ def test_others_only_look(visit, keep, issue):
     assert '<fieldset class="policy-list" disabled>' in page
     assert 'name="do"' not in page
     assert "1 token" in page
-    assert "What this save does" not in page
+    assert "Impact of this change" not in page
     assert " readonly>" in text(visit("victor").get(PAGE + "?view=xml"))
     for name in ("victor", "eve"):
         assert visit(name).post(SAVE, {"do": "preview"}).status_code == 403
@@ -559,7 +559,7 @@ def test_a_read_only_account_keeps_its_policies(visit, keep):
     assert refused.status_code in {403, 422}
     assert stored() == PLAIN
     shown = text(client.get(PAGE))
-    assert "The account is read-only, so nobody can change this." in shown
+    assert "This account is read-only, so policies cannot be changed." in shown
     assert 'name="do"' not in shown
 
 

@@ -227,7 +227,7 @@ def test_q6_a_deleted_query_is_brought_back_with_its_versions(visit, filled):
     client.post(f"/ui/undo/{Activity.objects.latest('pk').pk}/")
     assert query().slug == "adas"
     record = client.get("/ui/a/acme/activity/").content.decode()
-    assert "brought back the query" in record
+    assert "restored the query" in record
     assert "deleted the query" in record
 
 

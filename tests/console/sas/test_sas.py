@@ -197,7 +197,7 @@ def test_s6_what_the_policy_says_is_locked_and_left_out(proven, orders):
     assert 'id="permissions-locked"' in page
     assert 'id="expiry-locked"' in page
     assert 'id="start-locked"' not in page
-    assert page.count("a token that says it as well is refused") == 2
+    assert page.count("so the token cannot set it too") == 2
     # whoever sends them all the same gets a token without
     answer = client.post(NEW, sent(policy="partner", permissions=["d"], expiry="30d", start="now"))
     token = sas.read(dict(parse_qsl(secrets_of(answer)["token"])))
@@ -234,7 +234,7 @@ def test_previews_in_words(visit, orders):
     )
     page = answer.content.decode()
     assert "<html" not in page
-    assert "only over https" in page
+    assert "only over HTTPS" in page
     assert "only from 10.0.0.0 to 10.255.255.255" in page
     assert "with PartitionKey from" in page
     assert answer.context["missing"] == []
@@ -246,7 +246,7 @@ def test_previews_in_words(visit, orders):
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
-        ({}, "all entities of"),
+        ({}, "entities in"),
         ({"spk": "A", "epk": "A"}, 'with PartitionKey <bdi class="mono">A</bdi>'),
         ({"spk": "A", "epk": "A", "srk": "1", "erk": "1"}, 'and RowKey <bdi class="mono">1</bdi>'),
         ({"spk": "A", "epk": "A", "srk": "1"}, "and RowKey from"),
@@ -265,7 +265,7 @@ def test_says_which_keys(visit, orders, keys, told):
 
 def test_says_what_is_missing_but_not_as_an_error(visit, orders):
     answer = visit("max").get(NEW)
-    assert answer.context["missing"] == [("Table", "Which table?")]
+    assert answer.context["missing"] == [("Table", "Enter the name of a table.")]
     assert "error-summary" not in answer.content.decode()
     assert 'aria-invalid="true"' not in answer.content.decode()
 
@@ -281,7 +281,7 @@ def test_says_what_is_missing_but_not_as_an_error(visit, orders):
 )
 def test_warns_of_a_long_life_without_a_policy(visit, orders, fields, is_warned):
     page = visit("max").post(NEW + "preview/", sent(**fields)).content.decode()
-    assert ("It lives longer than 30 days" in page) is is_warned
+    assert ("This token is valid for more than 30 days" in page) is is_warned
 
 
 def test_without_scripts_a_button_previews(visit, orders):
@@ -355,7 +355,7 @@ def test_the_grid_leads_to_the_form(visit, orders):
         "table": ["Orders"], "spk": ["A"], "srk": ["1"], "epk": ["C"], "erk": ["3"], "of": ["rows-wider"],
     }  # fmt: skip
     page = client.get(answer["Location"]).content.decode()
-    assert "whatever lies between them is reached as well" in page
+    assert "includes every row in between" in page
     answer = client.post("/ui/a/acme/t/orders/sas/", {"scope": "query", "f": "PartitionKey eq 'A'"})
     assert parse_qs(urlsplit(answer["Location"]).query)["of"] == ["query-exact"]
     answer = client.post("/ui/a/acme/t/orders/sas/", {"scope": "query", "f": "PartitionKey eq"})
@@ -371,7 +371,7 @@ def test_the_grid_leads_to_the_form(visit, orders):
 
 def test_nothing_is_known_at_first(visit, account):
     page = visit("max").get(SAS).content.decode()
-    assert "No token issued or seen yet" in page
+    assert "No SAS tokens yet" in page
     assert 'role="search"' not in page.split("<main")[1]
 
 
@@ -383,7 +383,7 @@ def test_lists_what_was_made_and_what_was_seen(proven, account, orders):
     assert (made.known.label, made.known.author, made.state) == ("partner demo", "max", "expires-soon")
     assert (other.known.fingerprint, other.known.uses, other.state) == (seen, 3, "active")
     page = client.get(SAS).content.decode()
-    assert "seen, not made here" in page
+    assert "seen, created elsewhere" in page
     assert "partner demo" in page
     assert 'href="/ui/a/acme/t/Orders/acl/"' in page
 
@@ -465,12 +465,12 @@ def test_s4_blocks_and_undoes(visit, account, orders):
     client = visit("max")
     answer = client.post(f"{SAS}{print_}/block/", {"blocked": "1"}, follow=True)
     page = answer.content.decode()
-    assert "Blocked: it is refused from now on." in page
+    assert "Blocked the token. Its requests are refused from now on." in page
     assert "data-undo" in page
     assert answer.context["row"].state == "blocked"
     done = Activity.objects.get(verb=Verb.SAS_BLOCK)
     record = client.get("/ui/a/acme/activity/").content.decode()
-    assert f'blocked the shared access signature <strong class="mono" title="{print_}">' in record
+    assert f'blocked the SAS token <strong class="mono" title="{print_}">' in record
     assert client.get(f"/ui/a/acme/activity/{done.pk}/").status_code == 200
     client.post(reverse("activity:undo", args=[done.pk]), {"next": SAS})
     assert client.get(f"{SAS}{print_}/").context["row"].state == "active"
@@ -482,7 +482,7 @@ def test_adopts_a_seen_one(visit, account, orders):
     assert client.post(f"{SAS}{print_}/notes/", {"label": ""}).status_code == 422
     client.post(f"{SAS}{print_}/notes/", {"label": "cron", "owner": "eve"})
     assert sas_operations.find(account, print_, timezone.now()).label == "cron"
-    assert "made here" not in client.get(f"{SAS}{print_}/").content.decode()
+    assert "created elsewhere" not in client.get(f"{SAS}{print_}/").content.decode()
     done = Activity.objects.get(verb=Verb.SAS_CHANGE, actor="max")
     page = client.get(f"/ui/a/acme/activity/{done.pk}/").content.decode()
     assert "cron" in page

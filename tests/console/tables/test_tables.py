@@ -184,7 +184,7 @@ def test_refuses_a_name(visit, add, account, name):
 
 def test_says_which_table_has_the_name(visit, add):
     add("People")
-    assert "People exists already" in text(visit("max").get(NEW, {"name": "pEOPLE"}, headers=HTMX))
+    assert "People already exists" in text(visit("max").get(NEW, {"name": "pEOPLE"}, headers=HTMX))
 
 
 def test_creates_a_table(visit, account):
@@ -248,10 +248,10 @@ def test_restore_refuses(visit, account, add):
     gone = client.get(LIST).context["deleted"][0].table.pk
     add("People")
     client.post(RESTORE, {"table": gone})
-    assert "another table people" in said(client)
+    assert "Another table is named people" in said(client)
     assert existing(account) == {"People"}
     client.post(RESTORE, {"table": "x"})
-    assert "not kept" in said(client)
+    assert "can no longer be restored" in said(client)
 
 
 def test_a_deleted_table_is_not_offered_to_who_may_not_restore(visit, add):
@@ -268,7 +268,7 @@ def test_a_protected_account_wants_its_name(visit, account, add):
     client = visit("max")
     asked = client.post(DELETE, {"table": "people"})
     assert asked.status_code == 422
-    assert "Type acme to go on" in text(asked)
+    assert "Type acme to confirm" in text(asked)
     assert 'aria-invalid="true"' not in text(asked)
     refused = client.post(DELETE, {"table": "people", "confirm": "Acme"})
     assert 'aria-invalid="true"' in text(refused)
@@ -327,7 +327,7 @@ def test_saves_notes(visit, people, account):
     page = text(client.get(SETTINGS))
     assert "&lt;b&gt;" in page
     assert 'value="a, b"' in page
-    assert "Saved the notes on people." in page
+    assert "Saved the notes for people." in page
     answer = client.post(f"{SETTINGS}notes/", {"description": "x" * 2001, "tags": "a"})
     assert answer.status_code == 422
     assert tables.get(account.pk, "people").description == "<b>"
