@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1] / "static"
-STYLES = ROOT / "console" / "css"  # many small files, of which the browser gets one, two or three
+CONSOLE = ROOT / "console"  # one folder per subject; of its many small styles the browser gets one, two or three sheets
 STYLESHEET = "console/console.css"
-# what only the pages of a table need, beside all of the folder data
+# the subjects that only some pages need: those of a table, those about access
 DATA_STYLESHEET = "console/data.css"
-DATA_STYLES = frozenset({"cell.css", "entities.css", "entity.css", "grid.css", "viewer.css"})
-# and the folder access, for pages about policies, tokens, queries and the management API
+DATA_SUBJECTS = frozenset({"entities", "grid", "queries"})
 ACCESS_STYLESHEET = "console/access.css"
+ACCESS_SUBJECTS = frozenset({"help", "policies", "sas"})
 PREFIX = "/ui/static/"
 TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -49,25 +49,30 @@ def read_all() -> dict[str, bytes]:
 
 
 def _sources() -> dict[str, list[Path]]:
-    """What there is by name: a file, or the many of a stylesheet, of which layers.css says which layer wins."""
+    """The files behind each name; a stylesheet is made of many, of which layers.css says which layer wins."""
     found = [path for path in sorted(ROOT.rglob("*")) if path.suffix in TYPES]
-    sources = {path.relative_to(ROOT).as_posix(): [path] for path in found if STYLES not in path.parents}
+    sources = {path.relative_to(ROOT).as_posix(): [path] for path in found if not _is_style(path)}
     sources |= {STYLESHEET: [], DATA_STYLESHEET: [], ACCESS_STYLESHEET: []}
     for path in found:
-        if STYLES in path.parents:
+        if _is_style(path):
             sources[_sheet_of(path)].insert(0 if path.name == "layers.css" else len(found), path)
     return sources
 
 
+def _is_style(path: Path) -> bool:
+    return path.suffix == ".css" and CONSOLE in path.parents
+
+
 def _sheet_of(style: Path) -> str:
-    if style.name in DATA_STYLES or style.parent.name == "data":
+    subject = style.relative_to(CONSOLE).parts[0]
+    if subject in DATA_SUBJECTS:
         return DATA_STYLESHEET
-    return ACCESS_STYLESHEET if style.parent.name == "access" else STYLESHEET
+    return ACCESS_STYLESHEET if subject in ACCESS_SUBJECTS else STYLESHEET
 
 
 def _read(paths: list[Path]) -> bytes:
     text = b"".join(path.read_bytes() for path in paths)
-    return _minified(text) if not paths or STYLES in paths[0].parents else text
+    return _minified(text) if not paths or _is_style(paths[0]) else text
 
 
 @cache

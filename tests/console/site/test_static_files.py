@@ -22,11 +22,11 @@ async def get(path, *, method="GET", headers=(), development=False):
 
 
 async def test_answers_for_good():
-    status, headers, body = await get(BASE + "console/js/main.js")
+    status, headers, body = await get(BASE + "console/main.js")
     assert status == 200
     assert headers[b"content-type"] == b"text/javascript; charset=utf-8"
     assert headers[b"cache-control"] == b"public, max-age=31536000, immutable"
-    assert body == (static_files.ROOT / "console" / "js" / "main.js").read_bytes()
+    assert body == (static_files.ROOT / "console" / "main.js").read_bytes()
 
 
 async def test_compresses():
@@ -38,7 +38,7 @@ async def test_compresses():
 
 
 async def test_the_address_of_another_version_is_not_kept():
-    status, headers, _ = await get("/ui/static/000000000000/console/js/main.js")
+    status, headers, _ = await get("/ui/static/000000000000/console/main.js")
     assert (status, headers[b"cache-control"]) == (200, b"no-cache")
 
 
@@ -56,7 +56,7 @@ async def test_refuses_other_methods():
 @pytest.mark.parametrize(
     "path",
     ["/ui/static/", BASE, BASE + "../settings.py", BASE + "console/../../settings.py", BASE + "//etc/passwd",
-     BASE + "vendor/vendor.toml", BASE + "console/css/base.css", BASE + "console"],
+     BASE + "vendor/vendor.toml", BASE + "console/site/base.css", BASE + "console"],
 )  # fmt: skip
 async def test_serves_nothing_else(path, development):
     assert (await get(path, development=development))[0] == 404
@@ -64,7 +64,7 @@ async def test_serves_nothing_else(path, development):
 
 async def test_development_reads_anew(monkeypatch, tmp_path):
     monkeypatch.setattr(static_files, "ROOT", tmp_path)
-    monkeypatch.setattr(static_files, "STYLES", tmp_path / "css")
+    monkeypatch.setattr(static_files, "CONSOLE", tmp_path / "console")
     (tmp_path / "a.js").write_text("1")
     assert (await get("/ui/static/x/a.js", development=True))[2] == b"1"
     (tmp_path / "a.js").write_text("2")

@@ -1,6 +1,7 @@
 """Templates and scripts keep to what the content security policy allows, and to what exists."""
 
 import re
+from graphlib import TopologicalSorter
 
 import pytest
 
@@ -61,22 +62,57 @@ def test_icons_are_those_that_are_used():
     assert re.findall(r'<symbol id="([^"]+)"', sprite.read_text()) == listed
 
 
+IMPORT = re.compile(r'(?:from |import |import\()"(\.[^"]+)"')
+ORDER = [
+    "site",
+    "people",
+    "grid",
+    "queries",
+    "entities",
+    "policies",
+    "sas",
+    "accounts",
+    "tables",
+    "activity",
+    "home",
+]
+
+
+def imports(script):
+    return [(script.parent / name).resolve() for name in IMPORT.findall(script.read_text())]
+
+
 def test_scripts_import_what_exists():
-    for path in SCRIPTS:
-        for name in re.findall(r'from "\./([^"]+)"|import "\./([^"]+)"', path.read_text()):
-            assert (path.parent / "".join(name)).is_file()
+    assert all(found.is_file() for script in SCRIPTS for found in imports(script))
 
 
-def imported(name):
-    """A script with all that come with it."""
-    text = (ROOT / "static" / "console" / "js" / name).read_text()
-    found = re.findall(r'^import (?:[^"]* from )?"\./([^"]+)"', text, re.MULTILINE)
-    return {name}.union(*(imported(other) for other in found))
+def test_scripts_import_no_subject_above_theirs():
+    """As the packages of the console; main.js, which every page loads, gathers them."""
+    for script in SCRIPTS:
+        if script.name != "main.js":
+            above = ORDER[ORDER.index(script.parent.name) + 1 :]
+            assert [found for found in imports(script) if found.parent.name in above] == [], script
+
+
+def test_scripts_import_in_no_circle():
+    before = {script: imports(script) for script in SCRIPTS}
+    list(TopologicalSorter(before).static_order())
+
+
+def test_one_script_speaks_to_the_server():
+    assert [script.name for script in SCRIPTS if "fetch(" in script.read_text()] == ["request.js"]
+
+
+def with_imports(script):
+    """A script with all that come with it; what is imported later does not."""
+    found = re.findall(r'^import (?:[^"]* from )?"(\.[^"]+)"', script.read_text(), re.MULTILINE)
+    return {script}.union(*(with_imports((script.parent / name).resolve()) for name in found))
 
 
 def test_weight_of_every_page():
     files = static_files.files()
-    scripts = [f"console/js/{name}" for name in imported("main.js")]
+    main = ROOT / "static" / "console" / "main.js"
+    scripts = [path.relative_to(ROOT / "static").as_posix() for path in with_imports(main)]
     scripts += [name for name in files if name.endswith("htmx.min.js")]
     assert len(scripts) > 8
     assert sum(len(files[name].compressed) for name in scripts) < 30_000

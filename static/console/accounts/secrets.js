@@ -1,0 +1,34 @@
+// Secrets: data-copy-answer on a form puts its answer on the clipboard and nowhere else;
+// data-click-after on a link follows it after so many seconds, to hide what is shown.
+import { put } from "../site/copy.js";
+import { request } from "../site/request.js";
+import { notify } from "../site/toast.js";
+
+const waiting = new WeakSet();
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest("form[data-copy-answer]");
+  if (!form) return;
+  event.preventDefault();
+  const answer = await request(form.action, {
+    method: "POST",
+    body: new FormData(form),
+    headers: { "HX-Request": "true", "HX-Current-URL": location.href },
+  });
+  const elsewhere = answer.headers.get("HX-Redirect");
+  if (elsewhere) return location.assign(elsewhere); // to prove who it is
+  if (!answer.ok || answer.redirected) return location.reload();
+  await put(await answer.text());
+  notify(document.getElementById("toasts").dataset.copied);
+});
+
+function adopt() {
+  for (const link of document.querySelectorAll("[data-click-after]")) {
+    if (waiting.has(link)) continue;
+    waiting.add(link);
+    setTimeout(() => link.isConnected && link.click(), Number(link.dataset.clickAfter) * 1000);
+  }
+}
+
+document.addEventListener("htmx:after:swap", adopt);
+adopt();

@@ -1,0 +1,12 @@
+// What only the page of a table needs.
+import "../grid/grid.js";
+import "../grid/columns.js";
+import "../grid/copy.js";
+import "./menus.js";
+import "./results.js";
+import "../grid/selection.js";
+import "../queries/query.js";
+import "../queries/code.js";
+import "../queries/cells.js";
+import "../queries/builder.js";
+import "./viewer.js";

@@ -1,0 +1,239 @@
+// The form of an entity: rows that come, go and change their type, what was changed, and one question before leaving.
+import { post } from "../site/request.js";
+import "../site/unsaved.js";
+import "./viewer.js";
+
+const FORM = "form[data-guard]";
+const CHECK_AFTER = 300;
+
+function rowOf(element) {
+  return element.closest("[data-property]");
+}
+
+// what was changed
+
+function textOf(field) {
+  return field.type === "checkbox" ? String(field.checked) : field.value;
+}
+
+function isChanged(row) {
+  const remove = row.querySelector("[data-remove]");
+  const type = row.querySelector("[data-type]");
+  const value = row.querySelector("[data-value]:not([type=file])");
+  const file = row.querySelector("[type=file]");
+  if (!("stored" in row.dataset)) return !remove.checked && !row.closest("template");
+  if (remove.checked || file?.files.length) return true;
+  const before = before_(type);
+  return before !== type.value || (value && textOf(value) !== initial(value));
+}
+
+/** What the server sent; an option that it selected is marked so. */
+function before_(select) {
+  return rowOf(select).dataset.type ?? [...select.options].find((option) => option.defaultSelected)?.value;
+}
+
+function initial(field) {
+  return rowOf(field).dataset.text ?? (field.type === "checkbox" ? String(field.defaultChecked) : field.defaultValue);
+}
+
+function count(form) {
+  let changes = 0;
+  let properties = 0;
+  for (const row of form.querySelectorAll("[data-property]")) {
+    const changed = isChanged(row);
+    row.toggleAttribute("data-changed", changed && "stored" in row.dataset);
+    const field = row.querySelector("[data-empty]");
+    if (field && !row.querySelector("[data-remove]").checked) field.placeholder = field.dataset.empty;
+    changes += changed;
+    properties += !row.querySelector("[data-remove]").checked;
+  }
+  const shown = form.querySelector("[data-change-count]");
+  if (shown) shown.textContent = changes === 0 ? "" : changes === 1 ? shown.dataset.one : shown.dataset.many.replace("%s", changes);
+  const number = form.closest(".entity")?.querySelector("[data-property-count]");
+  if (number && form.querySelector("[data-rows]")) number.textContent = properties;
+}
+
+// rows
+
+function add(form) {
+  const list = form.querySelector("[data-rows]");
+  const numbers = [...list.querySelectorAll("[data-type]")].map((select) => Number(select.name.split("-")[1]));
+  const next = Math.max(-1, ...numbers) + 1;
+  const row = form.querySelector("template[data-blank]").content.cloneNode(true).querySelector("[data-property]");
+  for (const element of [row, ...row.querySelectorAll("*")])
+    for (const attribute of element.attributes)
+      attribute.value = attribute.value.replace(/^(.*)-9999(-error)?$/, `$1-${next}$2`);
+  list.querySelector("[data-none]")?.remove();
+  list.append(row);
+  row.querySelector("[data-name]").focus();
+  count(form);
+}
+
+/** Ask the server about one row: what it says replaces the row, or only its notes while somebody types. */
+async function ask(row, whole) {
+  const form = row.closest("form");
+  const body = new FormData();
+  for (const field of row.querySelectorAll("input, textarea, select")) {
+    if (!field.name || field.type === "file" || (field.type === "checkbox" && !field.checked)) continue;
+    body.append(field.name, field.value);
+  }
+  if (row.querySelector('[name^="kept-"]')) body.append("opened", form.elements.opened?.value ?? "");
+  body.append("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
+  const answer = await post(form.dataset.row, body);
+  if (answer.status !== 200 || !row.isConnected) return;
+  const found = answer.found.querySelector("[data-property]");
+  if (whole) replaceRow(row, document.adoptNode(found));
+  else replaceNotes(row, found);
+}
+
+function replaceRow(row, found) {
+  const value = row.querySelector("[data-value]:not([type=file])");
+  if ("stored" in row.dataset) {
+    found.dataset.stored = "";
+    found.dataset.type = before_(row.querySelector("[data-type]"));
+    if (value) found.dataset.text = initial(value);
+    const was = row.querySelector(".was");
+    if (was && !found.querySelector(".was")) found.querySelector(".property-value").append(was);
+  }
+  row.replaceWith(found);
+  found.querySelector("[data-type]").focus();
+  count(found.closest("form"));
+}
+
+function replaceNotes(row, found) {
+  row.querySelector("[data-notes]").replaceWith(document.adoptNode(found.querySelector("[data-notes]")));
+  const field = row.querySelector("[data-check]");
+  const isWrong = Boolean(row.querySelector("[data-notes] .errors"));
+  if (isWrong) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
+}
+
+const waiting = new WeakMap();
+
+function checkLater(row) {
+  clearTimeout(waiting.get(row));
+  waiting.set(row, setTimeout(() => ask(row, false), CHECK_AFTER));
+}
+
+function useType(row, type) {
+  const select = row.querySelector("[data-type]");
+  select.value = type;
+  row.querySelector('[name^="was-"]').value = type; // the text is meant as it stands
+  ask(row, true);
+}
+
+document.addEventListener("click", (event) => {
+  const adding = event.target.closest("[data-add]");
+  if (adding) {
+    event.preventDefault();
+    add(adding.form);
+  }
+  const offered = event.target.closest("[data-use-type]");
+  if (offered) useType(rowOf(offered), offered.dataset.useType);
+  const generate = event.target.closest("[data-generate]");
+  if (generate) put(rowOf(generate), guid());
+  const pick = event.target.closest("[data-pick]");
+  if (pick) choose(pick);
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.target.closest?.(FORM)?.querySelector(".entity-foot .primary")?.click();
+});
+
+document.addEventListener("input", (event) => {
+  const form = event.target.closest?.(FORM);
+  if (!form) return;
+  const row = rowOf(event.target);
+  if (row && event.target.matches("[data-value]")) {
+    const remove = row.querySelector("[data-remove]");
+    if (remove.checked && !("stored" in row.dataset)) remove.checked = false;
+  }
+  if (row && event.target.matches("[data-check]")) checkLater(row);
+  count(form);
+});
+
+document.addEventListener("change", (event) => {
+  const row = event.target.closest?.(`${FORM} [data-property]`);
+  if (!row) return;
+  if (event.target.matches("[data-type], [data-form]")) ask(row, true);
+  else if (event.target.matches("[data-name]")) adoptType(row, event.target);
+  else if (event.target.type === "file") showFile(row, event.target);
+  if (row.isConnected) count(row.closest("form"));
+});
+
+/** A name that other entities have brings their type along. */
+function adoptType(row, name) {
+  const known = [...(name.list?.options ?? [])].find((option) => option.value === name.value);
+  const select = row.querySelector("[data-type]");
+  if (!known || row.querySelector("[data-value]").value || select.value === known.dataset.type) return;
+  select.value = known.dataset.type;
+  ask(row, true);
+}
+
+function showFile(row, input) {
+  const file = input.files[0];
+  if (file) input.closest("label").querySelector("span").textContent = `${file.name} · ${file.size.toLocaleString()} B`;
+}
+
+function put(row, text) {
+  const field = row.querySelector("[data-check]");
+  field.value = text;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  field.focus();
+}
+
+function guid() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 15) | 64;
+  bytes[8] = (bytes[8] & 63) | 128;
+  const digits = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
+/** The browser's own picker; what it gives has no zone, which means the reader's. */
+function choose(button) {
+  const picker = Object.assign(document.createElement("input"), { type: "datetime-local", step: 1, tabIndex: -1 });
+  picker.className = "visually-hidden";
+  picker.setAttribute("aria-hidden", "true");
+  button.after(picker);
+  picker.addEventListener("change", () => put(rowOf(button), picker.value));
+  picker.addEventListener("blur", () => picker.remove());
+  picker.focus();
+  picker.showPicker();
+}
+
+// a document with the numbers of its lines, and if it is refused the place
+
+function number(field) {
+  const numbers = field.parentElement.querySelector("[data-numbers]");
+  if (!numbers) return;
+  const lines = field.value.split("\n").length;
+  if (numbers.dataset.lines !== String(lines)) {
+    numbers.dataset.lines = lines;
+    numbers.textContent = Array.from({ length: lines }, (_, line) => line + 1).join("\n");
+  }
+  numbers.scrollTop = field.scrollTop;
+}
+
+document.addEventListener("input", (event) => event.target.matches?.("textarea.document") && number(event.target));
+document.addEventListener("scroll", (event) => event.target.matches?.("textarea.document") && number(event.target), true);
+
+function showPlace() {
+  const field = document.querySelector("textarea[data-line]");
+  const line = Number(field?.dataset.line);
+  if (!line) return;
+  const lines = field.value.split("\n");
+  const start = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0) + Number(field.dataset.column) - 1;
+  field.focus();
+  field.setSelectionRange(start, Math.min(start + 1, field.value.length));
+}
+
+function prepare() {
+  document.querySelectorAll("textarea.document").forEach(number);
+  for (const form of document.querySelectorAll(FORM)) count(form);
+  showPlace();
+}
+
+document.addEventListener("htmx:after:swap", prepare);
+prepare();

@@ -1,0 +1,241 @@
+// Columns of the grid are moved, pinned, hidden, made wider: the address says how, and the server remembers it.
+import { get, json, post } from "../site/request.js";
+import { cellAt, enter, pin } from "./grid.js";
+
+const STEP = 16; // pixels
+const [LEAST, MOST] = [40, 2000];
+const grid = () => document.querySelector("#results [data-grid]");
+const heads = () => [...(grid()?.querySelectorAll("th[data-property]") ?? [])];
+export const headOf = (name) => heads().find((head) => head.dataset.property === name);
+const colOf = (head) => grid().querySelectorAll("col")[head.cellIndex];
+
+/** As console/columns.py reads it: what need not be said is left out. */
+function write(shown, hidden = grid().dataset.hidden) {
+  const items = [...shown];
+  if ("rest" in grid().dataset) {
+    while (items.length && isLoose(items.at(-1))) items.pop();
+    if (items[0] && text(items[0]) === "!PartitionKey" && items[1] && text(items[1]) === "!RowKey") items.splice(0, 2);
+    return [...items.map(text), ...hidden.split(",").filter(Boolean).map((name) => `-${name}`), "*"].join(",");
+  }
+  return items.map(text).join(",");
+}
+
+function text(head) {
+  return `${head.classList.contains("pinned") ? "!" : ""}${head.dataset.property}${head.dataset.width ? `:${head.dataset.width}` : ""}`;
+}
+
+function isLoose(head) {
+  return "loose" in head.dataset && !head.dataset.width && !head.classList.contains("pinned");
+}
+
+async function go(columns) {
+  const address = new URL(document.getElementById("results").dataset.here, location.href);
+  address.searchParams.set("cols", columns);
+  const body = new FormData(document.getElementById("selection"));
+  body.set("cols", columns);
+  post(document.getElementById("columns-button").href.split("?")[0], body);
+  await htmx.ajax("GET", address.pathname + address.search, { target: "#results", swap: "outerHTML", push: "true" });
+}
+
+/** One place to the left or right, among those that are pinned alike; the focus goes with it. */
+export async function move(name, by) {
+  const shown = heads();
+  const at = shown.findIndex((head) => head.dataset.property === name);
+  await put(name, at + by);
+}
+
+async function put(name, to) {
+  const shown = heads();
+  const at = shown.findIndex((head) => head.dataset.property === name);
+  const head = shown[at];
+  if (!shown[to] || shown[to].classList.contains("pinned") !== head.classList.contains("pinned") || to === at) return;
+  shown.splice(to, 0, ...shown.splice(at, 1));
+  for (const it of shown.slice(0, Math.max(at, to) + 1)) delete it.dataset.loose;
+  await go(write(shown));
+  focus(name);
+}
+
+function focus(name) {
+  const head = headOf(name);
+  if (head) enter(head);
+}
+
+export async function hide(name) {
+  const next = headOf(name).nextElementSibling?.dataset.property ?? headOf(name).previousElementSibling?.dataset.property;
+  const shown = heads().filter((head) => head.dataset.property !== name);
+  await go(write(shown, [grid().dataset.hidden, name].filter(Boolean).join(",")));
+  if (next) focus(next);
+}
+
+export async function setPinned(name, on) {
+  headOf(name).classList.toggle("pinned", on);
+  const shown = heads();
+  const at = shown.findIndex((head) => head.dataset.property === name);
+  const [head] = shown.splice(at, 1);
+  delete head.dataset.loose;
+  shown.splice(shown.filter((it) => it.classList.contains("pinned")).length, 0, head);
+  await go(write(shown));
+  focus(name);
+}
+
+function show(head, width) {
+  const col = colOf(head);
+  const next = Math.round(Math.min(MOST, Math.max(LEAST, width)));
+  grid().width = Number(grid().width) + next - Number(col.width);
+  col.width = head.dataset.width = next;
+  pin(grid());
+}
+
+let timer;
+
+/** At once on the page; in the address, when it rests. */
+export function resize(name, width, wait = 600) {
+  show(headOf(name), width);
+  clearTimeout(timer);
+  timer = setTimeout(async () => {
+    const hadFocus = document.activeElement === headOf(name);
+    for (const head of heads().slice(0, heads().indexOf(headOf(name)) + 1)) delete head.dataset.loose;
+    await go(write(heads()));
+    if (hadFocus) focus(name);
+  }, wait);
+}
+
+/** As wide as the longest value here. */
+export async function fit(name) {
+  delete headOf(name).dataset.width;
+  await go(write(heads()));
+  focus(name);
+}
+
+document.addEventListener("keydown", (event) => {
+  const head = cellAt(event);
+  if (!head?.dataset.property || !head.matches("th") || !event.altKey || !["ArrowLeft", "ArrowRight"].includes(event.key)) return;
+  event.preventDefault();
+  const by = event.key === "ArrowRight" ? STEP : -STEP;
+  if (event.shiftKey) move(head.dataset.property, Math.sign(by));
+  else resize(head.dataset.property, Number(colOf(head).width) + by);
+});
+
+// with a pointer: the edge of a header resizes, the rest of it moves
+
+const EDGE = 7;
+let drag = null;
+
+function headAt(event) {
+  return event.target.closest?.("[data-grid] th[data-property]");
+}
+
+function isEdge(head, event) {
+  return head.getBoundingClientRect().right - event.clientX <= EDGE;
+}
+
+document.addEventListener("pointerdown", (event) => {
+  const head = headAt(event);
+  if (!head || event.button !== 0) return;
+  const kind = isEdge(head, event) ? "resize" : "move";
+  drag = { head, kind, x: event.clientX, width: Number(colOf(head).width), started: false, to: null };
+});
+
+document.addEventListener("pointermove", (event) => {
+  const over = headAt(event);
+  if (over && !drag) over.toggleAttribute("data-edge", isEdge(over, event));
+  if (!drag) return;
+  const by = event.clientX - drag.x;
+  if (!drag.started && Math.abs(by) < 4) return;
+  drag.started = true;
+  event.preventDefault();
+  getSelection()?.removeAllRanges();
+  if (drag.kind === "resize") show(drag.head, drag.width + by);
+  else aim(event);
+});
+
+/** Where the column would come to stand. */
+function aim(event) {
+  for (const head of heads()) delete head.dataset.drop;
+  const over = document.elementsFromPoint(event.clientX, drag.head.getBoundingClientRect().top + 4).find((it) => it.matches?.("th[data-property]"));
+  drag.to = over && over !== drag.head ? over : null;
+  if (drag.to) drag.to.dataset.drop = heads().indexOf(drag.to) > heads().indexOf(drag.head) ? "after" : "before";
+}
+
+document.addEventListener("pointerup", () => {
+  const done = drag;
+  drag = null;
+  if (!done?.started) return;
+  for (const head of heads()) delete head.dataset.drop;
+  // what was a drag is no click on the header
+  addEventListener("click", (event) => event.stopPropagation(), { capture: true, once: true });
+  setTimeout(() => dispatchEvent(new Event("click")));
+  if (done.kind === "resize") resize(done.head.dataset.property, Number(done.head.dataset.width), 0);
+  else if (done.to) put(done.head.dataset.property, heads().indexOf(done.to));
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !drag) return;
+  if (drag.kind === "resize") show(drag.head, drag.width);
+  for (const head of heads()) delete head.dataset.drop;
+  drag = null;
+});
+
+document.addEventListener("dblclick", (event) => {
+  const head = headAt(event);
+  if (head && isEdge(head, event)) fit(head.dataset.property);
+});
+
+// the choice of all columns
+
+const menu = () => document.getElementById("columns-menu");
+
+async function load(address) {
+  const { found } = await get(address);
+  menu().replaceChildren(...found.body.children);
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("[data-columns]");
+  if (!button || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  if (menu().matches(":popover-open")) return menu().hidePopover();
+  menu().textContent = menu().dataset.wait;
+  menu().showPopover();
+  below(button);
+  await load(button.href);
+  menu().querySelector("input[type=search]")?.focus();
+});
+
+function below(button) {
+  const box = button.getBoundingClientRect();
+  const { style, offsetWidth: width } = menu();
+  style.setProperty("left", `${Math.max(8, Math.min(box.right - width, innerWidth - width - 8))}px`);
+  style.setProperty("top", `${box.bottom + 4}px`);
+  style.setProperty("max-height", `${Math.max(240, innerHeight - box.bottom - 12)}px`);
+}
+
+/** What is ticked shows at once; the list stays open. */
+async function apply(form, submitter) {
+  const body = new FormData(form, submitter);
+  const { here, choice } = await json(form.action, { method: "POST", body });
+  await htmx.ajax("GET", here, { target: "#results", swap: "outerHTML", push: "true" });
+  const place = menu().scrollTop;
+  const { id } = document.activeElement;
+  const search = menu().querySelector("input[type=search]").value;
+  await load(choice);
+  menu().scrollTop = place;
+  if (search) {
+    menu().querySelector("input[type=search]").value = search;
+    menu().querySelector("input[type=search]").dispatchEvent(new Event("input", { bubbles: true }));
+  }
+  if (id) document.getElementById(id)?.focus();
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest?.("#columns-menu form");
+  if (!form || !form.action.endsWith("/columns/")) return;
+  event.preventDefault();
+  apply(form, event.submitter);
+});
+
+document.addEventListener("change", (event) => {
+  const form = event.target.closest?.("#columns-menu #columns-form");
+  if (form) apply(form);
+});
+

@@ -1,0 +1,92 @@
+// Copies whole values: what a cell shows is only the beginning of them, so they are fetched.
+import { json } from "../site/request.js";
+import { areLettersOn, cellAt, propertyOf } from "./grid.js";
+import { isEverything, keysFor, pickedKeys } from "./selection.js";
+import { notify } from "../site/toast.js";
+
+function shownColumns() {
+  return [...document.querySelectorAll("#results th[data-property]")].map((head) => head.dataset.property);
+}
+
+async function fetched(fields) {
+  const form = document.getElementById("selection");
+  const body = new FormData(form);
+  for (const name of ["key", "column", "as"]) body.delete(name);
+  for (const [name, value] of fields) body.append(name, value);
+  return json(form.dataset.copyAddress, { method: "POST", body });
+}
+
+/** The permission to write ends with the click, so the clipboard gets a promise. */
+async function put(found) {
+  const part = (type, of) => found.then((it) => new Blob([of(it)], { type }));
+  if (navigator.clipboard && window.ClipboardItem) {
+    const parts = { "text/plain": part("text/plain", (it) => it.text), "text/html": part("text/html", (it) => it.html ?? pre(it.text)) };
+    return navigator.clipboard.write([new ClipboardItem(parts)]);
+  }
+  const { text } = await found;
+  const field = Object.assign(document.createElement("textarea"), { value: text, className: "visually-hidden" });
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+}
+
+function pre(text) {
+  const frame = document.createElement("pre");
+  frame.textContent = text;
+  return frame.outerHTML;
+}
+
+async function copy(fields) {
+  const focused = document.activeElement;
+  const found = fetched(fields);
+  try {
+    await put(found);
+    notify(document.getElementById("toasts").dataset.copied);
+  } catch (error) {
+    const reason = await found.then(() => error, (failure) => failure);
+    notify(reason.message);
+  }
+  focused?.focus?.({ preventScroll: true });
+}
+
+/** In a form: tsv, json, ndjson, csv, markdown, python, javascript, address. */
+export function copyRows(as, keys) {
+  const fields = [["as", as], ["head", "1"], ...shownColumns().map((name) => ["column", name])];
+  return copy([...fields, ...(isEverything() ? [] : keys.map((key) => ["key", key]))]);
+}
+
+export function copyCell(cell) {
+  const row = cell.parentElement;
+  if (cell.closest("thead")) return copyText(propertyOf(cell));
+  copy([["as", "tsv"], ["column", propertyOf(cell) || "PartitionKey"], ["scope", "rows"], ["key", row.dataset.key]].filter(([name]) => name));
+}
+
+function copyText(text) {
+  return put(Promise.resolve({ text })).then(() => notify(document.getElementById("toasts").dataset.copied));
+}
+
+document.addEventListener("keydown", (event) => {
+  const cell = cellAt(event);
+  if (!cell || event.altKey || event.shiftKey || event.defaultPrevented) return;
+  const isCommand = event.ctrlKey || event.metaKey;
+  if (isCommand && event.key.toLowerCase() === "c" && getSelection()?.isCollapsed !== false) {
+    event.preventDefault();
+    if (pickedKeys().length || isEverything()) copyRows("tsv", pickedKeys());
+    else copyCell(cell);
+  } else if (!isCommand && areLettersOn() && event.key.toLowerCase() === "j" && cell.parentElement.dataset.key) {
+    event.preventDefault();
+    copyRows("json", keysFor(cell));
+  }
+});
+
+document.addEventListener("click", (event) => {
+  const form = event.target.closest?.("[data-copy-as]");
+  if (form) {
+    form.closest("[popover]")?.hidePopover();
+    copyRows(form.dataset.copyAs, pickedKeys());
+  }
+  const document_ = event.target.closest?.("[data-copy-document]");
+  if (document_) copy([["as", "json"], ["key", document_.dataset.copyDocument]]);
+});
+

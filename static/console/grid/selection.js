@@ -1,0 +1,237 @@
+// Which rows are ticked: on this page, on pages before and after it, or all that the query finds.
+import { get } from "../site/request.js";
+import { areLettersOn, cellAt, current, enter, gridOf } from "./grid.js";
+
+const picked = new Set(); // keys
+let everything = null; // the number of all results when they are what is selected, as text
+let anchor = null; // the key of the row where a range starts
+let query = document.getElementById("results")?.dataset.filter;
+
+const grid = () => document.querySelector("#results [data-grid]");
+const form = () => document.getElementById("selection");
+const rows = () => [...(grid()?.tBodies[0].rows ?? [])];
+const boxOf = (row) => row.querySelector('[name="key"]');
+
+export function pickedKeys() {
+  return [...picked];
+}
+
+export function isEverything() {
+  return everything !== null;
+}
+
+/** The rows that something is done with: the ticked ones, or else the one with the focus. */
+export function keysFor(cell) {
+  return picked.size || everything !== null ? pickedKeys() : [cell.parentElement.dataset.key];
+}
+
+function pick(row, on) {
+  if (!row?.dataset.key) return;
+  if (on) picked.add(row.dataset.key);
+  else picked.delete(row.dataset.key);
+}
+
+export function clear() {
+  picked.clear();
+  everything = null;
+  draw();
+}
+
+/** Everything on the page shows what is selected. */
+export function draw() {
+  const all = rows();
+  for (const row of all) {
+    const on = everything !== null || picked.has(row.dataset.key);
+    const box = boxOf(row);
+    if (box && box.checked !== on) box.checked = on;
+    if ((row.ariaSelected === "true") !== on) row.ariaSelected = String(on);
+  }
+  const here = all.filter((row) => row.ariaSelected === "true").length;
+  const page = grid()?.querySelector("[data-select-page]");
+  if (page) {
+    page.checked = here > 0 && here === all.length;
+    page.indeterminate = here > 0 && here < all.length;
+  }
+  bar(here > 0 && here === all.length);
+}
+
+function bar(isPage) {
+  const it = form();
+  if (!it) return;
+  const count = everything === null ? picked.size : -1;
+  it.toggleAttribute("data-picked", count !== 0);
+  it.elements.scope.value = count < 0 ? "query" : "rows";
+  const told = it.querySelector("[data-picked-count]");
+  const text = told.dataset.text.replace("{}", count < 0 ? everything : count.toLocaleString(document.documentElement.lang));
+  if (told.textContent !== text) told.textContent = text;
+  it.querySelector("[data-select-all]").hidden = !isPage || count < 0 || !document.querySelector(".pager :is([data-next], [data-previous], #page-first)");
+  for (const button of it.querySelectorAll("[data-needs]")) button.hidden = Number(button.dataset.needs) !== count;
+}
+
+function range(to, on = true) {
+  const all = rows();
+  const [start, end] = [all.findIndex((row) => row.dataset.key === anchor), all.indexOf(to)].sort((a, b) => a - b);
+  if (start < 0) return pick(to, on);
+  for (const row of all.slice(start, end + 1)) pick(row, on);
+}
+
+function toggle(row) {
+  everything = null;
+  pick(row, !picked.has(row.dataset.key));
+  anchor = row.dataset.key;
+  draw();
+}
+
+export function selectPage(on = true) {
+  everything = null;
+  for (const row of rows()) pick(row, on);
+  draw();
+}
+
+/** All results: counted first, so that everybody knows what that means. */
+export async function selectAll() {
+  const it = form();
+  const button = it.querySelector("[data-select-all]");
+  const known = document.querySelector("#total[data-exact]")?.dataset.number;
+  let number = known;
+  if (!known) {
+    button.setAttribute("aria-busy", "true");
+    const answer = await get(it.dataset.countAddress).catch(() => null);
+    const found = answer?.found.getElementById("total");
+    button.removeAttribute("aria-busy");
+    if (found) document.getElementById("total")?.replaceWith(document.adoptNode(found));
+    number = found?.dataset.number;
+  }
+  everything = number ? Number(number).toLocaleString(document.documentElement.lang) : "…";
+  draw();
+}
+
+document.addEventListener("click", (event) => {
+  const box = event.target.closest?.("[data-grid] input[type=checkbox]");
+  if (box?.matches("[data-select-page]")) return selectPage(box.checked);
+  if (box) {
+    const row = box.closest("tr");
+    everything = null;
+    if (event.shiftKey && anchor) range(row, box.checked);
+    else pick(row, box.checked);
+    anchor = row.dataset.key;
+    return draw();
+  }
+  const cell = event.target.closest?.("[data-grid] td");
+  if (cell && event.shiftKey && !event.target.closest("a")) {
+    getSelection()?.removeAllRanges();
+    anchor ??= current(gridOf(cell))?.parentElement.dataset.key;
+    range(cell.parentElement);
+    draw();
+  } else if (cell && (event.ctrlKey || event.metaKey) && !event.target.closest("a")) toggle(cell.parentElement);
+  else if (cell) anchor = cell.parentElement.dataset.key;
+  if (event.target.closest?.("[data-clear]")) clear();
+  if (event.target.closest?.("[data-select-all]")) selectAll();
+});
+
+// a range of rows is no range of text
+document.addEventListener("mousedown", (event) => {
+  if (event.shiftKey && event.target.closest?.("[data-grid] td")) event.preventDefault();
+});
+
+document.addEventListener("keydown", act, { capture: true });
+
+/** Before the grid itself: Esc first clears the selection. */
+function act(event) {
+  const cell = cellAt(event);
+  if (!cell || event.defaultPrevented || event.altKey) return;
+  const row = cell.parentElement;
+  const isCommand = event.ctrlKey || event.metaKey;
+  if (event.key === " " && !isCommand) {
+    event.preventDefault();
+    if (cell.closest("thead")) selectPage(!rows().every((it) => picked.has(it.dataset.key)));
+    else if (event.shiftKey && anchor) {
+      range(row);
+      draw();
+    } else toggle(row);
+  } else if (event.shiftKey && !isCommand && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+    event.preventDefault();
+    extend(cell, event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling);
+  } else if (isCommand && event.key.toLowerCase() === "a" && !event.shiftKey) {
+    event.preventDefault();
+    const isPage = rows().every((it) => picked.has(it.dataset.key));
+    if (isPage && everything === null) selectAll();
+    else selectPage();
+  } else if (event.key === "Escape" && (picked.size || everything !== null)) {
+    event.preventDefault();
+    clear();
+  } else if (event.key === "Delete" && row.dataset.key) {
+    event.preventDefault();
+    send("[data-delete]", cell);
+  } else if (areLettersOn() && !isCommand && event.key.toLowerCase() === "d" && row.dataset.key) {
+    event.preventDefault();
+    duplicate(keysFor(cell)[0]);
+  } else if (areLettersOn() && !isCommand && event.key.toLowerCase() === "o") row.querySelector("a.open")?.click();
+}
+
+function extend(cell, next) {
+  if (!next?.dataset.key) return;
+  const row = cell.parentElement;
+  if (!picked.has(row.dataset.key)) {
+    anchor = row.dataset.key;
+    pick(row, true);
+  }
+  const all = rows();
+  const start = all.findIndex((it) => it.dataset.key === anchor);
+  const shrinks = Math.abs(all.indexOf(next) - start) < Math.abs(all.indexOf(row) - start);
+  if (shrinks) pick(row, false);
+  else pick(next, true);
+  everything = null;
+  enter(next.cells[cell.cellIndex]);
+  draw();
+}
+
+/** Press a button of the selection; with nothing ticked, for the row of the cell. */
+export function send(selector, cell) {
+  const button = form()?.querySelector(selector);
+  if (!button) return;
+  if (!picked.size && everything === null) {
+    pick(cell.parentElement, true);
+    draw();
+  }
+  button.click();
+}
+
+export function duplicate(key) {
+  const address = form()?.dataset.new;
+  if (address && key) location.assign(`${address}?${new URLSearchParams({ from: key })}`);
+}
+
+document.addEventListener("click", (event) => {
+  const action = event.target.closest?.("#selection [data-action]")?.dataset.action;
+  const [key] = picked;
+  if (action === "duplicate") duplicate(key);
+  if (action === "open") grid()?.querySelector(`tr[data-key="${CSS.escape(key)}"] a.open`)?.click();
+});
+
+/** Rows of other pages have no box here, but they are sent too. */
+export function complete(data) {
+  const sent = new Set(data.getAll("key"));
+  if (everything === null) for (const key of picked) if (!sent.has(key)) data.append("key", key);
+  if (everything !== null) data.delete("key");
+  return data;
+}
+
+document.addEventListener("formdata", (event) => {
+  if (event.target.id === "selection") complete(event.formData);
+});
+
+function renew() {
+  const results = document.getElementById("results");
+  // another query, another selection; the rows of another page stay selected
+  if (results && results.dataset.filter !== query) {
+    query = results.dataset.filter;
+    picked.clear();
+    everything = null;
+  }
+  draw();
+}
+
+for (const kind of ["htmx:after:swap", "tablero:row", "grid:renewed"]) document.addEventListener(kind, renew);
+for (const row of rows()) if (boxOf(row)?.checked) pick(row, true); // a browser that goes back may have kept the ticks
+draw();

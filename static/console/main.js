@@ -1,0 +1,11 @@
+// The console's behaviours, one module each, all by delegation: parts that htmx swaps in need no wiring.
+import "./site/appearance.js";
+import "./site/copy.js";
+import "./site/dialog.js";
+import "./site/filter.js";
+import "./site/sidebar.js";
+import "./home/search.js";
+import "./site/selection.js";
+import "./site/shortcuts.js";
+import "./site/submit.js";
+import "./site/toast.js";

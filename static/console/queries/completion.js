@@ -1,0 +1,68 @@
+// What may be typed next in a filter: names of properties, operators, values that are stored. The server knows them.
+import { json } from "../site/request.js";
+
+const RELATIONS = ["eq", "ne", "gt", "ge", "lt", "le"];
+const CONNECTIVES = ["and", "or", "not"];
+const TOKEN = /(?:datetime|guid|binary|[xX])?'(?:[^']|'')*'?|[\p{L}_][\p{L}\p{N}_]*|-?\d[\w.+-]*|[(),]/gu;
+const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
+
+const answers = new Map(); // of the server, by address
+
+function ask(address) {
+  if (!answers.has(address)) {
+    const answer = json(address);
+    answer.catch(() => answers.delete(address));
+    answers.set(address, answer);
+  }
+  return answers.get(address);
+}
+
+/** The source of completions for the editor; `card` gives the element whose data hold the server's addresses. */
+export const completing = (card) => (context) => complete(context, card().dataset);
+
+async function complete(context, addresses) {
+  const text = context.state.sliceDoc(0, context.pos);
+  const found = [...text.matchAll(TOKEN)];
+  const last = found.at(-1);
+  // what the cursor touches is what is being typed
+  const isOpen = last && last.index + last[0].length === context.pos && last[0] !== "(" && last[0] !== ")" && last[0] !== ",";
+  const before = (isOpen ? found.slice(0, -1) : found).map(([token]) => token);
+  const typed = isOpen ? last[0] : "";
+  // what comes next comes after a space, not in the middle of a word
+  if (!context.explicit && !typed && !/[\s(]$/.test(text)) return null;
+  const from = context.pos - typed.length;
+  try {
+    const options = await next(before, typed, addresses);
+    return options.length && !context.aborted ? { from, options, filter: true, validFor: NAME } : null;
+  } catch {
+    return null; // without an answer nothing is offered
+  }
+}
+
+async function next(before, typed, addresses) {
+  const last = before.at(-1);
+  if (RELATIONS.includes(last)) return values(before.at(-2), addresses);
+  if (/['\d]/.test(typed[0] ?? "")) return [];
+  if (last === undefined || last === "(" || CONNECTIVES.includes(last)) return names(addresses);
+  if (NAME.test(last) && !["true", "false"].includes(last)) return RELATIONS.map((label) => keyword(label));
+  return ["and", "or"].map((label) => keyword(label));
+}
+
+function keyword(label) {
+  return { label, type: "keyword", apply: `${label} ` };
+}
+
+async function names(addresses) {
+  const { properties, functions } = await ask(addresses.known);
+  return [
+    ...properties.map(({ name, types, share }) => ({ label: name, detail: types, apply: `${name} `, boost: 20 + share / 100 })),
+    { label: "not", apply: "not ", boost: -50 },
+    ...functions.map(({ label, detail, apply }) => ({ label, detail, apply, boost: -60 })),
+  ];
+}
+
+async function values(name, addresses) {
+  if (!name || !NAME.test(name)) return [];
+  const found = await ask(`${addresses.values}?name=${encodeURIComponent(name)}`);
+  return found.values.map(({ text, detail }, at) => ({ label: text, detail, apply: `${text} `, boost: 90 - at }));
+}

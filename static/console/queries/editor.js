@@ -1,0 +1,166 @@
+// The filter as CodeMirror shows it, in place of its field: colours, completion, faults at their place, Enter runs it.
+// It comes with the first focus, and only to the page that has a filter.
+import {
+  Annotation, EditorState, EditorView, HighlightStyle, Prec, StreamLanguage, autocompletion, bracketMatching,
+  defaultKeymap, history, historyKeymap, keymap, nextDiagnostic, placeholder, setDiagnostics, syntaxHighlighting, tags,
+} from "../../vendor/codemirror/6.43.15/codemirror.js";
+import { completing } from "./completion.js";
+
+const ours = Annotation.define(); // set by the page, not typed
+
+const KINDS = [
+  [/^datetime'(?:[^']|'')*'?/, "date"],
+  [/^guid'(?:[^']|'')*'?/, "guid"],
+  [/^(?:[xX]|binary)'(?:[^']|'')*'?/, "binary"],
+  [/^'(?:[^']|'')*'?/, "string"],
+  [/^(?:and|or|not)(?![\w])/, "connective"],
+  [/^(?:eq|ne|gt|ge|lt|le)(?![\w])/, "relation"],
+  [/^(?:true|false|null)(?![\w])/, "boolean"],
+  [/^-?\d[\w.]*/, "number"],
+  [/^[\p{L}_][\p{L}\p{N}_]*(?=\s*\()/u, "function"],
+  [/^[\p{L}_][\p{L}\p{N}_]*/u, "property"],
+];
+const TAGS = {
+  date: tags.unit, guid: tags.url, binary: tags.regexp, string: tags.string, connective: tags.logicOperator,
+  relation: tags.compareOperator, boolean: tags.bool, number: tags.number, function: tags.macroName, property: tags.propertyName,
+};
+const COLOURS = {
+  date: "var(--ink-date)", guid: "var(--ink-guid)", binary: "var(--ink-bin)", string: "var(--ok)", connective: "var(--text-muted)",
+  relation: "var(--text-muted)", boolean: "var(--ink-bool)", number: "var(--ink-num)", function: "var(--accent)",
+};
+
+const language = StreamLanguage.define({
+  token(stream) {
+    if (stream.eatSpace()) return null;
+    for (const [pattern, kind] of KINDS) if (stream.match(pattern)) return kind;
+    stream.next();
+    return null;
+  },
+  tokenTable: TAGS,
+});
+const highlight = HighlightStyle.define(Object.entries(COLOURS).map(([kind, color]) => ({ tag: TAGS[kind], color })));
+
+const theme = EditorView.theme({
+  "&": { font: "var(--data)", background: "var(--surface)", color: "var(--text)", border: "1px solid var(--line-strong)", borderRadius: "var(--radius)" },
+  "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "2px" },
+  "&:has([aria-invalid])": { borderColor: "var(--danger)", boxShadow: "0 0 0 1px var(--danger)" },
+  ".cm-scroller": { font: "inherit", fontVariantLigatures: "none", maxHeight: "124px", overflow: "auto" },
+  ".cm-content": { padding: "5px 0", minHeight: "calc(var(--control) - 2px)", boxSizing: "border-box", caretColor: "var(--text)" },
+  ".cm-content:focus-visible": { outline: "2px solid transparent" }, // its frame shows it
+  ".cm-line": { padding: "0 8px", lineHeight: "20px" },
+  ".cm-placeholder": { color: "var(--text-faint)" },
+  "&.cm-focused .cm-matchingBracket": { background: "var(--accent-soft)", color: "inherit" },
+  "&.cm-focused .cm-nonmatchingBracket": { background: "var(--danger-soft)" },
+  ".cm-lintRange-error, .cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--danger) 1px", textUnderlineOffset: "3px" },
+  ".cm-lintRange-warning": { textDecorationColor: "var(--warn)" },
+  ".cm-lintPoint:after": { borderBottomColor: "var(--danger)" },
+  ".cm-tooltip": { border: "1px solid var(--line)", borderRadius: "var(--radius-large)", background: "var(--surface)", color: "var(--text)", boxShadow: "var(--shadow)", overflow: "hidden" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": { font: "var(--data)", maxHeight: "260px", minWidth: "220px", padding: "4px" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { display: "flex", alignItems: "center", gap: "12px", minHeight: "26px", padding: "2px 8px", borderRadius: "var(--radius)" },
+  ".cm-tooltip-autocomplete ul li[aria-selected]": { background: "var(--accent-soft)", color: "var(--text)" },
+  ".cm-completionMatchedText": { textDecoration: "none", color: "var(--accent)", fontWeight: "600" },
+  ".cm-completionLabel": { flex: "1", overflow: "hidden", textOverflow: "ellipsis", whiteSpace: "nowrap" },
+  ".cm-completionDetail": { marginInlineStart: "auto", fontStyle: "normal", font: "var(--meta)", color: "var(--text-faint)" },
+  ".cm-diagnostic": { font: "var(--small)", padding: "6px 10px", borderInlineStart: "3px solid var(--danger)" },
+  ".cm-diagnostic-warning": { borderInlineStartColor: "var(--warn)" },
+});
+
+const keys = (run) => [
+  { key: "Enter", run: () => (run(), true) },
+  { key: "Mod-Enter", run: () => (run(), true) },
+  { key: "F8", run: nextDiagnostic },
+];
+
+/** A line of text stays one, whatever is pasted. */
+const oneLine = EditorState.transactionFilter.of((change) => {
+  if (!change.docChanged || change.newDoc.lines === 1) return change;
+  const text = change.newDoc.toString().replace(/\s*\n\s*/g, " ");
+  return { changes: { from: 0, to: change.startState.doc.length, insert: text }, selection: { anchor: text.length }, userEvent: "input.paste" };
+});
+
+/** Chromium keeps the look of what is typed over by a style of its own, which the page's policy forbids. */
+const overSelection = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    // what the browser has selected: the editor may not have heard of it yet
+    const selection = document.getSelection();
+    const range = event.getTargetRanges()[0] ?? (selection.rangeCount ? selection.getRangeAt(0) : null);
+    if (!/^(insertText|delete)/.test(event.inputType) || !range || range.collapsed || view.composing) return false;
+    event.preventDefault();
+    const [from, to] = [view.posAtDOM(range.startContainer, range.startOffset), view.posAtDOM(range.endContainer, range.endOffset)];
+    const insert = event.data ?? "";
+    const userEvent = insert ? "input.type" : "delete";
+    view.dispatch({ changes: { from, to, insert }, selection: { anchor: from + insert.length }, userEvent, scrollIntoView: true });
+    return true;
+  },
+});
+
+/**
+ * Put the editor in the place of a field, which stays as a hidden one.
+ *
+ * The query gives its `card`, the document's `nonce`, and what to do: `run` it, `checkSoon`. Returns what sets and judges
+ * the text.
+ */
+export function edit(old, { card, nonce, run, checkSoon }) {
+  const { selectionStart: anchor, selectionEnd: head } = old;
+  const hasFocus = document.activeElement === old;
+  const field = Object.assign(document.createElement("input"), { type: "hidden", id: old.id, name: old.name, value: old.value });
+  const label = document.querySelector(`label[for="${old.id}"]`);
+  label.id ||= "filter-label";
+  const named = { "aria-labelledby": label.id, "aria-describedby": old.getAttribute("aria-describedby"), autocapitalize: "none", spellcheck: "false" };
+  const view = new EditorView({
+    state: EditorState.create({
+      doc: field.value,
+      selection: { anchor: Math.min(anchor ?? 0, field.value.length), head: Math.min(head ?? 0, field.value.length) },
+      extensions: [
+        nonce ? EditorView.cspNonce.of(nonce) : [],
+        history(), oneLine, language, syntaxHighlighting(highlight), bracketMatching(), theme, EditorView.lineWrapping,
+        placeholder(old.placeholder),
+        autocompletion({ override: [completing(card)], selectOnOpen: false, icons: false, activateOnTypingDelay: 60, interactionDelay: 0, activateOnCompletion: () => true }),
+        Prec.default(keymap.of([...keys(run), ...historyKeymap, ...defaultKeymap.filter(({ key }) => key !== "Mod-Enter")])),
+        overSelection,
+        EditorView.contentAttributes.of(() => ({ ...named, ...(field.hasAttribute("aria-invalid") && { "aria-invalid": "true" }) })),
+        EditorView.updateListener.of((update) => {
+          if (!update.docChanged) return;
+          field.value = update.state.doc.toString();
+          if (!update.transactions.some((one) => one.annotation(ours))) checkSoon();
+        }),
+      ],
+    }),
+  });
+  view.dom.id = "filter-editor";
+  if (old.hasAttribute("aria-invalid")) field.setAttribute("aria-invalid", "true");
+  old.replaceWith(view.dom, field);
+  view.contentDOM.dataset.search = "";
+  label.onclick = () => view.focus();
+  if (hasFocus) view.focus();
+  return handle(view);
+}
+
+/** What query.js needs of an editor. */
+function handle(view) {
+  return {
+    isConnected: () => view.dom.isConnected,
+    hasFocus: () => view.hasFocus,
+    focus: () => view.focus(),
+    set(text) {
+      view.dispatch({ changes: difference(view.state.doc.toString(), text), annotations: ours.of(true), userEvent: "input" });
+    },
+    setSelectionRange: (anchor, head) => view.dispatch({ selection: { anchor, head }, scrollIntoView: true }),
+    judge(isWrong, problems) {
+      const end = view.state.doc.length;
+      const marks = problems.map(({ from, to, message, isError }) => ({
+        from: Math.min(from, end), to: Math.min(to, end), message, severity: isError ? "error" : "warning",
+      }));
+      view.dispatch(setDiagnostics(view.state, marks)); // which asks for the attributes of the content anew
+    },
+  };
+}
+
+/** The one change that makes a text another, so that the cursor stays where it is. */
+function difference(old, text) {
+  let start = 0;
+  while (start < Math.min(old.length, text.length) && old[start] === text[start]) start++;
+  let end = 0;
+  while (end < Math.min(old.length, text.length) - start && old.at(-1 - end) === text.at(-1 - end)) end++;
+  return { from: start, to: old.length - end, insert: text.slice(start, text.length - end) };
+}

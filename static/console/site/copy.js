@@ -1,0 +1,25 @@
+// data-copy: a button puts that text on the clipboard, shows a tick, and says so.
+import { notify } from "./toast.js";
+
+export async function put(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  // a page that came over plain HTTP from another machine has no clipboard
+  const field = document.createElement("textarea");
+  field.value = text;
+  field.className = "visually-hidden";
+  (document.querySelector("dialog[open]") ?? document.body).append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const focused = document.activeElement;
+  await put(button.dataset.copy);
+  focused?.focus();
+  button.dataset.done = "";
+  notify(document.getElementById("toasts").dataset.copied);
+  setTimeout(() => delete button.dataset.done, 2000);
+});

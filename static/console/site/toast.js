@@ -1,0 +1,79 @@
+// Toasts: leave after ten seconds unless pointed at, focused, or an error; three at most. Ctrl+Z undoes the newest.
+import { announce, post } from "./request.js";
+
+const STAY = 10_000;
+const PLACE = "undone"; // in the session: where the page was scrolled to
+const region = document.getElementById("toasts");
+const waiting = new WeakMap();
+
+function leaveLater(toast) {
+  if (toast.dataset.toast === "error") return;
+  clearTimeout(waiting.get(toast));
+  waiting.set(toast, setTimeout(() => leave(toast), STAY));
+}
+
+function leave(toast) {
+  if (toast.matches(":hover, :focus-within")) leaveLater(toast);
+  else toast.remove();
+}
+
+function adopt() {
+  for (const toast of region.children) if (!waiting.has(toast)) leaveLater(toast);
+  while (region.children.length > 3) region.firstElementChild.remove();
+}
+
+/** Say something short; it is read aloud too. */
+export function notify(text) {
+  const toast = document.createElement("div");
+  toast.className = "toast";
+  toast.dataset.toast = "";
+  toast.append(Object.assign(document.createElement("p"), { textContent: text }));
+  region.append(toast);
+}
+
+region.addEventListener("click", (event) => {
+  if (event.target.closest("[data-dismiss]")) event.target.closest("[data-toast]").remove();
+});
+for (const kind of ["pointerout", "focusout"])
+  region.addEventListener(kind, (event) => {
+    const toast = event.target.closest("[data-toast]");
+    if (toast) leaveLater(toast);
+  });
+
+// a grid takes over what changed; other pages are loaded anew, and stay where they are
+region.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!document.querySelector("[data-grid]")) {
+    sessionStorage.setItem(PLACE, JSON.stringify([location.href, scrollY]));
+    return;
+  }
+  event.preventDefault();
+  undo(form);
+});
+
+async function undo(form) {
+  const { status, found } = await post(form.action, new FormData(form)).catch(() => ({}));
+  if (status !== 200) {
+    form.submit();
+    return;
+  }
+  form.closest("[data-toast]").remove();
+  announce(found);
+  document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [] } }));
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+  if (event.defaultPrevented || event.target.closest?.("input, textarea, select, [contenteditable], dialog")) return;
+  const newest = [...region.querySelectorAll("[data-undo]")].at(-1);
+  if (!newest) return;
+  event.preventDefault();
+  newest.click();
+});
+
+const [page, place] = JSON.parse(sessionStorage.getItem(PLACE) ?? "[]");
+sessionStorage.removeItem(PLACE);
+if (page === location.href) scrollTo(0, place);
+
+new MutationObserver(adopt).observe(region, { childList: true });
+adopt();
