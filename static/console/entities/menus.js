@@ -100,14 +100,20 @@ document.addEventListener("submit", (event) => {
   if (width) resize(name, width, 0);
 });
 
-document.addEventListener("contextmenu", (event) => {
+document.addEventListener("contextmenu", async (event) => {
   const cell = event.target.closest?.("[data-grid] :is(td, th[data-property])");
   if (!cell || event.shiftKey || cell.closest("[data-editing]") || !document.getElementById("cell-menu")) return;
   event.preventDefault();
   const isByKey = event.button !== 2;
+  if (event.buttons) await release();
   if (cell.matches("th")) openColumn(cell);
   else if (cell.parentElement.dataset.key) openCell(cell, isByKey ? null : event);
 });
+
+/** Where the event comes while the button is down, its release would dismiss a menu that is open by then. */
+function release() {
+  return new Promise((done) => document.addEventListener("pointerup", () => setTimeout(done), { once: true }));
+}
 
 document.addEventListener("keydown", (event) => {
   const menu = event.target.closest?.(".grid-menu");
