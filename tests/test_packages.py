@@ -23,7 +23,7 @@ from console.site import static_files
 import console, storage
 
 assert get_template("console/help/about.html")
-assert {static_files.STYLESHEET, "console/js/main.js"} <= set(static_files.files())
+assert {static_files.STYLESHEET, "console/main.js"} <= set(static_files.files())
 assert vendored.packages()
 assert all(documents.read(name).content for name in documents.titles())
 assert translation.gettext("Sign in") == "Sign in"
