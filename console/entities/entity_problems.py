@@ -5,9 +5,8 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from console.entities import opened
 from console.entities.forms import Problem
-from storage.domain.entities.entity import SIZE_LIMIT, Entity, EntityKey, entity_size
+from storage.domain.entities.entity import PROPERTY_LIMIT, SIZE_LIMIT, Entity, EntityKey, entity_size
 from storage.domain.errors import (
     EntityTooLarge,
     InsufficientAccountPermissions,
@@ -92,10 +91,8 @@ def of_error(error: StorageError, entity: Entity) -> Problem:
 
 def of_whole(entity: Entity) -> Problem | None:
     """What is wrong with the entity as a whole, if anything is: too many properties, or too large."""
-    try:
-        opened.image(entity.key, 0, entity.properties)
-        if entity_size(entity) > SIZE_LIMIT:
-            raise EntityTooLarge
-    except StorageError as error:
-        return of_error(error, entity)
+    if len(entity.properties) > PROPERTY_LIMIT:
+        return of_error(TooManyProperties(), entity)
+    if entity_size(entity) > SIZE_LIMIT:
+        return of_error(EntityTooLarge(), entity)
     return None

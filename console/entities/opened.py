@@ -1,11 +1,8 @@
 """An entity as somebody opened it, kept in the form itself: signed, so that nobody makes it up, and compressed."""
 
-from collections.abc import Mapping
-
 from django.core import signing
 
-from storage.domain.entities.entity import EntityKey, StoredEntity, fragments, write_keys
-from storage.domain.values.edm import EdmValue
+from storage.domain.entities.entity import EntityKey, StoredEntity, write_keys
 from storage.models import Table
 
 SALT = "console.entities.opened"
@@ -25,9 +22,3 @@ def read(table: Table, token: str) -> StoredEntity | None:
     if table_id != table.pk:
         return None
     return StoredEntity(write_keys(EntityKey(partition_key, row_key)), b"%d" % ticks, content.encode())
-
-
-def image(key: EntityKey, ticks: int, properties: Mapping[str, EdmValue]) -> StoredEntity:
-    """What an entity of these properties would be stored as; raises StorageError when it is too large."""
-    _, annotations, values = fragments(properties)
-    return StoredEntity(write_keys(key), b"%d" % ticks, (annotations + values).encode())

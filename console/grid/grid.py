@@ -7,15 +7,17 @@ from html import escape
 from typing import Final
 from urllib.parse import urlencode
 
+from django.http import QueryDict
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from console.grid import cells, columns
+from console.grid import cells, columns, grid_state
 from console.grid.cells import MIXED, NUMBERS, Cell
 from console.grid.columns import KEYS, TIMESTAMP, Choice, Columns
 from console.grid.keys import write_key
 from console.site.glyphs import mark
+from storage.domain.entities.entity import StoredEntity, read_stored
 from storage.domain.entities.glances import Glance
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import write_etag
@@ -114,10 +116,21 @@ def _selected(shown: Sequence[Choice], select: Sequence[str]) -> list[Choice]:
     return [choice for choice in shown if not select or choice.name in KEYS or choice.name in select]
 
 
-def row_part(setting: Setting, glance: Glance, index: int) -> str:
-    """One row as grid draws it; ``index``: its aria-rowindex."""
-    (row,) = grid(setting, [glance], before=index - 2, is_last=False).rows
-    return f'<tr data-key="{row.token}" data-etag="{escape(row.etag)}" aria-rowindex="{row.index}">{row.markup}</tr>'
+def draw_row(account: Account, table: Table, stored: StoredEntity, page: QueryDict) -> SafeString:
+    """Draw one row again for the grid that a page shows.
+
+    The fields of ``page``: ``next``, the address of the grid, ``column``, the names of its columns, and ``index``,
+    the aria-rowindex of the row.
+    """
+    state = grid_state.read(QueryDict(page.get("next", "").partition("?")[2]), table)
+    setting = Setting(account, table, columns.listed(state.columns, page.getlist("column")), state.zone)
+    entity = read_stored(stored)
+    glance = Glance(entity.key, stored.timestamp, entity.properties, {})
+    index = page.get("index", "")
+    number = int(index) if index.isdecimal() and len(index) < 19 else 2
+    (row,) = grid(setting, [glance], before=number - 2, is_last=False).rows
+    attributes = f'data-key="{row.token}" data-etag="{escape(row.etag)}" aria-rowindex="{row.index}"'
+    return SafeString(f"<tr {attributes}>{row.markup}</tr>")
 
 
 def _types(found: Iterable[Glance]) -> dict[str, frozenset[Edm]]:

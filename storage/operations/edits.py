@@ -3,7 +3,7 @@
 All of them or none, in several partitions too; the statements are those of the Table service.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +11,7 @@ from django.db import transaction
 
 from storage.domain.access.actor import Actor
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored, write_stored
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
@@ -35,10 +35,14 @@ _SURELY_FEW: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """``timestamps`` in the order of the changes, in ticks: the new one, or the last one of what was deleted."""
+    """``timestamps`` in the order of the changes, in ticks: the new one, or the last one of what was deleted.
+
+    ``after`` holds the entities as they are stored now, without the deleted ones.
+    """
 
     activity: Activity
     timestamps: tuple[int, ...]
+    after: Mapping[EntityKey, StoredEntity]
 
 
 @transaction.atomic
@@ -49,21 +53,25 @@ def apply(
     by: Actor,
     verb: Verb | None = None,
     undoes: Activity | None = None,
+    known: StoredEntity | None = None,
 ) -> Applied:
-    """Each entity at most once; raises ChangeSetError with the index of the first that cannot be."""
+    """Apply changes, each to another entity; raises ChangeSetError with the index of the first that fails.
+
+    ``known``: an entity as the caller has read it. It is not read again if its change applies to that version only.
+    """
     accounts.check_writable(table.account_id)
     analytics.check_changes(table.folded_name, changes)
     _check_keys(changes)
     keys = [change.key for change in changes]
-    before = _found(table, keys, lock=True)
+    before = _before(table, changes, known)
     whole = [_in_place(change, before.get(change.key)) for change in changes]
     timestamps = _apply(relation_name(table.pk), whole)
-    after = _found(table, [change.key for change in changes if not isinstance(change, Delete)])
+    after = _after(table, whole, timestamps)
     kept = activity.record(verb or _verb(changes), by, account=table.account, table=table, undoes=undoes)
     activity.record_changes(
         kept, table, [ChangedEntity(key, before.get(key), after.get(key)) for key in keys]
     )
-    return Applied(kept, timestamps)
+    return Applied(kept, timestamps, after)
 
 
 @transaction.atomic
@@ -94,10 +102,10 @@ def change_key(
         raise failure.error from None
 
 
-def apply_one(table: Table, change: Change, *, by: Actor) -> Applied:
+def apply_one(table: Table, change: Change, *, by: Actor, known: StoredEntity | None = None) -> Applied:
     """As apply; raises the StorageError itself."""
     try:
-        return apply(table, [change], by=by)
+        return apply(table, [change], by=by, known=known)
     except ChangeSetError as failure:
         raise failure.error from None
 
@@ -108,6 +116,31 @@ def _check_keys(changes: Sequence[Change]) -> None:
         if change.key in seen:
             raise ChangeSetError(index, InvalidDuplicateRow())
         seen.add(change.key)
+
+
+def _before(
+    table: Table, changes: Sequence[Change], known: StoredEntity | None
+) -> dict[EntityKey, StoredEntity]:
+    if known is not None and len(changes) == 1 and _applies_only_to(known, changes[0]):
+        return {known.key: known}
+    return _found(table, [change.key for change in changes], lock=True)
+
+
+def _applies_only_to(known: StoredEntity, change: Change) -> bool:
+    """Whether the change fails unless the entity is still this version: no lock is needed."""
+    is_conditional = isinstance(change, Update | Delete) and change.condition.expected == known.timestamp
+    return is_conditional and change.key == known.key
+
+
+def _after(
+    table: Table, changes: Sequence[Change], timestamps: Sequence[int]
+) -> dict[EntityKey, StoredEntity]:
+    merges = [change.key for change in changes if isinstance(change, Upsert) and change.merge]
+    after = _found(table, merges)  # may have met an entity that was not there before
+    for change, timestamp in zip(changes, timestamps, strict=True):
+        if not isinstance(change, Delete) and change.key not in after:
+            after[change.key] = write_stored(change.entity, timestamp)
+    return after
 
 
 def _in_place(change: Change, before: StoredEntity | None) -> Change:

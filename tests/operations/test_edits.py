@@ -231,3 +231,19 @@ def test_changes_a_key_whole_or_not(table, old, new, ticks, error):
 @pytest.mark.parametrize("key", [("a\0", "b"), ("\ud800", ""), ("x" * 1025, ""), ("a/b", "c")])
 def test_no_entity_has_such_a_key(table, key):
     assert entities.get(table, EntityKey(*key)) is None
+
+
+def test_a_known_entity_is_not_read_again(table, monkeypatch):
+    inserted = edits.apply_one(table, Insert(Entity(KEY, HOSTILE)), by=ADA)
+    known = entities.get(table, KEY)
+    assert inserted.after == {KEY: known}
+
+    change = Update(entity(Age=number(1)), Precondition(known.timestamp), merge=True)
+    monkeypatch.delattr(edits.pages, "get_many")
+    done = edits.apply_one(table, change, by=ADA, known=known)
+    monkeypatch.undo()
+    assert done.after == {KEY: entities.get(table, KEY)}
+    assert [activity.entity_before(it) for it in changes(done)] == [known]
+
+    with pytest.raises(UpdateConditionNotSatisfied):
+        edits.apply_one(table, change, by=ADA, known=known)

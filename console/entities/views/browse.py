@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, assert_never
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
@@ -27,7 +27,7 @@ from console.queries import applied, builder, hints, reading, recent, saved, val
 from console.site.access import account_required, find_table, role_of, user_of
 from console.site.rendering import render_part, wants_part
 from storage.domain.access.roles import Capability
-from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.entities.entity import Entity, read_stored
 from storage.domain.entities.glances import Glance
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.filters.query import EntityQuery, Position
@@ -132,22 +132,6 @@ def count(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         return redirect(replace(state, is_counted=True).address(account, found))
     context = {"table": found, "state": state, "total": _count(found, state), "counted": True}
     return render(request, "console/entities/browse/_total.html", context)
-
-
-def row_part(request: HttpRequest, account: Account, table: Table, key: EntityKey) -> str:
-    """The row of an entity for the page at the form's ``next``; empty when there is no such entity any more.
-
-    The fields ``column`` are the names of the columns there, ``index`` is the aria-rowindex.
-    """
-    stored = entities.get(table, key)
-    if stored is None:
-        return ""
-    state = grid_state.read(QueryDict(request.POST.get("next", "").partition("?")[2]), table)
-    glance = Glance(key, stored.timestamp, read_stored(stored).properties, {})
-    shown = columns.listed(state.columns, request.POST.getlist("column"))
-    index = request.POST.get("index", "")
-    setting = grid.Setting(account, table, shown, state.zone)
-    return grid.row_part(setting, glance, int(index) if index.isdecimal() and len(index) < 19 else 2)
 
 
 def results(account: Account, table: Table, state: State) -> dict[str, Any]:

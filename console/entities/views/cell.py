@@ -7,14 +7,12 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.entities import cell
 from console.entities.cell import Draft, Note
-from console.entities.views.browse import row_part
-from console.grid import cells, edit_mode, keys
+from console.grid import cells, edit_mode, grid, keys
 from console.models import EditMode
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table, user_of
@@ -124,7 +122,10 @@ def _change(request: HttpRequest, place: Place, value: EdmValue | None, draft: D
         return _staged(request, place, value, draft)
     try:
         applied = edits.apply_one(
-            place.table, _update(place, value, request.POST.get("etag", "")), by=actor_of(request)
+            place.table,
+            _update(place, value, request.POST.get("etag", "")),
+            by=actor_of(request),
+            known=place.stored,
         )
     except (UpdateConditionNotSatisfied, ResourceNotFound):
         return _conflict(request, place, value, draft)
@@ -132,7 +133,7 @@ def _change(request: HttpRequest, place: Place, value: EdmValue | None, draft: D
         return _editor(request, place, draft, Note("error", error.text), status=422)
     said = _("%(property)s saved") if value is not None else _("%(property)s removed")
     notices.say(request, said % {"property": place.name}, undo=applied.activity)
-    return _saved(request, place)
+    return _saved(request, place, applied.after[place.key])
 
 
 def _update(place: Place, value: EdmValue | None, etag: str) -> Update:
@@ -148,14 +149,13 @@ def _update(place: Place, value: EdmValue | None, etag: str) -> Update:
     return Update(Entity(place.key, rest), condition, merge=False)
 
 
-def _saved(request: HttpRequest, place: Place) -> HttpResponse:
+def _saved(request: HttpRequest, place: Place, stored: StoredEntity) -> HttpResponse:
     if not wants_part(request):
         return HttpResponseRedirect(_back(request, place))
     # a page without a grid sends no place in it
     has_grid = request.POST.get("index", "").isdecimal()
-    row = row_part(request, place.table.account, place.table, place.key) if has_grid else ""
-    context = {"row": mark_safe(row)}  # noqa: S308  as the grid draws it
-    return render_part(request, page="", part="console/entities/cell/_saved.html", context=context)
+    row = grid.draw_row(place.table.account, place.table, stored, request.POST) if has_grid else ""
+    return render_part(request, page="", part="console/entities/cell/_saved.html", context={"row": row})
 
 
 def _staged(request: HttpRequest, place: Place, value: EdmValue | None, draft: Draft) -> HttpResponse:
@@ -174,6 +174,7 @@ def _staged(request: HttpRequest, place: Place, value: EdmValue | None, draft: D
 
 
 def _conflict(request: HttpRequest, place: Place, value: EdmValue | None, draft: Draft) -> HttpResponse:
+    place = replace(place, stored=entities.get(place.table, place.key))
     changed = activity.latest_change(place.table, place.key)
     is_theirs = changed is not None and changed.ticks_after == (
         place.stored.timestamp if place.stored else None

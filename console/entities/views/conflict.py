@@ -16,7 +16,7 @@ from console.site.notices import complain, say
 from console.site.redirects import leave_for, see_other
 from console.site.rendering import render_part, wants_part
 from storage.domain.entities.changes import Change, Insert, Update
-from storage.domain.entities.entity import Entity, StoredEntity, read_stored
+from storage.domain.entities.entity import Entity, StoredEntity, read_stored, write_stored
 from storage.domain.errors import (
     EntityAlreadyExists,
     ResourceNotFound,
@@ -88,7 +88,7 @@ def show(
         "now_at": pages.local_time(theirs.timestamp) if theirs is not None else "",
         "etag": write_etag(theirs.timestamp) if theirs is not None else "",
         "opened": opened.write(visit.table, base),
-        "mine": opened.write(visit.table, opened.image(visit.key, base.timestamp, mine)),
+        "mine": opened.write(visit.table, write_stored(Entity(visit.key, mine), base.timestamp)),
         "in_drawer": wants_part(request),
     }
     return render_part(

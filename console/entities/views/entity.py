@@ -25,7 +25,7 @@ from console.site.typed_text import now_of
 from console.snippets.connections import endpoint
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Delete, Update
-from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored, write_stored
 from storage.domain.errors import ResourceNotFound, StorageError, UpdateConditionNotSatisfied
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.etag import NEVER, Precondition, read_if_match
@@ -165,7 +165,7 @@ def _before(request: HttpRequest, visit: Visit) -> StoredEntity:
     now = entities.get(visit.table, visit.key)
     if now is not None and now.timestamp == condition.expected:
         return now
-    return opened.image(visit.key, condition.expected or 0, {})
+    return write_stored(Entity(visit.key, {}), condition.expected or 0)
 
 
 def _condition(request: HttpRequest) -> Precondition:

@@ -21,7 +21,7 @@ from console.site.rendering import render_part, wants_part
 from console.site.typed_text import now_of
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert
-from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.entity import Entity, EntityKey, write_stored
 from storage.domain.errors import (
     EntityAlreadyExists,
     StorageError,
@@ -117,7 +117,7 @@ def _save(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
 def _begin(request: HttpRequest, visit: Visit) -> HttpResponse:
     """With what was to be saved when somebody else had saved something else."""
     mine = conflict.draft_of(request, visit)
-    stored = opened.image(visit.key, 0, mine)
+    stored = write_stored(Entity(visit.key, mine), 0)
     return render(request, visit, replace(pages.opened_draft(stored, "form"), is_dirty=True))
 
 

@@ -66,6 +66,12 @@ class StoredEntity(NamedTuple):
         return int(self.ticks)
 
 
+def write_stored(entity: Entity, ticks: int) -> StoredEntity:
+    """The row that an entity becomes with this Timestamp; raises TooManyProperties."""
+    _projection, annotations, values = fragments(entity.properties)
+    return StoredEntity(write_keys(entity.key), b"%d" % ticks, (annotations + values).encode())
+
+
 def read_stored(stored: StoredEntity) -> Entity:
     """The entity of a row that was found with its annotations."""
     content: dict[str, object] = json.loads(b"{" + stored.content.lstrip(b"\n,") + b"}")

@@ -3,7 +3,7 @@
 import pytest
 
 from console.entities import opened
-from storage.domain.entities.entity import EntityKey, read_stored
+from storage.domain.entities.entity import Entity, EntityKey, read_stored, write_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.operations import tables
 
@@ -17,7 +17,7 @@ def table(account):
 
 
 def test_is_the_same_there_and_back(table):
-    stored = opened.image(KEY, 17_000_000_001_234_567, VALUES)
+    stored = write_stored(Entity(KEY, VALUES), 17_000_000_001_234_567)
 
     found = opened.read(table, opened.write(table, stored))
 
@@ -30,7 +30,7 @@ def test_is_the_same_there_and_back(table):
 
 
 def test_is_small_where_it_can_be(table):
-    stored = opened.image(KEY, 1, {f"P{n}": EdmValue(Edm.STRING, "x" * 32_000) for n in range(15)})
+    stored = write_stored(Entity(KEY, {f"P{n}": EdmValue(Edm.STRING, "x" * 32_000) for n in range(15)}), 1)
 
     assert len(opened.write(table, stored)) < 10_000
 
@@ -39,19 +39,19 @@ def test_is_small_where_it_can_be(table):
     "change", [lambda t: t[:-1], lambda t: "A" + t, lambda t: "", lambda t: "é:\0", lambda t: t[5:]]
 )
 def test_nobody_makes_one_up(table, change):
-    token = opened.write(table, opened.image(KEY, 1, VALUES))
+    token = opened.write(table, write_stored(Entity(KEY, VALUES), 1))
 
     assert opened.read(table, change(token)) is None
 
 
 def test_is_of_its_table_only(account, table):
-    token = opened.write(table, opened.image(KEY, 1, VALUES))
+    token = opened.write(table, write_stored(Entity(KEY, VALUES), 1))
 
     assert opened.read(tables.create(account.pk, "others"), token) is None
 
 
 def test_is_of_this_secret_only(table, settings):
-    token = opened.write(table, opened.image(KEY, 1, VALUES))
+    token = opened.write(table, write_stored(Entity(KEY, VALUES), 1))
     settings.SECRET_KEY = "another"
 
     assert opened.read(table, token) is None
