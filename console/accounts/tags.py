@@ -15,4 +15,4 @@ def purged_at(account: Account) -> datetime | None:
     """When it is deleted; None: it is not frozen by itself, or guarded."""
     if account.frozen_at is None or account.protected or account.read_only:
         return None
-    return lifetimes.purged_at(account.frozen_at)
+    return lifetimes.purge_time(account.frozen_at)

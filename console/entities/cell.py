@@ -14,7 +14,7 @@ from console.site.typed_text import LOSSES, field_text, sentence, type_name
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import merge, typed_text
 from storage.editing.conversions import convert
-from storage.editing.typed_text import FORMS, Form, InvalidText
+from storage.editing.typed_text import FORMS, InvalidText, TextForm
 
 LONG: Final = 256  # characters; beyond, a line is too little room
 _SHOWN: Final = 160  # characters of what a value was
@@ -25,7 +25,7 @@ class Draft:
     """What the editor holds; ``form`` is None for types that are written in one way only."""
 
     type: Edm
-    form: Form | None
+    form: TextForm | None
     text: str
     agreed: bool = False  # to what a conversion loses
 
@@ -37,7 +37,7 @@ class Draft:
         return is_string and (len(self.text) > LONG or "\n" in self.text or self.text[:1] in ("{", "["))
 
     @property
-    def forms(self) -> Sequence[Form]:
+    def forms(self) -> Sequence[TextForm]:
         return FORMS.get(self.type, ())
 
 
@@ -55,7 +55,7 @@ def draft_of(value: EdmValue | None, default: Edm) -> Draft:
     """The editor of a stored value, or of a property that the entity lacks."""
     if value is None:
         return Draft(default, FORMS.get(default, (None,))[0], "")
-    form = typed_text.form_of(value)
+    form = typed_text.field_form(value)
     return Draft(value.type, form, typed_text.write(value, form))
 
 
@@ -75,7 +75,7 @@ def read_type(name: str) -> Edm:
         return Edm.STRING
 
 
-def read_form(type_: Edm, name: str) -> Form | None:
+def read_form(type_: Edm, name: str) -> TextForm | None:
     forms = FORMS.get(type_, ())
     return next((form for form in forms if form == name), forms[0] if forms else None)
 
@@ -105,7 +105,7 @@ def _loss(value: EdmValue, stored: EdmValue | None, now: datetime) -> str:
 
 
 def _hint(value: EdmValue, draft: Draft) -> Note | None:
-    if written := typed_text.stored_as(value, draft.text):
+    if written := typed_text.stored_text(value, draft.text):
         return Note("info", _("Stored as %(value)s") % {"value": written})
     match value:
         case (Edm.INT32 | Edm.INT64, int(number)) if abs(number) >= 10_000:
@@ -128,7 +128,7 @@ def _json_hint(text: str) -> Note:
     return Note("info", _("Valid JSON"))
 
 
-def retyped(draft: Draft, to: Edm, form: Form | None, now: datetime) -> tuple[Draft, Note | None]:
+def retyped(draft: Draft, to: Edm, form: TextForm | None, now: datetime) -> tuple[Draft, Note | None]:
     """The draft as another type, or in another form: its value converted where one means the same."""
     if not draft.text and to is not draft.type:
         return _as_typed(draft, to, form), None
@@ -138,7 +138,7 @@ def retyped(draft: Draft, to: Edm, form: Form | None, now: datetime) -> tuple[Dr
         return _as_typed(draft, to, form), None  # what is no value is what somebody began to type
     try:
         converted = convert(value, to, now)
-        kept = form if to is draft.type or to is not Edm.STRING else typed_text.form_of(converted.value)
+        kept = form if to is draft.type or to is not Edm.STRING else typed_text.field_form(converted.value)
         text = typed_text.write(converted.value, kept)
     except InvalidText as refusal:
         if to is draft.type:
@@ -156,7 +156,7 @@ def retyped(draft: Draft, to: Edm, form: Form | None, now: datetime) -> tuple[Dr
     return replace(draft, type=to, form=kept, text=text, agreed=False), note
 
 
-def _as_typed(draft: Draft, to: Edm, form: Form | None) -> Draft:
+def _as_typed(draft: Draft, to: Edm, form: TextForm | None) -> Draft:
     return replace(draft, type=to, form=form, agreed=False)
 
 
@@ -166,5 +166,5 @@ def shortened(value: EdmValue | None) -> str:
         return _("not set")
     if value.type is Edm.BINARY:
         return cast("bytes", value.value)[:24].hex()
-    text = typed_text.write(value, Form.ESCAPED if value.type is Edm.STRING else None)
+    text = typed_text.write(value, TextForm.ESCAPED if value.type is Edm.STRING else None)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

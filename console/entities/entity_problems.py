@@ -23,34 +23,34 @@ from storage.editing import document
 def of_document(refusal: document.InvalidDocument) -> str:
     name = refusal.about
     match refusal.fault:
-        case document.Fault.NOT_JSON:
+        case document.DocumentFault.NOT_JSON:
             return _("JSON syntax error.")
-        case document.Fault.NOT_OBJECT:
+        case document.DocumentFault.NOT_OBJECT:
             return _("An entity must be a single JSON object: { … }.")
-        case document.Fault.TWICE:
+        case document.DocumentFault.TWICE:
             return _("%(name)s appears twice.") % {"name": name}
-        case document.Fault.NO_TYPE:
+        case document.DocumentFault.NO_TYPE:
             types = ", ".join(type_.value for type_ in Edm)
             return _("%(name)s is not a type. Use one of %(types)s.") % {"name": name, "types": types}
-        case document.Fault.NO_PROPERTY:
+        case document.DocumentFault.NO_PROPERTY:
             return _("This declares the type of %(name)s, which is missing.") % {"name": name}
-        case document.Fault.NESTED:
+        case document.DocumentFault.NESTED:
             return _("%(name)s must be a single value. Store objects and arrays as text.") % {"name": name}
-        case document.Fault.NULL:
+        case document.DocumentFault.NULL:
             return _("Properties cannot be null. Leave out %(name)s instead.") % {"name": name}
-        case document.Fault.VALUE:
+        case document.DocumentFault.VALUE:
             return _("This is not a valid %(name)s value.") % {"name": name}
-        case document.Fault.TOO_LARGE:
+        case document.DocumentFault.TOO_LARGE:
             return _("%(name)s is larger than 64 KiB, the limit for a value.") % {"name": name}
-        case document.Fault.OUT_OF_RANGE:
+        case document.DocumentFault.OUT_OF_RANGE:
             return _("A DateTime must be between the years 1601 and 9999.")
-        case document.Fault.NAME:
+        case document.DocumentFault.NAME:
             return _(
                 "A property name starts with a letter or underscore and contains only letters, digits and underscores."
             )
-        case document.Fault.KEY:
+        case document.DocumentFault.KEY:
             return _("%(name)s must be a string.") % {"name": name}
-        case document.Fault.NO_KEY:
+        case document.DocumentFault.NO_KEY:
             return _("%(name)s is missing.") % {"name": name}
 
 

@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import UploadedFile
 from console.grid.indented_json import indented
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
-from storage.editing.typed_text import Form
+from storage.editing.typed_text import TextForm
 
 LONGEST_HEX: Final = 512  # bytes of a Binary that are shown in a field
 _SPACES: Final = {" ": "·", "\t": "⇥", "\n": "↵"}
@@ -26,7 +26,7 @@ class Row:
     name: str
     type: Edm
     text: str = ""
-    form: Form | None = None
+    form: TextForm | None = None
     before: EdmValue | None = None
     is_new: bool = False
     is_set: bool = True
@@ -49,7 +49,7 @@ class Row:
     @property
     def pretty(self) -> str:
         """A JSON document that is kept as text, with a line for each member; every token as it is written."""
-        return indented(self.text) if self.type is Edm.STRING and self.form is not Form.ESCAPED else ""
+        return indented(self.text) if self.type is Edm.STRING and self.form is not TextForm.ESCAPED else ""
 
     @property
     def whitespace(self) -> str:
@@ -77,7 +77,7 @@ class Row:
         """The text when the form was opened, for who changed it; nothing where that would be long."""
         if self.before is None or self.before.type is Edm.BINARY:
             return ""
-        text = typed_text.write(self.before, typed_text.form_of(self.before))
+        text = typed_text.write(self.before, typed_text.field_form(self.before))
         return text if 0 < len(text) <= 80 else ""
 
     @property
@@ -93,7 +93,7 @@ def rows_of(properties: Mapping[str, EdmValue], *, is_new: bool = False) -> list
 
 def row_of(number: int, name: str, value: EdmValue, *, is_new: bool = False) -> Row:
     is_kept = value.type is Edm.BINARY and len(cast("bytes", value.value)) > LONGEST_HEX
-    form = typed_text.form_of(value)
+    form = typed_text.field_form(value)
     text = "" if is_kept else typed_text.write(value, form)
     return Row(number, name, value.type, text, form, before=value, is_new=is_new, is_kept=is_kept)
 

@@ -22,7 +22,7 @@ from storage.domain.values.edm import BINARY_LIMIT, Edm, EdmValue
 from storage.domain.values.names import check_property_name
 from storage.editing import merge, typed_text
 from storage.editing.conversions import convert
-from storage.editing.typed_text import Form, InvalidText
+from storage.editing.typed_text import InvalidText, TextForm
 
 Properties = Mapping[str, EdmValue]
 
@@ -127,7 +127,7 @@ def _type(text: str) -> Edm | None:
     return Edm(text) if text in set(Edm) else None
 
 
-def _form(type_: Edm, text: str) -> Form | None:
+def _form(type_: Edm, text: str) -> TextForm | None:
     forms = typed_text.FORMS.get(type_, ())
     return next((form for form in forms if form.value == text), forms[0] if forms else None)
 
@@ -148,9 +148,9 @@ def _read_row(row: Row, now: datetime) -> tuple[Row, EdmValue | None]:
         if not row.is_loss_accepted:
             return replace(row, problem=_("This conversion loses data. Confirm it below.")), None
     if row.text:
-        row = replace(row, stored_as=typed_text.stored_as(value, row.text))
+        row = replace(row, stored_as=typed_text.stored_text(value, row.text))
     if row.file is not None:  # it is not sent a second time
-        row = replace(row, text=typed_text.write(value), form=typed_text.form_of(value), is_kept=False)
+        row = replace(row, text=typed_text.write(value), form=typed_text.field_form(value), is_kept=False)
     return row, value
 
 
@@ -158,7 +158,7 @@ def _value(row: Row, now: datetime) -> EdmValue:
     if row.file is not None and row.type is Edm.BINARY:
         size = row.file.size or 0
         if size > BINARY_LIMIT:
-            raise InvalidText(typed_text.Fault.TOO_LONG, size=size)
+            raise InvalidText(typed_text.TextFault.TOO_LONG, size=size)
         return EdmValue(Edm.BINARY, row.file.read())
     if row.is_kept and row.before is not None:
         return row.before if row.type is row.before.type else convert(row.before, row.type, now).value
@@ -208,7 +208,7 @@ def _converted(row: Row, was: Edm, now: datetime) -> Row:
     return replace(converted, loss=str(LOSSES[found.loss]), lossy_text=text)
 
 
-def _rewritten(row: Row, was: Form | None, now: datetime) -> Row:
+def _rewritten(row: Row, was: TextForm | None, now: datetime) -> Row:
     """The row when bytes are to be written in another way."""
     try:
         value = typed_text.read(row.type, row.text, now, was)
@@ -218,7 +218,7 @@ def _rewritten(row: Row, was: Form | None, now: datetime) -> Row:
 
 
 def is_changed(before: Properties, after: Properties) -> bool:
-    return bool(merge.changed(before, after))
+    return bool(merge.changed_names(before, after))
 
 
 def names_and_types(samples: Iterable[Properties]) -> dict[str, Edm]:

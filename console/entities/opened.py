@@ -2,7 +2,7 @@
 
 from django.core import signing
 
-from storage.domain.entities.entity import EntityKey, StoredEntity, write_keys
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.models import Table
 
 SALT = "console.entities.opened"
@@ -21,4 +21,4 @@ def read(table: Table, token: str) -> StoredEntity | None:
         return None
     if table_id != table.pk:
         return None
-    return StoredEntity(write_keys(EntityKey(partition_key, row_key)), b"%d" % ticks, content.encode())
+    return StoredEntity(encode_entity_key(EntityKey(partition_key, row_key)), b"%d" % ticks, content.encode())

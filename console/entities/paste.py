@@ -20,7 +20,14 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import Precondition
 from storage.editing import merge
 from storage.editing.conversions import convert
-from storage.editing.pasted import Flaw, Pasted, Problem, Reason, Row, Why
+from storage.editing.pasted_rows import (
+    PastedRow,
+    PastedRows,
+    RowFault,
+    RowProblem,
+    TypeSource,
+    UnreadableReason,
+)
 from storage.editing.typed_text import InvalidText
 from storage.models import Table
 from storage.operations import entities
@@ -44,28 +51,30 @@ MODES: Final[dict[Mode, str | Promise]] = {
     Mode.REPLACE: _("Replace: overwrite existing rows"),
 }
 
-REASONS: Final[dict[Reason, Promise]] = {
-    Reason.EMPTY: _("There is nothing to paste."),
-    Reason.NO_JSON: _("Invalid JSON (line %(line)s)."),
-    Reason.NO_KEYS: _("The first line must contain the column names, including PartitionKey and RowKey."),
-    Reason.BAD_CSV: _("Unclosed quotation mark (line %(line)s)."),
+REASONS: Final[dict[UnreadableReason, Promise]] = {
+    UnreadableReason.EMPTY: _("There is nothing to paste."),
+    UnreadableReason.NO_JSON: _("Invalid JSON (line %(line)s)."),
+    UnreadableReason.NO_KEYS: _(
+        "The first line must contain the column names, including PartitionKey and RowKey."
+    ),
+    UnreadableReason.BAD_CSV: _("Unclosed quotation mark (line %(line)s)."),
 }
 
-FLAWS: Final[dict[Flaw, Promise]] = {
-    Flaw.NO_KEY: _("The key is missing."),
-    Flaw.TWICE: _("This key appears twice."),
-    Flaw.UNKNOWN_TYPE: _("Unknown type."),
-    Flaw.NESTED: _("A property cannot be an object or array. Store it as JSON in a String."),
-    Flaw.TOO_MANY_FIELDS: _("This row has more fields than columns."),
-    Flaw.NO_OBJECT: _("This is not a JSON object."),
+FLAWS: Final[dict[RowFault, Promise]] = {
+    RowFault.NO_KEY: _("The key is missing."),
+    RowFault.TWICE: _("This key appears twice."),
+    RowFault.UNKNOWN_TYPE: _("Unknown type."),
+    RowFault.NESTED: _("A property cannot be an object or array. Store it as JSON in a String."),
+    RowFault.TOO_MANY_FIELDS: _("This row has more fields than columns."),
+    RowFault.NO_OBJECT: _("This is not a JSON object."),
 }
 
-WHYS: Final[dict[Why, Promise]] = {
-    Why.SAID: _("declared in the text"),
-    Why.CHOSEN: _("chosen by you"),
-    Why.KNOWN: _("matches the table"),
-    Why.LOOKS: _("inferred from the values"),
-    Why.UNLIKE: _("differs from the table"),
+WHYS: Final[dict[TypeSource, Promise]] = {
+    TypeSource.SAID: _("declared in the text"),
+    TypeSource.CHOSEN: _("chosen by you"),
+    TypeSource.KNOWN: _("matches the table"),
+    TypeSource.LOOKS: _("inferred from the values"),
+    TypeSource.UNLIKE: _("differs from the table"),
 }
 
 
@@ -91,7 +100,7 @@ class Planned:
     ``ticks``: the Timestamp of the entity that is there.
     """
 
-    row: Row
+    row: PastedRow
     effect: Effect
     changed: frozenset[str] = frozenset()
     ticks: int | None = None
@@ -136,16 +145,18 @@ class Plan:
         ]
 
 
-def plan(table: Table, found: Pasted, mode: Mode, now: datetime) -> Plan:
+def plan(table: Table, found: PastedRows, mode: Mode, now: datetime) -> Plan:
     stored = entities.get_many(table, [row.entity.key for row in found.rows])
     there = {one.key: Present(one.timestamp, read_stored(one).properties) for one in stored}
-    guessed = frozenset(column.name for column in found.columns if column.why in (Why.LOOKS, Why.UNLIKE))
+    guessed = frozenset(
+        column.name for column in found.columns if column.why in (TypeSource.LOOKS, TypeSource.UNLIKE)
+    )
     return Plan(
         tuple(_planned(row, there.get(row.entity.key), guessed, mode, now) for row in found.rows), mode
     )
 
 
-def _fitted(row: Row, before: Properties, guessed: frozenset[str], now: datetime) -> Row:
+def _fitted(row: PastedRow, before: Properties, guessed: frozenset[str], now: datetime) -> PastedRow:
     """A type that nobody said is that of the value which is there, if that loses nothing: columns may be mixed."""
     fitted = {
         name: _as(value, before[name].type, now) if name in guessed and name in before else value
@@ -163,7 +174,7 @@ def _as(value: EdmValue, type_: Edm, now: datetime) -> EdmValue:
 
 
 def _planned(
-    row: Row, present: Present | None, guessed: frozenset[str], mode: Mode, now: datetime
+    row: PastedRow, present: Present | None, guessed: frozenset[str], mode: Mode, now: datetime
 ) -> Planned:
     if present is None:
         return Planned(row, Effect.INSERT, frozenset(row.entity.properties))
@@ -172,7 +183,7 @@ def _planned(
     if mode is Mode.INSERT:
         return Planned(row, Effect.EXISTS)
     after = {**before, **row.entity.properties} if mode is Mode.MERGE else row.entity.properties
-    changed = frozenset(merge.changed(before, after))
+    changed = frozenset(merge.changed_names(before, after))
     return Planned(row, Effect.UPDATE if changed else Effect.SAME, changed, present.ticks)
 
 
@@ -183,13 +194,13 @@ def _change(planned: Planned, mode: Mode) -> Change:
     return Update(entity, Precondition(planned.ticks), merge=mode is Mode.MERGE)
 
 
-def why(problem: Problem) -> str:
+def why(problem: RowProblem) -> str:
     match problem.reason:
         case InvalidText() as refusal:
             return sentence(refusal)
         case StorageError() as error:
             return error.text
-        case Flaw() as flaw:
+        case RowFault() as flaw:
             return str(FLAWS[flaw])
 
 

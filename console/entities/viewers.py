@@ -233,7 +233,7 @@ def _line(data: bytes, start: int) -> Line:
 def _time(value: EdmValue) -> View | None:
     if value.type is not Edm.DATETIME:
         return None
-    moment = ticks.moment(cast("int", value.value))
+    moment = ticks.to_datetime(cast("int", value.value))
     # at the ends of time another zone is beyond what Python counts
     return View(typed_text.write(value), moment=moment) if 1602 <= moment.year <= 9998 else None
 

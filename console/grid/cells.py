@@ -16,7 +16,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from storage.domain.entities.glances import LONGEST, LONGEST_BINARY
+from storage.domain.entities.previews import BINARY_PREVIEW_LENGTH, STRING_PREVIEW_LENGTH
 from storage.domain.values import encoding
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue, second_text
 
@@ -72,7 +72,7 @@ def draw(value: EdmValue, size: int | None = None, zone: tzinfo | None = None) -
 def _draw_text(text: str, size: int | None) -> Cell:
     if not text:
         return _empty(_("empty string"), '""')
-    shown = text[:LONGEST]
+    shown = text[:STRING_PREVIEW_LENGTH]
     if size is None and _is_plain(text):
         return Cell(SafeString(escape(text)), len(text))
     if text.isspace() and size is None:
@@ -81,7 +81,7 @@ def _draw_text(text: str, size: int | None) -> Cell:
         return Cell(SafeString(markup), len(text), "whitespace")
     # marks before and after do not add up to a word, so that the text in between is escaped as it is
     marked = _UNSEEN.sub(_picture, _EDGES.sub(_dots, escape(shown)))
-    if size is None and len(text) <= LONGEST:
+    if size is None and len(text) <= STRING_PREVIEW_LENGTH:
         return Cell(SafeString(f"<bdi>{marked}</bdi>"), _width(shown))
     if size is None:
         size = len(text.encode(errors="surrogatepass"))
@@ -90,7 +90,7 @@ def _draw_text(text: str, size: int | None) -> Cell:
 
 def _is_plain(text: str) -> bool:
     return (
-        len(text) <= LONGEST
+        len(text) <= STRING_PREVIEW_LENGTH
         and text.isascii()
         and text.isprintable()
         and text[0] != " " != text[-1]
@@ -110,8 +110,8 @@ def _dots(match: re.Match[str]) -> str:
 def _draw_binary(data: bytes, size: int | None) -> Cell:
     if not data:
         return _empty(_("no bytes"), "0x")
-    shown = data[:LONGEST_BINARY].hex()
-    if size is None and len(data) <= LONGEST_BINARY:
+    shown = data[:BINARY_PREVIEW_LENGTH].hex()
+    if size is None and len(data) <= BINARY_PREVIEW_LENGTH:
         return Cell(SafeString(shown), len(shown))
     return _cut(f"<bdi>{shown}…</bdi>", size or len(data))
 
@@ -125,7 +125,9 @@ def _empty(name: str, text: str) -> Cell:
 def _cut(markup: str, size: int, *, is_json: bool = False) -> Cell:
     chip = f"{filesizeformat(size)} JSON" if is_json else filesizeformat(size)
     return Cell(
-        SafeString(f'<span class="cut">{markup}<span class="size">{chip}</span></span>'), LONGEST, "cut"
+        SafeString(f'<span class="cut">{markup}<span class="size">{chip}</span></span>'),
+        STRING_PREVIEW_LENGTH,
+        "cut",
     )
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from storage.domain.errors import StorageError
-from storage.domain.filters.query import Position
-from storage.domain.filters.sorting import SortedPosition
+from storage.domain.filters.query import Position, SortedPosition
 from storage.domain.values.names import check_key
 
 CUT: Final = "-"  # stands for those that were left out

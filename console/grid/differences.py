@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from console.grid import cells
 from console.site import roles
 from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
-from storage.domain.entities.glances import LONGEST
+from storage.domain.entities.previews import STRING_PREVIEW_LENGTH
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Activity, EntityChange
@@ -98,7 +98,9 @@ def _of_property(name: str, before: EdmValue | None, after: EdmValue | None) -> 
 def _first_difference(before: EdmValue | None, after: EdmValue | None) -> int:
     """Where long texts begin to differ, a little before: what is cut off is what they share."""
     match before, after:
-        case (Edm.STRING, str(old)), (Edm.STRING, str(new)) if max(len(old), len(new)) > LONGEST:
+        case (Edm.STRING, str(old)), (Edm.STRING, str(new)) if (
+            max(len(old), len(new)) > STRING_PREVIEW_LENGTH
+        ):
             pairs = enumerate(zip(old, new, strict=False))
             first = next((place for place, (a, b) in pairs if a != b), min(len(old), len(new)))
             return max(0, first - _CONTEXT)
@@ -111,7 +113,7 @@ def _side(value: EdmValue | None, start: int) -> Side | None:
     if start:
         whole = str(value.value)
         rest = whole[start:]
-        size = len(whole.encode(errors="surrogatepass")) if len(rest) > LONGEST else None
+        size = len(whole.encode(errors="surrogatepass")) if len(rest) > STRING_PREVIEW_LENGTH else None
         return Side(format_html("…{}", cells.draw(EdmValue(Edm.STRING, rest), size).markup), value.type)
     return Side(cells.draw(value).markup, value.type)
 

@@ -13,7 +13,7 @@ from console.grid.cells import Cell
 from console.grid.indented_json import indented
 from console.grid.keys import write_key
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.entities.glances import LONGEST, Glance
+from storage.domain.entities.previews import STRING_PREVIEW_LENGTH, EntityPreview
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue, write_datetime
 
@@ -41,12 +41,12 @@ class Document:
     members: Sequence[Member]
 
 
-def document(glance: Glance) -> Document:
+def document(glance: EntityPreview) -> Document:
     keys = [_plain(name, edm.quote(text)) for name, text in zip(EntityKey._fields, glance.key, strict=True)]
     timestamp = _plain("Timestamp", f'"{write_datetime(glance.timestamp)}"')
     members = [*keys, timestamp]
     for name, value in glance.properties.items():
-        if encoding.annotated(value):
+        if encoding.needs_annotation(value):
             members.append(_plain(f"{name}@odata.type", f'"{value.type}"', "note"))
         members.append(_member(name, value, glance.sizes.get(name)))
     return Document(write_key(glance.key), glance.key, members)
@@ -67,7 +67,7 @@ def _member(name: str, value: EdmValue, size: int | None) -> Member:
     match value:
         case (Edm.STRING, str(text)):
             return _string(name, text, size)
-        case (Edm.BINARY, bytes(data)) if size is not None or len(data) > LONGEST:
+        case (Edm.BINARY, bytes(data)) if size is not None or len(data) > STRING_PREVIEW_LENGTH:
             shown = encoding.write(EdmValue(Edm.BINARY, data[:120]))
             return Member(_line(name, f'{shown[:-1]}…"', "text"), filesizeformat(size or len(data)))
     kind = "text" if encoding.write(value).startswith('"') else "number"
@@ -76,11 +76,13 @@ def _member(name: str, value: EdmValue, size: int | None) -> Member:
 
 def _string(name: str, text: str, size: int | None) -> Member:
     if size is None and (nested := _laid_out(text)):
-        return Member(_line(name, _readable(text[:LONGEST]), "text"), nested=Nested(nested))
-    if size is None and len(text) <= 4 * LONGEST:
+        return Member(_line(name, _readable(text[:STRING_PREVIEW_LENGTH]), "text"), nested=Nested(nested))
+    if size is None and len(text) <= 4 * STRING_PREVIEW_LENGTH:
         return Member(_line(name, _readable(text), "text"))
     size = size or len(text.encode(errors="surrogatepass"))
-    return Member(_line(name, _readable(text[:LONGEST])[:-1] + '…"', "text"), filesizeformat(size))
+    return Member(
+        _line(name, _readable(text[:STRING_PREVIEW_LENGTH])[:-1] + '…"', "text"), filesizeformat(size)
+    )
 
 
 def _readable(text: str) -> str:
@@ -113,7 +115,7 @@ def fields(entity: Entity, zone: tzinfo | None) -> list[Field]:
 
 
 def _whole(value: EdmValue, zone: tzinfo | None) -> Cell:
-    if value.type is Edm.STRING and len(str(value.value)) > LONGEST:
+    if value.type is Edm.STRING and len(str(value.value)) > STRING_PREVIEW_LENGTH:
         text = str(value.value).encode(errors="replace").decode().replace("\0", "\u2400")
         # the only markup in it is ours
         return Cell(mark_safe(f'<span class="whole">{escape(text)}</span>'), 0)  # noqa: S308

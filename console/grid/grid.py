@@ -18,7 +18,7 @@ from console.grid.columns import KEYS, TIMESTAMP, Choice, Columns
 from console.grid.keys import write_key
 from console.site.glyphs import mark
 from storage.domain.entities.entity import StoredEntity, read_stored
-from storage.domain.entities.glances import Glance
+from storage.domain.entities.previews import EntityPreview
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import write_etag
 from storage.models import Account, Table
@@ -97,7 +97,7 @@ class Setting:
         return escape(_("Open"))
 
 
-def grid(setting: Setting, found: Sequence[Glance], *, before: int, is_last: bool) -> Grid:
+def grid(setting: Setting, found: Sequence[EntityPreview], *, before: int, is_last: bool) -> Grid:
     """Keys, then properties in the order they were first seen in, then Timestamp, unless it is said otherwise."""
     types = _types(found)
     shown = _selected(columns.arrange(setting.columns, (*types, *setting.select)), setting.select)
@@ -125,7 +125,7 @@ def draw_row(account: Account, table: Table, stored: StoredEntity, page: QueryDi
     state = grid_state.read(QueryDict(page.get("next", "").partition("?")[2]), table)
     setting = Setting(account, table, columns.listed(state.columns, page.getlist("column")), state.zone)
     entity = read_stored(stored)
-    glance = Glance(entity.key, stored.timestamp, entity.properties, {})
+    glance = EntityPreview(entity.key, stored.timestamp, entity.properties, {})
     index = page.get("index", "")
     number = int(index) if index.isdecimal() and len(index) < 19 else 2
     (row,) = grid(setting, [glance], before=number - 2, is_last=False).rows
@@ -133,7 +133,7 @@ def draw_row(account: Account, table: Table, stored: StoredEntity, page: QueryDi
     return SafeString(f"<tr {attributes}>{row.markup}</tr>")
 
 
-def _types(found: Iterable[Glance]) -> dict[str, frozenset[Edm]]:
+def _types(found: Iterable[EntityPreview]) -> dict[str, frozenset[Edm]]:
     types: dict[str, set[Edm]] = {}
     for glance in found:
         for name, value in glance.properties.items():
@@ -145,7 +145,7 @@ def _types(found: Iterable[Glance]) -> dict[str, frozenset[Edm]]:
 
 
 def _draw(
-    glance: Glance, shown: Sequence[Choice], types: Mapping[str, frozenset[Edm]], zone: tzinfo | None
+    glance: EntityPreview, shown: Sequence[Choice], types: Mapping[str, frozenset[Edm]], zone: tzinfo | None
 ) -> list[Cell]:
     none = cells.absent()
     found = []
@@ -160,7 +160,7 @@ def _draw(
     return found
 
 
-def _draw_system(glance: Glance, name: str, zone: tzinfo | None) -> Cell:
+def _draw_system(glance: EntityPreview, name: str, zone: tzinfo | None) -> Cell:
     if name == TIMESTAMP:
         return cells.draw_time(glance.timestamp, zone, with_fraction=False)
     return cells.draw(EdmValue(Edm.STRING, glance.key[KEYS.index(name)]))
@@ -207,7 +207,9 @@ def _fitting(name: str, characters: int) -> int:
     return min(max(int(pixels), _WIDTHS[0]), _WIDTHS[-1])
 
 
-def _row(setting: Setting, glance: Glance, made: Sequence[Column], drawn: Sequence[Cell], index: int) -> Row:
+def _row(
+    setting: Setting, glance: EntityPreview, made: Sequence[Column], drawn: Sequence[Cell], index: int
+) -> Row:
     parts = [_handle(setting, glance)]
     for column, cell in zip(made, drawn, strict=True):
         value = glance.properties.get(column.name)
@@ -235,7 +237,7 @@ def _opening(at: int, name: str, pin: int, *, is_number: bool) -> str:
     return f'{markup} data-{kind}="{escape(name)}"'
 
 
-def _handle(setting: Setting, glance: Glance) -> str:
+def _handle(setting: Setting, glance: EntityPreview) -> str:
     """The first cell: it chooses the row, and opens it."""
     partition_key, row_key = glance.key
     href = f"{setting.entity_path}?{urlencode({'pk': partition_key, 'rk': row_key})}"

@@ -15,8 +15,7 @@ from console.grid.columns import Columns
 from console.grid.cursor import Cursor
 from console.grid.saved_urls import LONGEST, Short
 from storage.domain.filters import Dialect, parse
-from storage.domain.filters.query import EntityQuery, Position
-from storage.domain.filters.sorting import Sort, SortedPosition
+from storage.domain.filters.query import EntityQuery, Position, Sort, SortedPosition
 from storage.models import Account, Table
 
 SIZES: Final = (25, 50, 100, 200)

@@ -22,10 +22,10 @@ from storage.domain.access.policies import (
     PERMISSIONS,
     POLICY_LIMIT,
     AccessPolicy,
-    Fault,
-    Rule,
+    PolicyFault,
+    PolicyRule,
     SignedIdentifier,
-    faults,
+    find_faults,
     read_instant,
 )
 from storage.domain.errors import StorageError
@@ -100,9 +100,9 @@ class Draft:
     def told(self, now: datetime) -> dict[str, Told]:
         """What is wrong, by the field: ``policies``, ``<id of a policy>-<field>``; of a field the first."""
         found: dict[str, Told] = {}
-        for fault in faults(self.read(now)):
+        for fault in find_faults(self.read(now)):
             if (
-                fault.rule is Rule.UNIQUE
+                fault.rule is PolicyRule.UNIQUE
                 and fault.place is not None
                 and not self.rows[fault.place].identifier
             ):
@@ -111,10 +111,10 @@ class Draft:
             found.setdefault(self._field(fault), Told(fault.error, rule_of(fault.rule), where))
         return found
 
-    def _field(self, fault: Fault) -> str:
+    def _field(self, fault: PolicyFault) -> str:
         if fault.place is None:
             return "policies"
-        name = "identifier" if fault.rule is Rule.UNIQUE else fault.rule.value
+        name = "identifier" if fault.rule is PolicyRule.UNIQUE else fault.rule.value
         return f"{self.rows[fault.place].id}-{name}"
 
     @property
@@ -126,19 +126,19 @@ def _where(place: int) -> str:
     return _("Policy %(number)s") % {"number": place + 1}
 
 
-def rule_of(rule: Rule) -> str:
+def rule_of(rule: PolicyRule) -> str:
     match rule:
-        case Rule.NUMBER:
+        case PolicyRule.NUMBER:
             return _("A table can have up to %(most)s policies.") % {"most": POLICY_LIMIT}
-        case Rule.UNIQUE:
+        case PolicyRule.UNIQUE:
             return _("Another policy of this table already has this Id.")
-        case Rule.IDENTIFIER:
+        case PolicyRule.IDENTIFIER:
             return _("An Id needs 1 to %(most)s characters and cannot contain control characters.") % {
                 "most": IDENTIFIER_LIMIT
             }
-        case Rule.START | Rule.EXPIRY:
+        case PolicyRule.START | PolicyRule.EXPIRY:
             return _("Enter a time such as 2026-12-31 23:59, now, +7d or tomorrow, or leave it blank.")
-        case Rule.PERMISSION:
+        case PolicyRule.PERMISSION:
             return _("Permissions can contain each of the letters %(letters)s once.") % {
                 "letters": PERMISSIONS
             }
@@ -281,6 +281,6 @@ def _checked(found: SignedIdentifier) -> SignedIdentifier:
     if not all(term is None or isinstance(term, str) for term in terms):
         raise BadRequest
     # of a template or a new policy, the Id may be missing
-    if [*faults([replace(found, identifier=found.identifier or "-")])]:
+    if [*find_faults([replace(found, identifier=found.identifier or "-")])]:
         raise BadRequest
     return found

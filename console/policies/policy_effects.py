@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
-from storage.domain.sas.known import KnownToken, State
+from storage.domain.sas.known import KnownToken, TokenState
 from storage.domain.sas.tokens import AccountSas, TableSas
 from storage.domain.values.edm import TICKS_PER_SECOND
-from storage.editing.policy_effects import Effect, Kind, Shift
+from storage.editing.policy_effects import EffectKind, TimeShift, TokenEffect
 
 SHOWN: Final = 50  # lines at most of what changes, and as many of each policy that stays
 
@@ -27,18 +27,18 @@ LETTERS: Final[Mapping[str, Promise]] = {
     "u": gettext_lazy("u Update"),
     "d": gettext_lazy("d Delete"),
 }
-_ICONS: Final[Mapping[Kind, str]] = {
-    Kind.REVOKED: "circle-off",
-    Kind.NARROWED: "arrow-down",
-    Kind.REVIVED: "rotate-ccw",
-    Kind.WIDENED: "arrow-up",
-    Kind.UNCHANGED: "check",
+_ICONS: Final[Mapping[EffectKind, str]] = {
+    EffectKind.REVOKED: "circle-off",
+    EffectKind.NARROWED: "arrow-down",
+    EffectKind.REVIVED: "rotate-ccw",
+    EffectKind.WIDENED: "arrow-up",
+    EffectKind.UNCHANGED: "check",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    effect: Effect
+    effect: TokenEffect
     icon: str
     told: tuple[str, ...]
 
@@ -77,29 +77,32 @@ class Preview:
 
 
 def preview(
-    effects: Sequence[Effect], after: Sequence[SignedIdentifier], renamed: Mapping[str, str], now: datetime
+    effects: Sequence[TokenEffect],
+    after: Sequence[SignedIdentifier],
+    renamed: Mapping[str, str],
+    now: datetime,
 ) -> Preview:
     """``renamed`` has the new Id by the old one."""
     policies = {it.identifier: it.policy for it in after}
-    changed = [effect for effect in effects if effect.kind is not Kind.UNCHANGED]
-    same = [effect for effect in effects if effect.kind is Kind.UNCHANGED]
+    changed = [effect for effect in effects if effect.kind is not EffectKind.UNCHANGED]
+    same = [effect for effect in effects if effect.kind is EffectKind.UNCHANGED]
     return Preview(
         tuple(_line(effect, policies, renamed, now) for effect in changed[:SHOWN]),
         tuple(_unchanged(same, policies, renamed, now)),
         len(changed),
         len(same),
         sum(not effect.known.is_registered for effect in effects),
-        sum(effect.kind is Kind.REVOKED for effect in effects),
+        sum(effect.kind is EffectKind.REVOKED for effect in effects),
     )
 
 
 def _unchanged(
-    same: Iterable[Effect],
+    same: Iterable[TokenEffect],
     policies: Mapping[str, AccessPolicy | None],
     renamed: Mapping[str, str],
     now: datetime,
 ) -> Iterable[Unchanged]:
-    groups: dict[str, list[Effect]] = {}
+    groups: dict[str, list[TokenEffect]] = {}
     for effect in same:
         groups.setdefault(effect.known.identifier, []).append(effect)
     for identifier, found in groups.items():
@@ -108,22 +111,28 @@ def _unchanged(
 
 
 def _line(
-    effect: Effect, policies: Mapping[str, AccessPolicy | None], renamed: Mapping[str, str], now: datetime
+    effect: TokenEffect,
+    policies: Mapping[str, AccessPolicy | None],
+    renamed: Mapping[str, str],
+    now: datetime,
 ) -> Line:
     told = (*_changes(effect, policies, renamed, now), _use(effect.known, now))
     return Line(effect, _ICONS[effect.kind], tuple(filter(None, told)))
 
 
 def _changes(
-    effect: Effect, policies: Mapping[str, AccessPolicy | None], renamed: Mapping[str, str], now: datetime
+    effect: TokenEffect,
+    policies: Mapping[str, AccessPolicy | None],
+    renamed: Mapping[str, str],
+    now: datetime,
 ) -> list[str]:
     match effect.kind:
-        case Kind.REVOKED:
+        case EffectKind.REVOKED:
             return [_why_revoked(effect, policies, renamed)]
-        case Kind.REVIVED:
-            is_later = effect.after is State.NOT_YET_VALID
+        case EffectKind.REVIVED:
+            is_later = effect.after is TokenState.NOT_YET_VALID
             return [_("restored, but not yet valid") if is_later else _("restored: works again")]
-        case Kind.UNCHANGED:
+        case EffectKind.UNCHANGED:
             return [_unchanged_sentence(effect)]
     return [
         *([_("gains %(permissions)s") % {"permissions": letters(effect.gained)}] if effect.gained else []),
@@ -142,18 +151,18 @@ def listed(items: Iterable[str]) -> str:
 
 
 def _why_revoked(
-    effect: Effect, policies: Mapping[str, AccessPolicy | None], renamed: Mapping[str, str]
+    effect: TokenEffect, policies: Mapping[str, AccessPolicy | None], renamed: Mapping[str, str]
 ) -> str:
     identifier = effect.known.identifier
     match effect.after:
-        case State.ORPHANED if identifier in renamed:
+        case TokenState.ORPHANED if identifier in renamed:
             return _("revoked: the policy %(old)s was renamed to %(new)s, and tokens keep the old Id") % {
                 "old": identifier,
                 "new": renamed[identifier],
             }
-        case State.ORPHANED:
+        case TokenState.ORPHANED:
             return _("revoked: the policy %(identifier)s no longer exists") % {"identifier": identifier}
-        case State.EXPIRED:
+        case TokenState.EXPIRED:
             return _("revoked: expired")
         case _:
             return _why_conflicting(effect.known.token, policies.get(identifier))
@@ -162,32 +171,32 @@ def _why_revoked(
 def _why_conflicting(token: TableSas | AccountSas, policy: AccessPolicy | None) -> str:
     """What both say, else what neither does."""
     names = {"start": _("start"), "expiry": _("expiry"), "permissions": _("permissions")}
-    both = [name for name in names if name in sas.fixed_by(policy) and getattr(token, name)]
+    both = [name for name in names if name in sas.fields_set_by(policy) and getattr(token, name)]
     if both:
         terms = listed(names[name] for name in both)
         return _("revoked: the token and its policy would both set %(terms)s") % {"terms": terms}
     return _("revoked: neither the token nor its policy would set an expiry and permissions")
 
 
-def _unchanged_sentence(effect: Effect) -> str:
+def _unchanged_sentence(effect: TokenEffect) -> str:
     match effect.after:
-        case State.ACTIVE | State.EXPIRES_SOON:
+        case TokenState.ACTIVE | TokenState.EXPIRES_SOON:
             return _("unchanged")
-        case State.NOT_YET_VALID:
+        case TokenState.NOT_YET_VALID:
             return _("unchanged: not yet valid")
-        case State.EXPIRED:
+        case TokenState.EXPIRED:
             return _("unchanged: expired")
-        case State.BLOCKED:
+        case TokenState.BLOCKED:
             return _("unchanged: blocked")
-        case State.REVOKED:
+        case TokenState.REVOKED:
             return _("unchanged: its key was rotated")
-        case State.ORPHANED:
+        case TokenState.ORPHANED:
             return _("unchanged: no policy has its Id")
-        case State.CONFLICTING:
+        case TokenState.CONFLICTING:
             return _("unchanged: conflicts with its policy")
 
 
-def _start_sentence(effect: Effect, shift: Shift) -> str:
+def _start_sentence(effect: TokenEffect, shift: TimeShift) -> str:
     if shift.after is None:
         return _("start removed")
     moment = {"time": _clock(shift.after)}
@@ -196,7 +205,7 @@ def _start_sentence(effect: Effect, shift: Shift) -> str:
     return (_("starts later: %(time)s") if shift.is_later else _("starts earlier: %(time)s")) % moment
 
 
-def _expiry_sentence(shift: Shift) -> str:
+def _expiry_sentence(shift: TimeShift) -> str:
     moment = {"time": _clock(shift.after or 0)}
     return (_("expires later: %(time)s") if shift.is_later else _("expires earlier: %(time)s")) % moment
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from console.policies.forms import Draft, PolicyDraft, write_time
 from console.policies.policy_effects import distance, letters, listed
-from storage.domain.access.access import Operation
+from storage.domain.access.grants import Operation
 from storage.domain.access.policies import PERMISSIONS, AccessPolicy, SignedIdentifier, is_instant
 from storage.domain.sas.known import KnownToken
 

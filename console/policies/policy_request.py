@@ -16,7 +16,7 @@ from console.site.typed_text import now_of
 from storage.domain.access.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier
 from storage.domain.access.roles import Capability, may
 from storage.domain.sas.known import KnownToken
-from storage.editing.policy_effects import effects
+from storage.editing.policy_effects import predict_effects
 from storage.models import Account, Table
 from storage.operations import policies, sas
 
@@ -89,7 +89,7 @@ class Asked:
     ) -> policy_effects.Preview:
         now = now_of(self.request)
         ordered = policy_effects.ordered(self.tokens, (*before, *after))
-        return policy_effects.preview(effects(before, after, ordered, now), after, renamed, now)
+        return policy_effects.preview(predict_effects(before, after, ordered, now), after, renamed, now)
 
     def sides(
         self, identifiers: Sequence[SignedIdentifier], others: Sequence[SignedIdentifier]

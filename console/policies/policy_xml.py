@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import ParseError, indent, tostring
 
 from console.policies.forms import rule_of
-from storage.domain.access.policies import POLICY_LIMIT, Rule, SignedIdentifier, faults
+from storage.domain.access.policies import POLICY_LIMIT, PolicyRule, SignedIdentifier, find_faults
 from storage.domain.access.policies_xml import read_identifiers, write_identifiers
 from storage.domain.errors import StorageError
 from storage.domain.values.xml import read_xml
@@ -31,8 +31,8 @@ def broken_rules(text: str) -> list[str]:
     document = text.encode(errors="surrogatepass")
     try:
         if len(read_xml(document)) > POLICY_LIMIT:
-            return [rule_of(Rule.NUMBER)]
-        found = faults(read_identifiers(document))
+            return [rule_of(PolicyRule.NUMBER)]
+        found = find_faults(read_identifiers(document))
     except StorageError:
         return []
     return list(dict.fromkeys(rule_of(fault.rule) for fault in found))

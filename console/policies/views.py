@@ -16,7 +16,7 @@ from console.policies.policy_request import Asked
 from console.site.access import account_required, actor_of, find_table
 from console.site.notices import complain, say
 from console.site.rendering import render_part, wants_part
-from storage.domain.access.policies import SignedIdentifier, check
+from storage.domain.access.policies import SignedIdentifier, check_policies
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
@@ -165,7 +165,7 @@ def _act_on_xml(asked: Asked, what: str) -> HttpResponse:
         if what == "form":
             draft = forms.write_draft(wanted, asked.zone, seen)
             return _answer(asked, draft, {"told": draft.told(draft.now())})
-        check(wanted)
+        check_policies(wanted)
         if what != "preview":
             return _save(asked, wanted, seen, xml=True)
     except StorageError as error:

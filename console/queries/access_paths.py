@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from storage.domain.filters.query import Access, AccessPath, Improvement, Reason
+from storage.domain.filters.access_plan import AccessPath, AccessPlan, AccessReason, Improvement
 from storage.operations.estimates import Estimate, ScanKind
 
 
@@ -44,30 +44,34 @@ LOOKS: Final[Mapping[AccessPath, Look]] = {
     ),
 }
 
-REASONS: Final[Mapping[Reason, Promise]] = {
-    Reason.BOTH_KEYS: gettext_lazy("The filter sets PartitionKey and RowKey, which identify one entity."),
-    Reason.CONTRADICTION: gettext_lazy(
+REASONS: Final[Mapping[AccessReason, Promise]] = {
+    AccessReason.BOTH_KEYS: gettext_lazy(
+        "The filter sets PartitionKey and RowKey, which identify one entity."
+    ),
+    AccessReason.CONTRADICTION: gettext_lazy(
         "These key conditions contradict each other, so the query returns nothing."
     ),
-    Reason.ROW_KEY_RANGE: gettext_lazy("The filter sets PartitionKey and limits RowKey to a range."),
-    Reason.NO_ROW_KEY: gettext_lazy("The filter sets PartitionKey but not RowKey."),
-    Reason.ROW_KEY_ALTERNATIVES: gettext_lazy(
+    AccessReason.ROW_KEY_RANGE: gettext_lazy("The filter sets PartitionKey and limits RowKey to a range."),
+    AccessReason.NO_ROW_KEY: gettext_lazy("The filter sets PartitionKey but not RowKey."),
+    AccessReason.ROW_KEY_ALTERNATIVES: gettext_lazy(
         "The filter sets PartitionKey, but lists alternatives for RowKey."
     ),
-    Reason.ROW_KEY_UNUSABLE: gettext_lazy(
+    AccessReason.ROW_KEY_UNUSABLE: gettext_lazy(
         "Only PartitionKey narrows this query. The RowKey condition cannot be used as a range because it is"
         " negated or not a string."
     ),
-    Reason.PARTITION_KEY_RANGE: gettext_lazy("The filter limits PartitionKey to a range, not to one value."),
-    Reason.NO_FILTER: gettext_lazy("There is no filter, so every entity matches."),
-    Reason.NO_PARTITION_KEY: gettext_lazy("The filter doesn't set PartitionKey."),
-    Reason.ROW_KEY_ONLY: gettext_lazy(
+    AccessReason.PARTITION_KEY_RANGE: gettext_lazy(
+        "The filter limits PartitionKey to a range, not to one value."
+    ),
+    AccessReason.NO_FILTER: gettext_lazy("There is no filter, so every entity matches."),
+    AccessReason.NO_PARTITION_KEY: gettext_lazy("The filter doesn't set PartitionKey."),
+    AccessReason.ROW_KEY_ONLY: gettext_lazy(
         "The filter sets RowKey but not PartitionKey, which comes first in the key."
     ),
-    Reason.PARTITION_KEY_ALTERNATIVES: gettext_lazy(
+    AccessReason.PARTITION_KEY_ALTERNATIVES: gettext_lazy(
         "The filter lists alternatives for PartitionKey, or an “or” leaves it open."
     ),
-    Reason.PARTITION_KEY_UNUSABLE: gettext_lazy(
+    AccessReason.PARTITION_KEY_UNUSABLE: gettext_lazy(
         "The PartitionKey condition cannot be used as a range because it is negated or not a string."
     ),
 }
@@ -86,7 +90,7 @@ class Described:
     has_points: bool  # whether it would be better to read each entity by its key
 
 
-def describe(access: Access, estimate: Estimate | None = None) -> Described:
+def describe(access: AccessPlan, estimate: Estimate | None = None) -> Described:
     look = LOOKS[access.path]
     return Described(
         str(look.label),
@@ -101,7 +105,7 @@ def describe(access: Access, estimate: Estimate | None = None) -> Described:
     )
 
 
-def _here(access: Access, estimate: Estimate | None) -> str:
+def _here(access: AccessPlan, estimate: Estimate | None) -> str:
     if access.is_by_keys:
         return _("Reads the key index. Every entity read matches.")
     if estimate is not None and estimate.scan_kind is ScanKind.PROPERTIES:
@@ -115,7 +119,7 @@ def _here(access: Access, estimate: Estimate | None) -> str:
             return _("Reads the key index and tests each entity.")
 
 
-def _advice(access: Access) -> str:
+def _advice(access: AccessPlan) -> str:
     match access.improvement:
         case None:
             return ""

@@ -13,8 +13,7 @@ from console.grid.grid_state import State
 from console.models import SavedQuery, User
 from console.queries import saved as saved_queries
 from storage.domain.access.roles import Role
-from storage.editing.filters import templates
-from storage.editing.filters.templates import Unfilled
+from storage.editing.filters.parameters import UnfilledParameter, fill_parameters, list_parameters
 from storage.models import Account, Table
 
 KEPT: Final = ("f", "s", "cols", "sort", "top", "view")  # of an address
@@ -27,14 +26,14 @@ def content_of(state: State) -> dict[str, str]:
 
 def parameters(query: SavedQuery) -> tuple[str, ...]:
     """What is asked for when it is run."""
-    return templates.parameters(query.content.get("f", ""))
+    return list_parameters(query.content.get("f", ""))
 
 
 def state_of(query: SavedQuery, values: Mapping[str, str]) -> State:
     """The grid as it was saved; raises Unfilled."""
     asked = QueryDict(mutable=True)
     asked.update({name: value for name, value in query.content.items() if name in KEPT})
-    asked["f"] = templates.fill(asked.get("f", ""), values)
+    asked["f"] = fill_parameters(asked.get("f", ""), values)
     used = tuple((name, values[name]) for name in parameters(query))
     return replace(grid_state.read(asked), saved=query.slug, values=used)
 
@@ -82,8 +81,8 @@ def _text(query: SavedQuery, state: State) -> str:
     """The filter with its places, where it was only filled."""
     saved: str = query.content.get("f", "")
     try:
-        return saved if templates.fill(saved, dict(state.values)).strip() == state.filter else state.filter
-    except Unfilled:
+        return saved if fill_parameters(saved, dict(state.values)).strip() == state.filter else state.filter
+    except UnfilledParameter:
         return state.filter
 
 

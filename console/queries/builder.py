@@ -17,15 +17,15 @@ from console.queries.reading import Reading
 from console.site.typed_text import sentence, type_name
 from storage.domain.filters import Filter
 from storage.domain.values.edm import Edm
-from storage.editing.filters.rows import (
-    CONSOLE_ONLY,
-    DEPTH,
+from storage.editing.filters.builder import (
+    CONSOLE_OPERATORS,
+    GROUP_DEPTH_LIMIT,
     Connective,
     NotDrawable,
     Obstacle,
     RowOperator,
-    draw,
-    operators_of,
+    operators_for,
+    to_rows,
 )
 from storage.models import Table
 
@@ -117,7 +117,7 @@ class Line:
 
     @property
     def is_only_here(self) -> bool:
-        return self.row.operator in CONSOLE_ONLY
+        return self.row.operator in CONSOLE_OPERATORS
 
     @property
     def label(self) -> str:
@@ -141,7 +141,7 @@ class Box:
 
     @property
     def may_nest(self) -> bool:
-        return self.depth < DEPTH
+        return self.depth < GROUP_DEPTH_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Builder:
 
 
 def drawn(root: Filter | None, types: Mapping[str, Sequence[Edm]]) -> Builder:
-    found = draw(root)
+    found = to_rows(root)
     if isinstance(found, NotDrawable):
         return Builder(obstacle=str(OBSTACLES[found.reason]))
     try:
@@ -184,7 +184,7 @@ def line(row: Row, types: Mapping[str, Sequence[Edm]], place: str) -> Line:
     stored = tuple(types.get(row.property, ()))
     ordered = (*stored, *(type_ for type_ in Edm if type_ not in stored))
     labels = {**OPERATORS, **OF_TIMES} if row.type is Edm.DATETIME else OPERATORS
-    offered = {operator: labels[operator] for operator in operators_of(row.type)}
+    offered = {operator: labels[operator] for operator in operators_for(row.type)}
     texts = row.texts
     unit = ""
     if row.operator is RowOperator.IN_THE_LAST:
@@ -193,8 +193,10 @@ def line(row: Row, types: Mapping[str, Sequence[Edm]], place: str) -> Line:
         place,
         row,
         [(type_, type_name(type_), type_ is row.type) for type_ in ordered],
-        _choices({key: label for key, label in offered.items() if key not in CONSOLE_ONLY}, row.operator),
-        _choices({key: label for key, label in offered.items() if key in CONSOLE_ONLY}, row.operator),
+        _choices(
+            {key: label for key, label in offered.items() if key not in CONSOLE_OPERATORS}, row.operator
+        ),
+        _choices({key: label for key, label in offered.items() if key in CONSOLE_OPERATORS}, row.operator),
         [
             Value(f"{place}:value:{at}", text, sentence(row.faults[at]) if at in row.faults else "")
             for at, text in enumerate(texts)

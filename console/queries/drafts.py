@@ -11,11 +11,11 @@ from typing import Final, TypeVar, cast
 
 from django.http import QueryDict
 
-from storage.domain.filters.times import UNITS, RelativeTime, read_relative
+from storage.domain.filters.literals import RELATIVE_UNITS, RelativeTime, read_relative
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
-from storage.editing.filters.rows import Clause, Connective, Group, RowOperator, operators_of
-from storage.editing.typed_text import Fault, Form, InvalidText
+from storage.editing.filters.builder import Connective, FilterRow, RowGroup, RowOperator, operators_for
+from storage.editing.typed_text import InvalidText, TextFault, TextForm
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -57,12 +57,12 @@ class Unshowable(Exception):
     """A value that no field could give back as it is."""
 
 
-def of(group: Group) -> Rows:
-    items = [of(item) if isinstance(item, Group) else _row(item) for item in group.items]
+def of(group: RowGroup) -> Rows:
+    items = [of(item) if isinstance(item, RowGroup) else _row(item) for item in group.items]
     return Rows(group.connective, group.negated, items)
 
 
-def _row(clause: Clause) -> Row:
+def _row(clause: FilterRow) -> Row:
     texts = [_text(clause.operator, value) for value in clause.values]
     return Row(clause.property, clause.operator, clause.type or Edm.STRING, texts, clause.negated)
 
@@ -72,7 +72,7 @@ def _text(operator: RowOperator, value: EdmValue) -> str:
         moment = value.value
         return f"{-moment.amount}{moment.unit}" if operator is RowOperator.IN_THE_LAST else moment.text
     text = typed_text.write(value)
-    is_lost = typed_text.form_of(value) is Form.ESCAPED or "\n" in text or "\t" in text
+    is_lost = typed_text.field_form(value) is TextForm.ESCAPED or "\n" in text or "\t" in text
     if len(text) > LONGEST or is_lost:
         raise Unshowable
     return text
@@ -117,12 +117,12 @@ def _one_of(kind: type[Choice], text: str, otherwise: Choice) -> Choice:
 
 def fitted(row: Row, unit: str = "") -> Row:
     """With an operator that its type has, and as many texts as that takes."""
-    operator = row.operator if row.operator in operators_of(row.type) else RowOperator.EQ
+    operator = row.operator if row.operator in operators_for(row.type) else RowOperator.EQ
     texts = [text for text in row.texts if len(text) <= LONGEST]
     if operator in WITHOUT_VALUES:
         texts = []
     elif operator is RowOperator.IN_THE_LAST:
-        texts = [(texts or [""])[0] + unit if unit in UNITS else A_DAY]
+        texts = [(texts or [""])[0] + unit if unit in RELATIVE_UNITS else A_DAY]
     elif operator is RowOperator.BETWEEN:
         texts = [*texts, "", ""][:2]
     elif operator is not RowOperator.ONE_OF or not texts:
@@ -135,9 +135,9 @@ def fitted(row: Row, unit: str = "") -> Row:
 # to a filter
 
 
-def finished(rows: Rows, now: datetime) -> Group:
+def finished(rows: Rows, now: datetime) -> RowGroup:
     """What is said so far; marks the texts that are no values, and leaves their rows out."""
-    items: list[Group | Clause] = []
+    items: list[RowGroup | FilterRow] = []
     for item in rows.items:
         if isinstance(item, Rows):
             group = finished(item, now)
@@ -145,10 +145,10 @@ def finished(rows: Rows, now: datetime) -> Group:
         else:
             clause = _clause(item, now)
             items += [clause] if clause is not None else []
-    return Group(rows.connective, tuple(items), rows.negated)
+    return RowGroup(rows.connective, tuple(items), rows.negated)
 
 
-def _clause(row: Row, now: datetime) -> Clause | None:
+def _clause(row: Row, now: datetime) -> FilterRow | None:
     row.faults = {}
     values = []
     for at, text in enumerate(row.texts):
@@ -159,7 +159,7 @@ def _clause(row: Row, now: datetime) -> Clause | None:
     if not row.property.isidentifier() or row.faults:
         return None
     type_ = None if row.operator in WITHOUT_VALUES else row.type
-    return Clause(row.property, row.operator, type_, tuple(values), row.negated)
+    return FilterRow(row.property, row.operator, type_, tuple(values), row.negated)
 
 
 def _value(row: Row, text: str, now: datetime) -> EdmValue:
@@ -175,8 +175,8 @@ def _value(row: Row, text: str, now: datetime) -> EdmValue:
 def _time(operator: RowOperator, text: str, now: datetime) -> int:
     if operator is RowOperator.IN_THE_LAST:
         amount, unit = text[:-1], text[-1:]
-        if not amount.isdecimal() or unit not in UNITS or not 0 < int(amount) < 10_000:
-            raise InvalidText(Fault.NOT_WHOLE)
+        if not amount.isdecimal() or unit not in RELATIVE_UNITS or not 0 < int(amount) < 10_000:
+            raise InvalidText(TextFault.NOT_WHOLE)
         return RelativeTime.at(now, -int(amount), unit)
     moment = read_relative(text, now)
     return moment if moment is not None else cast("int", typed_text.read(Edm.DATETIME, text, now).value)

@@ -11,9 +11,8 @@ from django.utils.translation import gettext_lazy
 
 from console.grid.grid_state import State
 from storage.domain.errors import StorageError
-from storage.editing.filters import placing, templates
-from storage.editing.filters.placing import Offer
-from storage.editing.filters.templates import Fault, Unfilled
+from storage.editing.filters import parameters
+from storage.editing.filters.parameters import ParameterFault, ParameterSuggestion, UnfilledParameter
 
 _PLAIN: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
 _LONGEST: Final = 32_000  # characters of a filter
@@ -56,10 +55,10 @@ class QueryForm(forms.Form):
         self._taken = {name.casefold() for name in taken}
 
     @property
-    def offers(self) -> list[tuple[Offer, bool]]:
+    def offers(self) -> list[tuple[ParameterSuggestion, bool]]:
         """The values that may be asked for instead, and whether they were chosen."""
         chosen = set(self._asked)
-        found = placing.offers(str(self["filter"].value() or ""))
+        found = parameters.suggest_parameters(str(self["filter"].value() or ""))
         return [(offer, offer.name in chosen) for offer in found[:_MOST]]
 
     @property
@@ -79,9 +78,9 @@ class QueryForm(forms.Form):
 
     def clean_filter(self) -> str:
         text = str(self.cleaned_data["filter"]).replace("\r\n", "\n").strip()
-        if text and not templates.parameters(text):
+        if text and not parameters.list_parameters(text):
             self._check(text)  # what is not filled yet may become anything
-        return placing.with_places(text, self._asked)
+        return parameters.add_parameters(text, self._asked)
 
     def _check(self, text: str) -> None:
         try:
@@ -116,8 +115,8 @@ class ValuesForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         try:
-            templates.fill(self._text, self.values)
-        except Unfilled as place:
+            parameters.fill_parameters(self._text, self.values)
+        except UnfilledParameter as place:
             self.add_error(field_of(place.name), _why(place))
             self._focus(place.name)
         return self.cleaned_data
@@ -127,7 +126,7 @@ def field_of(name: str) -> str:
     return f"v-{name}"
 
 
-def _why(place: Unfilled) -> str:
-    if place.fault is Fault.MISSING:
+def _why(place: UnfilledParameter) -> str:
+    if place.fault is ParameterFault.MISSING:
         return _("Enter a value.")
     return _("This parameter isn't in quotes. Enter a literal such as 30, 30L, true or 'text'.")

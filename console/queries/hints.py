@@ -8,7 +8,7 @@ from django.utils import timezone
 from console.grid.grid_state import State
 from storage.domain.filters import all_of, conjuncts, write
 from storage.domain.values.edm import Edm
-from storage.editing.filters.doubts import Doubt, Reason, doubts
+from storage.editing.filters.lint import LintFinding, LintRule, lint_filter
 from storage.models import Table
 from storage.operations import properties
 from storage.operations.properties import PropertySample
@@ -47,12 +47,14 @@ def of(table: Table, state: State) -> Hints | None:
 def _mismatches(text: str, found: PropertySample) -> list[Mismatch]:
     known = {it.name: it.types for it in found.properties}
     doubtful = [
-        doubt for doubt in doubts(text, known, timezone.now()) if doubt.reason is not Reason.INT64_SUFFIX
+        doubt
+        for doubt in lint_filter(text, known, timezone.now())
+        if doubt.reason is not LintRule.INT64_SUFFIX
     ]
     return list({doubt.name: _mismatch(doubt) for doubt in doubtful}.values())
 
 
-def _mismatch(doubt: Doubt) -> Mismatch:
+def _mismatch(doubt: LintFinding) -> Mismatch:
     if doubt.asked is not None:
         return Mismatch(doubt.name, _short(doubt.asked), tuple(map(_short, doubt.types)))
     return Mismatch(doubt.name, "", similar=doubt.repairs[0].replacement if doubt.repairs else "")

@@ -13,12 +13,12 @@ from console.queries.access_paths import Described
 from console.site.typed_text import type_name
 from storage.domain.errors import StorageError
 from storage.domain.filters import Filter, IsSet, Match
+from storage.domain.filters.access_plan import Improvement, plan_access
 from storage.domain.filters.ast import IS_SET, walk
-from storage.domain.filters.query import Improvement, access_path
 from storage.domain.values.edm import utf16_length
-from storage.editing.filters.doubts import Doubt, Known, Reason, doubts
-from storage.editing.filters.narrowing import narrowed
-from storage.editing.filters.repairs import Repair, diagnose
+from storage.editing.filters.lint import KnownTypes, LintFinding, LintRule, lint_filter
+from storage.editing.filters.narrowing import add_condition_text
+from storage.editing.filters.quick_fixes import QuickFix, diagnose
 from storage.models import Account, Table
 from storage.operations import estimates
 from storage.operations.estimates import Estimate
@@ -78,7 +78,7 @@ class Reader:
     account: Account
     table: Table
     state: State
-    known: Known  # the properties that entities have
+    known: KnownTypes  # the properties that entities have
     is_sure: bool  # whether there are no others
     is_estimated: bool
 
@@ -103,7 +103,7 @@ class Reader:
     def _place(self, characters: int) -> int:
         return utf16_length(self.text[:characters])
 
-    def _repair(self, repair: Repair) -> Offer:
+    def _repair(self, repair: QuickFix) -> Offer:
         start, end, replacement, _reason = repair
         after = self.text[:start] + replacement
         return self._offer(_label(self.text[start:end], replacement), repair.applied(self.text), after)
@@ -113,7 +113,7 @@ class Reader:
         return Offer(label, text, address, utf16_length(before_cursor))
 
     def _access(self, root: Filter | None) -> Access:
-        found = access_path(root)
+        found = plan_access(root)
         estimate = estimates.estimate(self.table, self.state.wanted) if self.is_estimated else None
         described = access_paths.describe(found, estimate)
         return Access(
@@ -121,24 +121,24 @@ class Reader:
             self._improved(root, found.improvement, described.offer),
             estimate,
             marks=_marks(root),
-            hints=[self._hint(doubt) for doubt in doubts(self.text, self.known, timezone.now())],
+            hints=[self._hint(doubt) for doubt in lint_filter(self.text, self.known, timezone.now())],
         )
 
-    def _hint(self, doubt: Doubt) -> Problem:
+    def _hint(self, doubt: LintFinding) -> Problem:
         repairs = [self._repair(repair) for repair in doubt.repairs[:_REPAIRS]]
         start, end = self._place(doubt.start), self._place(doubt.end)
         return Problem(self._words(doubt), start, end, repairs)
 
-    def _words(self, doubt: Doubt) -> str:
+    def _words(self, doubt: LintFinding) -> str:
         match doubt.reason:
-            case Reason.INT64_SUFFIX:
+            case LintRule.INT64_SUFFIX:
                 digits = self.text[doubt.start : doubt.end]
                 return _("Azure rejects %(digits)s without the suffix L.") % {"digits": digits}
-            case Reason.UNKNOWN_PROPERTY if self.is_sure:
+            case LintRule.UNKNOWN_PROPERTY if self.is_sure:
                 return _("“%(name)s” wasn't found in any entity.") % {"name": doubt.name}
-            case Reason.UNKNOWN_PROPERTY:
+            case LintRule.UNKNOWN_PROPERTY:
                 return _("“%(name)s” wasn't found in sampled entities.") % {"name": doubt.name}
-            case Reason.OTHER_TYPE:
+            case LintRule.OTHER_TYPE:
                 types = ", ".join(map(type_name, doubt.types))
                 asked = type_name(doubt.asked) if doubt.asked else ""
                 return _("%(name)s is stored as %(types)s, not %(asked)s.") % {
@@ -153,7 +153,7 @@ class Reader:
         clause = _CLAUSES.get(improvement) if improvement else None
         if clause is None or not label:
             return None
-        text = narrowed(self.text, root, clause)
+        text = add_condition_text(self.text, root, clause)
         return self._offer(label, text, text[:-1])
 
 

@@ -17,16 +17,16 @@ from storage.domain.filters import Dialect, Filter, IsSet, Not, parse
 from storage.domain.filters.literals import write_literal
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
-from storage.editing.filters.narrowing import How, condition, is_sayable, narrowed_by
+from storage.editing.filters.narrowing import ConditionKind, add_condition, build_condition, fits_in_url
 from storage.models import Table
 from storage.operations import entities, facets, properties
 
 _SYSTEM: Final = ((KEYS[0], Edm.STRING), (KEYS[1], Edm.STRING), (TIMESTAMP, Edm.DATETIME))
 LONGEST_VALUE: Final = 100  # characters of a literal that is offered
 ABSENT: Final = "absent"  # the type of what a cell does not have
-_OF_ABSENT: Final[Mapping[How, Callable[[str], Filter]]] = {
-    How.IS: lambda name: Not(IsSet(name)),
-    How.IS_NOT: IsSet,
+_OF_ABSENT: Final[Mapping[ConditionKind, Callable[[str], Filter]]] = {
+    ConditionKind.IS: lambda name: Not(IsSet(name)),
+    ConditionKind.IS_NOT: IsSet,
 }
 _LITERALS: Final = {
     Edm.BOOLEAN: ("true", "false"),
@@ -38,7 +38,7 @@ _LITERALS: Final = {
 class Narrowing:
     """What the menu of a cell offers; ``types`` of the values for which it means something, by a space."""
 
-    how: How
+    how: ConditionKind
     label: str
     icon: str
 
@@ -49,11 +49,11 @@ class Narrowing:
 
 def narrowings() -> list[Narrowing]:
     return [
-        Narrowing(How.IS, _("Filter by this value"), "filter"),
-        Narrowing(How.IS_NOT, _("Exclude this value"), "circle-off"),
-        Narrowing(How.GREATER, _("Greater than this value"), "chevron-right"),
-        Narrowing(How.LESS, _("Less than this value"), "chevron-left"),
-        Narrowing(How.AROUND, _("Within five minutes"), "clock"),
+        Narrowing(ConditionKind.IS, _("Filter by this value"), "filter"),
+        Narrowing(ConditionKind.IS_NOT, _("Exclude this value"), "circle-off"),
+        Narrowing(ConditionKind.GREATER, _("Greater than this value"), "chevron-right"),
+        Narrowing(ConditionKind.LESS, _("Less than this value"), "chevron-left"),
+        Narrowing(ConditionKind.AROUND, _("Within five minutes"), "clock"),
     ]
 
 
@@ -92,7 +92,7 @@ def values(table: Table, name: str) -> list[dict[str, str]]:
     ]
 
 
-def narrowed(table: Table, text: str, key: EntityKey, name: str, how: How) -> str:
+def narrowed(table: Table, text: str, key: EntityKey, name: str, how: ConditionKind) -> str:
     """The filter that also asks for what this property of the entity is."""
     wanted = _condition(name, how, _value(table, key, name))
     if wanted is None:
@@ -101,13 +101,13 @@ def narrowed(table: Table, text: str, key: EntityKey, name: str, how: How) -> st
         root = parse(text, Dialect.CONSOLE, timezone.now())
     except StorageError:  # what cannot be read cannot be narrowed either
         text, root = "", None
-    return narrowed_by(text, root, wanted)
+    return add_condition(text, root, wanted)
 
 
-def _condition(name: str, how: How, value: EdmValue | None) -> Filter | None:
+def _condition(name: str, how: ConditionKind, value: EdmValue | None) -> Filter | None:
     if value is None:
         return _OF_ABSENT[how](name) if how in _OF_ABSENT and name.isidentifier() else None
-    return condition(name, how, value) if value.type in how.types and is_sayable(value) else None
+    return build_condition(name, how, value) if value.type in how.types and fits_in_url(value) else None
 
 
 def _value(table: Table, key: EntityKey, name: str) -> EdmValue | None:

@@ -19,7 +19,7 @@ from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import StorageError
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import Policies
-from storage.domain.sas.tokens import WRITTEN
+from storage.domain.sas.tokens import WRITTEN_VERSION
 from storage.domain.values.names import check_key, fold_table_name
 from storage.models import Account, Table
 from storage.operations import sas as sas_operations
@@ -189,7 +189,7 @@ class SasForm(DescriptionForm):
     @property
     def locked(self) -> frozenset[str]:
         """What the policy says, and so the token must not."""
-        return sas.fixed_by(self.stored)
+        return sas.fields_set_by(self.stored)
 
     @property
     def letters(self) -> str:
@@ -309,7 +309,7 @@ class SasForm(DescriptionForm):
         """As far as it is clear; without a signature."""
         found = self.cleaned_data
         shared = {
-            "version": WRITTEN,
+            "version": WRITTEN_VERSION,
             "permissions": found.get("permissions", ""),
             "start": _written(found.get("starts")),
             "expiry": _written(found.get("expires")),

@@ -9,8 +9,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from storage.inspector import Found, Mistake, Unreadable
-from storage.inspector.reports import Part
+from storage.inspector import Finding, Mistake, UnreadableText
+from storage.inspector.reports import FieldKind
 
 # nothing that is wrong by itself, but good to know
 NOTES: Final = frozenset(
@@ -28,15 +28,15 @@ NOTES: Final = frozenset(
     }
 )
 
-UNREADABLE: Final[Mapping[Unreadable, Promise]] = {
-    Unreadable.EMPTY: _("Nothing to explain yet. Paste a token, a connection string or a request."),
-    Unreadable.TOO_LONG: _(
+UNREADABLE: Final[Mapping[UnreadableText, Promise]] = {
+    UnreadableText.EMPTY: _("Nothing to explain yet. Paste a token, a connection string or a request."),
+    UnreadableText.TOO_LONG: _(
         "The text is too long: the limit is 64 KiB. You can leave out the body of a request."
     ),
-    Unreadable.HEADERS_ONLY: _(
+    UnreadableText.HEADERS_ONLY: _(
         "These are only the headers of a request. Include its first line, such as “GET /acme/people HTTP/1.1”."
     ),
-    Unreadable.NOTHING_KNOWN: _(
+    UnreadableText.NOTHING_KNOWN: _(
         "This is not a token, a connection string or a request. A request starts with its method, such as"
         " “GET /acme/people HTTP/1.1”, or with “curl”."
     ),
@@ -260,31 +260,33 @@ SENTENCES: Final[Mapping[Mistake, Promise]] = {
     Mistake.QUOTE_OPEN: _("A quotation mark is not closed, so the command may have been misread."),
 }
 
-NAMES: Final[Mapping[Part, Promise]] = {
-    Part.METHOD: _("Method"),
-    Part.ACCOUNT: _("Account"),
-    Part.SECONDARY: _("Secondary"),
-    Part.RESOURCE: _("Path"),
-    Part.SCHEME: _("Scheme"),
-    Part.SIGNER: _("Signing account"),
-    Part.SIGNATURE: _("Signature"),
+NAMES: Final[Mapping[FieldKind, Promise]] = {
+    FieldKind.METHOD: _("Method"),
+    FieldKind.ACCOUNT: _("Account"),
+    FieldKind.SECONDARY: _("Secondary"),
+    FieldKind.RESOURCE: _("Path"),
+    FieldKind.SCHEME: _("Scheme"),
+    FieldKind.SIGNER: _("Signing account"),
+    FieldKind.SIGNATURE: _("Signature"),
 }
-PARTS: Final[Mapping[Part, Promise]] = {
-    Part.METHOD: _("The HTTP method."),
-    Part.ACCOUNT: _("The account in the URL."),
-    Part.SECONDARY: _("The secondary endpoint, which is read-only."),
-    Part.RESOURCE: _("The path as sent, with its percent signs."),
-    Part.COMP: _("The only signed part of the query string."),
-    Part.OPTION: _("Part of the query string. Changing it does not invalidate the signature."),
-    Part.DATE: _("When the request was signed. It is valid for 15 minutes before and after."),
-    Part.OTHER_DATE: _("Ignored, because x-ms-date is present."),
-    Part.CONTENT_TYPE: _("The type of the body."),
-    Part.CONTENT_MD5: _("The checksum of the body."),
-    Part.SCHEME: _("What is signed: SharedKey signs everything, SharedKeyLite the date and the resource."),
-    Part.SIGNER: _("The account whose key signed the request."),
-    Part.SIGNATURE: _("Proves that the sender has the key."),
-    Part.VERSION: _("The service version to use."),
-    Part.HEADER: _("A header."),
+PARTS: Final[Mapping[FieldKind, Promise]] = {
+    FieldKind.METHOD: _("The HTTP method."),
+    FieldKind.ACCOUNT: _("The account in the URL."),
+    FieldKind.SECONDARY: _("The secondary endpoint, which is read-only."),
+    FieldKind.RESOURCE: _("The path as sent, with its percent signs."),
+    FieldKind.COMP: _("The only signed part of the query string."),
+    FieldKind.OPTION: _("Part of the query string. Changing it does not invalidate the signature."),
+    FieldKind.DATE: _("When the request was signed. It is valid for 15 minutes before and after."),
+    FieldKind.OTHER_DATE: _("Ignored, because x-ms-date is present."),
+    FieldKind.CONTENT_TYPE: _("The type of the body."),
+    FieldKind.CONTENT_MD5: _("The checksum of the body."),
+    FieldKind.SCHEME: _(
+        "What is signed: SharedKey signs everything, SharedKeyLite the date and the resource."
+    ),
+    FieldKind.SIGNER: _("The account whose key signed the request."),
+    FieldKind.SIGNATURE: _("Proves that the sender has the key."),
+    FieldKind.VERSION: _("The service version to use."),
+    FieldKind.HEADER: _("A header."),
 }
 
 SETTINGS: Final[Mapping[str, Promise]] = {
@@ -299,7 +301,7 @@ SETTINGS: Final[Mapping[str, Promise]] = {
 }
 
 
-def sentence(found: Found) -> SafeString:
+def sentence(found: Finding) -> SafeString:
     """What is wrong, and what to do about it."""
     values = {name: format_html('<bdi class="mono">{}</bdi>', value) for name, value in found.details}
     if found.mistake is Mistake.CLOCK_SKEW:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from storage.domain.entities.entity import EntityKey
 from storage.domain.filters import Filter, key_range
 from storage.domain.filters.keys import Bound, KeyInterval
-from storage.domain.sas.explain import Keys
+from storage.domain.sas.explain import KeyLimits
 
 
 class Fit(StrEnum):
@@ -20,17 +20,17 @@ class Fit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    keys: Keys
+    keys: KeyLimits
     fit: Fit
 
 
 def of_rows(rows: Sequence[EntityKey]) -> Reach:
     """From the first to the last of them, with whatever lies between."""
     if not rows:
-        return Reach(Keys(), Fit.ALL)
+        return Reach(KeyLimits(), Fit.ALL)
     first, last = min(rows), max(rows)
     # an empty key cannot be said: it is no bound
-    keys = Keys(
+    keys = KeyLimits(
         first.partition_key,
         first.row_key if first.partition_key else "",
         last.partition_key,
@@ -45,11 +45,11 @@ def of_filter(root: Filter | None) -> Reach:
     bounds = key_range(root)
     partition, row = bounds.partition, bounds.row
     if partition.is_unbounded:
-        return Reach(Keys(), Fit.ALL)
+        return Reach(KeyLimits(), Fit.ALL)
     is_exact = bounds.residual is None and all(map(_is_sayable, (partition, row)))
     is_single = partition.single is not None and partition.single != ""
     return Reach(
-        Keys(
+        KeyLimits(
             _text(partition.lower),
             _text(row.lower) if is_single else "",
             _text(partition.upper),

@@ -13,8 +13,16 @@ from console.site.csv_files import write_csv
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.sas import TableSas
-from storage.domain.sas.explain import Summary, summarize
-from storage.domain.sas.known import KnownToken, Policies, State, is_orphaned, policy_of, state, terms
+from storage.domain.sas.explain import TokenSummary, summarize
+from storage.domain.sas.known import (
+    KnownToken,
+    Policies,
+    TokenState,
+    find_policy,
+    is_orphaned,
+    terms_of,
+    token_state,
+)
 from storage.models import Account
 from storage.operations import sas as sas_operations
 
@@ -24,9 +32,9 @@ class Row:
     """A token as it is listed; ``agreed``: what it and its policy say, or what there is of it."""
 
     known: KnownToken
-    state: State
+    state: TokenState
     agreed: AccessPolicy
-    summary: Summary
+    summary: TokenSummary
     now: datetime
 
     @property
@@ -79,14 +87,16 @@ def rows(account: Account, now: datetime) -> list[Row]:
 
 
 def row(known: KnownToken, policies: Policies, now: datetime) -> Row:
-    agreed = terms(known.token, policies) or _what_there_is(known, policies)
-    return Row(known, state(known, policies, now), agreed, summarize(known.token, agreed), now)
+    agreed = terms_of(known.token, policies) or _what_there_is(known, policies)
+    return Row(known, token_state(known, policies, now), agreed, summarize(known.token, agreed), now)
 
 
 def _what_there_is(known: KnownToken, policies: Policies) -> AccessPolicy:
     """Of a token that its policy makes useless: its own words, and the policy's where it has none."""
     token = known.token
-    stored = AccessPolicy() if is_orphaned(token, policies) else policy_of(token, policies) or AccessPolicy()
+    stored = (
+        AccessPolicy() if is_orphaned(token, policies) else find_policy(token, policies) or AccessPolicy()
+    )
     return AccessPolicy(
         token.start or stored.start,
         token.expiry or stored.expiry,
@@ -144,7 +154,7 @@ def _written(it: Row) -> dict[str, Any]:
         "key": f"key{known.key}" if known.key else "",
         "start": it.agreed.start or "",
         "expiry": it.agreed.expiry or "",
-        "parameters": dict(sas.parameters(known.token)),
+        "parameters": dict(sas.to_parameters(known.token)),
         "state": it.state.value,
         "author": known.author,
         "created": known.created.isoformat() if known.created else "",

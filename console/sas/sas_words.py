@@ -13,44 +13,46 @@ from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
-from storage.domain.sas.explain import Ability, Explained, Keys, Meaning, Summary
-from storage.domain.sas.known import State
+from storage.domain.sas.explain import Ability, ExplainedParameter, KeyLimits, Meaning, TokenSummary
+from storage.domain.sas.known import TokenState
 from storage.domain.sas.tokens import read_instant
 from storage.domain.values.edm import TICKS_PER_SECOND
 
-STATES: Final[Mapping[State, Promise]] = {
-    State.ACTIVE: gettext_lazy("active"),
-    State.EXPIRES_SOON: gettext_lazy("expires soon"),
-    State.NOT_YET_VALID: gettext_lazy("not yet valid"),
-    State.EXPIRED: gettext_lazy("expired"),
-    State.REVOKED: gettext_lazy("revoked"),
-    State.ORPHANED: gettext_lazy("policy missing"),
-    State.CONFLICTING: gettext_lazy("conflicts with policy"),
-    State.BLOCKED: gettext_lazy("blocked"),
+STATES: Final[Mapping[TokenState, Promise]] = {
+    TokenState.ACTIVE: gettext_lazy("active"),
+    TokenState.EXPIRES_SOON: gettext_lazy("expires soon"),
+    TokenState.NOT_YET_VALID: gettext_lazy("not yet valid"),
+    TokenState.EXPIRED: gettext_lazy("expired"),
+    TokenState.REVOKED: gettext_lazy("revoked"),
+    TokenState.ORPHANED: gettext_lazy("policy missing"),
+    TokenState.CONFLICTING: gettext_lazy("conflicts with policy"),
+    TokenState.BLOCKED: gettext_lazy("blocked"),
 }
 # of badges
-KINDS: Final[Mapping[State, str]] = {
-    State.ACTIVE: "ok",
-    State.EXPIRES_SOON: "warn",
-    State.NOT_YET_VALID: "info",
-    State.EXPIRED: "",
-    State.REVOKED: "danger",
-    State.ORPHANED: "danger",
-    State.CONFLICTING: "danger",
-    State.BLOCKED: "danger",
+KINDS: Final[Mapping[TokenState, str]] = {
+    TokenState.ACTIVE: "ok",
+    TokenState.EXPIRES_SOON: "warn",
+    TokenState.NOT_YET_VALID: "info",
+    TokenState.EXPIRED: "",
+    TokenState.REVOKED: "danger",
+    TokenState.ORPHANED: "danger",
+    TokenState.CONFLICTING: "danger",
+    TokenState.BLOCKED: "danger",
 }
-REASONS: Final[Mapping[State, Promise]] = {
-    State.ACTIVE: gettext_lazy("Requests with this token are accepted."),
-    State.EXPIRES_SOON: gettext_lazy("Requests with this token are accepted. It expires within 7 days."),
-    State.NOT_YET_VALID: gettext_lazy("Requests with this token are refused: it is not yet valid."),
-    State.EXPIRED: gettext_lazy("Requests with this token are refused: it has expired."),
-    State.REVOKED: gettext_lazy("Requests with this token are refused: the key that signed it was rotated."),
-    State.ORPHANED: gettext_lazy("Requests with this token are refused: its policy does not exist."),
-    State.CONFLICTING: gettext_lazy(
+REASONS: Final[Mapping[TokenState, Promise]] = {
+    TokenState.ACTIVE: gettext_lazy("Requests with this token are accepted."),
+    TokenState.EXPIRES_SOON: gettext_lazy("Requests with this token are accepted. It expires within 7 days."),
+    TokenState.NOT_YET_VALID: gettext_lazy("Requests with this token are refused: it is not yet valid."),
+    TokenState.EXPIRED: gettext_lazy("Requests with this token are refused: it has expired."),
+    TokenState.REVOKED: gettext_lazy(
+        "Requests with this token are refused: the key that signed it was rotated."
+    ),
+    TokenState.ORPHANED: gettext_lazy("Requests with this token are refused: its policy does not exist."),
+    TokenState.CONFLICTING: gettext_lazy(
         "Requests with this token are refused: it sets a field that its policy sets too, or neither sets a"
         " required one."
     ),
-    State.BLOCKED: gettext_lazy("Requests with this token are refused: it is blocked."),
+    TokenState.BLOCKED: gettext_lazy("Requests with this token are refused: it is blocked."),
 }
 
 PERMISSIONS: Final[Mapping[str, Promise]] = {
@@ -105,7 +107,7 @@ _MINUTE: Final = timedelta(minutes=1)
 # a parameter
 
 
-def explained(it: Explained, now: datetime) -> SafeString:
+def explained(it: ExplainedParameter, now: datetime) -> SafeString:
     """What a parameter of a token means, as a phrase."""
     if not it.is_well_formed:
         return SafeString(conditional_escape(_("Invalid value: the token is refused.")))
@@ -182,7 +184,7 @@ def _address(text: str) -> str:
 # all of it
 
 
-def sentence(summary: Summary, account: str) -> SafeString:
+def sentence(summary: TokenSummary, account: str) -> SafeString:
     """What a token is good for; to whom, when and from where."""
     # Translators: a sentence and its full stop
     return _fill(
@@ -209,7 +211,7 @@ _EVERYTHING: Final[Mapping[Ability, Promise]] = {
 }
 
 
-def _abilities(summary: Summary, account: str) -> SafeString:
+def _abilities(summary: TokenSummary, account: str) -> SafeString:
     # who may insert and update may do both at once: that is nothing more
     words = _ENTITIES if summary.table else _EVERYTHING
     found = [format_html("<b>{}</b>", words[it]) for it in summary.abilities if it in words]
@@ -222,9 +224,9 @@ def _abilities(summary: Summary, account: str) -> SafeString:
     )
 
 
-def _reach(table: str, keys: Keys) -> SafeString:
+def _reach(table: str, keys: KeyLimits) -> SafeString:
     named = {"table": _name(table)}
-    if keys == Keys():
+    if keys == KeyLimits():
         return _fill(_("entities in %(table)s"), **named)
     if keys.start_partition == keys.end_partition:
         return _fill(_("entities in %(table)s with %(keys)s"), keys=_partition(keys), **named)
@@ -240,7 +242,7 @@ def _reach(table: str, keys: Keys) -> SafeString:
     return _fill(_("entities in %(table)s from %(first)s to %(last)s"), first=first, last=last, **named)
 
 
-def _partition(keys: Keys) -> SafeString:
+def _partition(keys: KeyLimits) -> SafeString:
     """The rows of one partition."""
     parts = {
         "partition": _name(keys.start_partition),
@@ -265,7 +267,7 @@ def _position(partition: str, row: str) -> SafeString:
     )
 
 
-def reach(keys: Keys) -> SafeString:
+def reach(keys: KeyLimits) -> SafeString:
     """The range of keys alone, as short as it goes: `A … F / 10`."""
     first, last = (keys.start_partition, keys.start_row), (keys.end_partition, keys.end_row)
     if first == last:
@@ -287,7 +289,7 @@ def _ends(partition: str, row: str) -> SafeString:
     return format_html('<bdi>{}</bdi><span class="faint"> / </span><bdi>{}</bdi>', partition, row)
 
 
-def _conditions(summary: Summary) -> Iterable[SafeString]:
+def _conditions(summary: TokenSummary) -> Iterable[SafeString]:
     for ticks, text in ((summary.start, _("not before %(time)s")), (summary.expiry, _("until %(time)s"))):
         moment = None if ticks is None else moment_of(ticks)
         if moment is not None:

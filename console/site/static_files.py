@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1] / "static"
-CONSOLE = ROOT / "console"  # one folder per subject; of its many small styles the browser gets one, two or three sheets
+CONSOLE = (
+    ROOT / "console"
+)  # one folder per subject; of its many small styles the browser gets one, two or three sheets
 STYLESHEET = "console/console.css"
 # the subjects that only some pages need: those of a table, those about access
 DATA_STYLESHEET = "console/data.css"

@@ -14,27 +14,29 @@ from django.utils.translation import gettext_lazy as _
 from console.site.access import user_of
 from storage.domain.values.edm import Edm
 from storage.editing.conversions import Loss
-from storage.editing.typed_text import Fault, InvalidText
+from storage.editing.typed_text import InvalidText, TextFault
 
-FAULTS: Final[Mapping[Fault, Promise]] = {
-    Fault.NOT_WHOLE: _("This is not a whole number."),
-    Fault.NOT_NUMBER: _("This is not a number. Write 1200.5, 1.5e-3, NaN, Infinity or -Infinity."),
-    Fault.TOO_LARGE: _("This number is beyond the range of the type."),
-    Fault.NOT_BOOLEAN: _("Only true and false are Booleans."),
-    Fault.NOT_DATETIME: _("This is not a time. Write 2026-11-20T14:03:07Z, now, -2h or today."),
-    Fault.NO_SUCH_TIME: _("There is no such date, time or offset."),
-    Fault.OUT_OF_RANGE: _("A DateTime lies between the years 1601 and 9999."),
-    Fault.TOO_PRECISE: _("A DateTime has at most seven digits after the second."),
-    Fault.NOT_GUID: _("A GUID has 32 hexadecimal digits, as 8-4-4-4-12."),
-    Fault.NOT_HEX: _("Character %(position)s is not a hexadecimal digit."),
-    Fault.HALF_BYTE: _("A byte has two hexadecimal digits, and the last one here has one."),
-    Fault.NOT_BASE64: _("Character %(position)s is not base64."),
-    Fault.BASE64_LENGTH: _("This base64 ends too early: its last character is missing."),
-    Fault.NOT_UTF8: _("Byte %(position)s is not UTF-8, so that these bytes are not a text."),
-    Fault.NOT_ESCAPED: _("This is not a JSON string; see character %(position)s."),
-    Fault.SURROGATE: _("Character %(position)s is half of a surrogate pair. Write it escaped, as JSON does."),
-    Fault.TOO_LONG: _("A value holds at most 64 KiB; this one has %(size)s bytes."),
-    Fault.NO_MEANING: _("No value of this type means the same."),
+FAULTS: Final[Mapping[TextFault, Promise]] = {
+    TextFault.NOT_WHOLE: _("This is not a whole number."),
+    TextFault.NOT_NUMBER: _("This is not a number. Write 1200.5, 1.5e-3, NaN, Infinity or -Infinity."),
+    TextFault.TOO_LARGE: _("This number is beyond the range of the type."),
+    TextFault.NOT_BOOLEAN: _("Only true and false are Booleans."),
+    TextFault.NOT_DATETIME: _("This is not a time. Write 2026-11-20T14:03:07Z, now, -2h or today."),
+    TextFault.NO_SUCH_TIME: _("There is no such date, time or offset."),
+    TextFault.OUT_OF_RANGE: _("A DateTime lies between the years 1601 and 9999."),
+    TextFault.TOO_PRECISE: _("A DateTime has at most seven digits after the second."),
+    TextFault.NOT_GUID: _("A GUID has 32 hexadecimal digits, as 8-4-4-4-12."),
+    TextFault.NOT_HEX: _("Character %(position)s is not a hexadecimal digit."),
+    TextFault.HALF_BYTE: _("A byte has two hexadecimal digits, and the last one here has one."),
+    TextFault.NOT_BASE64: _("Character %(position)s is not base64."),
+    TextFault.BASE64_LENGTH: _("This base64 ends too early: its last character is missing."),
+    TextFault.NOT_UTF8: _("Byte %(position)s is not UTF-8, so that these bytes are not a text."),
+    TextFault.NOT_ESCAPED: _("This is not a JSON string; see character %(position)s."),
+    TextFault.SURROGATE: _(
+        "Character %(position)s is half of a surrogate pair. Write it escaped, as JSON does."
+    ),
+    TextFault.TOO_LONG: _("A value holds at most 64 KiB; this one has %(size)s bytes."),
+    TextFault.NO_MEANING: _("No value of this type means the same."),
 }
 
 LOSSES: Final[Mapping[Loss, Promise]] = {

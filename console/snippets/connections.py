@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from storage.domain.service.connections import PROGRAMS, Form, connection_string, read_host
-from storage.domain.service.connections import write as write_form
+from storage.domain.service.connections import PROGRAMS, ConnectionFormat, connection_string, read_host
+from storage.domain.service.connections import write_connection as write_form
 from storage.models import Account
 from storage.operations import accounts
 
@@ -79,7 +79,7 @@ def _with_port(name: str) -> str:
 class Format:
     """A form of a connection string, as people call it."""
 
-    form: Form
+    form: ConnectionFormat
     label: str | Promise
 
     @property
@@ -95,15 +95,15 @@ class Format:
 
 
 FORMATS: Final = (
-    Format(Form.STRING, _("Connection string")),
-    Format(Form.ENV, _(".env file")),
-    Format(Form.COMPOSE, "docker-compose.yml"),
-    Format(Form.APPSETTINGS, "appsettings.json"),
-    Format(Form.FUNCTIONS, "local.settings.json"),
-    Format(Form.PYTHON, "Python"),
-    Format(Form.JAVASCRIPT, "JavaScript"),
-    Format(Form.CSHARP, "C#"),
-    Format(Form.GO, "Go"),
+    Format(ConnectionFormat.STRING, _("Connection string")),
+    Format(ConnectionFormat.ENV, _(".env file")),
+    Format(ConnectionFormat.COMPOSE, "docker-compose.yml"),
+    Format(ConnectionFormat.APPSETTINGS, "appsettings.json"),
+    Format(ConnectionFormat.FUNCTIONS, "local.settings.json"),
+    Format(ConnectionFormat.PYTHON, "Python"),
+    Format(ConnectionFormat.JAVASCRIPT, "JavaScript"),
+    Format(ConnectionFormat.CSHARP, "C#"),
+    Format(ConnectionFormat.GO, "Go"),
 )
 
 

@@ -72,7 +72,7 @@ def document(entity: Entity) -> str:
         f'"RowKey":{edm.quote(entity.key.row_key)}',
     ]
     for name, value in entity.properties.items():
-        if encoding.annotated(value):
+        if encoding.needs_annotation(value):
             members.append(f'{edm.quote(name + "@odata.type")}:"{value.type.value}"')
         members.append(f"{edm.quote(name)}:{encoding.write(value)}")
     return "{" + ",".join(members) + "}"

@@ -9,7 +9,7 @@ from typing import assert_never, cast
 
 from storage.domain.values.edm import INT32, INT64, STRING_LIMIT, Edm, EdmValue, utf16_length
 from storage.editing import typed_text
-from storage.editing.typed_text import Fault, Form, InvalidText
+from storage.editing.typed_text import InvalidText, TextFault, TextForm
 
 
 class Loss(StrEnum):
@@ -58,7 +58,7 @@ def _to_string(value: EdmValue) -> Converted:
     is_binary = value.type is Edm.BINARY
     text = _text_of(cast("bytes", value.value)) if is_binary else typed_text.write(value)
     if (length := utf16_length(text)) > STRING_LIMIT:
-        raise InvalidText(Fault.TOO_LONG, size=2 * length)
+        raise InvalidText(TextFault.TOO_LONG, size=2 * length)
     return Converted(EdmValue(Edm.STRING, text))
 
 
@@ -67,7 +67,7 @@ def _text_of(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        return typed_text.write(EdmValue(Edm.BINARY, data), Form.BASE64)
+        return typed_text.write(EdmValue(Edm.BINARY, data), TextForm.BASE64)
 
 
 def _read(value: EdmValue, to: Edm, now: datetime) -> Converted:
@@ -84,14 +84,14 @@ def _to_integer(value: EdmValue, to: Edm, now: datetime) -> Converted:
             return Converted(_integer(int(number), to))
         case (Edm.DOUBLE, float(number)):
             if not math.isfinite(number):
-                raise InvalidText(Fault.NOT_WHOLE)
+                raise InvalidText(TextFault.NOT_WHOLE)
             return Converted(_integer(int(number), to), _loss_of_whole(number))
-    raise InvalidText(Fault.NO_MEANING)
+    raise InvalidText(TextFault.NO_MEANING)
 
 
 def _integer(number: int, to: Edm) -> EdmValue:
     if number not in (INT32 if to is Edm.INT32 else INT64):
-        raise InvalidText(Fault.TOO_LARGE, Edm.INT64 if number in INT64 else None)
+        raise InvalidText(TextFault.TOO_LARGE, Edm.INT64 if number in INT64 else None)
     return EdmValue(to, number)
 
 
@@ -105,13 +105,13 @@ def _to_double(value: EdmValue, now: datetime) -> Converted:
     match value:
         case (Edm.STRING, str(text)):
             converted = _read(value, Edm.DOUBLE, now)
-            if converted.loss and typed_text.stored_as(converted.value, text):
+            if converted.loss and typed_text.stored_text(converted.value, text):
                 return Converted(converted.value, Loss.PRECISION)
             return converted
         case (Edm.BOOLEAN | Edm.INT32 | Edm.INT64, int(number)):
             double = float(number)
             return Converted(EdmValue(Edm.DOUBLE, double), None if int(double) == number else Loss.PRECISION)
-    raise InvalidText(Fault.NO_MEANING)
+    raise InvalidText(TextFault.NO_MEANING)
 
 
 def _to_boolean(value: EdmValue, now: datetime) -> Converted:
@@ -121,16 +121,16 @@ def _to_boolean(value: EdmValue, now: datetime) -> Converted:
         case (Edm.INT32 | Edm.INT64 | Edm.DOUBLE, (0 | 1) as number):
             is_negative = number == 0 and math.copysign(1, number) < 0
             return Converted(EdmValue(Edm.BOOLEAN, bool(number)), Loss.SIGN if is_negative else None)
-    raise InvalidText(Fault.NO_MEANING)
+    raise InvalidText(TextFault.NO_MEANING)
 
 
 def _to_binary(value: EdmValue) -> Converted:
     match value:
         case (Edm.STRING, str(text)):
-            return Converted(typed_text.read(Edm.BINARY, text, datetime.min, Form.TEXT))  # noqa: DTZ901
+            return Converted(typed_text.read(Edm.BINARY, text, datetime.min, TextForm.TEXT))  # noqa: DTZ901
         case (Edm.GUID, str(text)):
             return Converted(EdmValue(Edm.BINARY, uuid.UUID(text).bytes))
-    raise InvalidText(Fault.NO_MEANING)
+    raise InvalidText(TextFault.NO_MEANING)
 
 
 def _to_guid(value: EdmValue, now: datetime) -> Converted:
@@ -139,11 +139,11 @@ def _to_guid(value: EdmValue, now: datetime) -> Converted:
             return _read(value, Edm.GUID, now)
         case (Edm.BINARY, bytes(data)) if len(data) == 16:
             return Converted(EdmValue(Edm.GUID, str(uuid.UUID(bytes=data))))
-    raise InvalidText(Fault.NO_MEANING)
+    raise InvalidText(TextFault.NO_MEANING)
 
 
 def _to_datetime(value: EdmValue, now: datetime) -> Converted:
     # words such as "now" are for typing: a stored one means no instant
     if value.type is Edm.STRING and cast("str", value.value).strip()[:4].isdecimal():
         return _read(value, Edm.DATETIME, now)
-    raise InvalidText(Fault.NOT_DATETIME if value.type is Edm.STRING else Fault.NO_MEANING)
+    raise InvalidText(TextFault.NOT_DATETIME if value.type is Edm.STRING else TextFault.NO_MEANING)

@@ -19,7 +19,7 @@ from storage.domain.values.names import check_property_name
 TYPE: Final = "@odata.type"
 
 
-class Fault(StrEnum):
+class DocumentFault(StrEnum):
     """What is wrong with a document."""
 
     NOT_JSON = "not JSON"
@@ -41,7 +41,7 @@ class Fault(StrEnum):
 class InvalidDocument(Exception):
     """``line`` and ``column`` count from one, ``about`` is the name of a property or the type it has."""
 
-    fault: Fault
+    fault: DocumentFault
     line: int
     column: int
     about: str = ""
@@ -51,7 +51,7 @@ def write(entity: Entity) -> str:
     """A line for each member."""
     lines = [_member(name, _text(key)) for name, key in zip(_KEYS, entity.key, strict=True)]
     for name, value in entity.properties.items():
-        if encoding.annotated(value):
+        if encoding.needs_annotation(value):
             lines.append(_member(name + TYPE, f'"{value.type.value}"'))
         lines.append(_member(name, _value(value)))
     return "{\n  " + ",\n  ".join(lines) + "\n}"
@@ -92,7 +92,7 @@ def read(text: str) -> Entity:
             properties[name] = reader.value(name, member, types.get(name))
     for name, member in types.items():
         if name not in members and _is_property(name):
-            raise reader.fault(Fault.NO_PROPERTY, member.at, name)
+            raise reader.fault(DocumentFault.NO_PROPERTY, member.at, name)
     return Entity(EntityKey(*(reader.key(name, members) for name in _KEYS)), properties)
 
 
@@ -116,7 +116,7 @@ class _Reader:
         self.text = text
         self._decoder = json.JSONDecoder(parse_constant=_no_constant)
 
-    def fault(self, fault: Fault, at: int, about: str = "") -> InvalidDocument:
+    def fault(self, fault: DocumentFault, at: int, about: str = "") -> InvalidDocument:
         start = self.text.rfind("\n", 0, at) + 1
         return InvalidDocument(fault, self.text.count("\n", 0, at) + 1, at - start + 1, about)
 
@@ -124,47 +124,47 @@ class _Reader:
         found: dict[str, _Member] = {}
         for name, member in self._walk():
             if name in found:
-                raise self.fault(Fault.TWICE, member.at, name)
+                raise self.fault(DocumentFault.TWICE, member.at, name)
             found[name] = member
         return found
 
     def value(self, name: str, member: _Member, annotation: _Member | None) -> EdmValue:
         self._check_name(name, member)
         if annotation is not None and annotation.value not in set(Edm):
-            raise self.fault(Fault.NO_TYPE, annotation.value_at, str(annotation.value))
+            raise self.fault(DocumentFault.NO_TYPE, annotation.value_at, str(annotation.value))
         if member.value is None:
-            raise self.fault(Fault.NULL, member.value_at, name)
+            raise self.fault(DocumentFault.NULL, member.value_at, name)
         if isinstance(member.value, dict | list):
-            raise self.fault(Fault.NESTED, member.value_at, name)
+            raise self.fault(DocumentFault.NESTED, member.value_at, name)
         try:
             return edm.read(member.value, annotation.value if annotation else None)
         except PropertyValueTooLarge:
-            raise self.fault(Fault.TOO_LARGE, member.value_at, name) from None
+            raise self.fault(DocumentFault.TOO_LARGE, member.value_at, name) from None
         except OutOfRangeInput:
-            raise self.fault(Fault.OUT_OF_RANGE, member.value_at, name) from None
+            raise self.fault(DocumentFault.OUT_OF_RANGE, member.value_at, name) from None
         except StorageError:
             about = annotation.value if annotation else Edm.INT32.value
-            raise self.fault(Fault.VALUE, member.value_at, about) from None
+            raise self.fault(DocumentFault.VALUE, member.value_at, about) from None
 
     def key(self, name: str, members: dict[str, _Member]) -> str:
         member = members.get(name)
         if member is None:
-            raise self.fault(Fault.NO_KEY, 0, name)
+            raise self.fault(DocumentFault.NO_KEY, 0, name)
         if not isinstance(member.value, str):
-            raise self.fault(Fault.KEY, member.value_at, name)
+            raise self.fault(DocumentFault.KEY, member.value_at, name)
         return member.value
 
     def _check_name(self, name: str, member: _Member) -> None:
         try:
             check_property_name(name)
         except StorageError:
-            raise self.fault(Fault.NAME, member.at, name) from None
+            raise self.fault(DocumentFault.NAME, member.at, name) from None
 
     def _walk(self) -> Iterator[tuple[str, _Member]]:
         at = self._skip(0)
         if self.text[at : at + 1] != "{":
             self._decode(at)
-            raise self.fault(Fault.NOT_OBJECT, at)
+            raise self.fault(DocumentFault.NOT_OBJECT, at)
         at = self._skip(at + 1)
         if self.text[at : at + 1] != "}":
             while True:
@@ -179,7 +179,7 @@ class _Reader:
                 at = self._expect(",", at)
         end = self._skip(at + 1)
         if end < len(self.text):
-            raise self.fault(Fault.NOT_JSON, end)
+            raise self.fault(DocumentFault.NOT_JSON, end)
 
     def _skip(self, at: int) -> int:
         space = _SPACE.match(self.text, at)
@@ -188,12 +188,12 @@ class _Reader:
     def _expect(self, mark: str, at: int) -> int:
         at = self._skip(at)
         if self.text[at : at + 1] != mark:
-            raise self.fault(Fault.NOT_JSON, at)
+            raise self.fault(DocumentFault.NOT_JSON, at)
         return self._skip(at + 1)
 
     def _name(self, at: int) -> tuple[str, int]:
         if self.text[at : at + 1] != '"':
-            raise self.fault(Fault.NOT_JSON, at)
+            raise self.fault(DocumentFault.NOT_JSON, at)
         name, end = self._decode(at)
         return str(name), end
 
@@ -201,9 +201,9 @@ class _Reader:
         try:
             return self._decoder.raw_decode(self.text, at)
         except json.JSONDecodeError as error:
-            raise self.fault(Fault.NOT_JSON, error.pos) from None
+            raise self.fault(DocumentFault.NOT_JSON, error.pos) from None
         except (ValueError, RecursionError):  # NaN without quotes, a number of thousands of digits
-            raise self.fault(Fault.NOT_JSON, at) from None
+            raise self.fault(DocumentFault.NOT_JSON, at) from None
 
 
 def _no_constant(name: str) -> None:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from storage.domain.values.edm import Edm
 
 
-class Form(StrEnum):
+class TextForm(StrEnum):
     """In what way a text stands for a value, where there are several."""
 
     PLAIN = "plain"
@@ -16,7 +16,7 @@ class Form(StrEnum):
     TEXT = "text"  # a Binary as UTF-8
 
 
-class Fault(StrEnum):
+class TextFault(StrEnum):
     """Why a text is not a value of a type."""
 
     NOT_WHOLE = "not a whole number"
@@ -43,7 +43,7 @@ class Fault(StrEnum):
 class InvalidText(Exception):
     """``position`` counts characters from one; ``size`` is in bytes; ``suggestion`` is a type that would take it."""
 
-    fault: Fault
+    fault: TextFault
     suggestion: Edm | None = None
     position: int = 0
     size: int = 0

@@ -20,7 +20,7 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeResult:
     """``properties``: theirs with what only I changed; those in ``conflicts`` are theirs in it."""
 
     properties: dict[str, EdmValue]
@@ -35,21 +35,21 @@ class Merged:
         return chosen
 
 
-def merge(base: Properties, theirs: Properties | None, mine: Properties) -> Merged:
+def merge(base: Properties, theirs: Properties | None, mine: Properties) -> MergeResult:
     """``theirs`` None: the entity was deleted meanwhile, and what is to be inserted again is what I have."""
     if theirs is None:
-        return Merged(dict(mine), ())
+        return MergeResult(dict(mine), ())
     merged = dict(theirs)
     conflicts = []
-    for name in changed(base, mine):
+    for name in changed_names(base, mine):
         if is_same(base.get(name), theirs.get(name)):
             _put(merged, name, mine.get(name))
         elif not is_same(theirs.get(name), mine.get(name)):
             conflicts.append(Conflict(name, base.get(name), theirs.get(name), mine.get(name)))
-    return Merged(merged, tuple(conflicts))
+    return MergeResult(merged, tuple(conflicts))
 
 
-def changed(before: Properties, after: Properties) -> list[str]:
+def changed_names(before: Properties, after: Properties) -> list[str]:
     """The names whose value is another, added or gone, in the order of before and then of after."""
     names = [*before, *(name for name in after if name not in before)]
     return [name for name in names if not is_same(before.get(name), after.get(name))]

@@ -7,13 +7,13 @@ from enum import StrEnum
 from typing import Final
 
 from storage.domain.access.policies import PERMISSIONS, AccessPolicy, SignedIdentifier
-from storage.domain.sas.known import GOOD, KnownToken, State, state, terms
-from storage.domain.sas.terms import period
+from storage.domain.sas.known import ACCEPTED_STATES, KnownToken, TokenState, terms_of, token_state
+from storage.domain.sas.terms import validity_period
 
-_USABLE: Final = GOOD | {State.NOT_YET_VALID}  # now or later
+_USABLE: Final = ACCEPTED_STATES | {TokenState.NOT_YET_VALID}  # now or later
 
 
-class Kind(StrEnum):
+class EffectKind(StrEnum):
     """The worst that happens to a token, the worst first."""
 
     REVOKED = "revoked"
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class TimeShift:
     """Of a start or an expiry, in ticks since 1970; a start of None has always been."""
 
     before: int | None
@@ -36,61 +36,61 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class TokenEffect:
     """``gained`` and ``lost`` are letters; they and the shifts are there for what is usable before and after."""
 
     known: KnownToken
-    before: State
-    after: State
+    before: TokenState
+    after: TokenState
     gained: str = ""
     lost: str = ""
-    start: Shift | None = None
-    expiry: Shift | None = None
+    start: TimeShift | None = None
+    expiry: TimeShift | None = None
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> EffectKind:
         was, will_be = self.before in _USABLE, self.after in _USABLE
         if was is not will_be:
-            return Kind.REVIVED if will_be else Kind.REVOKED
+            return EffectKind.REVIVED if will_be else EffectKind.REVOKED
         if self.lost or (self.start and self.start.is_later) or (self.expiry and not self.expiry.is_later):
-            return Kind.NARROWED
-        return Kind.WIDENED if self.gained or self.start or self.expiry else Kind.UNCHANGED
+            return EffectKind.NARROWED
+        return EffectKind.WIDENED if self.gained or self.start or self.expiry else EffectKind.UNCHANGED
 
     @property
     def is_paused(self) -> bool:
         """Whether it works now, and then no more until it starts."""
-        return self.before in GOOD and self.after is State.NOT_YET_VALID
+        return self.before in ACCEPTED_STATES and self.after is TokenState.NOT_YET_VALID
 
     @property
     def is_usable(self) -> bool:
         return self.after in _USABLE
 
 
-def effects(
+def predict_effects(
     before: Sequence[SignedIdentifier],
     after: Sequence[SignedIdentifier],
     tokens: Iterable[KnownToken],
     now: datetime,
-) -> list[Effect]:
+) -> list[TokenEffect]:
     """Of the tokens of one table: those that name a policy, what changes most first."""
     found = [
         _effect(known, _by_identifier(before), _by_identifier(after), now)
         for known in tokens
         if known.identifier
     ]
-    return sorted(found, key=lambda effect: list(Kind).index(effect.kind))
+    return sorted(found, key=lambda effect: list(EffectKind).index(effect.kind))
 
 
 def _effect(
     known: KnownToken, before: Mapping[str, AccessPolicy], after: Mapping[str, AccessPolicy], now: datetime
-) -> Effect:
+) -> TokenEffect:
     table = known.table.lower()
-    was, will_be = state(known, {table: before}, now), state(known, {table: after}, now)
-    old, new = terms(known.token, {table: before}), terms(known.token, {table: after})
+    was, will_be = token_state(known, {table: before}, now), token_state(known, {table: after}, now)
+    old, new = terms_of(known.token, {table: before}), terms_of(known.token, {table: after})
     if was not in _USABLE or will_be not in _USABLE or old is None or new is None:
-        return Effect(known, was, will_be)
-    starts, expiries = zip(period(old), period(new), strict=True)
-    return Effect(
+        return TokenEffect(known, was, will_be)
+    starts, expiries = zip(validity_period(old), validity_period(new), strict=True)
+    return TokenEffect(
         known,
         was,
         will_be,
@@ -111,5 +111,5 @@ def _less(letters: str | None, others: str | None) -> str:
     )
 
 
-def _shift(before: int | None, after: int | None) -> Shift | None:
-    return None if before == after else Shift(before, after)
+def _shift(before: int | None, after: int | None) -> TimeShift | None:
+    return None if before == after else TimeShift(before, after)

@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from storage.domain.values.edm import BINARY_LIMIT
-from storage.editing.invalid_text import Fault, Form, InvalidText
+from storage.editing.invalid_text import InvalidText, TextFault, TextForm
 
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 
-def read(text: str, form: Form) -> bytes:
+def read(text: str, form: TextForm) -> bytes:
     data = _BYTES[form](text)
     if len(data) > BINARY_LIMIT:
-        raise InvalidText(Fault.TOO_LONG, size=len(data))
+        raise InvalidText(TextFault.TOO_LONG, size=len(data))
     return data
 
 
@@ -25,9 +25,9 @@ def _read_hex(text: str) -> bytes:
         if character in _HEX:
             digits.append(character)
         elif not character.isspace():
-            raise InvalidText(Fault.NOT_HEX, position=position)
+            raise InvalidText(TextFault.NOT_HEX, position=position)
     if len(digits) % 2:
-        raise InvalidText(Fault.HALF_BYTE)
+        raise InvalidText(TextFault.HALF_BYTE)
     return bytes.fromhex("".join(digits))
 
 
@@ -39,9 +39,9 @@ def _read_base64(text: str) -> bytes:
         if character in _BASE64:
             digits.append(character)
         elif not character.isspace():
-            raise InvalidText(Fault.NOT_BASE64, position=position)
+            raise InvalidText(TextFault.NOT_BASE64, position=position)
     if len(digits) % 4 == 1:
-        raise InvalidText(Fault.BASE64_LENGTH)
+        raise InvalidText(TextFault.BASE64_LENGTH)
     joined = "".join(digits).replace("-", "+").replace("_", "/")
     return base64.b64decode(joined + "=" * (-len(joined) % 4))
 
@@ -50,22 +50,22 @@ def _read_utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidText(Fault.SURROGATE, position=error.start + 1) from None
+        raise InvalidText(TextFault.SURROGATE, position=error.start + 1) from None
 
 
-_BYTES: Final[Mapping[Form, Callable[[str], bytes]]] = {
-    Form.HEX: _read_hex,
-    Form.BASE64: _read_base64,
-    Form.TEXT: _read_utf8,
+_BYTES: Final[Mapping[TextForm, Callable[[str], bytes]]] = {
+    TextForm.HEX: _read_hex,
+    TextForm.BASE64: _read_base64,
+    TextForm.TEXT: _read_utf8,
 }
 
 
-def write(data: bytes, form: Form) -> str:
-    if form is Form.BASE64:
+def write(data: bytes, form: TextForm) -> str:
+    if form is TextForm.BASE64:
         return base64.b64encode(data).decode()
-    if form is Form.HEX:
+    if form is TextForm.HEX:
         return data.hex()
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise InvalidText(Fault.NOT_UTF8, position=error.start + 1) from None
+        raise InvalidText(TextFault.NOT_UTF8, position=error.start + 1) from None

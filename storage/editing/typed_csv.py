@@ -10,9 +10,19 @@ from typing import Final
 
 from storage.domain.entities.entity import SYSTEM_PROPERTIES
 from storage.domain.values.edm import Edm, EdmValue
-from storage.editing import pasted, typed_text
-from storage.editing.pasted import KEYS, Column, Flaw, Format, Pasted, Reading, Reason, Unreadable, Why
-from storage.editing.typed_text import Form, InvalidText
+from storage.editing import pasted_rows, typed_text
+from storage.editing.pasted_rows import (
+    KEYS,
+    PastedColumn,
+    PastedRows,
+    RowFault,
+    RowFormat,
+    RowReader,
+    TypeSource,
+    UnreadableReason,
+    UnreadableRows,
+)
+from storage.editing.typed_text import InvalidText, TextForm
 
 TYPE: Final = "@type"
 _DELIMITERS: Final = "\t,;|"
@@ -29,7 +39,7 @@ csv.field_size_limit(1024 * 1024)
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ColumnOptions:
     """``columns`` name fields that come without a header; ``chosen`` and ``known`` are types of columns."""
 
     columns: Sequence[str] = ()
@@ -45,35 +55,35 @@ class _Source:
     place: int
     type_place: int | None
     type: Edm | None
-    why: Why
+    why: TypeSource
 
 
-def read(text: str, now: datetime, wishes: Wishes) -> Pasted:
+def read(text: str, now: datetime, wishes: ColumnOptions) -> PastedRows:
     """JSON too, which is told by its first character."""
     text = text.removeprefix("\ufeff")
     if not text.strip():
-        raise Unreadable(Reason.EMPTY)
+        raise UnreadableRows(UnreadableReason.EMPTY)
     if text.lstrip()[0] in "{[":
-        return pasted.read_json(text, now)
+        return pasted_rows.read_json(text, now)
     delimiter = _delimiter(text)
     lines = _lines(text, delimiter)
     if not lines:
-        raise Unreadable(Reason.EMPTY)
+        raise UnreadableRows(UnreadableReason.EMPTY)
     header, first = _header(lines, wishes.columns)
     rows = lines[first:]
     sources = _sources(header, rows, now, wishes)
-    reading, absent = Reading(), 0
+    reading, absent = RowReader(), 0
     last: dict[str, Edm] = {}
     for number, fields in rows:
         reading.count += 1
         absent += _read_row(reading, number, fields, header, sources, now, last)
     columns = tuple(
-        Column(source.name, source.type, source.why)
+        PastedColumn(source.name, source.type, source.why)
         for source in sources
         if source.name not in SYSTEM_PROPERTIES
     )
-    format_ = Format.TSV if delimiter == "\t" else Format.CSV
-    return Pasted(format_, columns, tuple(reading.rows), tuple(reading.problems), reading.count, absent)
+    format_ = RowFormat.TSV if delimiter == "\t" else RowFormat.CSV
+    return PastedRows(format_, columns, tuple(reading.rows), tuple(reading.problems), reading.count, absent)
 
 
 def _delimiter(text: str) -> str:
@@ -87,7 +97,7 @@ def _lines(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
     try:
         return [(reader.line_num, fields) for fields in reader if any(fields)]
     except csv.Error:
-        raise Unreadable(Reason.BAD_CSV, reader.line_num) from None
+        raise UnreadableRows(UnreadableReason.BAD_CSV, reader.line_num) from None
 
 
 def _header(lines: Sequence[tuple[int, list[str]]], columns: Sequence[str]) -> tuple[list[str], int]:
@@ -97,11 +107,11 @@ def _header(lines: Sequence[tuple[int, list[str]]], columns: Sequence[str]) -> t
         return header, 1
     if set(KEYS) <= set(columns) and len(columns) == len(header):
         return list(columns), 0
-    raise Unreadable(Reason.NO_KEYS, lines[0][0])
+    raise UnreadableRows(UnreadableReason.NO_KEYS, lines[0][0])
 
 
 def _sources(
-    header: Sequence[str], rows: Sequence[tuple[int, list[str]]], now: datetime, wishes: Wishes
+    header: Sequence[str], rows: Sequence[tuple[int, list[str]]], now: datetime, wishes: ColumnOptions
 ) -> list[_Source]:
     places = {name: place for place, name in enumerate(header)}
     sources = []
@@ -120,23 +130,23 @@ def _type_of(
     type_place: int | None,
     rows: Sequence[tuple[int, list[str]]],
     now: datetime,
-    wishes: Wishes,
-) -> tuple[Edm | None, Why]:
+    wishes: ColumnOptions,
+) -> tuple[Edm | None, TypeSource]:
     if name in wishes.chosen:
-        return wishes.chosen[name], Why.CHOSEN
+        return wishes.chosen[name], TypeSource.CHOSEN
     values = [fields[place] for _number, fields in rows if place < len(fields) and fields[place]]
     if type_place is not None:
         said = {
             fields[type_place] for _number, fields in rows if type_place < len(fields) and fields[type_place]
         }
-        return (_TYPES.get(said.pop().lower()) if len(said) == 1 else None), Why.SAID
+        return (_TYPES.get(said.pop().lower()) if len(said) == 1 else None), TypeSource.SAID
     known = wishes.known.get(name)
     if known is not None and all(_fits(known, value, now) for value in values):
-        return known, Why.KNOWN
-    return guess(values, now), Why.LOOKS if known is None else Why.UNLIKE
+        return known, TypeSource.KNOWN
+    return guess_type(values, now), TypeSource.LOOKS if known is None else TypeSource.UNLIKE
 
 
-def guess(values: Sequence[str], now: datetime) -> Edm:
+def guess_type(values: Sequence[str], now: datetime) -> Edm:
     """The type that all of these texts are written in."""
     if not values:
         return Edm.STRING
@@ -147,7 +157,7 @@ def guess(values: Sequence[str], now: datetime) -> Edm:
 
 def _fits(type_: Edm, text: str, now: datetime) -> bool:
     try:
-        typed_text.read(type_, text, now, Form.BASE64 if type_ is Edm.BINARY else None)
+        typed_text.read(type_, text, now, TextForm.BASE64 if type_ is Edm.BINARY else None)
     except InvalidText:
         return False
     return True
@@ -164,7 +174,7 @@ def _looks(type_: Edm, text: str, now: datetime) -> bool:
 
 
 def _read_row(
-    reading: Reading,
+    reading: RowReader,
     number: int,
     fields: Sequence[str],
     header: Sequence[str],
@@ -175,7 +185,7 @@ def _read_row(
     """How many values were empty although a type was given."""
     before, absent = len(reading.problems), 0
     if len(fields) > len(header):
-        reading.problem(number, "", Flaw.TOO_MANY_FIELDS)
+        reading.problem(number, "", RowFault.TOO_MANY_FIELDS)
         return 0
     texts = dict(zip(header, fields, strict=False))
     properties: dict[str, EdmValue] = {}
@@ -198,14 +208,14 @@ def _read_row(
     return absent
 
 
-def _said(reading: Reading, number: int, source: _Source, said: str, last: dict[str, Edm]) -> Edm | None:
+def _said(reading: RowReader, number: int, source: _Source, said: str, last: dict[str, Edm]) -> Edm | None:
     """The type of a value: as said beside it, or as last said in its column; of the whole column otherwise."""
-    if source.why is Why.CHOSEN:
+    if source.why is TypeSource.CHOSEN:
         return source.type
     if said:
         type_ = _TYPES.get(said.lower())
         if type_ is None:
-            reading.problem(number, source.name, Flaw.UNKNOWN_TYPE, said)
+            reading.problem(number, source.name, RowFault.UNKNOWN_TYPE, said)
             return None
         last[source.name] = type_
         return type_
@@ -213,10 +223,10 @@ def _said(reading: Reading, number: int, source: _Source, said: str, last: dict[
 
 
 def _read_value(
-    reading: Reading, number: int, source: _Source, type_: Edm, text: str, now: datetime
+    reading: RowReader, number: int, source: _Source, type_: Edm, text: str, now: datetime
 ) -> EdmValue | None:
     try:
-        return typed_text.read(type_, text, now, Form.BASE64 if type_ is Edm.BINARY else None)
+        return typed_text.read(type_, text, now, TextForm.BASE64 if type_ is Edm.BINARY else None)
     except InvalidText as refusal:
         reading.problem(number, source.name, refusal, text)
         return None

@@ -11,23 +11,23 @@ from typing import Final, assert_never, cast
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import INT32, INT64, STRING_LIMIT, Edm, EdmValue, utf16_length
 from storage.editing import typed_bytes, typed_times
-from storage.editing.invalid_text import Fault as Fault
-from storage.editing.invalid_text import Form as Form
 from storage.editing.invalid_text import InvalidText as InvalidText
+from storage.editing.invalid_text import TextFault as TextFault
+from storage.editing.invalid_text import TextForm as TextForm
 
-FORMS: Final[Mapping[Edm, tuple[Form, ...]]] = {
-    Edm.STRING: (Form.PLAIN, Form.ESCAPED),
-    Edm.BINARY: (Form.HEX, Form.BASE64, Form.TEXT),
+FORMS: Final[Mapping[Edm, tuple[TextForm, ...]]] = {
+    Edm.STRING: (TextForm.PLAIN, TextForm.ESCAPED),
+    Edm.BINARY: (TextForm.HEX, TextForm.BASE64, TextForm.TEXT),
 }
 
 
-def read(type_: Edm, text: str, now: datetime, form: Form | None = None) -> EdmValue:
+def read(type_: Edm, text: str, now: datetime, form: TextForm | None = None) -> EdmValue:
     """``now`` knows its zone, which is that of times without one; no form means the first of the type."""
     match type_:
         case Edm.STRING:
-            return EdmValue(type_, _read_string(text, form or Form.PLAIN))
+            return EdmValue(type_, _read_string(text, form or TextForm.PLAIN))
         case Edm.BINARY:
-            return EdmValue(type_, typed_bytes.read(text, form or Form.HEX))
+            return EdmValue(type_, typed_bytes.read(text, form or TextForm.HEX))
         case Edm.INT32 | Edm.INT64:
             return EdmValue(type_, _read_integer(type_, text))
         case Edm.DOUBLE:
@@ -42,27 +42,27 @@ def read(type_: Edm, text: str, now: datetime, form: Form | None = None) -> EdmV
             assert_never(type_)
 
 
-def write(value: EdmValue, form: Form | None = None) -> str:
+def write(value: EdmValue, form: TextForm | None = None) -> str:
     """Raises InvalidText only where the form cannot hold the value: bytes that are not UTF-8 as text."""
     match value:
         case (Edm.STRING, str(text)):
-            return edm.quote(text) if form is Form.ESCAPED else text
+            return edm.quote(text) if form is TextForm.ESCAPED else text
         case (Edm.BINARY, bytes(data)):
-            return typed_bytes.write(data, form or Form.HEX)
+            return typed_bytes.write(data, form or TextForm.HEX)
     return encoding.write(value).strip('"')
 
 
-def form_of(value: EdmValue) -> Form | None:
+def field_form(value: EdmValue) -> TextForm | None:
     """The form in which a field of a page shows a value and gives it back unchanged; None if there is only one."""
     match value:
         case (Edm.STRING, str(text)):
-            return Form.ESCAPED if _LOST_IN_FIELDS.search(text) else Form.PLAIN
+            return TextForm.ESCAPED if _LOST_IN_FIELDS.search(text) else TextForm.PLAIN
         case (Edm.BINARY, _):
-            return Form.HEX
+            return TextForm.HEX
     return None
 
 
-def stored_as(value: EdmValue, text: str) -> str:
+def stored_text(value: EdmValue, text: str) -> str:
     """What will be read later, if a number or time differs from what was typed; else nothing."""
     written = write(value)
     match value.type:
@@ -85,13 +85,13 @@ _LOST_IN_FIELDS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _read_string(text: str, form: Form) -> str:
-    if form is Form.ESCAPED:
+def _read_string(text: str, form: TextForm) -> str:
+    if form is TextForm.ESCAPED:
         text = _read_escaped(text)
     elif half := _SURROGATE.search(text):
-        raise InvalidText(Fault.SURROGATE, position=half.start() + 1)
+        raise InvalidText(TextFault.SURROGATE, position=half.start() + 1)
     if (length := utf16_length(text)) > STRING_LIMIT:
-        raise InvalidText(Fault.TOO_LONG, size=2 * length)
+        raise InvalidText(TextFault.TOO_LONG, size=2 * length)
     return text
 
 
@@ -99,11 +99,11 @@ def _read_escaped(text: str) -> str:
     try:
         value = json.loads(text.strip())
     except json.JSONDecodeError as error:
-        raise InvalidText(Fault.NOT_ESCAPED, position=error.pos + 1) from None
+        raise InvalidText(TextFault.NOT_ESCAPED, position=error.pos + 1) from None
     except (RecursionError, ValueError):  # a number of more digits than Python reads
-        raise InvalidText(Fault.NOT_ESCAPED, position=1) from None
+        raise InvalidText(TextFault.NOT_ESCAPED, position=1) from None
     if not isinstance(value, str):
-        raise InvalidText(Fault.NOT_ESCAPED, position=1)
+        raise InvalidText(TextFault.NOT_ESCAPED, position=1)
     return value
 
 
@@ -132,12 +132,12 @@ def _read_integer(type_: Edm, text: str) -> int:
     digits = _without_spaces(text)
     if not _WHOLE.fullmatch(digits):
         is_number = _DECIMAL.fullmatch(digits) or digits.lower() in _SPECIAL
-        raise InvalidText(Fault.NOT_WHOLE, Edm.DOUBLE if is_number else Edm.STRING)
+        raise InvalidText(TextFault.NOT_WHOLE, Edm.DOUBLE if is_number else Edm.STRING)
     if len(digits) > _LONGEST_NUMBER:
-        raise InvalidText(Fault.TOO_LARGE, Edm.STRING)
+        raise InvalidText(TextFault.TOO_LARGE, Edm.STRING)
     value = int(digits)
     if value not in (INT32 if type_ is Edm.INT32 else INT64):
-        raise InvalidText(Fault.TOO_LARGE, _type_for(value))
+        raise InvalidText(TextFault.TOO_LARGE, _type_for(value))
     return value
 
 
@@ -156,17 +156,17 @@ def _read_double(text: str) -> float:
     if (special := _SPECIAL.get(digits.lower())) is not None:
         return special
     if not _DECIMAL.fullmatch(digits):
-        raise InvalidText(Fault.NOT_NUMBER, Edm.STRING)
+        raise InvalidText(TextFault.NOT_NUMBER, Edm.STRING)
     value = float(digits)
     if math.isinf(value) or len(digits) > _LONGEST_NUMBER:
-        raise InvalidText(Fault.TOO_LARGE, Edm.STRING)
+        raise InvalidText(TextFault.TOO_LARGE, Edm.STRING)
     return value
 
 
 def _read_boolean(text: str) -> bool:
     word = text.strip().lower()
     if word not in ("true", "false"):
-        raise InvalidText(Fault.NOT_BOOLEAN, Edm.STRING)
+        raise InvalidText(TextFault.NOT_BOOLEAN, Edm.STRING)
     return word == "true"
 
 
@@ -178,6 +178,6 @@ def _read_guid(text: str) -> str:
     if word.startswith("{") and word.endswith("}"):
         word = word[1:-1]
     if not _GUID.fullmatch(word):
-        raise InvalidText(Fault.NOT_GUID, Edm.STRING)
+        raise InvalidText(TextFault.NOT_GUID, Edm.STRING)
     digits = word.replace("-", "")
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

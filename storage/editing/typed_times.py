@@ -7,8 +7,8 @@ from typing import Final
 from storage.domain.errors import OutOfRangeInput, StorageError
 from storage.domain.values import edm
 from storage.domain.values.edm import Edm
-from storage.domain.values.ticks import ticks
-from storage.editing.invalid_text import Fault, InvalidText
+from storage.domain.values.ticks import to_ticks
+from storage.editing.invalid_text import InvalidText, TextFault
 
 _TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?",
@@ -25,27 +25,27 @@ def read(text: str, now: datetime) -> int:
         day = now.date() + timedelta(_DAYS[word])
         return _read_iso(day.isoformat(), now)
     if word == "now":
-        return ticks(now)
+        return to_ticks(now)
     if ago := _AGO.fullmatch(word):
         length = timedelta(**{_UNITS[ago[3]]: int(ago[2])}) // timedelta(microseconds=1) * 10
-        return _in_range(ticks(now) + (length if ago[1] == "+" else -length))
+        return _in_range(to_ticks(now) + (length if ago[1] == "+" else -length))
     return _read_iso(text.strip(), now)
 
 
 def _read_iso(text: str, now: datetime) -> int:
     found = _TIME.fullmatch(text)
     if found is None:
-        raise InvalidText(Fault.NOT_DATETIME, Edm.STRING)
+        raise InvalidText(TextFault.NOT_DATETIME, Edm.STRING)
     day, hour, minute, second, fraction, zone = found.groups()
     if fraction and len(fraction) > 7:
-        raise InvalidText(Fault.TOO_PRECISE)
+        raise InvalidText(TextFault.TOO_PRECISE)
     clock = f"{hour or '00'}:{minute or '00'}:{second or '00'}"
     try:
         utc = edm.read_datetime(f"{day}T{clock}.{fraction or 0}Z")
     except OutOfRangeInput:
-        raise InvalidText(Fault.OUT_OF_RANGE) from None
+        raise InvalidText(TextFault.OUT_OF_RANGE) from None
     except StorageError:
-        raise InvalidText(Fault.NO_SUCH_TIME) from None
+        raise InvalidText(TextFault.NO_SUCH_TIME) from None
     seconds = _offset(zone) if zone else _offset_there(f"{day}T{clock}", now)
     return _in_range(utc - seconds * edm.TICKS_PER_SECOND)
 
@@ -56,7 +56,7 @@ def _offset(zone: str) -> int:
         return 0
     hours, minutes = int(zone[1:3]), int(zone[-2:]) if len(zone) > 3 else 0
     if hours > 14 or minutes > 59:
-        raise InvalidText(Fault.NO_SUCH_TIME)
+        raise InvalidText(TextFault.NO_SUCH_TIME)
     seconds = (hours * 60 + minutes) * 60
     return -seconds if zone[0] == "-" else seconds
 
@@ -70,5 +70,5 @@ def _in_range(value: int) -> int:
     try:
         edm.read_datetime(edm.write_datetime(value))
     except (StorageError, OverflowError):
-        raise InvalidText(Fault.OUT_OF_RANGE) from None
+        raise InvalidText(TextFault.OUT_OF_RANGE) from None
     return value

@@ -8,17 +8,34 @@ from dataclasses import replace
 from typing import Final
 
 from storage.domain.errors import AuthenticationFailed, StorageError
-from storage.domain.requests.routes import address
-from storage.inspector import connections, pasted
+from storage.domain.requests.routes import resolve_address
+from storage.inspector import connections, pasted_text
 from storage.inspector.facts import Facts, Key, ManagedAccount
-from storage.inspector.findings import Found, Mistake, found
-from storage.inspector.judging import Sent, Verdict, check_account
-from storage.inspector.pasted import PastedConnection, PastedRequest, PastedToken, Unreadable, Url
-from storage.inspector.reports import Kind, Report, Setting
+from storage.inspector.judging import IncomingRequest, check_account
+from storage.inspector.pasted_text import PastedConnection, PastedRequest, PastedToken, UnreadableText, Url
+from storage.inspector.reports import (
+    ConnectionSetting,
+    Finding,
+    Mistake,
+    Report,
+    ReportKind,
+    Verdict,
+    finding,
+)
 from storage.inspector.requests import inspect_request
 from storage.inspector.tokens import inspect_token
 
-__all__ = ["Facts", "Found", "Key", "Kind", "ManagedAccount", "Mistake", "Report", "Unreadable", "inspect"]
+__all__ = [
+    "Facts",
+    "Finding",
+    "Key",
+    "ManagedAccount",
+    "Mistake",
+    "Report",
+    "ReportKind",
+    "UnreadableText",
+    "inspect",
+]
 
 # where accounts are that are not here
 _ELSEWHERE: Final = (
@@ -29,9 +46,9 @@ _ELSEWHERE: Final = (
 )
 
 
-def inspect(text: str, facts: Facts, account: str = "") -> Report | Unreadable:
+def inspect(text: str, facts: Facts, account: str = "") -> Report | UnreadableText:
     """``account``: whose a token is that does not say so, if the reader knows."""
-    match pasted.read(text):
+    match pasted_text.recognize_text(text):
         case PastedToken(query, url):
             return _token(query, url, facts, account)
         case PastedRequest() as request:
@@ -55,50 +72,53 @@ def _request(request: PastedRequest, facts: Facts) -> Report:
         headers[key] = headers[key] + b", " + raw if key in headers else raw
     problems = [*request.problems, *_places(request.url)]
     if not request.url.host:
-        problems.append(found(Mistake.NO_HOST))
+        problems.append(finding(Mistake.NO_HOST))
     sent = _sent(request.method, request.url, headers, facts)
     if sent is None:
         return Report(
-            Kind.REQUEST, found=[*problems, found(Mistake.ENDPOINT_MALFORMED, endpoint=request.url.host)]
+            ReportKind.REQUEST,
+            found=[*problems, finding(Mistake.ENDPOINT_MALFORMED, endpoint=request.url.host)],
         )
     return _with(inspect_request(sent, facts), *problems)
 
 
 def _sent(
     method: str, url: Url, headers: Mapping[bytes, bytes], facts: Facts, *, is_a_request: bool = True
-) -> Sent | None:
+) -> IncomingRequest | None:
     scheme, path = url.scheme or facts.scheme, url.path.encode()
     host = (url.host or facts.host).encode()
     try:
-        where = address(path, host.rpartition(b"@")[2], scheme, (*facts.suffixes, *_ELSEWHERE))
+        where = resolve_address(path, host.rpartition(b"@")[2], scheme, (*facts.suffixes, *_ELSEWHERE))
     except StorageError:
         return None
-    return Sent(where, method, path, url.query.encode(), headers, scheme, facts.client, is_a_request)
+    return IncomingRequest(
+        where, method, path, url.query.encode(), headers, scheme, facts.client, is_a_request
+    )
 
 
-def _places(url: Url) -> list[Found]:
+def _places(url: Url) -> list[Finding]:
     host = url.host.partition(":")[0].lower()
     is_elsewhere = any(host.endswith(f".{suffix}") for suffix in _ELSEWHERE)
-    return [found(Mistake.ELSEWHERE, host=host)] if is_elsewhere else []
+    return [finding(Mistake.ELSEWHERE, host=host)] if is_elsewhere else []
 
 
-def _with(report: Report, *more: Found) -> Report:
+def _with(report: Report, *more: Finding) -> Report:
     return replace(report, found=[*more, *report.found])
 
 
 def _connection(text: str, facts: Facts) -> Report:
-    connection = connections.read(text)
+    connection = connections.read_connection(text)
     account = facts.accounts.get(connection.account)
     mistakes = [
         *(part.problem for part in connection.parts if part.problem),
-        *connections.mistakes(connection, account, facts),
+        *connections.find_mistakes(connection, account, facts),
     ]
-    settings = [Setting(part.name, part.value, part.problem) for part in connection.parts]
+    settings = [ConnectionSetting(part.name, part.value, part.problem) for part in connection.parts]
     if connection.signature:
         return _with_token(connection, settings, mistakes, facts)
-    key = connections.key_in(connection, account) if account is not None else None
+    key = connections.find_key(connection, account) if account is not None else None
     return Report(
-        Kind.CONNECTION,
+        ReportKind.CONNECTION,
         connection.account,
         is_managed=account is not None,
         settings=settings,
@@ -120,7 +140,10 @@ def _by_key(account: ManagedAccount, key: Key | None, facts: Facts) -> Verdict:
 
 
 def _with_token(
-    connection: connections.Connection, settings: list[Setting], mistakes: list[Found], facts: Facts
+    connection: connections.Connection,
+    settings: list[ConnectionSetting],
+    mistakes: list[Finding],
+    facts: Facts,
 ) -> Report:
     report = inspect_token(connection.signature, None, facts, connection.account)
-    return replace(report, kind=Kind.CONNECTION, settings=settings, found=[*mistakes, *report.found])
+    return replace(report, kind=ReportKind.CONNECTION, settings=settings, found=[*mistakes, *report.found])

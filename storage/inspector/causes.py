@@ -7,69 +7,69 @@ from difflib import get_close_matches
 from typing import Final
 
 from storage.domain import sas
-from storage.domain.access.access import Grant, Operation, Permission, Resource
 from storage.domain.access.addresses import is_within, read_client, read_range
+from storage.domain.access.grants import Grant, Operation, Permission, Resource
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.signature import CLOCK_SKEW, read_authorization, read_date
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo, StorageError
-from storage.domain.requests.routes import Kind
+from storage.domain.requests.routes import TargetKind
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.inspector.facts import Facts, ManagedAccount
-from storage.inspector.findings import Found, Mistake, found
-from storage.inspector.judging import READS, Sent, aim
+from storage.inspector.judging import READS, IncomingRequest, resolve_request
+from storage.inspector.reports import Finding, Mistake, finding
 
 Token = TableSas | AccountSas
 
 
-def of_account(account: ManagedAccount, client: str) -> Iterator[Found]:
+def find_account_causes(account: ManagedAccount, client: str) -> Iterator[Finding]:
     if not account.is_enabled:
-        yield found(Mistake.ACCOUNT_DISABLED, account=account.name)
+        yield finding(Mistake.ACCOUNT_DISABLED, account=account.name)
     if not account.accepts_keys:
-        yield found(Mistake.KEYS_NOT_ACCEPTED, account=account.name)
+        yield finding(Mistake.KEYS_NOT_ACCEPTED, account=account.name)
     if account.networks and not is_within(client, account.networks):
         allowed = ", ".join(str(network) for network in account.networks)
-        yield found(Mistake.NETWORK, address=client, allowed=allowed)
+        yield finding(Mistake.NETWORK, address=client, allowed=allowed)
 
 
-def of_authorization(sent: Sent, now: float) -> Iterator[Found]:
+def find_authorization_causes(sent: IncomingRequest, now: float) -> Iterator[Finding]:
     """What is wrong with the header or the date of a request, whoever signed it."""
     header = sent.headers.get(b"authorization", b"")
     if header[:7].lower() == b"bearer ":
-        yield found(Mistake.BEARER)
+        yield finding(Mistake.BEARER)
         return
     try:
         authorization = read_authorization(header)
     except InvalidAuthenticationInfo:
-        yield found(Mistake.MALFORMED_AUTHORIZATION)
+        yield finding(Mistake.MALFORMED_AUTHORIZATION)
         return
     if authorization.account != sent.address.account:
-        yield found(Mistake.ACCOUNT_DIFFERS, signed=authorization.account, addressed=sent.address.account)
+        yield finding(Mistake.ACCOUNT_DIFFERS, signed=authorization.account, addressed=sent.address.account)
     yield from _of_date(sent, now)
 
 
-def _of_date(sent: Sent, now: float) -> Iterator[Found]:
-    instant = date_of(sent)
+def _of_date(sent: IncomingRequest, now: float) -> Iterator[Finding]:
+    instant = read_request_date(sent)
     if instant is None:
-        yield found(Mistake.NO_DATE, date=_date(sent).decode("latin-1"))
+        yield finding(Mistake.NO_DATE, date=_date(sent).decode("latin-1"))
     elif abs(now - instant) > CLOCK_SKEW:
         seconds = int(now - instant)
         direction = "old" if seconds > 0 else "early"
-        yield found(Mistake.CLOCK_SKEW, seconds=str(abs(seconds)), direction=direction, now=_text(now))
+        yield finding(Mistake.CLOCK_SKEW, seconds=str(abs(seconds)), direction=direction, now=_text(now))
 
 
-def date_of(sent: Sent) -> int | None:
+def read_request_date(sent: IncomingRequest) -> int | None:
     """In seconds since 1970."""
     return read_date(_date(sent))
 
 
-def _date(sent: Sent) -> bytes:
+def _date(sent: IncomingRequest) -> bytes:
     return sent.headers.get(b"x-ms-date", sent.headers.get(b"date", b""))
 
 
-def of_token(
+def find_token_causes(
     token: Token, account: ManagedAccount | None, scheme: str, client: str, facts: Facts
-) -> Iterator[Found]:
+) -> Iterator[Finding]:
     """Without the account what the token says by itself."""
     policy = AccessPolicy()
     if isinstance(token, TableSas) and account is not None:
@@ -77,17 +77,17 @@ def of_token(
         policy = account.policies.get(token.folded, {}).get(token.identifier, policy)
     yield from _of_time(token, policy, facts.now)
     if token.protocol == "https" and scheme == "http":
-        yield found(Mistake.HTTPS_ONLY)
+        yield finding(Mistake.HTTPS_ONLY)
     bounds, address = read_range(token.address) if token.address else None, read_client(client)
     if bounds is not None and (address is None or not bounds.covers(address)):
-        yield found(Mistake.ADDRESS_OUTSIDE, allowed=token.address, address=client)
+        yield finding(Mistake.ADDRESS_OUTSIDE, allowed=token.address, address=client)
     if isinstance(token, AccountSas) and token.services and "t" not in token.services:
-        yield found(Mistake.NO_TABLE_SERVICE, services=token.services)
+        yield finding(Mistake.NO_TABLE_SERVICE, services=token.services)
 
 
-def _of_policy(token: TableSas, account: ManagedAccount) -> Iterator[Found]:
+def _of_policy(token: TableSas, account: ManagedAccount) -> Iterator[Finding]:
     if token.table and token.folded not in account.policies:
-        yield found(Mistake.TABLE_MISSING, table=token.table)
+        yield finding(Mistake.TABLE_MISSING, table=token.table)
         return
     if not token.identifier:
         return
@@ -99,71 +99,75 @@ def _of_policy(token: TableSas, account: ManagedAccount) -> Iterator[Found]:
     both = [
         name
         for name, attribute in _TERMS.items()
-        if attribute in sas.fixed_by(policy) and getattr(token, attribute)
+        if attribute in sas.fields_set_by(policy) and getattr(token, attribute)
     ]
     if both:
-        yield found(Mistake.POLICY_CONFLICT, names=", ".join(both), policy=token.identifier)
+        yield finding(Mistake.POLICY_CONFLICT, names=", ".join(both), policy=token.identifier)
     neither = [
         name
         for name, attribute in _TERMS.items()
-        if name != "st" and attribute not in sas.fixed_by(policy) and not getattr(token, attribute)
+        if name != "st" and attribute not in sas.fields_set_by(policy) and not getattr(token, attribute)
     ]
     if neither:
-        yield found(Mistake.POLICY_INCOMPLETE, names=", ".join(neither), policy=token.identifier)
+        yield finding(Mistake.POLICY_INCOMPLETE, names=", ".join(neither), policy=token.identifier)
 
 
 _TERMS: Final = {"st": "start", "se": "expiry", "sp": "permissions"}
 
 
-def _missing_policy(token: TableSas, identifiers: list[str]) -> Found:
+def _missing_policy(token: TableSas, identifiers: list[str]) -> Finding:
     similar = get_close_matches(token.identifier, identifiers, n=1, cutoff=0.6)
     if similar or len(identifiers) == 1:
         other = (similar or identifiers)[0]
-        return found(Mistake.POLICY_RENAMED, policy=token.identifier, similar=other, table=token.table)
-    return found(Mistake.POLICY_MISSING, policy=token.identifier, table=token.table)
+        return finding(Mistake.POLICY_RENAMED, policy=token.identifier, similar=other, table=token.table)
+    return finding(Mistake.POLICY_MISSING, policy=token.identifier, table=token.table)
 
 
-def _of_time(token: Token, policy: AccessPolicy, now: float) -> Iterator[Found]:
-    start, expiry = sas.period(AccessPolicy(token.start or policy.start, token.expiry or policy.expiry, None))
+def _of_time(token: Token, policy: AccessPolicy, now: float) -> Iterator[Finding]:
+    start, expiry = sas.validity_period(
+        AccessPolicy(token.start or policy.start, token.expiry or policy.expiry, None)
+    )
     moment = int(now * TICKS_PER_SECOND)
     if expiry is not None and moment >= expiry:
-        yield found(Mistake.EXPIRED, moment=_text(expiry / TICKS_PER_SECOND), now=_text(now))
+        yield finding(Mistake.EXPIRED, moment=_text(expiry / TICKS_PER_SECOND), now=_text(now))
     if start is not None and moment < start:
-        yield found(Mistake.NOT_YET_VALID, moment=_text(start / TICKS_PER_SECOND), now=_text(now))
+        yield finding(Mistake.NOT_YET_VALID, moment=_text(start / TICKS_PER_SECOND), now=_text(now))
 
 
-def of_operation(sent: Sent, grant: Grant, account: ManagedAccount | None, name: str) -> Iterator[Found]:
+def find_operation_causes(
+    sent: IncomingRequest, grant: Grant, account: ManagedAccount | None, name: str
+) -> Iterator[Finding]:
     """Why a grant is not enough for what is asked."""
     try:
-        resource, meant = aim(sent, name)
+        resource, meant = resolve_request(sent, name)
     except StorageError:
         return
     if sent.is_a_request and sent.address.secondary and sent.method not in ("GET", "HEAD"):
-        yield found(Mistake.SECONDARY_WRITE)
+        yield finding(Mistake.SECONDARY_WRITE)
     table = resource.table.lower() if resource.kind in _OF_A_TABLE else None
     if grant.table is not None and table not in (None, grant.table):
-        yield found(Mistake.OTHER_TABLE, table=resource.table, allowed=grant.table)
+        yield finding(Mistake.OTHER_TABLE, table=resource.table, allowed=grant.table)
     elif sent.is_a_request and meant is not None:
         if not grant.allows(meant, table):
             yield _not_allowed(grant, meant)
-        elif resource.kind is Kind.ENTITY and not grant.keys.covers(resource.key):
+        elif resource.kind is TargetKind.ENTITY and not grant.keys.covers(resource.key):
             partition_key, row_key = resource.key
-            yield found(Mistake.OUTSIDE_RANGE, partition_key=partition_key, row_key=row_key)
+            yield finding(Mistake.OUTSIDE_RANGE, partition_key=partition_key, row_key=row_key)
     is_write = sent.is_a_request and meant is not None and meant not in READS
     if is_write and account is not None and account.is_read_only:
-        yield found(Mistake.READ_ONLY, account=account.name)
+        yield finding(Mistake.READ_ONLY, account=account.name)
 
 
-_OF_A_TABLE: Final = (Kind.ENTITIES, Kind.ENTITY, Kind.UNNAMED)
+_OF_A_TABLE: Final = (TargetKind.ENTITIES, TargetKind.ENTITY, TargetKind.UNNAMED)
 
 
-def _not_allowed(grant: Grant, meant: Operation) -> Found:
+def _not_allowed(grant: Grant, meant: Operation) -> Finding:
     permitted = replace(grant, permissions=~Permission.NONE)
     if permitted.allows(meant, grant.table):
-        return found(Mistake.PERMISSION, operation=meant, permissions=_letters(grant.permissions))
+        return finding(Mistake.PERMISSION, operation=meant, permissions=_letters(grant.permissions))
     if replace(permitted, resources=~Resource.NONE).allows(meant, grant.table):
-        return found(Mistake.RESOURCE_TYPE, operation=meant, types=_types(grant.resources))
-    return found(Mistake.NOT_BY_TOKEN, operation=meant)
+        return finding(Mistake.RESOURCE_TYPE, operation=meant, types=_types(grant.resources))
+    return finding(Mistake.NOT_BY_TOKEN, operation=meant)
 
 
 def _letters(permissions: Permission) -> str:
@@ -177,7 +181,7 @@ def _types(resources: Resource) -> str:
     return "".join(letter for letter, resource in letters.items() if resource in resources)
 
 
-def granted(token: Token, account: ManagedAccount | None) -> Grant | None:
+def derive_grant(token: Token, account: ManagedAccount | None) -> Grant | None:
     """What it is good for, whenever it is good; None when that cannot be told."""
     policy = AccessPolicy()
     if isinstance(token, TableSas) and token.identifier:
@@ -186,7 +190,7 @@ def granted(token: Token, account: ManagedAccount | None) -> Grant | None:
             return None
         policy = found_policy
     try:
-        return sas.granted(token, sas.effective(token, policy))
+        return sas.derive_grant(token, sas.combine_terms(token, policy))
     except (AuthenticationFailed, StorageError):
         return None
 

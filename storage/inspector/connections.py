@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from storage.domain.requests.routes import SECONDARY
 from storage.domain.values.names import is_account_name
 from storage.inspector.facts import Facts, Key, ManagedAccount
-from storage.inspector.findings import Found, Mistake, found, mask
+from storage.inspector.reports import Finding, Mistake, finding, mask
 
 DEVELOPMENT_ACCOUNT: Final = "devstoreaccount1"
 
@@ -38,17 +38,17 @@ _SECRET: Final = frozenset({"AccountKey", "SharedAccessSignature"})
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ConnectionPart:
     """``value`` as it may be shown."""
 
     name: str
     value: str
-    problem: Found | None = None
+    problem: Finding | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    parts: tuple[Part, ...]
+    parts: tuple[ConnectionPart, ...]
     values: Mapping[str, str] = field(repr=False)
     account: str = ""
 
@@ -57,8 +57,8 @@ class Connection:
         return self.values.get("SharedAccessSignature", "").removeprefix("?")
 
 
-def read(text: str) -> Connection:
-    parts: list[Part] = []
+def read_connection(text: str) -> Connection:
+    parts: list[ConnectionPart] = []
     values: dict[str, str] = {}
     for piece in filter(None, (piece.strip() for piece in text.split(";"))):
         name, equals, value = piece.partition("=")
@@ -66,17 +66,19 @@ def read(text: str) -> Connection:
         if known is None or not equals:
             parts.append(_unknown(name, equals, value))
             continue
-        twice = found(Mistake.PART_TWICE, name=known) if known in values else None
+        twice = finding(Mistake.PART_TWICE, name=known) if known in values else None
         values.setdefault(known, value.strip())
-        parts.append(Part(known, _shown(known, value.strip()), twice))
+        parts.append(ConnectionPart(known, _shown(known, value.strip()), twice))
     return Connection(tuple(parts), values, _account_of(values))
 
 
-def _unknown(name: str, equals: str, value: str) -> Part:
+def _unknown(name: str, equals: str, value: str) -> ConnectionPart:
     # a piece of a secret may have come loose: nothing of it is shown but how it begins
     shown = name.strip()[:24] if equals else name.strip()[:6]
-    mistake = found(Mistake.PART_UNKNOWN, name=shown) if equals else found(Mistake.PART_MALFORMED, text=shown)
-    return Part(shown, mask(value) if value else "", mistake)
+    mistake = (
+        finding(Mistake.PART_UNKNOWN, name=shown) if equals else finding(Mistake.PART_MALFORMED, text=shown)
+    )
+    return ConnectionPart(shown, mask(value) if value else "", mistake)
 
 
 def _shown(name: str, value: str) -> str:
@@ -96,82 +98,82 @@ def _endpoint(values: Mapping[str, str]) -> str:
     return values.get("TableEndpoint", "")
 
 
-def mistakes(connection: Connection, account: ManagedAccount | None, facts: Facts) -> Iterator[Found]:
+def find_mistakes(connection: Connection, account: ManagedAccount | None, facts: Facts) -> Iterator[Finding]:
     values = connection.values
     if values.get("UseDevelopmentStorage", "").lower() == "true":
         return
     if not connection.account or not is_account_name(connection.account):
-        yield found(Mistake.NO_ACCOUNT_NAME)
+        yield finding(Mistake.NO_ACCOUNT_NAME)
     if "AccountKey" in values:
         yield from _of_key(values["AccountKey"], account, facts)
     elif "SharedAccessSignature" not in values:
-        yield found(Mistake.NO_CREDENTIAL)
+        yield finding(Mistake.NO_CREDENTIAL)
     yield from _of_endpoint(connection, facts)
 
 
-def key_of(text: str) -> bytes | None:
+def decode_key(text: str) -> bytes | None:
     try:
         return b64decode(text, validate=True) or None
     except (binascii.Error, ValueError):
         return None
 
 
-def _of_key(text: str, account: ManagedAccount | None, facts: Facts) -> Iterator[Found]:
-    value = key_of(text)
+def _of_key(text: str, account: ManagedAccount | None, facts: Facts) -> Iterator[Finding]:
+    value = decode_key(text)
     if value is None:
-        yield found(Mistake.KEY_NOT_BASE64)
+        yield finding(Mistake.KEY_NOT_BASE64)
     elif account is not None:
         key = next((key for key in account.keys if key.value == value), None)
         if key is None:
             yield _whose(value, account, facts)
         elif not key.is_accepted:
-            yield found(Mistake.RETIRED_KEY, key=key.name)
+            yield finding(Mistake.RETIRED_KEY, key=key.name)
 
 
-def _whose(value: bytes, account: ManagedAccount, facts: Facts) -> Found:
+def _whose(value: bytes, account: ManagedAccount, facts: Facts) -> Finding:
     if facts.development is not None and facts.development.value == value:
-        return found(Mistake.DEVELOPMENT_KEY)
+        return finding(Mistake.DEVELOPMENT_KEY)
     for other in facts.accounts.values():
         for key in other.keys:
             if key.value == value and other.name != account.name:
-                return found(Mistake.OTHER_ACCOUNT_KEY, key=key.name, account=other.name)
-    return found(Mistake.KEY_UNKNOWN, account=account.name)
+                return finding(Mistake.OTHER_ACCOUNT_KEY, key=key.name, account=other.name)
+    return finding(Mistake.KEY_UNKNOWN, account=account.name)
 
 
-def key_in(connection: Connection, account: ManagedAccount) -> Key | None:
+def find_key(connection: Connection, account: ManagedAccount) -> Key | None:
     """The key of the account that the string holds."""
-    value = key_of(connection.values.get("AccountKey", ""))
+    value = decode_key(connection.values.get("AccountKey", ""))
     return next((key for key in account.keys if key.value == value), None)
 
 
-def _of_endpoint(connection: Connection, facts: Facts) -> Iterator[Found]:
+def _of_endpoint(connection: Connection, facts: Facts) -> Iterator[Finding]:
     endpoint, account = _endpoint(connection.values), connection.account
     if not endpoint:
         suffix = connection.values.get("EndpointSuffix", "core.windows.net")
-        yield found(
+        yield finding(
             Mistake.NO_TABLE_ENDPOINT, address=f"{account}.table.{suffix}", here=_here(account, facts)
         )
         return
     if not _is_url(endpoint):
-        yield found(Mistake.ENDPOINT_MALFORMED, endpoint=endpoint)
+        yield finding(Mistake.ENDPOINT_MALFORMED, endpoint=endpoint)
         return
     parts = urlsplit(endpoint)
     protocol = connection.values.get("DefaultEndpointsProtocol", parts.scheme).lower()
     if protocol != parts.scheme.lower():
-        yield found(Mistake.PROTOCOL_DIFFERS, protocol=protocol, endpoint=endpoint)
+        yield finding(Mistake.PROTOCOL_DIFFERS, protocol=protocol, endpoint=endpoint)
     host = (parts.hostname or "").lower()
     if any(host.endswith(f".{suffix}") for suffix in facts.suffixes):
         named = host.partition(".")[0]
         if named.removesuffix(SECONDARY) != account:
-            yield found(Mistake.ENDPOINT_OTHER_ACCOUNT, named=named, account=account)
+            yield finding(Mistake.ENDPOINT_OTHER_ACCOUNT, named=named, account=account)
         return
     named = parts.path.strip("/").partition("/")[0]
     if not named:
-        yield found(
+        yield finding(
             Mistake.ENDPOINT_WITHOUT_ACCOUNT, endpoint=endpoint, right=f"{endpoint.rstrip('/')}/{account}"
         )
     elif named.removesuffix(SECONDARY) != account:
-        yield found(Mistake.ENDPOINT_OTHER_ACCOUNT, named=named, account=account)
+        yield finding(Mistake.ENDPOINT_OTHER_ACCOUNT, named=named, account=account)
 
 
 def _here(account: str, facts: Facts) -> str:

@@ -5,7 +5,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Final
 
-from storage.inspector.findings import Found, Mistake, found
+from storage.inspector.reports import Finding, Mistake, finding
 
 _COMMAND = re.compile(r"(?:[$>#%]\s+)?curl(?:\.exe)?\s")
 _CONTINUED = re.compile(r"[\\^`][ \t]*\n")  # of a Unix shell, of cmd, of PowerShell
@@ -32,7 +32,7 @@ class Command:
     method: str = ""
     url: str = ""
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    problems: tuple[Found, ...] = ()
+    problems: tuple[Finding, ...] = ()
 
 
 def is_command(text: str) -> bool:
@@ -40,14 +40,14 @@ def is_command(text: str) -> bool:
 
 
 def read(text: str) -> Command:
-    problems: list[Found] = []
+    problems: list[Finding] = []
     text = _ANSI_C.sub(_quoted, _CONTINUED.sub(" ", text))
     if _VARIABLE.search(_without_single_quotes(text)):
-        problems.append(found(Mistake.SHELL_VARIABLE))
+        problems.append(finding(Mistake.SHELL_VARIABLE))
     try:
         words = shlex.split(text)
     except ValueError:
-        problems.append(found(Mistake.QUOTE_OPEN))
+        problems.append(finding(Mistake.QUOTE_OPEN))
         words = text.replace('"', " ").replace("'", " ").split()
     command = _Reader(words[words.index(next(word for word in words if "curl" in word)) + 1 :])
     return command.read(problems)
@@ -63,13 +63,13 @@ class _Reader:
         self._types: list[tuple[str, str]] = []  # what an option brings along, unless it is given
         self._has_data = self._is_get = False
 
-    def read(self, problems: list[Found]) -> Command:
+    def read(self, problems: list[Finding]) -> Command:
         while self._words:
             word = self._words.pop()
             if not word.startswith("-") or word == "-":
                 self._url = self._url or word
             elif not self._option(word):
-                problems.append(found(Mistake.OPTION_UNKNOWN, option=word.partition("=")[0][:32]))
+                problems.append(finding(Mistake.OPTION_UNKNOWN, option=word.partition("=")[0][:32]))
         given = {name.lower() for name, _ in self._headers}
         headers = [*self._headers, *(pair for pair in self._types if pair[0].lower() not in given)]
         kept = tuple((name, value) for name, value in headers if value)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from storage.domain import sas
-from storage.domain.access.access import OWNER, Grant, Operation
 from storage.domain.access.addresses import is_within
+from storage.domain.access.grants import OWNER, Grant, Operation
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.signature import SignedRequest, read_authorization, verify
 from storage.domain.errors import (
@@ -18,10 +18,17 @@ from storage.domain.errors import (
     StorageError,
 )
 from storage.domain.requests.options import read_options
-from storage.domain.requests.routes import Address, Kind, Target, check_target, operation, target
-from storage.domain.requests.statuses import status_of
+from storage.domain.requests.routes import (
+    Address,
+    Target,
+    TargetKind,
+    check_target,
+    resolve_operation,
+    resolve_target,
+)
 from storage.domain.sas import AccountSas, TableSas
 from storage.inspector.facts import Facts, Key, ManagedAccount
+from storage.inspector.reports import Verdict
 
 READS: Final = frozenset(
     {
@@ -37,7 +44,7 @@ READS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class IncomingRequest:
     """A request as it would arrive; ``is_a_request`` is False for a URL that is only to hold a token."""
 
     address: Address
@@ -60,24 +67,7 @@ class Sent:
         return tunnelled.decode("latin-1").upper() if tunnelled and self.method == "POST" else self.method
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """``key`` is the name of the one that signed it; without ``error`` the request is let in."""
-
-    key: str = ""
-    error: StorageError | None = None
-    grant: Grant | None = None
-
-    @property
-    def status(self) -> int:
-        return 0 if self.error is None else status_of(self.error)
-
-    @property
-    def detail(self) -> str:
-        return "" if self.error is None else self.error.details.get("AuthenticationErrorDetail", "")
-
-
-def judge_request(sent: Sent, account: ManagedAccount, facts: Facts) -> Verdict:
+def judge_request(sent: IncomingRequest, account: ManagedAccount, facts: Facts) -> Verdict:
     """Of a request with an Authorization header."""
     name = ""
     try:
@@ -95,21 +85,23 @@ def judge_request(sent: Sent, account: ManagedAccount, facts: Facts) -> Verdict:
 
 
 def judge_token(
-    token: TableSas | AccountSas, sent: Sent | None, account: ManagedAccount, facts: Facts
+    token: TableSas | AccountSas, sent: IncomingRequest | None, account: ManagedAccount, facts: Facts
 ) -> Verdict:
     """``sent``: the request that it came with, if one did."""
     name, grant = "", None
     try:
         accepted = _accepted(account)
-        index = sas.signed_by(token, account.name, [key.value for key in accepted])
+        index = sas.find_signing_key(token, account.name, [key.value for key in accepted])
         if index is None:
-            raise sas.not_signed(token, account.name)
+            raise sas.signature_mismatch(token, account.name)
         name = accepted[index].name
         _check_keys(account)
         if sas.fingerprint(token) in account.blocked:
-            raise sas.is_blocked()
+            raise sas.signature_blocked()
         scheme, client = (sent.scheme, sent.client) if sent else (facts.scheme, facts.client)
-        grant = sas.grant(token, policy_of(token, account), now=facts.now, scheme=scheme, address=client)
+        grant = sas.authorize(
+            token, find_policy(token, account), now=facts.now, scheme=scheme, address=client
+        )
         if account.networks and not is_within(client, account.networks):
             raise AuthorizationFailure
         if sent is not None:
@@ -119,21 +111,21 @@ def judge_token(
     return Verdict(name, grant=grant)
 
 
-def policy_of(token: TableSas | AccountSas, account: ManagedAccount) -> AccessPolicy | None:
+def find_policy(token: TableSas | AccountSas, account: ManagedAccount) -> AccessPolicy | None:
     """The one that it names; raises what is answered where there is none."""
     if not isinstance(token, TableSas) or not token.identifier:
         return None
     policies = account.policies.get(token.folded, {})
     if token.identifier not in policies:
-        raise sas.no_policy()
+        raise sas.policy_not_found()
     return policies[token.identifier]
 
 
-def aim(sent: Sent, account: str) -> tuple[Target, Operation | None]:
+def resolve_request(sent: IncomingRequest, account: str) -> tuple[Target, Operation | None]:
     """What it is about; raises what is answered to a path that means nothing."""
-    resource = target(sent.address.rest, sent.meant, account)
+    resource = resolve_target(sent.address.rest, sent.meant, account)
     options = read_options(sent.query)
-    return resource, operation(resource, sent.meant, options, conditional=b"if-match" in sent.headers)
+    return resource, resolve_operation(resource, sent.meant, options, conditional=b"if-match" in sent.headers)
 
 
 def _accepted(account: ManagedAccount) -> list[Key]:
@@ -153,16 +145,16 @@ def _check_keys(account: ManagedAccount) -> None:
         raise KeyBasedAuthenticationNotPermitted
 
 
-def _check_operation(sent: Sent, account: ManagedAccount, grant: Grant) -> None:
+def _check_operation(sent: IncomingRequest, account: ManagedAccount, grant: Grant) -> None:
     if not sent.is_a_request:
-        resource, _ = aim(sent, account.name)
+        resource, _ = resolve_request(sent, account.name)
         check_target(grant, None, resource)
         return
     if sent.address.secondary and sent.method not in ("GET", "HEAD"):
         raise InsufficientAccountPermissions
-    resource, meant = aim(sent, account.name)
+    resource, meant = resolve_request(sent, account.name)
     check_target(grant, meant, resource)
-    if resource.kind is Kind.ENTITY and meant is not None:
+    if resource.kind is TargetKind.ENTITY and meant is not None:
         grant.check_key(resource.key)
     if account.is_read_only and meant is not None and meant not in READS:
         raise InsufficientAccountPermissions

@@ -8,10 +8,10 @@ from urllib.parse import quote, unquote_to_bytes
 from storage.domain.access.signature import Scheme, SignedRequest, string_to_sign
 from storage.domain.requests.routes import SECONDARY
 from storage.inspector.facts import Facts
-from storage.inspector.findings import Found, Mistake, found
-from storage.inspector.search import Changes
+from storage.inspector.reports import Finding, Mistake, finding
+from storage.inspector.search import DraftChanges
 
-Way = tuple[Found, "RequestDraft"]
+Way = tuple[Finding, "RequestDraft"]
 
 _METHODS: Final = ("GET", "POST", "PUT", "MERGE", "PATCH", "DELETE", "HEAD")
 _TYPES: Final = (
@@ -56,17 +56,17 @@ def write(draft: RequestDraft) -> bytes:
     return text if draft.newline == b"\n" else text.replace(b"\n", draft.newline)
 
 
-def changes(facts: Facts) -> list[Changes[RequestDraft]]:
+def changes(facts: Facts) -> list[DraftChanges[RequestDraft]]:
     return [
-        Changes("scheme", _schemes),
-        Changes("date", _dates),
-        Changes("type", _types),
-        Changes("path", _paths),
-        Changes("query", _queries),
-        Changes("account", lambda draft: _accounts(draft, facts)),
-        Changes("method", _methods),
-        Changes("md5", _md5),
-        Changes("newline", _newlines),
+        DraftChanges("scheme", _schemes),
+        DraftChanges("date", _dates),
+        DraftChanges("type", _types),
+        DraftChanges("path", _paths),
+        DraftChanges("query", _queries),
+        DraftChanges("account", lambda draft: _accounts(draft, facts)),
+        DraftChanges("method", _methods),
+        DraftChanges("md5", _md5),
+        DraftChanges("newline", _newlines),
     ]
 
 
@@ -74,10 +74,10 @@ def _schemes(draft: RequestDraft) -> Iterator[Way]:
     other = Scheme.SHARED_KEY if draft.scheme is Scheme.SHARED_KEY_LITE else Scheme.SHARED_KEY_LITE
     signed = other.value.decode()
     yield (
-        found(Mistake.OTHER_SCHEME, signed=signed, sent=draft.scheme.value.decode()),
+        finding(Mistake.OTHER_SCHEME, signed=signed, sent=draft.scheme.value.decode()),
         replace(draft, scheme=other),
     )
-    yield found(Mistake.BLOB_LAYOUT), replace(draft, is_as_of_blobs=True)
+    yield finding(Mistake.BLOB_LAYOUT), replace(draft, is_as_of_blobs=True)
 
 
 def _of_blobs(draft: RequestDraft) -> bytes:
@@ -111,9 +111,9 @@ _FULL: Final = (
 def _dates(draft: RequestDraft) -> Iterator[Way]:
     headers = draft.request.headers
     if b"x-ms-date" in headers and b"date" in headers:
-        yield found(Mistake.DATE_HEADER), _headers(draft, {b"x-ms-date": headers[b"date"]})
+        yield finding(Mistake.DATE_HEADER), _headers(draft, {b"x-ms-date": headers[b"date"]})
     if b"x-ms-date" in headers or b"date" in headers:
-        yield found(Mistake.NO_DATE_SIGNED), _headers(draft, {b"x-ms-date": b""})
+        yield finding(Mistake.NO_DATE_SIGNED), _headers(draft, {b"x-ms-date": b""})
 
 
 def _types(draft: RequestDraft) -> Iterator[Way]:
@@ -126,12 +126,12 @@ def _types(draft: RequestDraft) -> Iterator[Way]:
             yield _type_mistake(sent, signed), _headers(draft, {b"content-type": signed})
 
 
-def _type_mistake(sent: bytes, signed: bytes) -> Found:
+def _type_mistake(sent: bytes, signed: bytes) -> Finding:
     if not sent:
-        return found(Mistake.CONTENT_TYPE_MISSING, signed=signed.decode())
+        return finding(Mistake.CONTENT_TYPE_MISSING, signed=signed.decode())
     if not signed:
-        return found(Mistake.CONTENT_TYPE_ADDED, sent=sent.decode("latin-1"))
-    return found(Mistake.CONTENT_TYPE_OTHER, sent=sent.decode("latin-1"), signed=signed.decode("latin-1"))
+        return finding(Mistake.CONTENT_TYPE_ADDED, sent=sent.decode("latin-1"))
+    return finding(Mistake.CONTENT_TYPE_OTHER, sent=sent.decode("latin-1"), signed=signed.decode("latin-1"))
 
 
 def _paths(draft: RequestDraft) -> Iterator[Way]:
@@ -139,47 +139,50 @@ def _paths(draft: RequestDraft) -> Iterator[Way]:
     path, prefix = request.path, b"/" + request.account.encode()
     below = path[len(prefix) :] if path == prefix or path.startswith(prefix + b"/") else None
     if draft.is_path_style and below is not None:
-        yield found(Mistake.ACCOUNT_NOT_DOUBLED, account=request.account), _path(draft, below or b"/")
+        yield finding(Mistake.ACCOUNT_NOT_DOUBLED, account=request.account), _path(draft, below or b"/")
         yield (
-            found(Mistake.ACCOUNT_NOT_DOUBLED, account=request.account),
+            finding(Mistake.ACCOUNT_NOT_DOUBLED, account=request.account),
             replace(draft, resource=below.lstrip(b"/")),
         )
-    yield found(Mistake.ACCOUNT_DOUBLED, account=request.account), _path(draft, prefix + path)
+    yield finding(Mistake.ACCOUNT_DOUBLED, account=request.account), _path(draft, prefix + path)
     decoded = unquote_to_bytes(path)
     if decoded != path:
-        yield found(Mistake.PATH_DECODED), _path(draft, decoded)
+        yield finding(Mistake.PATH_DECODED), _path(draft, decoded)
         if below is not None:
             yield (
-                found(Mistake.PATH_DECODED),
+                finding(Mistake.PATH_DECODED),
                 _path(draft, unquote_to_bytes(below)),
             )
     encoded = quote(path, safe="/").encode()
     if encoded != path:
-        yield found(Mistake.PATH_ENCODED), _path(draft, encoded)
+        yield finding(Mistake.PATH_ENCODED), _path(draft, encoded)
     other = path.rstrip(b"/") if path.endswith(b"/") else path + b"/"
     if other:
-        yield found(Mistake.TRAILING_SLASH), _path(draft, other)
+        yield finding(Mistake.TRAILING_SLASH), _path(draft, other)
     lower = path.lower()
     if lower != path:
-        yield found(Mistake.TABLE_CASE, table=path.rpartition(b"/")[2].decode("latin-1")), _path(draft, lower)
+        yield (
+            finding(Mistake.TABLE_CASE, table=path.rpartition(b"/")[2].decode("latin-1")),
+            _path(draft, lower),
+        )
 
 
 def _queries(draft: RequestDraft) -> Iterator[Way]:
     request = draft.request
     start = b"/%b%b" % (request.account.encode(), request.path or b"/")
     if request.query:
-        yield found(Mistake.QUERY_SIGNED), replace(draft, resource=start + b"?" + request.query)
+        yield finding(Mistake.QUERY_SIGNED), replace(draft, resource=start + b"?" + request.query)
         yield (
-            found(Mistake.QUERY_SIGNED),
+            finding(Mistake.QUERY_SIGNED),
             replace(draft, resource=start + b"?" + unquote_to_bytes(request.query)),
         )
         if b"comp" in request.query.lower():
-            yield found(Mistake.COMP_LEFT_OUT), replace(draft, resource=start)
+            yield finding(Mistake.COMP_LEFT_OUT), replace(draft, resource=start)
     if draft.origin:
         url = draft.origin.encode() + request.path
-        yield found(Mistake.WHOLE_URL), replace(draft, resource=url)
+        yield finding(Mistake.WHOLE_URL), replace(draft, resource=url)
         if request.query:
-            yield found(Mistake.WHOLE_URL), replace(draft, resource=url + b"?" + request.query)
+            yield finding(Mistake.WHOLE_URL), replace(draft, resource=url + b"?" + request.query)
 
 
 def _accounts(draft: RequestDraft, facts: Facts) -> Iterator[Way]:
@@ -187,10 +190,10 @@ def _accounts(draft: RequestDraft, facts: Facts) -> Iterator[Way]:
     for name in {f"{own}{SECONDARY}", *facts.accounts, "devstoreaccount1"} - {own}:
         mistake = Mistake.SECONDARY_ACCOUNT if name.endswith(SECONDARY) else Mistake.OTHER_ACCOUNT
         signed = draft.request._replace(account=name)
-        yield found(mistake, account=name), replace(draft, request=signed)
+        yield finding(mistake, account=name), replace(draft, request=signed)
         moved = b"/" + name.encode() + draft.request.path.removeprefix(b"/" + own.encode())
         if draft.is_path_style and moved != draft.request.path:
-            yield found(mistake, account=name), replace(draft, request=signed._replace(path=moved))
+            yield finding(mistake, account=name), replace(draft, request=signed._replace(path=moved))
 
 
 def _methods(draft: RequestDraft) -> Iterator[Way]:
@@ -200,20 +203,20 @@ def _methods(draft: RequestDraft) -> Iterator[Way]:
     for signed in (*_METHODS, sent.lower()):
         if signed != sent:
             yield (
-                found(Mistake.METHOD, sent=sent, signed=signed),
+                finding(Mistake.METHOD, sent=sent, signed=signed),
                 replace(draft, request=draft.request._replace(method=signed)),
             )
 
 
 def _md5(draft: RequestDraft) -> Iterator[Way]:
     if b"content-md5" in draft.request.headers:
-        yield found(Mistake.CONTENT_MD5), _headers(draft, {b"content-md5": b""})
+        yield finding(Mistake.CONTENT_MD5), _headers(draft, {b"content-md5": b""})
 
 
 def _newlines(draft: RequestDraft) -> Iterator[Way]:
-    yield found(Mistake.NEWLINE), replace(draft, newline=b"\r\n")
-    yield found(Mistake.ESCAPED_NEWLINE), replace(draft, newline=b"\\n")
-    yield found(Mistake.FINAL_NEWLINE, wanted=""), replace(draft, has_final_newline=True)
+    yield finding(Mistake.NEWLINE), replace(draft, newline=b"\r\n")
+    yield finding(Mistake.ESCAPED_NEWLINE), replace(draft, newline=b"\\n")
+    yield finding(Mistake.FINAL_NEWLINE, wanted=""), replace(draft, has_final_newline=True)
 
 
 def _path(draft: RequestDraft, path: bytes) -> RequestDraft:

@@ -2,21 +2,31 @@
 
 from collections.abc import Iterator
 
-from storage.domain.access.access import OWNER
+from storage.domain.access.grants import OWNER
 from storage.domain.access.signature import Authorization, Scheme, read_authorization, string_to_sign, verify
 from storage.domain.errors import AuthenticationFailed, StorageError
 from storage.domain.requests.options import read_options
 from storage.inspector import causes, request_drafts
 from storage.inspector.facts import Facts, ManagedAccount
-from storage.inspector.findings import Found, Mistake, found, mask
-from storage.inspector.judging import Sent, Verdict, judge_request
-from storage.inspector.reports import Field, Kind, Line, Part, Report
+from storage.inspector.judging import IncomingRequest, judge_request
+from storage.inspector.reports import (
+    FieldKind,
+    Finding,
+    Mistake,
+    Report,
+    ReportKind,
+    RequestField,
+    SignedLine,
+    Verdict,
+    finding,
+    mask,
+)
 from storage.inspector.request_drafts import RequestDraft
-from storage.inspector.search import Mac, depth_for, keys, search
+from storage.inspector.search import Mac, candidate_keys, search, search_depth
 from storage.inspector.tokens import inspect_token, read_pairs
 
 
-def inspect_request(sent: Sent, facts: Facts) -> Report:
+def inspect_request(sent: IncomingRequest, facts: Facts) -> Report:
     account = facts.accounts.get(sent.address.account)
     has_header, has_token = b"authorization" in sent.headers, _has_token(sent)
     if has_token and not has_header:
@@ -25,10 +35,10 @@ def inspect_request(sent: Sent, facts: Facts) -> Report:
     mistakes = list(_mistakes(sent, account, authorization, facts, has_token=has_token))
     verdict = _verdict(sent, account, facts, has_header=has_header)
     return Report(
-        Kind.REQUEST,
+        ReportKind.REQUEST,
         sent.address.account,
         is_managed=account is not None,
-        fields=list(fields(sent, authorization)),
+        fields=list(request_fields(sent, authorization)),
         lines=_lines(sent, authorization),
         verdict=verdict,
         found=list(dict.fromkeys(mistakes)),
@@ -36,15 +46,17 @@ def inspect_request(sent: Sent, facts: Facts) -> Report:
     )
 
 
-def _with_token(sent: Sent, facts: Facts) -> Report:
+def _with_token(sent: IncomingRequest, facts: Facts) -> Report:
     report = inspect_token(sent.query.decode("latin-1"), sent, facts)
     return Report(
-        Kind.REQUEST,
+        ReportKind.REQUEST,
         report.account,
         is_managed=report.is_managed,
         parameters=[parameter for parameter in report.parameters if not parameter.name.startswith("$")],
         fields=[
-            field for field in fields(sent, None) if not field.is_signed or field.part is not Part.OPTION
+            field
+            for field in request_fields(sent, None)
+            if not field.is_signed or field.part is not FieldKind.OPTION
         ],
         lines=report.lines,
         token=report.token,
@@ -54,21 +66,23 @@ def _with_token(sent: Sent, facts: Facts) -> Report:
     )
 
 
-def _has_token(sent: Sent) -> bool:
+def _has_token(sent: IncomingRequest) -> bool:
     try:
         return "sig" in read_options(sent.query)
     except StorageError:
         return b"sig=" in sent.query
 
 
-def _authorization(sent: Sent) -> Authorization | None:
+def _authorization(sent: IncomingRequest) -> Authorization | None:
     try:
         return read_authorization(sent.headers.get(b"authorization", b""))
     except StorageError:
         return None
 
 
-def _verdict(sent: Sent, account: ManagedAccount | None, facts: Facts, *, has_header: bool) -> Verdict | None:
+def _verdict(
+    sent: IncomingRequest, account: ManagedAccount | None, facts: Facts, *, has_header: bool
+) -> Verdict | None:
     header = sent.headers.get(b"authorization", b"")
     if header[:7].lower() == b"bearer " or (not has_header and facts.takes_bearer):
         return None
@@ -78,28 +92,28 @@ def _verdict(sent: Sent, account: ManagedAccount | None, facts: Facts, *, has_he
 
 
 def _mistakes(
-    sent: Sent,
+    sent: IncomingRequest,
     account: ManagedAccount | None,
     authorization: Authorization | None,
     facts: Facts,
     *,
     has_token: bool,
-) -> Iterator[Found]:
+) -> Iterator[Finding]:
     if b"authorization" not in sent.headers:
-        yield found(Mistake.NO_AUTHORIZATION)
+        yield finding(Mistake.NO_AUTHORIZATION)
         return
     if has_token:
-        yield found(Mistake.TWO_AUTHORIZATIONS)
-    yield from causes.of_authorization(sent, facts.now)
+        yield finding(Mistake.TWO_AUTHORIZATIONS)
+    yield from causes.find_authorization_causes(sent, facts.now)
     if account is not None and authorization is not None:
         yield from _of_signature(sent, account, authorization, facts)
-        yield from causes.of_account(account, sent.client)
-        yield from causes.of_operation(sent, OWNER, account, account.name)
+        yield from causes.find_account_causes(account, sent.client)
+        yield from causes.find_operation_causes(sent, OWNER, account, account.name)
 
 
 def _of_signature(
-    sent: Sent, account: ManagedAccount, authorization: Authorization, facts: Facts
-) -> Iterator[Found]:
+    sent: IncomingRequest, account: ManagedAccount, authorization: Authorization, facts: Facts
+) -> Iterator[Finding]:
     if _is_signed(sent, account, authorization):
         return
     draft = RequestDraft(
@@ -111,15 +125,15 @@ def _of_signature(
         request_drafts.changes(facts),
         request_drafts.write,
         [Mac(authorization.mac)],
-        keys(account, facts),
-        depth_for(len(sent.path) + len(sent.query)),
+        candidate_keys(account, facts),
+        search_depth(len(sent.path) + len(sent.query)),
     )
-    yield from (found(Mistake.UNKNOWN_KEY, account=account.name),) if mistakes is None else mistakes
+    yield from (finding(Mistake.UNKNOWN_KEY, account=account.name),) if mistakes is None else mistakes
 
 
-def _is_signed(sent: Sent, account: ManagedAccount, authorization: Authorization) -> bool:
+def _is_signed(sent: IncomingRequest, account: ManagedAccount, authorization: Authorization) -> bool:
     """By a key that is accepted, whenever that was and whatever account the header names."""
-    date = causes.date_of(sent)
+    date = causes.read_request_date(sent)
     accepted = [key.value for key in account.keys if key.is_accepted]
     named = authorization._replace(account=sent.address.account)
     try:
@@ -129,52 +143,56 @@ def _is_signed(sent: Sent, account: ManagedAccount, authorization: Authorization
     return True
 
 
-def _lines(sent: Sent, authorization: Authorization | None) -> list[Line]:
+def _lines(sent: IncomingRequest, authorization: Authorization | None) -> list[SignedLine]:
     if authorization is None:
         return []
     texts = string_to_sign(sent.signed, authorization.scheme).decode("utf-8", "replace").split("\n")
     names = ("Date", "/…") if authorization.scheme is Scheme.SHARED_KEY_LITE else _NAMES
     # a header that is no header may hold newlines
-    return [Line(names[place] if len(texts) == len(names) else "", text) for place, text in enumerate(texts)]
+    return [
+        SignedLine(names[place] if len(texts) == len(names) else "", text) for place, text in enumerate(texts)
+    ]
 
 
 _NAMES = ("Method", "Content-MD5", "Content-Type", "Date", "/…")
 
 
-def fields(sent: Sent, authorization: Authorization | None) -> Iterator[Field]:
+def request_fields(sent: IncomingRequest, authorization: Authorization | None) -> Iterator[RequestField]:
     is_full = authorization is not None and authorization.scheme is Scheme.SHARED_KEY
     is_signed = authorization is not None
-    yield Field("method", sent.method, Part.METHOD, is_signed=is_full)
-    yield Field("account", sent.address.account, Part.ACCOUNT, is_signed=is_signed)
+    yield RequestField("method", sent.method, FieldKind.METHOD, is_signed=is_full)
+    yield RequestField("account", sent.address.account, FieldKind.ACCOUNT, is_signed=is_signed)
     if sent.address.secondary:
-        yield Field("secondary", sent.address.base, Part.SECONDARY)
-    yield Field("path", sent.path.decode("latin-1"), Part.RESOURCE, is_signed=is_signed)
+        yield RequestField("secondary", sent.address.base, FieldKind.SECONDARY)
+    yield RequestField("path", sent.path.decode("latin-1"), FieldKind.RESOURCE, is_signed=is_signed)
     for name, value in read_pairs(sent.query.decode("latin-1")):
         is_comp = name.lower() == "comp"
         shown = mask(value) if name.lower() == "sig" else value
-        yield Field(name, shown, Part.COMP if is_comp else Part.OPTION, is_signed=is_signed and is_comp)
+        yield RequestField(
+            name, shown, FieldKind.COMP if is_comp else FieldKind.OPTION, is_signed=is_signed and is_comp
+        )
     yield from _headers(sent, is_full=is_full, is_signed=is_signed)
     if authorization is not None:
-        yield Field("Authorization", authorization.scheme.value.decode(), Part.SCHEME)
-        yield Field("Authorization", authorization.account, Part.SIGNER)
-        yield Field("Authorization", mask(_shown_mac(sent)), Part.SIGNATURE)
+        yield RequestField("Authorization", authorization.scheme.value.decode(), FieldKind.SCHEME)
+        yield RequestField("Authorization", authorization.account, FieldKind.SIGNER)
+        yield RequestField("Authorization", mask(_shown_mac(sent)), FieldKind.SIGNATURE)
 
 
-def _shown_mac(sent: Sent) -> str:
+def _shown_mac(sent: IncomingRequest) -> str:
     return sent.headers[b"authorization"].decode("latin-1").rpartition(":")[2]
 
 
-def _headers(sent: Sent, *, is_full: bool, is_signed: bool) -> Iterator[Field]:
+def _headers(sent: IncomingRequest, *, is_full: bool, is_signed: bool) -> Iterator[RequestField]:
     has_own_date = b"x-ms-date" in sent.headers
     parts = {
-        b"x-ms-date": (Part.DATE, is_signed),
-        b"date": (Part.OTHER_DATE, False) if has_own_date else (Part.DATE, is_signed),
-        b"content-type": (Part.CONTENT_TYPE, is_full),
-        b"content-md5": (Part.CONTENT_MD5, is_full),
-        b"x-ms-version": (Part.VERSION, False),
+        b"x-ms-date": (FieldKind.DATE, is_signed),
+        b"date": (FieldKind.OTHER_DATE, False) if has_own_date else (FieldKind.DATE, is_signed),
+        b"content-type": (FieldKind.CONTENT_TYPE, is_full),
+        b"content-md5": (FieldKind.CONTENT_MD5, is_full),
+        b"x-ms-version": (FieldKind.VERSION, False),
     }
     names = {b"x-ms-date": "x-ms-date", b"date": "Date", b"content-type": "Content-Type"}
     names |= {b"content-md5": "Content-MD5", b"x-ms-version": "x-ms-version"}
     for header, (part, covered) in parts.items():
         if header in sent.headers:
-            yield Field(names[header], sent.headers[header].decode("latin-1"), part, is_signed=covered)
+            yield RequestField(names[header], sent.headers[header].decode("latin-1"), part, is_signed=covered)

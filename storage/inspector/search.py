@@ -11,7 +11,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from storage.inspector.facts import Facts, ManagedAccount
-from storage.inspector.findings import Found, Mistake, found
+from storage.inspector.reports import Finding, Mistake, finding
 
 Draft = TypeVar("Draft")
 
@@ -24,14 +24,14 @@ _SEARCHED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Changes(Generic[Draft]):
+class DraftChanges(Generic[Draft]):
     """Ways of a kind; ``apply`` gives them for a draft that may have been changed in other ways already.
 
     Those that are ``rare`` are many, and are not looked for together with others.
     """
 
     kind: str
-    apply: Callable[[Draft], Iterable[tuple[Found, Draft]]]
+    apply: Callable[[Draft], Iterable[tuple[Finding, Draft]]]
     rare: bool = False
 
 
@@ -39,25 +39,25 @@ class Mac(NamedTuple):
     """What a signature says, and what had to be mended to read it."""
 
     value: bytes
-    mended: tuple[Found, ...] = ()
+    mended: tuple[Finding, ...] = ()
 
 
 class SigningKey(NamedTuple):
     """``is_near``: of the account itself, so that it is tried with two mistakes as well."""
 
     value: bytes
-    found: tuple[Found, ...] = ()
+    found: tuple[Finding, ...] = ()
     is_near: bool = True
 
 
 def search(
     draft: Draft,
-    changes: Sequence[Changes[Draft]],
+    changes: Sequence[DraftChanges[Draft]],
     write: Callable[[Draft], bytes],
     macs: Sequence[Mac],
     keys: Sequence[SigningKey],
     depth: int = 2,
-) -> tuple[Found, ...] | None:
+) -> tuple[Finding, ...] | None:
     """The fewest mistakes that explain the signature; empty for a good one, None if none are found.
 
     At most ``depth`` of them concern the text.
@@ -76,8 +76,8 @@ def search(
 
 
 def _drafts(
-    draft: Draft, changes: Sequence[Changes[Draft]], depth: int
-) -> Iterator[tuple[tuple[Found, ...], Draft]]:
+    draft: Draft, changes: Sequence[DraftChanges[Draft]], depth: int
+) -> Iterator[tuple[tuple[Finding, ...], Draft]]:
     """As it should be, then with one change, then with two."""
     yield (), draft
     if depth == 0:
@@ -95,29 +95,29 @@ def _drafts(
 _HEXADECIMAL = re.compile(rb"[0-9a-fA-F]{64}")
 
 
-def depth_for(length: int) -> int:
+def search_depth(length: int) -> int:
     """How many mistakes are looked for in a text of so many characters."""
     return _MANY if length <= _SEARCHED else 0
 
 
-def macs(signature: str) -> list[Mac]:
+def read_macs(signature: str) -> list[Mac]:
     """The ways to read a signature: as it is, and mended."""
-    readings: list[tuple[str, tuple[Found, ...]]] = [(signature, ())]
+    readings: list[tuple[str, tuple[Finding, ...]]] = [(signature, ())]
     if " " in signature:
-        readings.append((signature.replace(" ", "+"), (found(Mistake.PLUS_AS_SPACE, name="sig"),)))
+        readings.append((signature.replace(" ", "+"), (finding(Mistake.PLUS_AS_SPACE, name="sig"),)))
     if "%" in signature:
         mended = unquote(signature).replace(" ", "+")
-        readings.append((mended, (found(Mistake.ENCODED_TWICE, name="sig"),)))
+        readings.append((mended, (finding(Mistake.ENCODED_TWICE, name="sig"),)))
     if set(signature) & set("-_"):
         mended = signature.replace("-", "+").replace("_", "/")
-        readings.append((mended, (found(Mistake.URL_SAFE_BASE64),)))
+        readings.append((mended, (finding(Mistake.URL_SAFE_BASE64),)))
     return [mac for text, mended in readings for mac in _macs(text, mended)]
 
 
-def _macs(text: str, mended: tuple[Found, ...]) -> Iterator[Mac]:
+def _macs(text: str, mended: tuple[Finding, ...]) -> Iterator[Mac]:
     raw = text.encode()
     if _HEXADECIMAL.fullmatch(raw):
-        yield Mac(bytes.fromhex(text), (*mended, found(Mistake.HEXADECIMAL)))
+        yield Mac(bytes.fromhex(text), (*mended, finding(Mistake.HEXADECIMAL)))
     if len(text) > _LONGEST:
         return
     padded = text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4)
@@ -126,31 +126,31 @@ def _macs(text: str, mended: tuple[Found, ...]) -> Iterator[Mac]:
     except (binascii.Error, ValueError):
         return
     if _HEXADECIMAL.fullmatch(value):
-        yield Mac(bytes.fromhex(value.decode()), (*mended, found(Mistake.HEXADECIMAL)))
+        yield Mac(bytes.fromhex(value.decode()), (*mended, finding(Mistake.HEXADECIMAL)))
     if len(value) == _SIZE:
-        yield Mac(value, mended if padded == text else (*mended, found(Mistake.PADDING)))
+        yield Mac(value, mended if padded == text else (*mended, finding(Mistake.PADDING)))
 
 
-def keys(account: ManagedAccount, facts: Facts) -> list[SigningKey]:
+def candidate_keys(account: ManagedAccount, facts: Facts) -> list[SigningKey]:
     """Those that would do first, and then those that people take for them."""
     own = [SigningKey(key.value) for key in account.keys if key.is_accepted]
     retired = [
-        SigningKey(key.value, (found(Mistake.RETIRED_KEY, key=key.name),))
+        SigningKey(key.value, (finding(Mistake.RETIRED_KEY, key=key.name),))
         for key in account.keys
         if not key.is_accepted
     ]
-    texts = [SigningKey(_text(key.value), (found(Mistake.KEY_NOT_DECODED),)) for key in account.keys]
+    texts = [SigningKey(_text(key.value), (finding(Mistake.KEY_NOT_DECODED),)) for key in account.keys]
     found_keys = [*own, *retired, *texts, *_others(account, facts)]
     return list({key.value: key for key in reversed(found_keys)}.values())[::-1]
 
 
 def _others(account: ManagedAccount, facts: Facts) -> Iterator[SigningKey]:
     if facts.development is not None:
-        yield SigningKey(facts.development.value, (found(Mistake.DEVELOPMENT_KEY),))
+        yield SigningKey(facts.development.value, (finding(Mistake.DEVELOPMENT_KEY),))
     for other in facts.accounts.values():
         if other.name != account.name:
             for key in other.keys:
-                mistake = found(Mistake.OTHER_ACCOUNT_KEY, key=key.name, account=other.name)
+                mistake = finding(Mistake.OTHER_ACCOUNT_KEY, key=key.name, account=other.name)
                 yield SigningKey(key.value, (mistake,), is_near=False)
 
 

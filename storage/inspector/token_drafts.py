@@ -10,14 +10,21 @@ from urllib.parse import quote, unquote
 
 from storage.domain import sas
 from storage.domain.sas import AccountSas, TableSas
-from storage.domain.sas.tokens import FIRST, NAMED_SERVICE, RESTRICTED, SCOPED, altered, read_instant
+from storage.domain.sas.tokens import (
+    FIRST_VERSION,
+    NAMED_SERVICE,
+    RESTRICTED,
+    SCOPED,
+    read_instant,
+    with_parameters,
+)
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.inspector.facts import Facts, ManagedAccount
-from storage.inspector.findings import Found, Mistake, found
-from storage.inspector.search import Changes
+from storage.inspector.reports import Finding, Mistake, finding
+from storage.inspector.search import DraftChanges
 
 Token = TableSas | AccountSas
-Way = tuple[Found, "TokenDraft"]
+Way = tuple[Finding, "TokenDraft"]
 
 _TABLES: Final = 1000  # that are tried
 
@@ -56,38 +63,38 @@ def write(draft: TokenDraft) -> bytes:
     return draft.newline.join(lines).encode("utf-8", "surrogatepass")
 
 
-def changes(account: ManagedAccount, facts: Facts) -> list[Changes[TokenDraft]]:
+def changes(account: ManagedAccount, facts: Facts) -> list[DraftChanges[TokenDraft]]:
     return [
-        Changes("mended", _mended),
-        Changes("resource", lambda draft: _resources(draft)),
-        Changes("account", lambda draft: _accounts(draft, facts)),
-        Changes("layout", _layouts),
-        Changes("times", _times),
-        Changes("newline", _newlines),
-        Changes("final", _final),
-        Changes("encoded", _encoded),
-        Changes("order", _orders),
-        Changes("dropped", _dropped),
-        Changes("table", lambda draft: _tables(draft, account), rare=True),
-        Changes("identifier", lambda draft: _identifiers(draft, account), rare=True),
-        Changes("permissions", _permissions, rare=True),
-        Changes("version", _versions, rare=True),
-        Changes("protocol", _protocols, rare=True),
-        Changes("hours", _hours, rare=True),
+        DraftChanges("mended", _mended),
+        DraftChanges("resource", lambda draft: _resources(draft)),
+        DraftChanges("account", lambda draft: _accounts(draft, facts)),
+        DraftChanges("layout", _layouts),
+        DraftChanges("times", _times),
+        DraftChanges("newline", _newlines),
+        DraftChanges("final", _final),
+        DraftChanges("encoded", _encoded),
+        DraftChanges("order", _orders),
+        DraftChanges("dropped", _dropped),
+        DraftChanges("table", lambda draft: _tables(draft, account), rare=True),
+        DraftChanges("identifier", lambda draft: _identifiers(draft, account), rare=True),
+        DraftChanges("permissions", _permissions, rare=True),
+        DraftChanges("version", _versions, rare=True),
+        DraftChanges("protocol", _protocols, rare=True),
+        DraftChanges("hours", _hours, rare=True),
     ]
 
 
 def _mended(draft: TokenDraft) -> Iterator[Way]:
     """Values that lost a plus or were escaped twice on their way."""
-    values = dict(sas.parameters(draft.token))
+    values = dict(sas.to_parameters(draft.token))
     for mistake, mend in ((Mistake.PLUS_AS_SPACE, _plus), (Mistake.ENCODED_TWICE, unquote)):
         mended = {name: mend(value) for name, value in values.items()}
         names = [name for name, value in values.items() if mended[name] != value]
         if names:
-            yield found(mistake, name=", ".join(names)), _with(draft, mended)
+            yield finding(mistake, name=", ".join(names)), _with(draft, mended)
         if len(names) > 1:
             for name in names:
-                yield found(mistake, name=name), _with(draft, {name: mended[name]})
+                yield finding(mistake, name=name), _with(draft, {name: mended[name]})
 
 
 def _plus(value: str) -> str:
@@ -101,30 +108,34 @@ def _resources(draft: TokenDraft) -> Iterator[Way]:
     service = "/table" if draft.layout >= NAMED_SERVICE else ""
     right = f"{service}/{draft.account}"
     if table != folded:
-        yield found(Mistake.TABLE_CASE, table=table), replace(draft, resource=f"{right}/{table}")
+        yield finding(Mistake.TABLE_CASE, table=table), replace(draft, resource=f"{right}/{table}")
     yield (
-        found(Mistake.ACCOUNT_DOUBLED, account=draft.account),
+        finding(Mistake.ACCOUNT_DOUBLED, account=draft.account),
         replace(draft, resource=f"{right}/{draft.account}/{folded}"),
     )
     for wrong in (f"{right}/{folded}"[1:], f"/table{right}/{folded}", f"/{draft.account}/{folded}"):
         if wrong != f"{right}/{folded}":
             yield (
-                found(Mistake.PARAMETER_CHANGED, name=f"{right}/{folded}", signed=wrong),
+                finding(Mistake.PARAMETER_CHANGED, name=f"{right}/{folded}", signed=wrong),
                 replace(draft, resource=wrong),
             )
 
 
 def _accounts(draft: TokenDraft, facts: Facts) -> Iterator[Way]:
     secondary = f"{draft.account}-secondary"
-    yield found(Mistake.SECONDARY_ACCOUNT, account=secondary), replace(draft, account=secondary)
+    yield finding(Mistake.SECONDARY_ACCOUNT, account=secondary), replace(draft, account=secondary)
     for name in {*facts.accounts, "devstoreaccount1"} - {draft.account}:
-        yield found(Mistake.OTHER_ACCOUNT, account=name), replace(draft, account=name)
+        yield finding(Mistake.OTHER_ACCOUNT, account=name), replace(draft, account=name)
 
 
 def _layouts(draft: TokenDraft) -> Iterator[Way]:
-    eras = (FIRST, NAMED_SERVICE, RESTRICTED) if isinstance(draft.token, TableSas) else (RESTRICTED, SCOPED)
+    eras = (
+        (FIRST_VERSION, NAMED_SERVICE, RESTRICTED)
+        if isinstance(draft.token, TableSas)
+        else (RESTRICTED, SCOPED)
+    )
     for era in eras:
-        yield found(Mistake.OTHER_LAYOUT, version=era), replace(draft, layout=era)
+        yield finding(Mistake.OTHER_LAYOUT, version=era), replace(draft, layout=era)
 
 
 def _times(draft: TokenDraft) -> Iterator[Way]:
@@ -134,8 +145,8 @@ def _times(draft: TokenDraft) -> Iterator[Way]:
         start, expiry = starts.get(style, token.start), expiries.get(style, token.expiry)
         signed = " … ".join(filter(None, (start, expiry)))
         for changed in ({"st": start, "se": expiry}, {"st": start}, {"se": expiry}):
-            if any(value != dict(sas.parameters(token)).get(name, "") for name, value in changed.items()):
-                yield found(Mistake.TIME_PRECISION, signed=signed), _with(draft, changed)
+            if any(value != dict(sas.to_parameters(token)).get(name, "") for name, value in changed.items()):
+                yield finding(Mistake.TIME_PRECISION, signed=signed), _with(draft, changed)
 
 
 _STYLES: Final = {
@@ -168,18 +179,18 @@ def _spellings(text: str) -> dict[str, str]:
 
 
 def _newlines(draft: TokenDraft) -> Iterator[Way]:
-    yield found(Mistake.NEWLINE), replace(draft, newline="\r\n")
-    yield found(Mistake.ESCAPED_NEWLINE), replace(draft, newline="\\n")
+    yield finding(Mistake.NEWLINE), replace(draft, newline="\r\n")
+    yield finding(Mistake.ESCAPED_NEWLINE), replace(draft, newline="\\n")
 
 
 def _final(draft: TokenDraft) -> Iterator[Way]:
     is_there = isinstance(draft.token, AccountSas)
     wanted = "1" if is_there else ""
-    yield found(Mistake.FINAL_NEWLINE, wanted=wanted), replace(draft, has_final_newline=not is_there)
+    yield finding(Mistake.FINAL_NEWLINE, wanted=wanted), replace(draft, has_final_newline=not is_there)
 
 
 def _encoded(draft: TokenDraft) -> Iterator[Way]:
-    yield found(Mistake.SIGNED_ENCODED), replace(draft, is_encoded=True)
+    yield finding(Mistake.SIGNED_ENCODED), replace(draft, is_encoded=True)
 
 
 def _orders(draft: TokenDraft) -> Iterator[Way]:
@@ -194,14 +205,14 @@ def _orders(draft: TokenDraft) -> Iterator[Way]:
     else:
         pairs = [("ss, srt", (2, 3)), ("sp, ss", (1, 2)), ("st, se", (4, 5)), ("sip, spr", (6, 7))]
     for names, places in pairs:
-        yield found(Mistake.FIELD_ORDER, names=names), replace(draft, swapped=places)
+        yield finding(Mistake.FIELD_ORDER, names=names), replace(draft, swapped=places)
 
 
 def _dropped(draft: TokenDraft) -> Iterator[Way]:
     """What was put into the address after it was signed."""
-    for name, _value in sas.parameters(draft.token):
+    for name, _value in sas.to_parameters(draft.token):
         if name not in ("sv", "tn"):
-            yield found(Mistake.PARAMETER_ADDED, name=name), _with(draft, {name: ""})
+            yield finding(Mistake.PARAMETER_ADDED, name=name), _with(draft, {name: ""})
 
 
 def _tables(draft: TokenDraft, account: ManagedAccount) -> Iterator[Way]:
@@ -244,7 +255,7 @@ def _account_words(draft: TokenDraft) -> Iterator[str]:
 
 def _versions(draft: TokenDraft) -> Iterator[Way]:
     for version in (
-        FIRST,
+        FIRST_VERSION,
         "2015-04-05",
         "2017-07-29",
         "2018-03-28",
@@ -253,7 +264,7 @@ def _versions(draft: TokenDraft) -> Iterator[Way]:
         "2020-12-06",
     ):
         yield (
-            found(Mistake.PARAMETER_CHANGED, name="sv", signed=version),
+            finding(Mistake.PARAMETER_CHANGED, name="sv", signed=version),
             replace(_with(draft, {"sv": version}), layout=version),
         )
 
@@ -288,8 +299,8 @@ def _as(text: str, instant: int) -> str:
 
 
 def _changed(draft: TokenDraft, name: str, value: str) -> Way:
-    return found(Mistake.PARAMETER_CHANGED, name=name, signed=value), _with(draft, {name: value})
+    return finding(Mistake.PARAMETER_CHANGED, name=name, signed=value), _with(draft, {name: value})
 
 
 def _with(draft: TokenDraft, values: dict[str, str]) -> TokenDraft:
-    return replace(draft, token=altered(draft.token, values))
+    return replace(draft, token=with_parameters(draft.token, values))

@@ -10,39 +10,38 @@ from storage.domain import sas
 from storage.domain.errors import AuthenticationFailed, StorageError
 from storage.domain.requests.options import read_options
 from storage.domain.sas import SAS_NAMES, AccountSas, TableSas
-from storage.domain.sas.explain import Explained, Meaning, explain
-from storage.domain.sas.tokens import NAMED_SERVICE, RESTRICTED, SCOPED, unchecked
+from storage.domain.sas.explain import ExplainedParameter, Meaning, explain
+from storage.domain.sas.tokens import NAMED_SERVICE, RESTRICTED, SCOPED, read_leniently
 from storage.inspector import causes, token_drafts
 from storage.inspector.facts import Facts, ManagedAccount
-from storage.inspector.findings import Found, Mistake, found, mask
-from storage.inspector.judging import Sent, Verdict, judge_token
-from storage.inspector.reports import Kind, Line, Report
-from storage.inspector.search import depth_for, keys, macs, search
+from storage.inspector.judging import IncomingRequest, judge_token
+from storage.inspector.reports import Finding, Mistake, Report, ReportKind, SignedLine, Verdict, finding, mask
+from storage.inspector.search import candidate_keys, read_macs, search, search_depth
 
 Token = TableSas | AccountSas
 
 _TRIED: Final = 20  # accounts, when a token does not say whose it is
 
 
-def inspect_token(query: str, sent: Sent | None, facts: Facts, account: str = "") -> Report:
+def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, account: str = "") -> Report:
     """``account``: whose it is, if that is known; a token does not say."""
     pairs = read_pairs(query)
     token, error = _read(query, pairs)
     name = sent.address.account if sent else account or _whose(token, facts)
     managed = facts.accounts.get(name)
-    mistakes = [*_malformed(pairs, error), *([] if name else [found(Mistake.ACCOUNT_NOT_SAID)])]
+    mistakes = [*_malformed(pairs, error), *([] if name else [finding(Mistake.ACCOUNT_NOT_SAID)])]
     verdict = Verdict(error=error) if error else None
     if managed is not None:
         verdict = verdict or judge_token(token, sent, managed, facts)
         mistakes += _of_signature(token, managed, facts)
-        mistakes += causes.of_account(managed, sent.client if sent else facts.client)
+        mistakes += causes.find_account_causes(managed, sent.client if sent else facts.client)
     mistakes += _others(token, sent, managed, facts)
     return Report(
-        Kind.TOKEN,
+        ReportKind.TOKEN,
         name,
         is_managed=managed is not None,
         parameters=[_masked(parameter) for parameter in explain(pairs)],
-        lines=lines(token, name or "…"),
+        lines=signed_lines(token, name or "…"),
         token=replace(token, signature=""),
         verdict=verdict,
         found=list(dict.fromkeys(mistakes)),
@@ -66,8 +65,8 @@ def _read(query: str, pairs: list[tuple[str, str]]) -> tuple[Token, StorageError
         if token is not None:
             return token, None
     except StorageError as error:
-        return unchecked(_tolerant(pairs)), error
-    return unchecked(_tolerant(pairs)), AuthenticationFailed()
+        return read_leniently(_tolerant(pairs)), error
+    return read_leniently(_tolerant(pairs)), AuthenticationFailed()
 
 
 def _tolerant(pairs: list[tuple[str, str]]) -> dict[str, str]:
@@ -75,7 +74,7 @@ def _tolerant(pairs: list[tuple[str, str]]) -> dict[str, str]:
     return {names[name.lower()]: value for name, value in pairs if name.lower() in names}
 
 
-def _masked(parameter: Explained) -> Explained:
+def _masked(parameter: ExplainedParameter) -> ExplainedParameter:
     if parameter.meaning is Meaning.SIGNATURE:
         return replace(parameter, value=mask(parameter.value))
     return parameter
@@ -85,7 +84,7 @@ def _whose(token: Token, facts: Facts) -> str:
     """The account by whose keys it is signed, or would be but for a mistake."""
     fingerprint = sas.fingerprint(token)
     for account in facts.accounts.values():
-        signed = sas.signed_by(token, account.name, [key.value for key in account.keys])
+        signed = sas.find_signing_key(token, account.name, [key.value for key in account.keys])
         if signed is not None or account.known(fingerprint) is not None:
             return account.name
     for account in list(facts.accounts.values())[:_TRIED]:
@@ -96,19 +95,19 @@ def _whose(token: Token, facts: Facts) -> str:
     return next(iter(facts.accounts)) if len(facts.accounts) == 1 else ""
 
 
-def _malformed(pairs: list[tuple[str, str]], error: StorageError | None) -> Iterator[Found]:
+def _malformed(pairs: list[tuple[str, str]], error: StorageError | None) -> Iterator[Finding]:
     names = Counter(name for name, _ in pairs)
     for name in sorted(name for name, number in names.items() if number > 1 and name in SAS_NAMES):
-        yield found(Mistake.PARAMETER_TWICE, name=name)
+        yield finding(Mistake.PARAMETER_TWICE, name=name)
     if any(name.startswith("sk") and name in SAS_NAMES for name in names):
-        yield found(Mistake.USER_DELEGATION)
+        yield finding(Mistake.USER_DELEGATION)
         return
     for parameter in explain(pairs):
         if not parameter.is_well_formed:
-            yield found(Mistake.MALFORMED_PARAMETER, name=parameter.name, value=parameter.value)
+            yield finding(Mistake.MALFORMED_PARAMETER, name=parameter.name, value=parameter.value)
     missing = [name for name in _needed(dict(pairs)) if not dict(pairs).get(name)]
     if missing and error is not None:
-        yield found(Mistake.PARAMETER_MISSING, names=", ".join(missing))
+        yield finding(Mistake.PARAMETER_MISSING, names=", ".join(missing))
 
 
 def _needed(options: dict[str, str]) -> tuple[str, ...]:
@@ -117,11 +116,11 @@ def _needed(options: dict[str, str]) -> tuple[str, ...]:
     return ("sv", "tn", "sig") if options.get("si") else ("sv", "tn", "sp", "se", "sig")
 
 
-def _of_signature(token: Token, account: ManagedAccount, facts: Facts) -> Iterator[Found]:
+def _of_signature(token: Token, account: ManagedAccount, facts: Facts) -> Iterator[Finding]:
     accepted = [key.value for key in account.keys if key.is_accepted]
-    if sas.signed_by(token, account.name, accepted) is not None:
+    if sas.find_signing_key(token, account.name, accepted) is not None:
         if sas.fingerprint(token) in account.blocked:
-            yield found(Mistake.BLOCKED)
+            yield finding(Mistake.BLOCKED)
         return
     known = account.known(sas.fingerprint(token))
     changed = [] if known is None else list(_changed(token, dict(known)))
@@ -129,43 +128,45 @@ def _of_signature(token: Token, account: ManagedAccount, facts: Facts) -> Iterat
         yield from changed
         return
     mistakes = _search(token, account, facts)
-    yield from (found(Mistake.UNKNOWN_KEY, account=account.name),) if mistakes is None else mistakes
+    yield from (finding(Mistake.UNKNOWN_KEY, account=account.name),) if mistakes is None else mistakes
 
 
-def _changed(token: Token, known: dict[str, str]) -> Iterator[Found]:
+def _changed(token: Token, known: dict[str, str]) -> Iterator[Finding]:
     """How a token differs from the one that has this signature, where that is known."""
-    now = dict(sas.parameters(token))
+    now = dict(sas.to_parameters(token))
     for name in dict.fromkeys((*known, *now)):
         if name in SAS_NAMES and known.get(name, "") != now.get(name, ""):
             if known.get(name):
-                yield found(Mistake.PARAMETER_CHANGED, name=name, signed=known[name])
+                yield finding(Mistake.PARAMETER_CHANGED, name=name, signed=known[name])
             else:
-                yield found(Mistake.PARAMETER_ADDED, name=name)
+                yield finding(Mistake.PARAMETER_ADDED, name=name)
 
 
 def _search(
     token: Token, account: ManagedAccount, facts: Facts, *, depth: int = 2
-) -> tuple[Found, ...] | None:
-    length = len(token.signature) + sum(len(value) for _, value in sas.parameters(token))
+) -> tuple[Finding, ...] | None:
+    length = len(token.signature) + sum(len(value) for _, value in sas.to_parameters(token))
     return search(
         token_drafts.first_draft(token, account.name),
         token_drafts.changes(account, facts),
         token_drafts.write,
-        macs(token.signature),
-        keys(account, facts),
-        min(depth, depth_for(length)),
+        read_macs(token.signature),
+        candidate_keys(account, facts),
+        min(depth, search_depth(length)),
     )
 
 
-def _others(token: Token, sent: Sent | None, account: ManagedAccount | None, facts: Facts) -> Iterator[Found]:
+def _others(
+    token: Token, sent: IncomingRequest | None, account: ManagedAccount | None, facts: Facts
+) -> Iterator[Finding]:
     scheme, client = (sent.scheme, sent.client) if sent else (facts.scheme, facts.client)
-    yield from causes.of_token(token, account, scheme, client, facts)
-    grant = causes.granted(token, account)
+    yield from causes.find_token_causes(token, account, scheme, client, facts)
+    grant = causes.derive_grant(token, account)
     if sent is not None and grant is not None:
-        yield from causes.of_operation(sent, grant, account, sent.address.account)
+        yield from causes.find_operation_causes(sent, grant, account, sent.address.account)
 
 
-def lines(token: Token, account: str) -> list[Line]:
+def signed_lines(token: Token, account: str) -> list[SignedLine]:
     """The text that is signed, with what each line is."""
     texts = sas.string_to_sign(token, account).split("\n")
     if isinstance(token, TableSas):
@@ -176,4 +177,6 @@ def lines(token: Token, account: str) -> list[Line]:
         scope = ("ses",) if token.version >= SCOPED else ()
         names = ("…", "sp", "ss", "srt", "st", "se", "sip", "spr", "sv", *scope, "")
     # a value that was wrapped when it was copied holds newlines
-    return [Line(names[place] if len(texts) == len(names) else "", text) for place, text in enumerate(texts)]
+    return [
+        SignedLine(names[place] if len(texts) == len(names) else "", text) for place, text in enumerate(texts)
+    ]

@@ -23,7 +23,7 @@ from storage.domain.errors import InsufficientAccountPermissions, ServerBusy
 from storage.domain.service import connections, lifetimes
 from storage.domain.service.activity import Verb
 from storage.domain.service.labels import LabelError
-from storage.domain.service.labels import check as check_labels
+from storage.domain.service.labels import check_labels as check_labels
 from storage.domain.values.names import is_account_name
 from storage.models import Account, Activity, RetiredKey, Table
 from storage.operations import activity
@@ -261,7 +261,9 @@ def expire(now: datetime) -> None:
     One with which that fails is in nobody's way; what failed is raised at the end.
     """
     late = Account.objects.filter(expires_at__lte=now, frozen_at=None)
-    over = Account.objects.filter(frozen_at__lte=now - lifetimes.GRACE, protected=False, read_only=False)
+    over = Account.objects.filter(
+        frozen_at__lte=now - lifetimes.PURGE_DELAY, protected=False, read_only=False
+    )
     failed: list[Exception] = []
     for act, found in ((_freeze, late), (_purge, over)):
         for name in found.values_list("name", flat=True):
@@ -294,7 +296,7 @@ def _freeze(name: str, now: datetime) -> None:
 def _purge(name: str, now: datetime) -> None:
     with invalidating_catalogs():
         account = _locked_or_none(name)
-        if account is None or account.frozen_at is None or lifetimes.purged_at(account.frozen_at) > now:
+        if account is None or account.frozen_at is None or lifetimes.purge_time(account.frozen_at) > now:
             return
         if not account.protected and not account.read_only:
             _remove(name, with_tables=True, by=SERVER)

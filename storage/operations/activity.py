@@ -16,7 +16,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, JSONObject
 
 from storage.domain.access.actor import Actor, ActorKind
-from storage.domain.entities.entity import EntityKey, StoredEntity, write_keys
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, EntityChange, Table
 from storage.sql.django import limited
@@ -160,7 +160,7 @@ def entity_after(change: EntityChange) -> StoredEntity | None:
 def _image(change: EntityChange, content: str | None, ticks: int | None) -> StoredEntity | None:
     if content is None or ticks is None:
         return None
-    return StoredEntity(write_keys(entity_key(change)), b"%d" % ticks, content.encode())
+    return StoredEntity(encode_entity_key(entity_key(change)), b"%d" % ticks, content.encode())
 
 
 def latest_change(table: Table, key: EntityKey) -> EntityChange | None:

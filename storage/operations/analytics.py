@@ -139,9 +139,11 @@ class Writer:
                 continue
             if self._written.get((account_id, table, period)) == number:
                 continue
-            rows = analytics.rows(mine, include_apis=wanted.include_apis)
+            rows = analytics.group_by_row_key(mine, include_apis=wanted.include_apis)
             _store(
-                account_id, table, [analytics.transactions(period, key, found) for key, found in rows.items()]
+                account_id,
+                table,
+                [analytics.transactions_entity(period, key, found) for key, found in rows.items()],
             )
             self._written[account_id, table, period] = number
 
@@ -171,7 +173,7 @@ def _write_capacity(account_id: int, now: datetime) -> None:
     for row_key, is_analytics in (("data", False), ("analytics", True)):
         mine = [size for name, size in sizes if is_analytics_name(name) is is_analytics]
         capacity, rows = sum(size.capacity for size in mine), sum(size.rows for size in mine)
-        entities.append(analytics.capacity(day, row_key, capacity, len(mine), rows))
+        entities.append(analytics.capacity_entity(day, row_key, capacity, len(mine), rows))
     _store(account_id, MetricsTable.CAPACITY, entities)
 
 
@@ -182,7 +184,7 @@ def _expire(book: _Book, now: datetime) -> None:
     for table in Table.objects.filter(
         account_id=book.account_id, deleted_at=None, folded_name__startswith="$"
     ):
-        name = analytics.metrics_table(table.folded_name)
+        name = analytics.find_metrics_table(table.folded_name)
         days = kept.get(name) if name is not None else None
         if days is not None:
             background.delete_before(table.pk, partition_key(now - timedelta(days=days)))

@@ -52,7 +52,7 @@ def issue(user: Person, wanted: TokenRequest, *, by: Actor) -> tuple[str, ApiTok
         scope=wanted.scope,
         account=wanted.account,
         digest=_digest(secret),
-        prefix=api_tokens.shown(secret),
+        prefix=api_tokens.visible_prefix(secret),
         expires_at=wanted.expires_at,
     )
     _record(Verb.API_TOKEN_ISSUE, token, user, by)
@@ -126,7 +126,7 @@ def _unexpired(now: datetime) -> Q:
 
 
 def _generate() -> str:
-    return api_tokens.write(
+    return api_tokens.write_token(
         "".join(secrets.choice(api_tokens.ALPHABET) for _ in range(api_tokens.RANDOM_LENGTH))
     )
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 from storage.domain.entities.entity import EntityKey, StoredEntity
-from storage.domain.entities.glances import Glance
+from storage.domain.entities.previews import EntityPreview
 from storage.domain.errors import (
     KeyValueTooLarge,
     OperationTimedOut,
@@ -15,8 +15,7 @@ from storage.domain.errors import (
     ResourceNotFound,
     TableNotFound,
 )
-from storage.domain.filters.query import EntityQuery, Page, Position
-from storage.domain.filters.sorting import Sort, SortedPage, SortedPosition
+from storage.domain.filters.query import EntityQuery, Page, Position, Sort, SortedPage, SortedPosition
 from storage.domain.values.names import check_key
 from storage.models import Table
 from storage.sql import counts, pages, previews
@@ -45,7 +44,7 @@ def page(table: Table, wanted: EntityQuery) -> Page[StoredEntity]:
     return _page(table, wanted, pages.page)
 
 
-def preview_page(table: Table, wanted: EntityQuery) -> Page[Glance]:
+def preview_page(table: Table, wanted: EntityQuery) -> Page[EntityPreview]:
     """A page as a grid shows it: what is long is cut, and so a page is as long as was asked for."""
     return _page(table, wanted, previews.page)
 

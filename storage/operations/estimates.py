@@ -8,7 +8,8 @@ from typing import Final, TypeVar
 
 from storage.domain.errors import StorageError
 from storage.domain.filters import key_range
-from storage.domain.filters.query import PAGE_LIMIT, EntityQuery, access_path
+from storage.domain.filters.access_plan import plan_access
+from storage.domain.filters.query import PAGE_LIMIT, EntityQuery
 from storage.models import Table
 from storage.sql import django as sql
 from storage.sql import estimates, pages
@@ -61,7 +62,7 @@ class _Estimator:
         read = self._run(estimates.in_range(self.relation, self.query))
         if plan is None or read is None:
             return None
-        if access_path(self.query.filter).is_by_keys:
+        if plan_access(self.query.filter).is_by_keys:
             read = returned = self._counted(read)
         else:
             read, returned = self._sampled(read, plan)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import jwt
 
 from storage.domain.access import identity
-from storage.domain.access.access import OWNER, Grant
+from storage.domain.access.grants import OWNER, Grant
 from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo, StorageError
 from storage.operations.key_set import KeySet
@@ -71,7 +71,7 @@ class Identity:
         try:
             if self.trust.issuer:
                 claims = await self._read_signed(token, now)
-                grant = identity.grant(identity.read_roles(claims, self.trust.roles_claim), account)
+                grant = identity.grant_for_roles(identity.read_roles(claims, self.trust.roles_claim), account)
             else:
                 claims, grant = _read_unsigned(token), OWNER
         except jwt.InvalidTokenError as error:

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Sum
 from django.db.models.functions import TruncHour, TruncMinute
 
-from storage.domain.access.access import Operation
+from storage.domain.access.grants import Operation
 from storage.domain.requests.metrics import RequestKind, Tally
 from storage.domain.requests.observed import Authentication
 from storage.models import REQUEST_COUNT_KEY, RequestCount

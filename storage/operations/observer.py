@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol
 from django.db import InterfaceError, OperationalError
 
 from storage.domain.errors import StorageError
-from storage.domain.requests.metrics import LATENCY_BOUNDS, Client, RequestKind, Tally, Use
-from storage.domain.requests.observed import Authentication, Observed
-from storage.domain.requests.request_log import Entry
+from storage.domain.requests.metrics import LATENCY_BOUNDS, CredentialClient, RequestKind, Tally, UseCount
+from storage.domain.requests.observed import Authentication, ObservedRequest
+from storage.domain.requests.request_log import LogEntry
 from storage.operations import prometheus, request_log
 from storage.operations.metrics import Counts
 from storage.operations.request_log import LogFiles
@@ -48,7 +48,7 @@ class _Batch:
     tallies: dict[tuple[Any, ...], Tally] = field(default_factory=dict)
     uses: dict[tuple[Any, ...], _Use] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)  # of accounts
-    lines: list[tuple[Observed, Entry]] = field(default_factory=list)
+    lines: list[tuple[ObservedRequest, LogEntry]] = field(default_factory=list)
     logged: int = 0  # about so many characters
 
     def new_use(self, client: tuple[Any, ...], parameters: tuple[tuple[str, str], ...]) -> _Use:
@@ -94,7 +94,7 @@ class Observer:
             await asyncio.wait([self._task], timeout=_PATIENCE)
             self._task.cancel()
 
-    def record(self, observed: Observed) -> None:
+    def record(self, observed: ObservedRequest) -> None:
         """A request that is over; on the event loop."""
         batch = self._batch
         account_id = observed.account_id
@@ -130,7 +130,7 @@ class Observer:
             use.count += 1
             use.last = sent
 
-    def log(self, observed: Observed, entry: Entry) -> None:
+    def log(self, observed: ObservedRequest, entry: LogEntry) -> None:
         """Besides, a request that its account wants to have logged."""
         batch = self._batch
         if batch.logged < _LOGGED_LIMIT:
@@ -183,14 +183,16 @@ class Observer:
         for client, use in batch.uses.items():
             last = datetime.fromtimestamp(use.last - offset, UTC)
             parameters = tuple((name, _storable(value, 1024)) for name, value in use.parameters)
-            self._uses.add(hour, _client(*client), Use(use.count, last), parameters)
+            self._uses.add(hour, _client(*client), UseCount(use.count, last), parameters)
         for observed, entry in batch.lines:
             self._logs.add(observed, entry, datetime.fromtimestamp(observed.started - offset, UTC))
 
 
-def _client(account_id: int, authentication: Authentication, name: str, address: str, agent: bytes) -> Client:
+def _client(
+    account_id: int, authentication: Authentication, name: str, address: str, agent: bytes
+) -> CredentialClient:
     text = agent[:_AGENT_LIMIT].decode("latin-1")
-    return Client(
+    return CredentialClient(
         account_id, authentication, _storable(name, 256), _storable(address, 64), _storable(text, 256)
     )
 

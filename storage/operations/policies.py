@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count
 
 from storage.domain.access.actor import SERVER, Actor
-from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check_policies
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound
 from storage.domain.service.activity import Verb
 from storage.domain.values.names import is_analytics_name
@@ -45,7 +45,7 @@ def replace(
     None when they were so already. Only where those that were ``seen`` are still the stored ones, and an undo only
     where they have not been changed since; else ChangedSince.
     """
-    check(identifiers)
+    check_policies(identifiers)
     if is_analytics_name(folded_name):
         raise InsufficientAccountPermissions
     if undoes is None and stored(account_id, folded_name) == list(identifiers):

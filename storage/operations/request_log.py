@@ -9,8 +9,8 @@ from typing import Final
 
 from django.conf import settings
 
-from storage.domain.requests.observed import Observed
-from storage.domain.requests.request_log import Entry, lines
+from storage.domain.requests.observed import ObservedRequest
+from storage.domain.requests.request_log import LogEntry, format_lines
 from storage.models import Account
 from storage.operations import service_properties
 
@@ -32,9 +32,9 @@ class LogFiles:
         self._lines: defaultdict[_Hour, list[str]] = defaultdict(list)
         self._files: dict[_Hour, Path] = {}
 
-    def add(self, observed: Observed, entry: Entry, started: datetime) -> None:
+    def add(self, observed: ObservedRequest, entry: LogEntry, started: datetime) -> None:
         hour = started.replace(minute=0, second=0, microsecond=0)
-        self._lines[observed.account, hour] += lines(observed, entry, started)
+        self._lines[observed.account, hour] += format_lines(observed, entry, started)
 
     def write(self) -> None:
         for hour, found in self._lines.items():

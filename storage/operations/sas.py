@@ -18,7 +18,15 @@ from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import AuthenticationFailed, ResourceNotFound
 from storage.domain.requests.observed import Authentication
 from storage.domain.sas import AccountSas, TableSas
-from storage.domain.sas.known import SOON, KnownToken, Policies, State, in_time, is_orphaned, state
+from storage.domain.sas.known import (
+    SOON,
+    KnownToken,
+    Policies,
+    TokenState,
+    is_orphaned,
+    state_by_terms,
+    token_state,
+)
 from storage.domain.sas.tokens import read_instant
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import TICKS_PER_SECOND
@@ -83,9 +91,9 @@ def expiring(of: Sequence[Account], now: datetime) -> list[tuple[Account, KnownT
     found: list[tuple[Account, KnownToken, Policies]] = []
     for (pk, _), token in _perhaps_expiring(of, now).items():
         account, stored = accounts_of[pk], policies.get(pk, {})
-        if in_time(token.token, stored, now) is State.EXPIRES_SOON:
+        if state_by_terms(token.token, stored, now) is TokenState.EXPIRES_SOON:
             judged = _judged(token, account.name, _keys(account), blocked.get(pk, set()))
-            if state(judged, stored, now) is State.EXPIRES_SOON:
+            if token_state(judged, stored, now) is TokenState.EXPIRES_SOON:
                 found.append((account, judged, stored))
     return found
 
@@ -98,7 +106,7 @@ def _perhaps_expiring(of: Sequence[Account], now: datetime) -> dict[tuple[int, s
     for name, pk, parameters in seen.order_by("-last_used_at").values_list(
         "name", "account_id", "parameters"
     )[:_LATEST]:
-        token = sas.of_parameters((parameter, value) for parameter, value in parameters)
+        token = sas.from_parameters((parameter, value) for parameter, value in parameters)
         if token is not None:
             found[pk, name] = KnownToken(name, token)
     is_near = Q(expires_at=None) | Q(expires_at__gt=now, expires_at__lte=now + SOON)
@@ -126,7 +134,7 @@ def _blocked(of: Sequence[Account]) -> dict[int, set[str]]:
 
 
 def _registered(record: RegisteredSas, use: Usage | None) -> KnownToken | None:
-    token = sas.of_parameters((name, value) for name, value in record.parameters)
+    token = sas.from_parameters((name, value) for name, value in record.parameters)
     if token is None:
         return None
     described = KnownToken(
@@ -143,7 +151,7 @@ def _registered(record: RegisteredSas, use: Usage | None) -> KnownToken | None:
 
 
 def _seen(use: Usage) -> KnownToken | None:
-    token = sas.of_parameters(use.parameters)
+    token = sas.from_parameters(use.parameters)
     return None if token is None else _used(KnownToken(use.name, token), use)
 
 
@@ -169,7 +177,7 @@ def _keys(account: Account) -> list[_Key]:
 
 def _judged(token: KnownToken, account: str, keys: Sequence[_Key], blocked: set[str]) -> KnownToken:
     is_blocked = token.fingerprint in blocked
-    found = sas.recognize(token.token, token.fingerprint, account, [key.secret for key in keys])
+    found = sas.find_key_by_fingerprint(token.token, token.fingerprint, account, [key.secret for key in keys])
     if found is None:
         return replace(token, key=None, is_blocked=is_blocked)
     return replace(token, key=keys[found].number, key_ends=keys[found].ends, is_blocked=is_blocked)
@@ -229,7 +237,7 @@ def issue(
         defaults={
             "kind": kind_of(token),
             "table_name": "" if table is None else table.name,
-            "parameters": sas.parameters(signed),
+            "parameters": sas.to_parameters(signed),
             "author": by.name,
             "expires_at": _moment(token.expiry),
             **asdict(description),
@@ -248,7 +256,9 @@ def issue(
 def sign_again(account: Account, fingerprint: str) -> TableSas | AccountSas | None:
     """A token that was made here, signed once more, which gives the same; None when its key was replaced."""
     record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
-    token = None if record is None else sas.of_parameters((name, value) for name, value in record.parameters)
+    token = (
+        None if record is None else sas.from_parameters((name, value) for name, value in record.parameters)
+    )
     if token is None:
         return None
     signed = (_signed(account, token, key) for key in (1, 2))
@@ -270,7 +280,7 @@ def check(account: Account, token: TableSas | AccountSas) -> Table | None:
     identifier = token.identifier if isinstance(token, TableSas) else ""
     policy = policies[table.folded_name][identifier] if table and identifier else None
     try:
-        sas.effective(token, policy)
+        sas.combine_terms(token, policy)
     except AuthenticationFailed as error:
         raise SasRefused(Refusal.CONFLICTING, _detail(error)) from None
     return table
@@ -351,7 +361,7 @@ def _describe(
 def _adopted(account: Account, fingerprint: str) -> RegisteredSas:
     """Of one that was made elsewhere, and so has no author."""
     seen = usage.parameters(account.pk, fingerprint)
-    token = None if seen is None else sas.of_parameters(seen)
+    token = None if seen is None else sas.from_parameters(seen)
     if token is None:
         raise ResourceNotFound
     return RegisteredSas(
@@ -359,7 +369,7 @@ def _adopted(account: Account, fingerprint: str) -> RegisteredSas:
         fingerprint=fingerprint,
         kind=kind_of(token),
         table_name=token.table if isinstance(token, TableSas) else "",
-        parameters=sas.parameters(token),
+        parameters=sas.to_parameters(token),
         expires_at=_moment(token.expiry),
     )
 

@@ -9,12 +9,12 @@ from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import InsufficientAccountPermissions, ServerBusy
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import (
-    DEFAULT,
+    DEFAULT_PROPERTIES,
     CorsRule,
     Logging,
     Metrics,
     ServiceProperties,
-    check,
+    check_properties,
 )
 from storage.models import Account, Activity
 from storage.operations import activity
@@ -23,7 +23,7 @@ from storage.operations.catalog_change import invalidating_catalogs
 
 def for_account(account: Account) -> ServiceProperties:
     stored = account.service_properties
-    return DEFAULT if stored is None else read(stored)
+    return DEFAULT_PROPERTIES if stored is None else read(stored)
 
 
 def get(account_id: int) -> ServiceProperties:
@@ -47,7 +47,7 @@ def replace(
     """
     former = get(account_id)
     properties = update(former)
-    check(properties)
+    check_properties(properties)
     if undoes is None and properties == former:
         return None  # what is saved as it was need not keep anybody waiting
     with invalidating_catalogs():
@@ -60,7 +60,7 @@ def replace(
         if undoes is not None and write(former) != undoes.after:
             raise activity.ChangedSince
         properties = update(former)
-        check(properties)
+        check_properties(properties)
         account.service_properties = write(properties)
         account.save(update_fields=("service_properties",))
         return activity.record(

@@ -18,7 +18,7 @@ from storage.domain.errors import (
 )
 from storage.domain.filters import matches_table
 from storage.domain.filters.query import TableQuery
-from storage.domain.requests.analytics import metrics_table
+from storage.domain.requests.analytics import find_metrics_table
 from storage.domain.service.activity import Verb
 from storage.domain.values.names import fold_table_name, is_analytics_name
 from storage.models import Account, Activity, StoredAccessPolicy, Table, Tables
@@ -43,7 +43,7 @@ def _find(account_id: int, folded_name: str) -> Table | None:
 
 def _find_metrics(account_id: int, folded_name: str) -> Table | None:
     """While metrics are on, or were and left something; made when it is asked for first, by whomever."""
-    name = metrics_table(folded_name)
+    name = find_metrics_table(folded_name)
     if name is None:
         return None
     table = _find(account_id, name.lower())

@@ -9,7 +9,7 @@ from typing import Final
 from django.db import transaction
 from django.db.models import Count, Max, Sum
 
-from storage.domain.requests.metrics import Client, Use
+from storage.domain.requests.metrics import CredentialClient, UseCount
 from storage.domain.requests.observed import Authentication
 from storage.models import BlockedSas, CredentialUse, SeenCredential
 from storage.sql.background import commit_asynchronously
@@ -37,33 +37,33 @@ class Uses:
 
     def __init__(self, process: str) -> None:
         self._process = process
-        self._uses: dict[tuple[datetime, Client], Use] = {}
+        self._uses: dict[tuple[datetime, CredentialClient], UseCount] = {}
         self._crowds: Counter[tuple[datetime, int, str]] = Counter()
-        self._changed: set[tuple[datetime, Client]] = set()
-        self._parameters: dict[Client, Parameters] = {}
+        self._changed: set[tuple[datetime, CredentialClient]] = set()
+        self._parameters: dict[CredentialClient, Parameters] = {}
 
-    def add(self, hour: datetime, client: Client, use: Use, parameters: Parameters) -> None:
+    def add(self, hour: datetime, client: CredentialClient, use: UseCount, parameters: Parameters) -> None:
         key = self._place(hour, client)
-        before = self._uses.get(key, Use(0, use.last))
-        self._uses[key] = Use(before.count + use.count, max(before.last, use.last))
+        before = self._uses.get(key, UseCount(0, use.last))
+        self._uses[key] = UseCount(before.count + use.count, max(before.last, use.last))
         self._changed.add(key)
         self._parameters[key[1]] = parameters
 
-    def _place(self, hour: datetime, client: Client) -> tuple[datetime, Client]:
+    def _place(self, hour: datetime, client: CredentialClient) -> tuple[datetime, CredentialClient]:
         """Where a client is counted: for itself, or, when they are too many, with others."""
         if (hour, client) in self._uses:
             return hour, client
         if self._has_room(hour, client, "clients"):
             return hour, client
         # not even then can one who makes up user agents hide what is used
-        anywhere = Client(client.account_id, client.authentication, client.credential)
+        anywhere = CredentialClient(client.account_id, client.authentication, client.credential)
         if (hour, anywhere) in self._uses or self._has_room(hour, client, "credentials"):
             return hour, anywhere
         # who makes a token for each request must not fill the database; keys stay what they are
         is_key = client.authentication is Authentication.KEY
         return hour, anywhere if is_key else anywhere._replace(credential="")
 
-    def _has_room(self, hour: datetime, client: Client, kind: str) -> bool:
+    def _has_room(self, hour: datetime, client: CredentialClient, kind: str) -> bool:
         crowd = (hour, client.account_id, kind)
         self._crowds[crowd] += 1
         return self._crowds[crowd] <= _CROWD
@@ -94,7 +94,7 @@ class Uses:
         if not self._changed:
             self._parameters.clear()
 
-    def _write_uses(self, changed: Sequence[tuple[datetime, Client]]) -> None:
+    def _write_uses(self, changed: Sequence[tuple[datetime, CredentialClient]]) -> None:
         rows = [
             CredentialUse(
                 account_id=client.account_id,
@@ -117,7 +117,7 @@ class Uses:
             update_fields=("count", "last_used_at"),
         )
 
-    def _write_credentials(self, changed: Sequence[tuple[datetime, Client]]) -> None:
+    def _write_credentials(self, changed: Sequence[tuple[datetime, CredentialClient]]) -> None:
         last = sorted((key for key in changed if key[1].credential), key=lambda key: self._uses[key].last)
         rows = {
             client[:3]: SeenCredential(

@@ -8,7 +8,7 @@ from time import perf_counter, time_ns
 from typing import Any, Final
 from uuid import uuid4
 
-from storage.domain.access.access import Operation
+from storage.domain.access.grants import Operation
 from storage.domain.errors import (
     InsufficientAccountPermissions,
     InternalError,
@@ -16,11 +16,18 @@ from storage.domain.errors import (
     StorageError,
     UnsupportedHttpVerb,
 )
-from storage.domain.requests.observed import Observed
+from storage.domain.requests.observed import ObservedRequest
 from storage.domain.requests.options import read_options
-from storage.domain.requests.request_log import is_wanted
-from storage.domain.requests.routes import Kind, Target, address, check_target, operation, target
-from storage.domain.service.service_properties import NO_LOGS, CorsRule, Logging
+from storage.domain.requests.request_log import should_log
+from storage.domain.requests.routes import (
+    Target,
+    TargetKind,
+    check_target,
+    resolve_address,
+    resolve_operation,
+    resolve_target,
+)
+from storage.domain.service.service_properties import NO_LOGGING, CorsRule, Logging
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
 from storage.protocol import batch, entities, tables
@@ -64,13 +71,13 @@ class _Request:
 
     headers: Mapping[bytes, bytes]
     id: str
-    observed: Observed
+    observed: ObservedRequest
     version: str = ""
     bad_version: StorageError | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     source: Source = Source.ODATA
     cors: Sequence[CorsRule] = ()
-    logging: Logging = NO_LOGS
+    logging: Logging = NO_LOGGING
 
 
 class TableService:
@@ -91,7 +98,7 @@ class TableService:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # a GUID: the process at random, the request in order
         request_id = f"{self._request_prefix}{next(self._request_numbers):012x}"
-        observed = Observed(perf_counter(), request_id=request_id)
+        observed = ObservedRequest(perf_counter(), request_id=request_id)
         request = _Request(_joined(scope["headers"]), request_id, observed)
         body = Body(request.headers, receive)
         try:
@@ -123,7 +130,7 @@ class TableService:
         observed.egress = len(answer.body)
         observed.sent = perf_counter()
         self._service.observer.record(observed)
-        if request.logging is not NO_LOGS and is_wanted(request.logging, observed.operation):
+        if request.logging is not NO_LOGGING and should_log(request.logging, observed.operation):
             line = entry(scope, request.headers, observed, request.id, request.version, headers)
             self._service.observer.log(observed, line)
 
@@ -163,7 +170,7 @@ class TableService:
     def _read_head(self, scope: Scope, request: _Request) -> Sent:
         headers, path, query = request.headers, scope["raw_path"], scope["query_string"]
         _read_version(request)
-        where = address(path, headers.get(b"host"), scope["scheme"], self._rules.host_suffixes)
+        where = resolve_address(path, headers.get(b"host"), scope["scheme"], self._rules.host_suffixes)
         request.options = read_options(query)
         if "sv" in request.options or b"x-ms-version" not in headers:
             _read_version(request)
@@ -207,8 +214,8 @@ def _aim(scope: Scope, request: _Request, sent: Sent, authorized: Authorized) ->
         method = effective_method(method, tunnelled)
     if sent.address.secondary and sent.method not in ("GET", "HEAD"):
         raise InsufficientAccountPermissions
-    aim = target(sent.address.rest, method, authorized.account.name)
-    meant = operation(aim, method, request.options, conditional=b"if-match" in sent.headers)
+    aim = resolve_target(sent.address.rest, method, authorized.account.name)
+    meant = resolve_operation(aim, method, request.options, conditional=b"if-match" in sent.headers)
     request.observed.table, request.observed.operation = aim.table, meant
     check_target(authorized.grant, meant, aim)
     check_options(request.options)
@@ -219,19 +226,19 @@ async def _operate(call: Call, request: _Request) -> Answer:
     if request.source is Source.XML:
         return await service_resource(call)
     match call.target.kind:
-        case Kind.ENTITY:
+        case TargetKind.ENTITY:
             return await entities.entity(call)
-        case Kind.UNNAMED:
+        case TargetKind.UNNAMED:
             return await entities.unnamed(call)
-        case Kind.ENTITIES:
+        case TargetKind.ENTITIES:
             return await entities.collection(call)
-        case Kind.BATCH:
+        case TargetKind.BATCH:
             return await batch.batch(call, request.id, _now())
-        case Kind.TABLES:
+        case TargetKind.TABLES:
             return await tables.collection(call)
-        case Kind.TABLE:
+        case TargetKind.TABLE:
             return await tables.table(call)
-        case Kind.SERVICE:
+        case TargetKind.SERVICE:
             raise UnsupportedHttpVerb
 
 

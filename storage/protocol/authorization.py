@@ -6,8 +6,8 @@ from time import time
 from typing import Final, NamedTuple
 
 from storage.domain import sas
-from storage.domain.access.access import OWNER, Grant
 from storage.domain.access.addresses import is_within
+from storage.domain.access.grants import OWNER, Grant
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.signature import SignedRequest, read_authorization, verify
 from storage.domain.errors import (
@@ -117,13 +117,13 @@ async def _by_token(
     token, credential = presented
     name = sent.address.account
     keys, _ = _keys(account, time())
-    if account is None or sas.signed_by(token, name, keys) is None:
-        raise sas.not_signed(token, name)
+    if account is None or sas.find_signing_key(token, name, keys) is None:
+        raise sas.signature_mismatch(token, name)
     _check_keys_accepted(account)
     if account.blocked and credential.name in account.blocked:
-        raise sas.is_blocked()
+        raise sas.signature_blocked()
     policy = await _policy(service, account, token) if isinstance(token, TableSas) else None
-    grant = sas.grant(token, policy, now=time(), scheme=sent.scheme, address=sent.client)
+    grant = sas.authorize(token, policy, now=time(), scheme=sent.scheme, address=sent.client)
     return Authorized(account, grant, credential)
 
 
@@ -138,7 +138,7 @@ def _read_token(query: bytes) -> _Presented | None:
     token = sas.read(read_options(query))
     if token is None:
         return None
-    return _Presented(token, Credential(Authentication.SAS, sas.fingerprint(token), sas.parameters(token)))
+    return _Presented(token, Credential(Authentication.SAS, sas.fingerprint(token), sas.to_parameters(token)))
 
 
 async def _by_bearer(
@@ -160,7 +160,7 @@ async def _policy(service: Service, account: KnownAccount, token: TableSas) -> A
     except TableNotFound:
         known = None
     if known is None or token.identifier not in known.policies:
-        raise sas.no_policy()
+        raise sas.policy_not_found()
     return known.policies[token.identifier]
 
 

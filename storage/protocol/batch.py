@@ -5,8 +5,8 @@ https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-tra
 
 from typing import Final
 
-from storage.domain.access.access import Operation, operation_of
-from storage.domain.entities.changes import Change, check_change_set, check_size_of_change_set
+from storage.domain.access.grants import Operation, operation_of
+from storage.domain.entities.changes import Change, check_change_set, check_change_set_size
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import (
     ChangeSetError,
@@ -20,7 +20,7 @@ from storage.domain.errors import (
 )
 from storage.domain.requests import observed
 from storage.domain.requests.options import read_options
-from storage.domain.requests.routes import Kind, inner_path, operation, target
+from storage.domain.requests.routes import TargetKind, inner_path, resolve_operation, resolve_target
 from storage.domain.requests.statuses import status_of
 from storage.domain.values.names import fold_table_name
 from storage.protocol import entities, multipart
@@ -42,7 +42,7 @@ from storage.protocol.query_options import check_options
 
 _COMMON: Final = [(b"X-Content-Type-Options", b"nosniff"), (b"Cache-Control", b"no-cache")]
 
-_QUERIES: Final = {Kind.ENTITY: Operation.QUERY_ENTITY, Kind.ENTITIES: Operation.QUERY_ENTITIES}
+_QUERIES: Final = {TargetKind.ENTITY: Operation.QUERY_ENTITY, TargetKind.ENTITIES: Operation.QUERY_ENTITIES}
 
 # a change set of one change reports these as if it were no change set, the others with its index
 _WITHOUT_INDEX: Final = (EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSatisfied)
@@ -65,9 +65,9 @@ async def _query(call: Call, part: Part, request_id: str, now: int) -> AnswerPar
     try:
         inner = _inner(call, part)
         inner.grant.check(_QUERIES.get(inner.target.kind, Operation.QUERY_TABLES), inner.target.table.lower())
-        if inner.target.kind is Kind.ENTITY:
+        if inner.target.kind is TargetKind.ENTITY:
             answer = await entities.get(inner)
-        elif inner.target.kind is Kind.ENTITIES:
+        elif inner.target.kind is TargetKind.ENTITIES:
             answer = await entities.query(inner)
         else:
             raise InvalidInput
@@ -80,7 +80,7 @@ async def _query(call: Call, part: Part, request_id: str, now: int) -> AnswerPar
 
 async def _change_set(call: Call, parts: list[Part], request_id: str, now: int) -> list[AnswerPart]:
     try:
-        check_size_of_change_set(len(parts))
+        check_change_set_size(len(parts))
         await _check_table(call, parts[0])
         read = [_read_change(call, index, part) for index, part in enumerate(parts)]
         changes = [change for _, _, change in read]
@@ -98,7 +98,7 @@ async def _change_set(call: Call, parts: list[Part], request_id: str, now: int) 
     answers = [entities.write_changed(i, c, t) for (i, _, c), t in zip(read, timestamps, strict=True)]
     if call.account.properties.logging.write:
         call.observed.parts = [
-            observed.Part(operation_of(change), answer.status, "", _resource(inner, change.key))
+            observed.ObservedOperation(operation_of(change), answer.status, "", _resource(inner, change.key))
             for (inner, _, change), answer in zip(read, answers, strict=True)
         ]
     return [
@@ -117,9 +117,9 @@ def _observe_failure(call: Call, part: Part, error: StorageError) -> None:
         known, resource = None, f"/{call.account.name}"
     else:
         conditional = b"if-match" in part.headers
-        known = operation(inner.target, inner.method, inner.options, conditional=conditional)
+        known = resolve_operation(inner.target, inner.method, inner.options, conditional=conditional)
         resource = _resource(inner, inner.target.key)
-    call.observed.parts = [observed.Part(known, status_of(error), error.code, resource)]
+    call.observed.parts = [observed.ObservedOperation(known, status_of(error), error.code, resource)]
 
 
 def _resource(inner: Call, key: EntityKey) -> str:
@@ -140,7 +140,7 @@ def _read_change(call: Call, index: int, part: Part) -> tuple[Call, str, Change]
     """The part as a call, the folded name of its table, and what it asks for."""
     try:
         inner = _inner(call, part)
-        if inner.target.kind not in (Kind.ENTITY, Kind.ENTITIES):
+        if inner.target.kind not in (TargetKind.ENTITY, TargetKind.ENTITIES):
             raise InvalidInput
         inner.format()
         table = fold_table_name(inner.target.table)
@@ -160,7 +160,7 @@ def _inner(call: Call, part: Part) -> Call:
     check_options(options)
     return call._replace(
         method=method,
-        target=target(inner_path(part.target, call.address), method, call.account.name),
+        target=resolve_target(inner_path(part.target, call.address), method, call.account.name),
         options=options,
         headers=part.headers,
         version=version,

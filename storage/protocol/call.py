@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from storage.domain.access.access import Grant
 from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.grants import Grant
 from storage.domain.access.identity import Trust
-from storage.domain.requests.observed import Authentication, Observed
+from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.routes import Address, Target
 from storage.domain.values.names import KEY_LENGTH_LIMIT
 from storage.operations.catalog import KnownAccount
@@ -50,7 +50,7 @@ class Call(NamedTuple):
     headers: Mapping[bytes, bytes]
     version: str
     body: bytes
-    observed: Observed
+    observed: ObservedRequest
 
     def actor(self) -> Actor:
         """Who the request is from, as it is kept in mind."""

@@ -5,7 +5,7 @@ https://learn.microsoft.com/rest/api/storageservices/authorize-with-azure-active
 
 from typing import Final
 
-from storage.domain.access.access import Grant
+from storage.domain.access.grants import Grant
 from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
 from storage.operations.identity import Identity

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from storage.domain.errors import CorsPreflightFailure, InvalidHeaderValue
-from storage.domain.service.cors import NOT_ASKED, covers, deciding, judge
+from storage.domain.service.cors import MISSING_CORS_HEADER, check_preflight, find_rule, matches_header
 from storage.domain.service.service_properties import CorsRule
 
 Headers = list[tuple[bytes, bytes]]
@@ -21,9 +21,11 @@ def preflight(rules: Sequence[CorsRule], headers: Mapping[bytes, bytes]) -> Head
     origin = headers.get(b"origin")
     method = headers.get(b"access-control-request-method")
     if not origin or not method:
-        raise InvalidHeaderValue(NOT_ASKED)
+        raise InvalidHeaderValue(MISSING_CORS_HEADER)
     wanted = headers.get(b"access-control-request-headers", b"")
-    verdict = judge(rules, origin.decode("latin-1"), method.decode("latin-1"), wanted.decode("latin-1"))
+    verdict = check_preflight(
+        rules, origin.decode("latin-1"), method.decode("latin-1"), wanted.decode("latin-1")
+    )
     if verdict.place is None or not verdict.is_allowed:
         raise CorsPreflightFailure
     rule = rules[verdict.place]
@@ -39,7 +41,7 @@ def response_headers(rules: Sequence[CorsRule], method: str, origin: bytes | Non
     if origin is None:
         public = any("*" in rule.origins and method in rule.methods for rule in rules)
         return [_VARY] if rules and not public and method in _READING else []
-    place = deciding(rules, origin.decode("latin-1"), method)
+    place = find_rule(rules, origin.decode("latin-1"), method)
     if place is None:
         return [_VARY] if rules and method in _READING else []
     rule = rules[place]
@@ -68,6 +70,6 @@ def _exposed(rule: CorsRule, sent: Headers) -> Iterator[bytes]:
     for prefix in (pattern for pattern in rule.exposed_headers if pattern[-1] == "*"):
         for name, _ in sent:
             lower = name.decode().lower()
-            if covers(prefix.lower(), lower):
+            if matches_header(prefix.lower(), lower):
                 names.setdefault(lower, name)
     return iter(names.values())

@@ -1,10 +1,10 @@
 """The operations on entities: one change, one entity, or a page of them."""
 
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entities.entity import StoredEntity, fragments, write_keys
+from storage.domain.entities.entity import StoredEntity, encode_entity_key, write_fragments
 from storage.domain.errors import InvalidInput, MethodNotAllowed, MissingRequiredHeader
 from storage.domain.filters.query import EntityQuery
-from storage.domain.requests.routes import Kind, key_count
+from storage.domain.requests.routes import TargetKind, key_count_error
 from storage.domain.values.etag import read_if_match, write_etag
 from storage.domain.values.names import fold_table_name
 from storage.protocol import formats, payload
@@ -32,7 +32,7 @@ async def entity(call: Call) -> Answer:
 async def unnamed(call: Call) -> Answer:
     """Clients that delete a table by the URL of a table take no table for success, and only that."""
     await call.service.check_table(call.account, fold_table_name(call.target.table))
-    raise key_count(f"{call.account.name}.{call.target.table}")
+    raise key_count_error(f"{call.account.name}.{call.target.table}")
 
 
 async def get(call: Call) -> Answer:
@@ -73,9 +73,9 @@ async def _change(call: Call) -> Answer:
 
 def read_members(call: Call) -> Members:
     """The properties in the body of a write; a deletion has none."""
-    if call.target.kind is Kind.ENTITIES and call.method != "POST":
+    if call.target.kind is TargetKind.ENTITIES and call.method != "POST":
         raise MethodNotAllowed(Allow="GET, POST")
-    if call.target.kind is Kind.ENTITY and call.method not in ("PUT", "MERGE", "PATCH", "DELETE"):
+    if call.target.kind is TargetKind.ENTITY and call.method not in ("PUT", "MERGE", "PATCH", "DELETE"):
         raise MethodNotAllowed(Allow="GET, PUT, MERGE, PATCH, DELETE")
     if call.method == "DELETE":
         return {}
@@ -85,7 +85,7 @@ def read_members(call: Call) -> Members:
 def read_change(call: Call, members: Members) -> Change:
     """The write that a request, or a part of a batch, asks for."""
     key_limit = call.rules.key_length_limit
-    if call.target.kind is Kind.ENTITIES:
+    if call.target.kind is TargetKind.ENTITIES:
         return Insert(payload.read_new_entity(members, key_limit))
     _check_if_none_match(call)
     if_match = call.headers.get(b"if-match")
@@ -134,8 +134,8 @@ def _write_inserted(call: Call, change: Insert, timestamp: int, etag: tuple[byte
     headers.append((b"Location", location))
     if preference is Preference.NO_CONTENT:
         return Answer(204, [*headers, (b"DataServiceId", location), etag])
-    _, annotations, values = fragments(change.entity.properties)
+    _, annotations, values = write_fragments(change.entity.properties)
     content = (annotations + values if form.annotations else values).encode()
-    stored = StoredEntity(write_keys(change.key), str(timestamp).encode(), content)
+    stored = StoredEntity(encode_entity_key(change.key), str(timestamp).encode(), content)
     body = formats.write_entity(call.context(form, table)._replace(select=None, raw_select=None), stored)
     return Answer(201, [CONTENT_TYPES[form], *headers, etag], body)

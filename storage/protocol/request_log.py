@@ -5,8 +5,8 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
-from storage.domain.requests.observed import Observed
-from storage.domain.requests.request_log import Entry
+from storage.domain.requests.observed import ObservedRequest
+from storage.domain.requests.request_log import LogEntry
 from storage.protocol.call import Headers
 
 _CONDITIONS: Final = (b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since")
@@ -28,11 +28,11 @@ _SIGNATURE: Final = re.compile(
 def entry(
     scope: MutableMapping[str, Any],
     headers: Mapping[bytes, bytes],
-    observed: Observed,
+    observed: ObservedRequest,
     request_id: str,
     version: str,
     answered: Headers,
-) -> Entry:
+) -> LogEntry:
     """``headers`` those of the request by lower-case name, ``answered`` those of the answer."""
 
     def sent(name: bytes) -> str:
@@ -41,7 +41,7 @@ def entry(
     path = scope["raw_path"].decode("latin-1")
     query = scope["query_string"].decode("latin-1")
     conditions = [f"{name.decode().title()}={sent(name)}" for name in _CONDITIONS if name in headers]
-    return Entry(
+    return LogEntry(
         url=_redacted(f"{scope['scheme']}://{sent(b'host')}{path}{'?' if query else ''}{query}", _URL_LIMIT),
         key=_redacted(_key(observed.account, _decoded(path[:_URL_LIMIT])), _URL_LIMIT),
         request_id=request_id,

@@ -13,7 +13,7 @@ from storage.domain.errors import (
     MissingRequiredQueryParameter,
     UnsupportedHttpVerb,
 )
-from storage.domain.requests.routes import Kind
+from storage.domain.requests.routes import TargetKind
 from storage.domain.service.service_properties_xml import read_properties, write_properties
 from storage.domain.values.xml import START
 from storage.protocol.call import Answer, Call
@@ -28,15 +28,15 @@ async def service_resource(call: Call) -> Answer:
     if restype not in (None, "service"):
         raise _refused(restype=restype)
     match call.target.kind, restype, comp:
-        case Kind.ENTITIES, None, "acl":
+        case TargetKind.ENTITIES, None, "acl":
             return await table_acl(call)
-        case Kind.SERVICE, "service", "properties":
+        case TargetKind.SERVICE, "service", "properties":
             return await properties(call)
-        case Kind.SERVICE, "service", "stats":
+        case TargetKind.SERVICE, "service", "stats":
             return await stats(call)
-        case Kind.SERVICE, None, "properties" | "stats":
+        case TargetKind.SERVICE, None, "properties" | "stats":
             raise MissingRequiredQueryParameter(QueryParameterName="restype")
-        case Kind.SERVICE, "service", None:
+        case TargetKind.SERVICE, "service", None:
             raise MissingRequiredQueryParameter(QueryParameterName="comp")
     # service properties and statistics belong to the service, not to a table
     raise _refused(comp=comp or "")

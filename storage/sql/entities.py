@@ -5,7 +5,14 @@ from functools import lru_cache
 from typing import Final, assert_never
 
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entities.entity import Entity, EntityKey, Fragments, check_size, fragments, quoted
+from storage.domain.entities.entity import (
+    Entity,
+    EntityKey,
+    Fragments,
+    check_size,
+    quote_name,
+    write_fragments,
+)
 from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
 from storage.domain.values.etag import Precondition
 from storage.sql.failures import named
@@ -128,14 +135,14 @@ def _text(template: str, relation: str) -> str:
 
 def written(entity: Entity) -> Fragments:
     """The texts of an entity's row, its limits checked."""
-    texts = fragments(entity.properties)
+    texts = write_fragments(entity.properties)
     check_size(entity, texts)
     return texts
 
 
 def text_array(names: Iterable[str]) -> str:
     """Property names, quoted as in the texts of a row, in the text format of a PostgreSQL array."""
-    return "{" + ",".join(quoted(name).replace("\\", "\\\\") for name in names) + "}"
+    return "{" + ",".join(quote_name(name).replace("\\", "\\\\") for name in names) + "}"
 
 
 # writes

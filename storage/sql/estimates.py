@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from storage.domain.filters.query import EntityQuery, access_path
+from storage.domain.filters.access_plan import plan_access
+from storage.domain.filters.query import EntityQuery
 from storage.sql import pages, walks
 from storage.sql.filters import compile
 from storage.sql.pages import text_at
@@ -95,7 +96,7 @@ def sample(relation: str, query: EntityQuery, *, share: float, limit: int) -> St
     """Of so many rows inside the bounds of the keys, out of ``share`` percent of the pages of the relation."""
     binder = Binder()
     condition = walks.keys(query, binder)
-    residual = access_path(query.filter).bounds.residual
+    residual = plan_access(query.filter).bounds.residual
     tested = "true"
     if residual is not None:
         compiled = compile(residual, len(binder.parameters) + 1)

@@ -23,7 +23,7 @@ from storage.domain.filters.ast import (
     Or,
     fold,
 )
-from storage.domain.filters.keys import storable
+from storage.domain.filters.keys import to_storable
 from storage.domain.values.edm import Edm, EdmValue, quote
 from storage.domain.values.encoding import escape, project
 
@@ -196,7 +196,7 @@ class _Compiler:
                 return self._compare_in_span(comparison)
 
     def _compare_key(self, column: str, operator: Operator, key: str) -> _Part:
-        asked = storable(operator, key)
+        asked = to_storable(operator, key)
         if isinstance(asked, bool):
             return _constant(asked)
         if operator is Operator.EQ:
@@ -208,7 +208,7 @@ class _Compiler:
         column = SYSTEM_COLUMNS.get(match.property)
         if column is None:
             return self._match_property(match)
-        if column == "ts" or isinstance(storable(Operator.EQ, match.text), bool):
+        if column == "ts" or isinstance(to_storable(Operator.EQ, match.text), bool):
             return _constant(False)
         return _TEXT_MATCHES[match.kind].format(text=column, part=self.bind(match.text, "text"))
 

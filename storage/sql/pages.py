@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-from storage.domain.entities.entity import SYSTEM_PROPERTIES, EntityKey, StoredEntity, quoted
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, EntityKey, StoredEntity, quote_name
 from storage.domain.errors import ResourceNotFound
 from storage.domain.filters import key_range
 from storage.domain.filters.query import PAGE_BYTES, EntityQuery, Page, Position
@@ -179,7 +179,7 @@ def _content(query: EntityQuery, binder: Binder) -> _Content:
         weight=" + ".join(f"coalesce(octet_length({name}), 0)" for name in columns),
         names=columns,
         fetched=fetched,
-        read=_read_selected([quoted(name).encode() for name in names], annotations=query.annotations),
+        read=_read_selected([quote_name(name).encode() for name in names], annotations=query.annotations),
     )
 
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Final
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
-from storage.domain.entities.glances import LONGEST, Glance
-from storage.domain.filters.query import EntityQuery, Page
-from storage.domain.filters.sorting import Sort, SortedPage, SortedPosition
+from storage.domain.entities.previews import STRING_PREVIEW_LENGTH, EntityPreview
+from storage.domain.filters.query import EntityQuery, Page, Sort, SortedPage, SortedPosition
 from storage.domain.values.encoding import escape, unproject
 from storage.sql import sorting, walks
 from storage.sql.pages import position_at, text_at
@@ -15,7 +14,9 @@ from storage.sql.statement import Lane, Result, Statement
 from storage.sql.walks import Binder
 
 _LARGE: Final = 16 * 1024  # bytes of a row's values; a smaller one comes whole, for cutting takes time too
-_WHOLE: Final = 4 * LONGEST  # bytes of a value; half of it, and the letter, is what a longer one is cut to
+_WHOLE: Final = (
+    4 * STRING_PREVIEW_LENGTH
+)  # bytes of a value; half of it, and the letter, is what a longer one is cut to
 
 # A small row in the first column after the Timestamp. Of a large one, the second has its values, each as it is
 # projected or, if it is long, as a pair of its beginning and its size; the third their names in order.
@@ -40,7 +41,7 @@ LIMIT {{limit}}
 """
 
 
-def page(relation: str, query: EntityQuery) -> Statement[Page[Glance]]:
+def page(relation: str, query: EntityQuery) -> Statement[Page[EntityPreview]]:
     """As pages.page. ``select`` spares what is not asked for in large rows only, ``annotations`` do not count."""
     binder = Binder()
     walk = walks.walk(query, binder)
@@ -80,7 +81,7 @@ def _asked(query: EntityQuery, binder: Binder) -> str:
     return f"{binder.bind(names)}::jsonb ? key"
 
 
-def _read_page(result: Result, top: int) -> Page[Glance]:
+def _read_page(result: Result, top: int) -> Page[EntityPreview]:
     count = min(result.ntuples, top)
     return Page([_read(result, row) for row in range(count)], position_at(result, count))
 
@@ -93,19 +94,19 @@ def _read_sorted(result: Result, top: int) -> SortedPage:
     return SortedPage(found, SortedPosition(int(rank), number, text, partition_key, row_key))
 
 
-def _read(result: Result, row: int) -> Glance:
+def _read(result: Result, row: int) -> EntityPreview:
     key = EntityKey(text_at(result, row, 0), text_at(result, row, 1))
     timestamp = int(text_at(result, row, 2))
     content = result.get_value(row, 3)
     if content is not None:
         entity = read_stored(StoredEntity(b'"PartitionKey":"","RowKey":""', b"", content))
-        return Glance(key, timestamp, entity.properties, {})
+        return EntityPreview(key, timestamp, entity.properties, {})
     values = json.loads(result.get_value(row, 4) or b"{}")
     names = json.loads(f"[{text_at(result, row, 5)}]")
     return _cut(key, timestamp, {name: values[escape(name)] for name in names if escape(name) in values})
 
 
-def _cut(key: EntityKey, timestamp: int, values: dict[str, str | list[str | int]]) -> Glance:
+def _cut(key: EntityKey, timestamp: int, values: dict[str, str | list[str | int]]) -> EntityPreview:
     properties, sizes = {}, {}
     for name, value in values.items():
         if isinstance(value, str):
@@ -115,7 +116,7 @@ def _cut(key: EntityKey, timestamp: int, values: dict[str, str | list[str | int]
             properties[name] = unproject(_unbroken(beginning))
             is_hexadecimal = beginning.startswith("b")
             sizes[name] = size // 2 if is_hexadecimal else size
-    return Glance(key, timestamp, properties, sizes)
+    return EntityPreview(key, timestamp, properties, sizes)
 
 
 def _unbroken(beginning: str) -> str:

@@ -2,8 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from storage.domain.filters.query import EntityQuery
-from storage.domain.filters.sorting import ABSENT, COMPARED, Sort, SortedPosition
+from storage.domain.filters.query import ABSENT_RANK, SORTED_TEXT_LENGTH, EntityQuery, Sort, SortedPosition
 from storage.domain.values.encoding import escape
 from storage.sql import walks
 from storage.sql.walks import Binder
@@ -13,13 +12,13 @@ _RANK: Final = f"""CASE jsonb_typeof(props->{{name}})
     WHEN 'boolean' THEN 0 WHEN 'number' THEN 1
     WHEN 'string' THEN CASE left(props->>{{name}}, 1)
         WHEN 'n' THEN 1 WHEN 's' THEN 2 WHEN 't' THEN 3 WHEN 'g' THEN 4 ELSE 5 END
-    ELSE {ABSENT} END"""
+    ELSE {ABSENT_RANK} END"""
 _NUMBER: Final = """CASE jsonb_typeof(props->{name})
     WHEN 'number' THEN (props->{name})::numeric
     WHEN 'boolean' THEN (props->{name})::boolean::int::numeric
     ELSE CASE props->>{name} WHEN 'n' THEN 'NaN'::numeric ELSE 0 END END"""
 _TEXT: Final = f"""CASE jsonb_typeof(props->{{name}})
-    WHEN 'string' THEN left(props->>{{name}}, {COMPARED}) ELSE '' END"""
+    WHEN 'string' THEN left(props->>{{name}}, {SORTED_TEXT_LENGTH}) ELSE '' END"""
 
 _ROWS: Final = """(
     SELECT * FROM (
@@ -31,7 +30,7 @@ _ROWS: Final = """(
     LIMIT {limit}
 ) AS sorted"""
 _ASCENDING: Final = "rank, number, text, pk, rk"
-_DESCENDING: Final = f"rank = {ABSENT}, rank DESC, number DESC, text DESC, pk, rk"
+_DESCENDING: Final = f"rank = {ABSENT_RANK}, rank DESC, number DESC, text DESC, pk, rk"
 
 
 class Rows(NamedTuple):
@@ -61,9 +60,9 @@ def rows(relation: str, query: EntityQuery, sort: Sort, start: SortedPosition | 
 def _expressions(name: str, binder: Binder) -> tuple[str, str, str]:
     match name:
         case "PartitionKey":
-            return "2", "0::numeric", f"left(pk, {COMPARED})"
+            return "2", "0::numeric", f"left(pk, {SORTED_TEXT_LENGTH})"
         case "RowKey":
-            return "2", "0::numeric", f"left(rk, {COMPARED})"
+            return "2", "0::numeric", f"left(rk, {SORTED_TEXT_LENGTH})"
         case "Timestamp":
             return "3", "ts::numeric", "''::text"
     bound = f"{binder.bind(escape(name))}::text"
@@ -79,6 +78,6 @@ def _from(start: SortedPosition, binder: Binder, *, descending: bool) -> str:
     same = f"(rank, number, text) = ({rank}, {number}, {text}) AND {keys}"
     if not descending:
         return f"({after} OR ({same}))"
-    if start.rank == ABSENT:
-        return f"(rank = {ABSENT} AND {same})"
-    return f"(rank = {ABSENT} OR {after} OR ({same}))"
+    if start.rank == ABSENT_RANK:
+        return f"(rank = {ABSENT_RANK} AND {same})"
+    return f"(rank = {ABSENT_RANK} OR {after} OR ({same}))"

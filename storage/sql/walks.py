@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 from storage.domain.filters import Bound, KeyBounds, KeyInterval, Operator, key_range
-from storage.domain.filters.query import EntityQuery, Position, access_path
+from storage.domain.filters.access_plan import plan_access
+from storage.domain.filters.query import EntityQuery, Position
 from storage.sql.filters import compile
 from storage.sql.statement import Lane
 
@@ -27,7 +28,7 @@ class Binder:
 
 
 def walk(query: EntityQuery, binder: Binder) -> Walk:
-    access = access_path(query.filter)
+    access = plan_access(query.filter)
     bounds = access.bounds
     conditions = _key_conditions(bounds, query.start, query.end, binder)
     if bounds.residual is not None:

@@ -28,7 +28,7 @@ def test_it_works(ask, account):
     assert made.status_code == 201, made.content
     found = made.json()
     token = signature(found["token"])
-    assert sas.signed_by(token, "acme", accounts.keys_of(account)) == 0
+    assert sas.find_signing_key(token, "acme", accounts.keys_of(account)) == 0
     assert (token.start_partition, token.end_partition, token.permissions) == ("a b", "\u0131", "r")
     assert found["fingerprint"] == sas.fingerprint(token)
     assert found["url"] == f"http://testserver/acme/people?{found['token']}"
@@ -54,7 +54,7 @@ def test_of_an_account_by_the_second_key(ask, account):
     )
     token = signature(found.json()["token"])
     assert (token.resource_types, token.services, token.protocol) == ("sco", "t", "https")
-    assert sas.signed_by(token, "acme", accounts.keys_of(account)) == 1
+    assert sas.find_signing_key(token, "acme", accounts.keys_of(account)) == 1
 
 
 def test_by_a_policy(ask, account):

@@ -16,7 +16,7 @@ from tests.api.conftest import Caller
 
 
 def test_scanners_find_them_and_mistakes_are_known():
-    token = written.write("0aZ" * 12)
+    token = written.write_token("0aZ" * 12)
     assert token.startswith("tbl_")
     assert len(token) == 46
     assert written.is_token(token)

@@ -26,7 +26,7 @@ from console import snippets
 from console.snippets import Place, Query, Snippet
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters import parse
-from storage.domain.filters.query import access_path
+from storage.domain.filters.access_plan import plan_access
 from storage.domain.values.edm import Edm, EdmValue
 from tests.live_server import LiveServer
 
@@ -263,7 +263,7 @@ def test_q7_queries_return_the_same_keys(request, server, asked, language):
         root = parse(text)
         query = Query(root, ("RowKey", "Small"), top=2 if language != "curl" else 50)
         if kind.startswith("point"):
-            query = replace(query, keys=access_path(root).point_keys)
+            query = replace(query, keys=plan_access(root).point_keys)
         # the token of the environment is one of another table; the one in the code opens this one
         place = Place(**where, token=token if language == "curl" or kind == "points" else "")
         assert keys_in(run(Snippet("", write(place, query)))) == FOUND[kind], kind
@@ -286,7 +286,7 @@ def keys_in(shown: str) -> set[str]:
 def test_queries_show_nothing_that_hides_or_breaks_out(language, kind):
     root = parse(ASKED[kind])
     place = Place("http://127.0.0.1/acme", "acme", "asked")
-    query = Query(root, ("Name", "Größe"), keys=access_path(root).point_keys)
+    query = Query(root, ("Name", "Größe"), keys=plan_access(root).point_keys)
     code = snippets.LANGUAGES[language].write_query(place, query)
     assert "\u202e" not in code
     with_token = snippets.LANGUAGES[language].write_query(replace(place, token="sv=1&sig=a%2Bb"), query)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from storage.domain.access.access import (
+from storage.domain.access.grants import (
     OWNER,
     ROLES,
     Grant,
+    GrantKind,
     KeyRange,
-    Kind,
     Operation,
     Permission,
     Resource,
@@ -96,7 +96,7 @@ def test_an_account_key_may_do_everything(operation):
 def test_an_account_token_needs_the_level_and_the_letter(operation, levels, needed, _):
     for letters in SUBSETS:
         for given in ("s", "c", "o", "sc", "sco"):
-            granted = Grant(Kind.ACCOUNT_SAS, permissions(letters), resources(given))
+            granted = Grant(GrantKind.ACCOUNT_SAS, permissions(letters), resources(given))
             if needed is None:
                 expected = AuthorizationFailure
             elif not set(levels) & set(given):
@@ -109,7 +109,7 @@ def test_an_account_token_needs_the_level_and_the_letter(operation, levels, need
 @pytest.mark.parametrize(("operation", "_", "__", "needed"), NEEDS)
 def test_a_table_token_needs_the_letter(operation, _, __, needed):
     for letters in ["", "r", "a", "u", "d", "au", "rd", "raud"]:
-        granted = Grant(Kind.TABLE_SAS, permissions(letters), Resource.OBJECT, table="people")
+        granted = Grant(GrantKind.TABLE_SAS, permissions(letters), Resource.OBJECT, table="people")
         if needed is None:
             expected = AuthorizationFailure
         else:
@@ -119,13 +119,13 @@ def test_a_table_token_needs_the_letter(operation, _, __, needed):
 
 @pytest.mark.parametrize("operation", Operation)
 def test_a_table_token_is_for_no_other_table(operation):
-    granted = Grant(Kind.TABLE_SAS, permissions("raud"), Resource.OBJECT, table="people")
+    granted = Grant(GrantKind.TABLE_SAS, permissions("raud"), Resource.OBJECT, table="people")
     assert refusal(granted, operation, "peoples") is AuthorizationFailure
 
 
 @pytest.mark.parametrize("operation", Operation)
 def test_what_an_old_token_does_not_permit_is_not_found(operation):
-    granted = Grant(Kind.TABLE_SAS, Permission.NONE, Resource.OBJECT, table="people", legacy=True)
+    granted = Grant(GrantKind.TABLE_SAS, Permission.NONE, Resource.OBJECT, table="people", legacy=True)
     expected = None if operation is Operation.ENTITY_GROUP_TRANSACTION else ResourceNotFound
     assert refusal(granted, operation) is expected
 
@@ -134,7 +134,7 @@ def test_what_an_old_token_does_not_permit_is_not_found(operation):
 
 
 def test_refuses_a_key_outside_of_the_range():
-    granted = Grant(Kind.TABLE_SAS, keys=KeyRange(Position("b", ""), Position("c", "5")))
+    granted = Grant(GrantKind.TABLE_SAS, keys=KeyRange(Position("b", ""), Position("c", "5")))
     granted.check_key(EntityKey("b", ""))
     granted.check_key(EntityKey("c", "4"))
     for key in (EntityKey("a", "z"), EntityKey("c", "5")):
@@ -143,7 +143,7 @@ def test_refuses_a_key_outside_of_the_range():
 
 
 def test_to_an_old_token_a_key_outside_of_the_range_is_not_found():
-    granted = Grant(Kind.TABLE_SAS, keys=KeyRange(Position("b", ""), None), legacy=True)
+    granted = Grant(GrantKind.TABLE_SAS, keys=KeyRange(Position("b", ""), None), legacy=True)
     with pytest.raises(ResourceNotFound):
         granted.check_key(EntityKey("a", ""))
 

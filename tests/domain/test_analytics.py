@@ -4,9 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from storage.domain.access.access import Operation
+from storage.domain.access.grants import Operation
 from storage.domain.requests import analytics
-from storage.domain.requests.analytics import Category, MetricsTable, category, column, metrics_table
+from storage.domain.requests.analytics import (
+    Category,
+    MetricsTable,
+    categorize,
+    column_name,
+    find_metrics_table,
+)
 from storage.domain.requests.metrics import RequestKind, Tally
 from storage.domain.requests.observed import Authentication
 from storage.domain.service.service_properties import Metrics, ServiceProperties
@@ -73,7 +79,7 @@ def values(entity):
     ],
 )
 def test_what_became_of_a_request(status, error, expected):
-    assert category(status, error) == expected
+    assert categorize(status, error) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,14 +92,14 @@ def test_what_became_of_a_request(status, error, expected):
     ],
 )
 def test_a_column_tells_how_the_request_was_authenticated(authentication, expected):
-    assert column(Category.SUCCESS, authentication) == expected
+    assert column_name(Category.SUCCESS, authentication) == expected
 
 
 # rows
 
 
 def test_has_the_columns_of_the_service():
-    entity = analytics.transactions(HOUR, "user;All", {})
+    entity = analytics.transactions_entity(HOUR, "user;All", {})
 
     assert sorted(entity.properties) == sorted(INTEGERS + DOUBLES)
     assert {entity.properties[name].type for name in INTEGERS} == {Edm.INT64}
@@ -114,7 +120,7 @@ def test_sums_up_what_it_is_given():
         kind(0): Tally(1, 0, 0),
     }
 
-    found = values(analytics.transactions(HOUR, "user;All", counted))
+    found = values(analytics.transactions_entity(HOUR, "user;All", counted))
 
     given = {
         "TotalRequests": 16,
@@ -149,16 +155,16 @@ def test_a_row_for_all_and_one_for_each_operation():
         kind(403, "AuthenticationFailed", operation=None): Tally(8),
     }
 
-    found = analytics.rows(counted, include_apis=True)
+    found = analytics.group_by_row_key(counted, include_apis=True)
 
     numbers = {key: sum(tally.requests for tally in tallies.values()) for key, tallies in found.items()}
     assert numbers == {"user;All": 15, "user;QueryEntity": 3, "user;DeleteTable": 4}
-    assert list(analytics.rows(counted, include_apis=False)) == ["user;All"]
-    assert analytics.rows({}, include_apis=True) == {"user;All": {}}
+    assert list(analytics.group_by_row_key(counted, include_apis=False)) == ["user;All"]
+    assert analytics.group_by_row_key({}, include_apis=True) == {"user;All": {}}
 
 
 def test_the_capacity_of_a_day():
-    entity = analytics.capacity(datetime(2026, 1, 2, tzinfo=UTC), "data", 2**40, 3, 5)
+    entity = analytics.capacity_entity(datetime(2026, 1, 2, tzinfo=UTC), "data", 2**40, 3, 5)
 
     assert entity.key == ("20260102T0000", "data")
     assert values(entity) == {"Capacity": 2**40, "ContainerCount": 3, "ObjectCount": 5}
@@ -179,7 +185,7 @@ def test_the_capacity_of_a_day():
     ],
 )
 def test_names(name, expected):
-    assert metrics_table(name) is expected
+    assert find_metrics_table(name) is expected
 
 
 def test_hours_and_minutes_are_measured_each_for_itself():

@@ -9,7 +9,7 @@ from storage.domain.entities.changes import (
     Update,
     Upsert,
     check_change_set,
-    check_size_of_change_set,
+    check_change_set_size,
 )
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
@@ -95,14 +95,14 @@ def test_names_the_first_offender():
 
 
 def test_a_hundred_changes_are_a_change_set():
-    check_size_of_change_set(100)
+    check_change_set_size(100)
     check_change_set([("people", upsert("p", str(number))) for number in range(100)])
 
 
 @pytest.mark.parametrize("count", [101, 1000])
 def test_refuses_more_changes_at_the_last_that_is_allowed(count):
     with pytest.raises(ChangeSetError) as refused:
-        check_size_of_change_set(count)
+        check_change_set_size(count)
 
     assert refused.value.index == 99
     assert isinstance(refused.value.error, InvalidInput)

@@ -4,7 +4,12 @@ import json
 
 import pytest
 
-from storage.domain.service.connections import Form, connection_string, read_host, write
+from storage.domain.service.connections import (
+    ConnectionFormat,
+    connection_string,
+    read_host,
+    write_connection,
+)
 
 TEXT = connection_string("acme", "https://tables.example.org/acme", "a+b/==")
 
@@ -16,14 +21,21 @@ def test_a_connection_string():
     )
 
 
-@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("form", ConnectionFormat)
 def test_every_form_holds_it_once(form):
-    assert write(form, TEXT).count("AccountKey=a+b/==") == (2 if form is Form.FUNCTIONS else 1)
+    assert write_connection(form, TEXT).count("AccountKey=a+b/==") == (
+        2 if form is ConnectionFormat.FUNCTIONS else 1
+    )
 
 
 def test_files_are_json():
-    assert json.loads(write(Form.APPSETTINGS, TEXT)) == {"ConnectionStrings": {"Tables": TEXT}}
-    assert json.loads(write(Form.FUNCTIONS, TEXT))["Values"]["AzureWebJobsStorage"] == TEXT
+    assert json.loads(write_connection(ConnectionFormat.APPSETTINGS, TEXT)) == {
+        "ConnectionStrings": {"Tables": TEXT}
+    }
+    assert (
+        json.loads(write_connection(ConnectionFormat.FUNCTIONS, TEXT))["Values"]["AzureWebJobsStorage"]
+        == TEXT
+    )
 
 
 @pytest.mark.parametrize(

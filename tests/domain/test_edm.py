@@ -20,8 +20,8 @@ from storage.domain.values.edm import (
     write_datetime,
 )
 from storage.domain.values.encoding import (
-    annotated,
     escape,
+    needs_annotation,
     project,
     unescape,
     unproject,
@@ -45,7 +45,7 @@ def bits(value):
 
 
 def annotation(value):
-    return value.type if annotated(value) else None
+    return value.type if needs_annotation(value) else None
 
 
 # reading
@@ -358,7 +358,7 @@ def test_writes(type_, value, expected):
     ],
 )
 def test_says_the_types_that_json_does_not(type_, value, expected):
-    assert annotated(EdmValue(type_, value)) is expected
+    assert needs_annotation(EdmValue(type_, value)) is expected
 
 
 @given(values)

@@ -12,15 +12,15 @@ from storage.domain.entities.entity import (
     EntityKey,
     StoredEntity,
     check_size,
+    encode_entity_key,
     entity_size,
-    fragments,
     read_stored,
-    write_keys,
+    write_fragments,
 )
 from storage.domain.errors import EntityTooLarge, TooManyProperties
 from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue, read
-from storage.domain.values.encoding import annotated
+from storage.domain.values.encoding import needs_annotation
 from tests.strategies import properties
 
 KEY = EntityKey("pp", "r😀")  # 5 UTF-16 units
@@ -31,7 +31,7 @@ def text(length):
 
 
 def test_the_fragments_of_an_entity():
-    written = fragments(
+    written = write_fragments(
         {
             "A": EdmValue(Edm.INT32, 5),
             "B": EdmValue(Edm.INT64, 5),
@@ -46,16 +46,16 @@ def test_the_fragments_of_an_entity():
 
 
 def test_the_fragments_of_an_entity_without_properties():
-    assert fragments({}) == ("{}", "", "")
+    assert write_fragments({}) == ("{}", "", "")
 
 
 @given(properties)
 def test_the_fragments_are_ascii_lines_that_read_back_as_the_properties(wanted):
-    written = fragments(wanted)
+    written = write_fragments(wanted)
 
     assert "".join(written).isascii()
     assert written.values.count("\n") == len(wanted)
-    assert written.annotations.count("\n") == sum(annotated(value) for value in wanted.values())
+    assert written.annotations.count("\n") == sum(needs_annotation(value) for value in wanted.values())
     members = json.loads('{"":0' + written.annotations + written.values + "}")
     found = {
         name: read(member, members.get(f"{name}@odata.type"))
@@ -74,9 +74,9 @@ def test_the_fragments_are_ascii_lines_that_read_back_as_the_properties(wanted):
 def test_an_entity_holds_252_properties_and_no_more():
     wanted = {f"P{number}": EdmValue(Edm.INT32, number) for number in range(PROPERTY_LIMIT)}
 
-    assert fragments(wanted).values.count("\n") == 252
+    assert write_fragments(wanted).values.count("\n") == 252
     with pytest.raises(TooManyProperties):
-        fragments({**wanted, "Q": EdmValue(Edm.INT32, 0)})
+        write_fragments({**wanted, "Q": EdmValue(Edm.INT32, 0)})
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_an_entity_holds_one_mebibyte_and_no_more():
     largest, too_large = of_size(SIZE_LIMIT), of_size(SIZE_LIMIT + 2)
 
     assert (entity_size(largest), entity_size(too_large)) == (1_048_576, 1_048_578)
-    check_size(largest, fragments(largest.properties))
+    check_size(largest, write_fragments(largest.properties))
     with pytest.raises(EntityTooLarge):
-        check_size(too_large, fragments(too_large.properties))
+        check_size(too_large, write_fragments(too_large.properties))
 
 
 def test_one_byte_too_many_is_too_many():
@@ -126,9 +126,9 @@ def test_one_byte_too_many_is_too_many():
     too_large = Entity(KEY, {**wanted, "B": EdmValue(Edm.BINARY, b"abc")})
 
     assert (entity_size(largest), entity_size(too_large)) == (SIZE_LIMIT, SIZE_LIMIT + 1)
-    check_size(largest, fragments(largest.properties))
+    check_size(largest, write_fragments(largest.properties))
     with pytest.raises(EntityTooLarge):
-        check_size(too_large, fragments(too_large.properties))
+        check_size(too_large, write_fragments(too_large.properties))
 
 
 def test_the_size_is_computed_before_an_entity_can_be_too_large():
@@ -136,17 +136,17 @@ def test_the_size_is_computed_before_an_entity_can_be_too_large():
     wanted = {f"{number:03}": text(500_000 // PROPERTY_LIMIT - 10) for number in range(PROPERTY_LIMIT)}
     entity = Entity(EntityKey("k" * 1024, "k" * 1024), wanted)
 
-    assert 499_500 < len(fragments(wanted).values) <= 500_000
+    assert 499_500 < len(write_fragments(wanted).values) <= 500_000
     assert entity_size(entity) <= SIZE_LIMIT
 
 
 @given(properties)
 def test_a_stored_entity_is_read_as_it_was(values):
-    texts = fragments(values)
+    texts = write_fragments(values)
     key = EntityKey("p\"'é", "")
-    stored = StoredEntity(write_keys(key), b"1", (texts.annotations + texts.values).encode())
+    stored = StoredEntity(encode_entity_key(key), b"1", (texts.annotations + texts.values).encode())
     entity = read_stored(stored)
     assert entity.key == key
     assert list(entity.properties) == list(values)
     # written again rather than compared: NaN is not equal to itself, and -0.0 equal to 0.0
-    assert fragments(entity.properties) == texts
+    assert write_fragments(entity.properties) == texts

@@ -23,13 +23,13 @@ from storage.domain.filters import (
     conjuncts,
     is_console_only,
     matches_table,
-    mentions,
+    mentioned_properties,
     parse,
     write,
 )
 from storage.domain.filters.parser import DEPTH_LIMIT
 from storage.domain.values.edm import Edm, EdmValue, read_datetime
-from storage.editing.filters.templates import absolute
+from storage.editing.filters.parameters import resolve_times
 from tests.cost import costs_less_than
 
 
@@ -461,7 +461,7 @@ def test_a_time_may_be_relative_where_it_is_known_what_time_it_is():
     assert since.literal == EdmValue(Edm.DATETIME, read_datetime("2026-11-20T12:30:00Z"))
     assert until.literal == EdmValue(Edm.DATETIME, read_datetime("2026-11-21T12:30:00Z"))
     assert write(parse(text, Dialect.CONSOLE, NOW)) == text
-    assert parse(absolute(text, NOW)) == parse(text, Dialect.CONSOLE, NOW)
+    assert parse(resolve_times(text, NOW)) == parse(text, Dialect.CONSOLE, NOW)
     with pytest.raises(InvalidInput):
         parse(text)
 
@@ -513,7 +513,7 @@ def test_conjuncts_see_through_grouping():
 
 
 def test_mentions_every_property_once():
-    assert mentions(parse("A eq 1 or not (B eq 2 and A eq 3) and true")) == {"A", "B"}
+    assert mentioned_properties(parse("A eq 1 or not (B eq 2 and A eq 3) and true")) == {"A", "B"}
 
 
 TABLES = [

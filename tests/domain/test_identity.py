@@ -2,8 +2,8 @@ from itertools import pairwise
 
 import pytest
 
-from storage.domain.access.access import ROLES, Operation
-from storage.domain.access.identity import grant, is_loopback, is_safe_url, read_roles
+from storage.domain.access.grants import ROLES, Operation
+from storage.domain.access.identity import grant_for_roles, is_loopback, is_safe_url, read_roles
 from storage.domain.errors import AuthorizationPermissionMismatch
 
 READER, CONTRIBUTOR, OWNER = ROLES
@@ -11,7 +11,7 @@ READER, CONTRIBUTOR, OWNER = ROLES
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_grants(role):
-    assert grant([role], "account1") == ROLES[role]
+    assert grant_for_roles([role], "account1") == ROLES[role]
 
 
 @pytest.mark.parametrize(
@@ -24,12 +24,12 @@ def test_a_role_grants(role):
     ],
 )
 def test_an_issuer_may_not_allow_spaces_in_a_role(role):
-    assert grant([role], "account1") == ROLES[READER]
+    assert grant_for_roles([role], "account1") == ROLES[READER]
 
 
 def test_the_strongest_role_counts():
-    assert grant([CONTRIBUTOR, "other", READER], "account1") == ROLES[CONTRIBUTOR]
-    assert grant([READER, OWNER, CONTRIBUTOR], "account1") == ROLES[OWNER]
+    assert grant_for_roles([CONTRIBUTOR, "other", READER], "account1") == ROLES[CONTRIBUTOR]
+    assert grant_for_roles([READER, OWNER, CONTRIBUTOR], "account1") == ROLES[OWNER]
 
 
 def test_stronger_roles_allow_what_weaker_ones_do():
@@ -41,15 +41,15 @@ def test_stronger_roles_allow_what_weaker_ones_do():
 @pytest.mark.parametrize("account", ["account2", "Account1", "account", "", "account1@"])
 def test_a_role_for_one_account_is_none_for_another(account):
     role = f"{CONTRIBUTOR}@account1"
-    assert grant([role], "account1") == ROLES[CONTRIBUTOR]
-    assert grant([role], account) == grant([], account)
+    assert grant_for_roles([role], "account1") == ROLES[CONTRIBUTOR]
+    assert grant_for_roles([role], account) == grant_for_roles([], account)
 
 
 @pytest.mark.parametrize(
     "roles", [[], [""], ["@account1"], ["Reader"], [f"{READER}@"], [f"{READER}x"], ["\N{KELVIN SIGN}"]]
 )
 def test_without_a_role_nothing_is_permitted(roles):
-    found = grant(roles, "account1")
+    found = grant_for_roles(roles, "account1")
     for operation in (Operation.QUERY_ENTITIES, Operation.CREATE_TABLE, Operation.GET_SERVICE_PROPERTIES):
         with pytest.raises(AuthorizationPermissionMismatch):
             found.check(operation)

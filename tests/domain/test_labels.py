@@ -2,31 +2,38 @@
 
 import pytest
 
-from storage.domain.service.labels import LABEL_LIMIT, LabelError, check, is_name, read_lines, write_lines
+from storage.domain.service.labels import (
+    LABEL_LIMIT,
+    LabelError,
+    check_labels,
+    is_label_name,
+    read_lines,
+    write_lines,
+)
 
 
 @pytest.mark.parametrize("name", ["a", "branch", "app.kubernetes.io/name", "a_b-c", "9", "x" * 63])
 def test_names(name):
-    assert is_name(name)
+    assert is_label_name(name)
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", "a b", "\u0131", "a\n", "x" * 64, "a=b", "\0"])
 def test_what_is_no_name(name):
     with pytest.raises(LabelError):
-        check({name: ""})
+        check_labels({name: ""})
 
 
 @pytest.mark.parametrize("value", ["x" * 256, "a\nb", "\0", "\ud800", "\u2028", "\x7f"])
 def test_what_is_no_value(value):
     with pytest.raises(LabelError, match="that of a is not"):
-        check({"a": value})
+        check_labels({"a": value})
 
 
 def test_there_are_so_many():
     labels = {f"l{number}": "" for number in range(LABEL_LIMIT)}
-    check(labels)
+    check_labels(labels)
     with pytest.raises(LabelError, match="at most 32"):
-        check({**labels, "more": ""})
+        check_labels({**labels, "more": ""})
 
 
 def test_lines_come_back():

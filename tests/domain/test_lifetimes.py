@@ -4,7 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.domain.service.lifetimes import LifetimeError, Stage, purged_at, read, stage
+from storage.domain.service.lifetimes import (
+    AccountStage,
+    LifetimeError,
+    account_stage,
+    purge_time,
+    read_lifetime,
+)
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -21,7 +27,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
     ],
 )
 def test_reads(text, lifetime):
-    assert read(text) == lifetime
+    assert read_lifetime(text) == lifetime
 
 
 @pytest.mark.parametrize(
@@ -46,11 +52,11 @@ def test_reads(text, lifetime):
 )
 def test_refuses(text):
     with pytest.raises(LifetimeError):
-        read(text)
+        read_lifetime(text)
 
 
 def test_stages():
-    assert stage(enabled=True, frozen_at=None) is Stage.ACTIVE
-    assert stage(enabled=False, frozen_at=None) is Stage.FROZEN
-    assert stage(enabled=False, frozen_at=NOON) is Stage.EXPIRED
-    assert purged_at(NOON) == NOON + timedelta(days=1)
+    assert account_stage(enabled=True, frozen_at=None) is AccountStage.ACTIVE
+    assert account_stage(enabled=False, frozen_at=None) is AccountStage.FROZEN
+    assert account_stage(enabled=False, frozen_at=NOON) is AccountStage.EXPIRED
+    assert purge_time(NOON) == NOON + timedelta(days=1)

@@ -4,10 +4,10 @@ import pytest
 
 from storage.domain.access.policies import (
     AccessPolicy,
-    Rule,
+    PolicyRule,
     SignedIdentifier,
-    check,
-    faults,
+    check_policies,
+    find_faults,
     read_instant,
     read_policy,
 )
@@ -114,7 +114,7 @@ def test_absent_empty_and_given_are_kept_apart():
     ],
 )
 def test_accepts_up_to_five_identifiers(names):
-    check([SignedIdentifier(name) for name in names])
+    check_policies([SignedIdentifier(name) for name in names])
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_accepts_up_to_five_identifiers(names):
 )
 def test_refuses_a_sixth_a_second_and_what_is_none(names):
     with pytest.raises(InvalidXmlDocument):
-        check([SignedIdentifier(name) for name in names])
+        check_policies([SignedIdentifier(name) for name in names])
 
 
 @pytest.mark.parametrize(
@@ -148,19 +148,19 @@ def test_refuses_a_sixth_a_second_and_what_is_none(names):
 )
 def test_refuses_what_was_not_read(policy):
     with pytest.raises(InvalidXmlNodeValue):
-        check([SignedIdentifier("a", policy)])
+        check_policies([SignedIdentifier("a", policy)])
 
 
 def test_names_every_fault_with_its_place():
     wrong = AccessPolicy("soon", "2026-11-21", "rr")
-    found = faults(
+    found = find_faults(
         [SignedIdentifier(name, wrong if name == "a" else None) for name in ("a", "b", "b", "", "c", "d")]
     )
     assert list(found) == [
-        (Rule.NUMBER, None),
-        (Rule.UNIQUE, 2),
-        (Rule.IDENTIFIER, 3),
-        (Rule.START, 0),
-        (Rule.EXPIRY, 0),
-        (Rule.PERMISSION, 0),
+        (PolicyRule.NUMBER, None),
+        (PolicyRule.UNIQUE, 2),
+        (PolicyRule.IDENTIFIER, 3),
+        (PolicyRule.START, 0),
+        (PolicyRule.EXPIRY, 0),
+        (PolicyRule.PERMISSION, 0),
     ]

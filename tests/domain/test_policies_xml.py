@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check_policies
 from storage.domain.access.policies_xml import read_identifiers, write_identifiers
 from storage.domain.errors import (
     InvalidXmlDocument,
@@ -155,7 +155,7 @@ SETS = st.lists(
 
 @given(SETS)
 def test_reading_and_setting_what_was_got_changes_no_byte(identifiers):
-    check(identifiers)
+    check_policies(identifiers)
     written = write_identifiers(identifiers)
 
     assert read_identifiers(written) == identifiers

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from storage.domain.access.access import Operation
-from storage.domain.requests.observed import Authentication, Observed, Part
-from storage.domain.requests.request_log import Entry, is_wanted, lines
+from storage.domain.access.grants import Operation
+from storage.domain.requests.observed import Authentication, ObservedOperation, ObservedRequest
+from storage.domain.requests.request_log import LogEntry, format_lines, should_log
 from storage.domain.service.service_properties import Logging
 
 STARTED = datetime(2026, 11, 21, 13, 5, 7, 123456, tzinfo=UTC)
-OBSERVED = Observed(
+OBSERVED = ObservedRequest(
     started=10.0,
     account_id=1,
     account="people",
@@ -27,7 +27,7 @@ OBSERVED = Observed(
     answered=10.0124,
     sent=10.0136,
 )
-ENTRY = Entry(
+ENTRY = LogEntry(
     url="http://host/people/Staff?timeout=5&a=b",
     key="/people/Staff",
     request_id="11111111-2222-3333-4444-555555555555",
@@ -40,7 +40,7 @@ ENTRY = Entry(
 
 
 def line(observed=OBSERVED, entry=ENTRY):
-    (only,) = lines(observed, entry, STARTED)
+    (only,) = format_lines(observed, entry, STARTED)
     return only
 
 
@@ -107,14 +107,14 @@ def test_an_address_of_version_six_stands_in_brackets():
 
 def test_a_change_set_has_a_line_for_itself_and_one_for_each_operation():
     parts = (
-        Part(Operation.INSERT_ENTITY, 201, "", "/people/Staff"),
-        Part(Operation.DELETE_ENTITY, 404, "ResourceNotFound", "/people/Staff"),
+        ObservedOperation(Operation.INSERT_ENTITY, 201, "", "/people/Staff"),
+        ObservedOperation(Operation.DELETE_ENTITY, 404, "ResourceNotFound", "/people/Staff"),
     )
     observed = replace(
         OBSERVED, operation=Operation.ENTITY_GROUP_TRANSACTION, status=202, error="", parts=parts
     )
 
-    found = [text.split(";") for text in lines(observed, ENTRY, STARTED)]
+    found = [text.split(";") for text in format_lines(observed, ENTRY, STARTED)]
 
     assert [(fields[2], fields[3], fields[4]) for fields in found] == [
         ("EntityGroupTransaction", "Success", "202"),
@@ -142,5 +142,5 @@ def test_a_change_set_has_a_line_for_itself_and_one_for_each_operation():
 )
 def test_logs_what_the_account_wants(operation, expected):
     for logging in (Logging(read=True), Logging(write=True), Logging(delete=True)):
-        assert is_wanted(logging, operation) == (logging == expected)
-    assert not is_wanted(Logging(), operation)
+        assert should_log(logging, operation) == (logging == expected)
+    assert not should_log(Logging(), operation)

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from storage.domain.access.access import Operation
+from storage.domain.access.grants import Operation
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import (
     HostInformationNotPresent,
@@ -13,7 +13,15 @@ from storage.domain.errors import (
     MethodNotAllowed,
     NotImplemented,
 )
-from storage.domain.requests.routes import Address, Kind, Target, address, inner_path, operation, target
+from storage.domain.requests.routes import (
+    Address,
+    Target,
+    TargetKind,
+    inner_path,
+    resolve_address,
+    resolve_operation,
+    resolve_target,
+)
 from storage.protocol.payload import entity_link
 from tests.cost import costs_less_than
 from tests.strategies import keys
@@ -23,11 +31,11 @@ SYNTAX = "Bad Request - Error in query syntax."
 
 
 def aim(path, method="GET"):
-    return target(path.encode() if isinstance(path, str) else path, method, "devstoreaccount1")
+    return resolve_target(path.encode() if isinstance(path, str) else path, method, "devstoreaccount1")
 
 
 def entity(partition_key, row_key, table="people"):
-    return Target(Kind.ENTITY, table, EntityKey(partition_key, row_key))
+    return Target(TargetKind.ENTITY, table, EntityKey(partition_key, row_key))
 
 
 # where: host and account
@@ -50,7 +58,7 @@ def entity(partition_key, row_key, table="people"):
     ],
 )
 def test_the_account_is_the_first_part_of_the_path(path, expected):
-    found = address(path.encode(), b"127.0.0.1:10002", "http", ())
+    found = resolve_address(path.encode(), b"127.0.0.1:10002", "http", ())
 
     if expected is None:
         assert found.rest == path.encode()[len("/account1") :]
@@ -72,7 +80,7 @@ SUFFIXES = ("table.localhost", "table.example.com")
     ],
 )
 def test_the_account_is_the_first_label_of_a_host_with_a_known_suffix(host, account, secondary):
-    found = address(b"/people", host.encode(), "https", SUFFIXES)
+    found = resolve_address(b"/people", host.encode(), "https", SUFFIXES)
 
     assert found == Address(account, secondary, True, f"https://{host}", b"/people")
 
@@ -90,7 +98,7 @@ def test_the_account_is_the_first_label_of_a_host_with_a_known_suffix(host, acco
     ],
 )
 def test_other_hosts_have_the_account_in_the_path(host):
-    found = address(b"/account1/people", host.encode(), "http", SUFFIXES)
+    found = resolve_address(b"/account1/people", host.encode(), "http", SUFFIXES)
 
     assert found == Address("account1", False, False, f"http://{host}/account1", b"/people")
 
@@ -101,44 +109,47 @@ def test_other_hosts_have_the_account_in_the_path(host):
 )
 def test_refuses_a_request_without_a_sound_host(host):
     with pytest.raises(HostInformationNotPresent):
-        address(b"/account1/people", host, "http", SUFFIXES)
+        resolve_address(b"/account1/people", host, "http", SUFFIXES)
 
 
 def test_refuses_an_account_that_is_not_utf8():
     with pytest.raises(InvalidUri):
-        address(b"/%ff/people", b"localhost", "http", ())
+        resolve_address(b"/%ff/people", b"localhost", "http", ())
 
 
 # what: the resource
 
 PATHS = [
-    ("", Target(Kind.SERVICE)),
-    ("/", Target(Kind.SERVICE)),
-    ("/Tables", Target(Kind.TABLES)),
-    ("/Tables/", Target(Kind.TABLES)),
-    ("//Tables", Target(Kind.TABLES)),
-    ("/Tables()", Target(Kind.TABLES)),
-    ("/Tables( )", Target(Kind.TABLES)),
-    ("/tables", Target(Kind.TABLES)),
-    ("/TABLES()", Target(Kind.TABLES)),
-    ("/Tables('people')", Target(Kind.TABLE, "people")),
-    ("/Tables(%27people%27)", Target(Kind.TABLE, "people")),
-    ("/Tables%28%27people%27%29", Target(Kind.TABLE, "people")),
-    ("/Tables( 'people' )", Target(Kind.TABLE, "people")),
-    ("/tables('People')", Target(Kind.TABLE, "People")),
-    ("/Tables('')", Target(Kind.TABLE, "")),
-    ("/Tables('a''b')", Target(Kind.TABLE, "a'b")),
-    ("/people", Target(Kind.ENTITIES, "people")),
-    ("/People", Target(Kind.ENTITIES, "People")),
-    ("/people/", Target(Kind.ENTITIES, "people")),
-    ("/people()", Target(Kind.ENTITIES, "people")),
-    ("/%70eople", Target(Kind.ENTITIES, "people")),
-    ("/$MetricsHourPrimaryTransactionsTable", Target(Kind.ENTITIES, "$MetricsHourPrimaryTransactionsTable")),
-    ("/%24MetricsHourPrimary", Target(Kind.ENTITIES, "$MetricsHourPrimary")),
-    ("/not a name", Target(Kind.ENTITIES, "not a name")),
-    ("/$batch", Target(Kind.BATCH)),
-    ("/%24batch", Target(Kind.BATCH)),
-    ("/$batch/", Target(Kind.BATCH)),
+    ("", Target(TargetKind.SERVICE)),
+    ("/", Target(TargetKind.SERVICE)),
+    ("/Tables", Target(TargetKind.TABLES)),
+    ("/Tables/", Target(TargetKind.TABLES)),
+    ("//Tables", Target(TargetKind.TABLES)),
+    ("/Tables()", Target(TargetKind.TABLES)),
+    ("/Tables( )", Target(TargetKind.TABLES)),
+    ("/tables", Target(TargetKind.TABLES)),
+    ("/TABLES()", Target(TargetKind.TABLES)),
+    ("/Tables('people')", Target(TargetKind.TABLE, "people")),
+    ("/Tables(%27people%27)", Target(TargetKind.TABLE, "people")),
+    ("/Tables%28%27people%27%29", Target(TargetKind.TABLE, "people")),
+    ("/Tables( 'people' )", Target(TargetKind.TABLE, "people")),
+    ("/tables('People')", Target(TargetKind.TABLE, "People")),
+    ("/Tables('')", Target(TargetKind.TABLE, "")),
+    ("/Tables('a''b')", Target(TargetKind.TABLE, "a'b")),
+    ("/people", Target(TargetKind.ENTITIES, "people")),
+    ("/People", Target(TargetKind.ENTITIES, "People")),
+    ("/people/", Target(TargetKind.ENTITIES, "people")),
+    ("/people()", Target(TargetKind.ENTITIES, "people")),
+    ("/%70eople", Target(TargetKind.ENTITIES, "people")),
+    (
+        "/$MetricsHourPrimaryTransactionsTable",
+        Target(TargetKind.ENTITIES, "$MetricsHourPrimaryTransactionsTable"),
+    ),
+    ("/%24MetricsHourPrimary", Target(TargetKind.ENTITIES, "$MetricsHourPrimary")),
+    ("/not a name", Target(TargetKind.ENTITIES, "not a name")),
+    ("/$batch", Target(TargetKind.BATCH)),
+    ("/%24batch", Target(TargetKind.BATCH)),
+    ("/$batch/", Target(TargetKind.BATCH)),
 ]
 
 
@@ -279,12 +290,12 @@ def test_a_batch_below_a_table_is_not_supported():
 
 
 def test_an_sdk_that_takes_a_table_for_the_service():
-    assert aim("/people/Tables", "POST") == Target(Kind.ENTITIES, "people")
+    assert aim("/people/Tables", "POST") == Target(TargetKind.ENTITIES, "people")
     with pytest.raises(NotImplemented):
         aim("/people/Tables", "GET")
     with pytest.raises(MethodNotAllowed):
         aim("/people/Tables", "PUT")
-    assert aim("/people/Tables('x')", "DELETE") == Target(Kind.UNNAMED, "people")
+    assert aim("/people/Tables('x')", "DELETE") == Target(TargetKind.UNNAMED, "people")
 
 
 @pytest.mark.parametrize("path", ["/people/places", "/people//places", "/a/b/c", "/Tables/people"])
@@ -295,8 +306,8 @@ def test_nothing_else_lies_below_a_table(path):
 
 # URIs inside a batch
 
-PATH_STYLE = address(b"/account1/$batch", b"127.0.0.1:10002", "http", ())
-HOST_STYLE = address(b"/$batch", b"account1.table.localhost", "http", SUFFIXES)
+PATH_STYLE = resolve_address(b"/account1/$batch", b"127.0.0.1:10002", "http", ())
+HOST_STYLE = resolve_address(b"/$batch", b"account1.table.localhost", "http", SUFFIXES)
 
 
 OPERATIONS = [
@@ -328,7 +339,9 @@ OPERATIONS = [
 def test_what_a_request_is_about_to_do(method, path, comp, conditional, expected):
     options = {"comp": comp, "restype": "service"} if comp else {}
 
-    found = operation(target(path.encode(), method, "account1"), method, options, conditional=conditional)
+    found = resolve_operation(
+        resolve_target(path.encode(), method, "account1"), method, options, conditional=conditional
+    )
 
     assert found is expected
 
@@ -354,7 +367,12 @@ def test_every_operation_but_the_preflight_has_a_route():
 def test_what_nobody_does_is_no_operation(method, path, comp):
     options = {"comp": comp} if comp else {}
 
-    assert operation(target(path.encode(), method, "account1"), method, options, conditional=False) is None
+    assert (
+        resolve_operation(
+            resolve_target(path.encode(), method, "account1"), method, options, conditional=False
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -367,7 +385,7 @@ def test_what_nobody_does_is_no_operation(method, path, comp):
     ],
 )
 def test_a_host_may_say_that_it_is_the_secondary(host, secondary):
-    assert address(b"/account1/people", host, "http", ()).secondary is secondary
+    assert resolve_address(b"/account1/people", host, "http", ()).secondary is secondary
 
 
 @pytest.mark.parametrize(

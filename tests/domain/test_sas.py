@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.domain import sas
-from storage.domain.access.access import Operation
+from storage.domain.access.grants import Operation
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
 from storage.domain.sas import AccountSas, TableSas
@@ -157,7 +157,7 @@ def test_no_field_can_be_changed_after_signing(data, token, request):
         found = sas.read(options)
     except StorageError:
         return
-    if found is not None and sas.signed_by(found, "acct", [KEYS["key1"]]) is not None:
+    if found is not None and sas.find_signing_key(found, "acct", [KEYS["key1"]]) is not None:
         assert sas.string_to_sign(found, "acct") == sas.string_to_sign(sent, "acct")
         assert type(found) is type(sent)
         assert let_in(found, request) == let_in(sent, request)
@@ -171,7 +171,7 @@ def test_no_spelling_of_the_signature_but_one():
         other = replace(sent, signature=sent.signature[:-2] + last + "=")
         is_same = base64.b64decode(other.signature) == mac
         assert is_same or other != sent
-        assert (sas.signed_by(other, "acct", [KEYS["key1"]]) == 0) == (other == sent)
+        assert (sas.find_signing_key(other, "acct", [KEYS["key1"]]) == 0) == (other == sent)
 
 
 def read(query):
@@ -182,10 +182,10 @@ def read(query):
 
 def let_in(token, request):
     """As the server does: whose signature, then when, how and from where, then what."""
-    if sas.signed_by(token, request.account, [KEYS["key1"], KEYS["key2"]]) is None:
+    if sas.find_signing_key(token, request.account, [KEYS["key1"], KEYS["key2"]]) is None:
         return False
     try:
-        granted = sas.grant(token, None, now=request.now, scheme=request.scheme, address=request.address)
+        granted = sas.authorize(token, None, now=request.now, scheme=request.scheme, address=request.address)
         granted.check(request.operation, request.table.lower())
         if "Entity" in request.operation:
             granted.check_key(request.key)

@@ -8,8 +8,8 @@ import pytest
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.sas import AccountSas, TableSas
-from storage.domain.sas.explain import Ability, Keys, Meaning, abilities, explain, summarize
-from storage.domain.sas.known import KnownToken, State, state, terms
+from storage.domain.sas.explain import Ability, KeyLimits, Meaning, explain, list_abilities, summarize
+from storage.domain.sas.known import KnownToken, TokenState, terms_of, token_state
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TOKEN = TableSas(version="2019-02-02", table="Orders", permissions="r", expiry="2027-11-21T12:00:00Z")
@@ -21,22 +21,22 @@ POLICY = AccessPolicy(None, "2027-01-01T00:00:00.0000000Z", "ra")
 
 
 def standing(token, policies=None, now=NOW, **known):
-    return state(KnownToken("f" * 64, token, **{"key": 1, **known}), policies or {}, now)
+    return token_state(KnownToken("f" * 64, token, **{"key": 1, **known}), policies or {}, now)
 
 
 @pytest.mark.parametrize(
     ("token", "expected"),
     [
-        (TOKEN, State.ACTIVE),
-        (replace(TOKEN, expiry="2026-11-28T12:00:00Z"), State.EXPIRES_SOON),
-        (replace(TOKEN, expiry="2026-11-28T12:00:01Z"), State.ACTIVE),
-        (replace(TOKEN, expiry="2026-11-21T12:00:00Z"), State.EXPIRED),
-        (replace(TOKEN, expiry="2026-11-21"), State.EXPIRED),
-        (replace(TOKEN, start="2026-11-21T12:00:01Z"), State.NOT_YET_VALID),
-        (replace(TOKEN, start="2026-11-21T12:00:00Z"), State.ACTIVE),
-        (replace(TOKEN, expiry=""), State.CONFLICTING),
-        (NAMING, State.ORPHANED),
-        (ACCOUNT, State.ACTIVE),
+        (TOKEN, TokenState.ACTIVE),
+        (replace(TOKEN, expiry="2026-11-28T12:00:00Z"), TokenState.EXPIRES_SOON),
+        (replace(TOKEN, expiry="2026-11-28T12:00:01Z"), TokenState.ACTIVE),
+        (replace(TOKEN, expiry="2026-11-21T12:00:00Z"), TokenState.EXPIRED),
+        (replace(TOKEN, expiry="2026-11-21"), TokenState.EXPIRED),
+        (replace(TOKEN, start="2026-11-21T12:00:01Z"), TokenState.NOT_YET_VALID),
+        (replace(TOKEN, start="2026-11-21T12:00:00Z"), TokenState.ACTIVE),
+        (replace(TOKEN, expiry=""), TokenState.CONFLICTING),
+        (NAMING, TokenState.ORPHANED),
+        (ACCOUNT, TokenState.ACTIVE),
     ],
 )
 def test_states_without_a_policy(token, expected):
@@ -46,13 +46,13 @@ def test_states_without_a_policy(token, expected):
 @pytest.mark.parametrize(
     ("token", "policy", "expected"),
     [
-        (NAMING, POLICY, State.ACTIVE),
-        (replace(NAMING, table="ORDERS"), POLICY, State.ACTIVE),
-        (replace(NAMING, table="other"), POLICY, State.ORPHANED),
-        (replace(NAMING, permissions="r"), POLICY, State.CONFLICTING),
-        (NAMING, AccessPolicy(None, None, "r"), State.CONFLICTING),
-        (replace(NAMING, expiry="2027-11-21"), AccessPolicy(None, "", "r"), State.ACTIVE),
-        (NAMING, replace(POLICY, expiry="2026-11-20T00:00:00.0000000Z"), State.EXPIRED),
+        (NAMING, POLICY, TokenState.ACTIVE),
+        (replace(NAMING, table="ORDERS"), POLICY, TokenState.ACTIVE),
+        (replace(NAMING, table="other"), POLICY, TokenState.ORPHANED),
+        (replace(NAMING, permissions="r"), POLICY, TokenState.CONFLICTING),
+        (NAMING, AccessPolicy(None, None, "r"), TokenState.CONFLICTING),
+        (replace(NAMING, expiry="2027-11-21"), AccessPolicy(None, "", "r"), TokenState.ACTIVE),
+        (NAMING, replace(POLICY, expiry="2026-11-20T00:00:00.0000000Z"), TokenState.EXPIRED),
     ],
 )
 def test_states_with_a_policy(token, policy, expected):
@@ -61,20 +61,20 @@ def test_states_with_a_policy(token, policy, expected):
 
 def test_what_is_blocked_or_signed_by_nobody_counts_before_its_time():
     expired = replace(TOKEN, expiry="2026-11-21T12:00:00Z")
-    assert standing(expired, key=None) is State.REVOKED
-    assert standing(expired, key=None, is_blocked=True) is State.BLOCKED
+    assert standing(expired, key=None) is TokenState.REVOKED
+    assert standing(expired, key=None, is_blocked=True) is TokenState.BLOCKED
 
 
 def test_a_replaced_key_lasts_as_long_as_it_is_accepted():
     hour = timedelta(hours=1)
-    assert standing(TOKEN, key_ends=NOW + hour) is State.EXPIRES_SOON
-    assert standing(TOKEN, key_ends=NOW) is State.REVOKED
-    assert standing(replace(TOKEN, start="2026-11-22"), key_ends=NOW + hour) is State.NOT_YET_VALID
+    assert standing(TOKEN, key_ends=NOW + hour) is TokenState.EXPIRES_SOON
+    assert standing(TOKEN, key_ends=NOW) is TokenState.REVOKED
+    assert standing(replace(TOKEN, start="2026-11-22"), key_ends=NOW + hour) is TokenState.NOT_YET_VALID
 
 
 def test_terms_of_both():
-    assert terms(NAMING, {"orders": {"partner": POLICY}}) == POLICY
-    assert terms(NAMING, {}) is None
+    assert terms_of(NAMING, {"orders": {"partner": POLICY}}) == POLICY
+    assert terms_of(NAMING, {}) is None
 
 
 def test_is_recognized_by_its_fingerprint_alone():
@@ -82,27 +82,27 @@ def test_is_recognized_by_its_fingerprint_alone():
     for number, key in enumerate(keys):
         signed = sas.sign(TOKEN, "acme", key)
         print_ = sas.fingerprint(signed)
-        assert sas.recognize(TOKEN, print_, "acme", keys) == number
-        assert sas.recognize(TOKEN, print_, "other", keys) is None
-        assert sas.recognize(replace(TOKEN, permissions="ra"), print_, "acme", keys) is None
-        assert sas.recognize(TOKEN, print_, "acme", [b"c" * 64]) is None
+        assert sas.find_key_by_fingerprint(TOKEN, print_, "acme", keys) == number
+        assert sas.find_key_by_fingerprint(TOKEN, print_, "other", keys) is None
+        assert sas.find_key_by_fingerprint(replace(TOKEN, permissions="ra"), print_, "acme", keys) is None
+        assert sas.find_key_by_fingerprint(TOKEN, print_, "acme", [b"c" * 64]) is None
 
 
 @pytest.mark.parametrize("token", [TOKEN, NAMING, ACCOUNT])
 def test_parameters_and_back(token):
-    assert sas.of_parameters((*sas.parameters(token), ("key", "key1"))) == token
+    assert sas.from_parameters((*sas.to_parameters(token), ("key", "key1"))) == token
 
 
 def test_what_makes_no_token_is_none():
-    assert sas.of_parameters([("sv", "2019-02-02"), ("tn", "Orders"), ("sp", "raudx")]) is None
-    assert sas.of_parameters([]) is None
+    assert sas.from_parameters([("sv", "2019-02-02"), ("tn", "Orders"), ("sp", "raudx")]) is None
+    assert sas.from_parameters([]) is None
 
 
 # in codes
 
 
 def test_explains_each_parameter():
-    found = {it.name: it for it in explain([*sas.parameters(TOKEN), ("sig", "x"), ("timeout", "5")])}
+    found = {it.name: it for it in explain([*sas.to_parameters(TOKEN), ("sig", "x"), ("timeout", "5")])}
     assert [(name, it.meaning) for name, it in found.items()] == [
         ("sv", Meaning.VERSION),
         ("tn", Meaning.TABLE),
@@ -134,7 +134,7 @@ def test_explains_what_no_token_says(pair):
     ],
 )
 def test_what_a_token_of_a_table_can_do(letters, expected):
-    assert abilities(TOKEN, AccessPolicy(None, None, letters)) == expected
+    assert list_abilities(TOKEN, AccessPolicy(None, None, letters)) == expected
 
 
 @pytest.mark.parametrize(
@@ -149,13 +149,13 @@ def test_what_a_token_of_a_table_can_do(letters, expected):
 )
 def test_what_a_token_of_the_account_can_do(levels, letters, expected):
     token = replace(ACCOUNT, resource_types=levels, permissions=letters)
-    assert abilities(token, AccessPolicy(None, None, letters)) == expected
-    assert abilities(replace(token, services="b"), AccessPolicy(None, None, letters)) == ()
+    assert list_abilities(token, AccessPolicy(None, None, letters)) == expected
+    assert list_abilities(replace(token, services="b"), AccessPolicy(None, None, letters)) == ()
 
 
 def test_the_whole():
     token = replace(TOKEN, protocol="https", address="10.0.0.1", start_partition="A", end_partition="F")
     summary = summarize(token, AccessPolicy(None, "1970-01-01T00:00:01Z", "r"))
-    assert (summary.table, summary.keys) == ("Orders", Keys("A", "", "F", ""))
+    assert (summary.table, summary.keys) == ("Orders", KeyLimits("A", "", "F", ""))
     assert (summary.start, summary.expiry) == (None, 10_000_000)
     assert (summary.is_https_only, summary.address) == (True, "10.0.0.1")

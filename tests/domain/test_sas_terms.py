@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from storage.domain import sas
-from storage.domain.access.access import ALL_ENTITIES, Kind, Permission, Resource
+from storage.domain.access.grants import ALL_ENTITIES, GrantKind, Permission, Resource
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import (
@@ -22,7 +22,7 @@ ACCOUNT = AccountSas("2019-02-02", "t", "o", "r", expiry="2028-01-01")
 
 
 def grant(token, policy=None, *, now=NOON, scheme="http", address="127.0.0.1"):
-    return sas.grant(token, policy, now=now, scheme=scheme, address=address)
+    return sas.authorize(token, policy, now=now, scheme=scheme, address=address)
 
 
 def detail(token, policy=None, **request):
@@ -33,7 +33,7 @@ def detail(token, policy=None, **request):
 
 def test_a_table_token_grants_its_permissions_on_its_table():
     granted = grant(replace(TOKEN, permissions="rd"))
-    assert granted.kind is Kind.TABLE_SAS
+    assert granted.kind is GrantKind.TABLE_SAS
     assert granted.permissions == Permission.READ | Permission.DELETE
     assert granted.resources == Resource.OBJECT
     assert granted.table == "people"
@@ -43,7 +43,7 @@ def test_a_table_token_grants_its_permissions_on_its_table():
 
 def test_an_account_token_grants_its_permissions_on_its_levels():
     granted = grant(replace(ACCOUNT, resource_types="sc", permissions="rwdlacuxpf"))
-    assert granted.kind is Kind.ACCOUNT_SAS
+    assert granted.kind is GrantKind.ACCOUNT_SAS
     assert granted.permissions == ~Permission.NONE
     assert granted.resources == Resource.SERVICE | Resource.CONTAINER
     assert granted.table is None

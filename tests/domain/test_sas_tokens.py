@@ -40,7 +40,7 @@ def test_without_a_signature_there_is_no_token():
 def test_an_empty_signature_is_one():
     token = sas.read(TABLE | {"sig": ""})
     assert token is not None
-    assert sas.signed_by(token, "acct", [b"1" * 64]) is None
+    assert sas.find_signing_key(token, "acct", [b"1" * 64]) is None
 
 
 def test_other_parameters_are_none_of_the_tokens():
@@ -73,7 +73,7 @@ def test_keys_with_any_character_are_written_and_read():
 
 def test_parameters_leave_the_signature_and_what_is_absent_out():
     token = sas.read(TABLE)
-    assert sas.parameters(token) == (
+    assert sas.to_parameters(token) == (
         ("sv", "2019-02-02"),
         ("tn", "People"),
         ("sp", "raud"),
@@ -232,7 +232,7 @@ def test_refuses_a_field_without_the_one_it_accompanies():
     ],
 )  # fmt: skip
 def test_accepts(name, value):
-    assert dict(sas.parameters(sas.read(TABLE | {name: value})))[name] == value
+    assert dict(sas.to_parameters(sas.read(TABLE | {name: value})))[name] == value
 
 
 @pytest.mark.parametrize("table", ["people", "$metricshourprimarytransactionstable"])

@@ -6,13 +6,13 @@ import pytest
 
 from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue
 from storage.domain.service.service_properties import (
-    DEFAULT,
+    DEFAULT_PROPERTIES,
     CorsRule,
     Logging,
     Metrics,
     PropertiesUpdate,
     ServiceProperties,
-    check,
+    check_properties,
 )
 
 RULE = CorsRule(("https://a.example",), ("GET",), ("x-ms-*",), ("*",), 60)
@@ -20,12 +20,12 @@ RULE = CorsRule(("https://a.example",), ("GET",), ("x-ms-*",), ("*",), 60)
 
 def refuses(error, **changes):
     with pytest.raises(error):
-        check(replace(DEFAULT, **changes))
+        check_properties(replace(DEFAULT_PROPERTIES, **changes))
 
 
 def test_a_new_account_has_its_hours_measured_for_a_week():
-    check(DEFAULT)
-    assert ServiceProperties(Logging(), Metrics(True, True, 7), Metrics(), ()) == DEFAULT
+    check_properties(DEFAULT_PROPERTIES)
+    assert ServiceProperties(Logging(), Metrics(True, True, 7), Metrics(), ()) == DEFAULT_PROPERTIES
 
 
 def test_an_update_changes_what_it_names():
@@ -40,7 +40,9 @@ def test_an_update_changes_what_it_names():
 
 @pytest.mark.parametrize("days", [1, 365, None])
 def test_keeps_for_a_day_up_to_a_year(days):
-    check(ServiceProperties(Logging(retention=days), Metrics(retention=days), Metrics(retention=days)))
+    check_properties(
+        ServiceProperties(Logging(retention=days), Metrics(retention=days), Metrics(retention=days))
+    )
 
 
 @pytest.mark.parametrize("days", [0, 366, -1, 10**9])
@@ -68,7 +70,7 @@ def test_refuses_other_retentions(days):
     ],
 )
 def test_accepts_a_rule(changes):
-    check(replace(DEFAULT, cors=(replace(RULE, **changes),)))
+    check_properties(replace(DEFAULT_PROPERTIES, cors=(replace(RULE, **changes),)))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_refuses_a_rule(changes):
 
 
 def test_refuses_a_sixth_rule():
-    check(replace(DEFAULT, cors=(RULE,) * 5))
+    check_properties(replace(DEFAULT_PROPERTIES, cors=(RULE,) * 5))
     refuses(InvalidXmlDocument, cors=(RULE,) * 6)
 
 
@@ -116,5 +118,5 @@ def test_refuses_more_than_2_kib_of_rules():
         rest = size - len("GET60") - 7 * 257
         return (CorsRule(("x" * 256,) * 7 + ("y" * rest,), ("GET",), (), (), 60),)
 
-    check(replace(DEFAULT, cors=rules(2048)))
+    check_properties(replace(DEFAULT_PROPERTIES, cors=rules(2048)))
     refuses(InvalidXmlDocument, cors=rules(2049))

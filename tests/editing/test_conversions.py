@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from storage.domain.values.edm import STRING_LIMIT, Edm, EdmValue
 from storage.editing.conversions import Loss, convert
-from storage.editing.typed_text import Fault, InvalidText
+from storage.editing.typed_text import InvalidText, TextFault
 from tests.domain.test_edm import same
 from tests.strategies import values
 
@@ -64,22 +64,22 @@ def test_converts(type_, value, to, expected, loss):
 @pytest.mark.parametrize(
     ("type_", "value", "to", "fault"),
     [
-        (Edm.INT64, 2**31, Edm.INT32, Fault.TOO_LARGE),
-        (Edm.DOUBLE, 1e19, Edm.INT64, Fault.TOO_LARGE),
-        (Edm.DOUBLE, math.nan, Edm.INT32, Fault.NOT_WHOLE),
-        (Edm.DOUBLE, math.inf, Edm.INT64, Fault.NOT_WHOLE),
-        (Edm.INT32, 2, Edm.BOOLEAN, Fault.NO_MEANING),
-        (Edm.INT64, 5, Edm.DATETIME, Fault.NO_MEANING),
-        (Edm.DATETIME, 5, Edm.INT64, Fault.NO_MEANING),
-        (Edm.BINARY, b"5", Edm.INT32, Fault.NO_MEANING),
-        (Edm.BINARY, b"5", Edm.GUID, Fault.NO_MEANING),
-        (Edm.INT32, 5, Edm.BINARY, Fault.NO_MEANING),
-        (Edm.INT32, 5, Edm.GUID, Fault.NO_MEANING),
-        (Edm.STRING, "ada", Edm.INT32, Fault.NOT_WHOLE),
-        (Edm.STRING, "now", Edm.DATETIME, Fault.NOT_DATETIME),
-        (Edm.STRING, "\ud800", Edm.BINARY, Fault.SURROGATE),
-        (Edm.BINARY, b"\xff" * 60_000, Edm.STRING, Fault.TOO_LONG),
-        (Edm.BINARY, b"a" * (STRING_LIMIT + 1), Edm.STRING, Fault.TOO_LONG),
+        (Edm.INT64, 2**31, Edm.INT32, TextFault.TOO_LARGE),
+        (Edm.DOUBLE, 1e19, Edm.INT64, TextFault.TOO_LARGE),
+        (Edm.DOUBLE, math.nan, Edm.INT32, TextFault.NOT_WHOLE),
+        (Edm.DOUBLE, math.inf, Edm.INT64, TextFault.NOT_WHOLE),
+        (Edm.INT32, 2, Edm.BOOLEAN, TextFault.NO_MEANING),
+        (Edm.INT64, 5, Edm.DATETIME, TextFault.NO_MEANING),
+        (Edm.DATETIME, 5, Edm.INT64, TextFault.NO_MEANING),
+        (Edm.BINARY, b"5", Edm.INT32, TextFault.NO_MEANING),
+        (Edm.BINARY, b"5", Edm.GUID, TextFault.NO_MEANING),
+        (Edm.INT32, 5, Edm.BINARY, TextFault.NO_MEANING),
+        (Edm.INT32, 5, Edm.GUID, TextFault.NO_MEANING),
+        (Edm.STRING, "ada", Edm.INT32, TextFault.NOT_WHOLE),
+        (Edm.STRING, "now", Edm.DATETIME, TextFault.NOT_DATETIME),
+        (Edm.STRING, "\ud800", Edm.BINARY, TextFault.SURROGATE),
+        (Edm.BINARY, b"\xff" * 60_000, Edm.STRING, TextFault.TOO_LONG),
+        (Edm.BINARY, b"a" * (STRING_LIMIT + 1), Edm.STRING, TextFault.TOO_LONG),
     ],
 )
 def test_says_why_not(type_, value, to, fault):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import merge
-from storage.editing.document import Fault, InvalidDocument, read, write
+from storage.editing.document import DocumentFault, InvalidDocument, read, write
 
 KEY = EntityKey("", "a'\"é🦊")
 VALUES = {
@@ -36,7 +36,7 @@ def test_is_exact_there_and_back():
 
     assert found.key == KEY
     assert list(found.properties) == list(VALUES)
-    assert merge.changed(VALUES, found.properties) == []
+    assert merge.changed_names(VALUES, found.properties) == []
     text.encode()  # a page can carry it
     assert "\x00" not in text
 
@@ -63,39 +63,39 @@ HEAD = '{\n  "PartitionKey": "p",\n  "RowKey": "r",\n'
 @pytest.mark.parametrize(
     ("text", "fault", "line", "column"),
     [
-        ("", Fault.NOT_JSON, 1, 1),
-        ("  []", Fault.NOT_OBJECT, 1, 3),
-        ("nonsense", Fault.NOT_JSON, 1, 1),
-        ("{}", Fault.NO_KEY, 1, 1),
-        ('{"PartitionKey": "p"}', Fault.NO_KEY, 1, 1),
-        ('{"PartitionKey": 1, "RowKey": "r"}', Fault.KEY, 1, 18),
-        (HEAD + '  "A": 1,\n  "A": 2\n}', Fault.TWICE, 5, 3),
-        (HEAD + '  "A": 1,\n}', Fault.NOT_JSON, 5, 1),
-        (HEAD + '  "A": 1 "B": 2}', Fault.NOT_JSON, 4, 10),
-        (HEAD + '  "A" 1}', Fault.NOT_JSON, 4, 7),
-        (HEAD + '  "A": NaN}', Fault.NOT_JSON, 4, 8),
-        (HEAD + '  "A": 1} x', Fault.NOT_JSON, 4, 11),
-        (HEAD + '  "A": "x', Fault.NOT_JSON, 4, 8),
-        (HEAD + '  "A": "\n"}', Fault.NOT_JSON, 4, 9),
-        (HEAD + '  "A": null}', Fault.NULL, 4, 8),
-        (HEAD + '  "A": {"b": 1}}', Fault.NESTED, 4, 8),
-        (HEAD + '  "A": [1]}', Fault.NESTED, 4, 8),
-        (HEAD + '  "A b": 1}', Fault.NAME, 4, 3),
-        (HEAD + '  "A@odata.type": "Edm.Int46",\n  "A": "1"}', Fault.NO_TYPE, 4, 19),
-        (HEAD + '  "A@odata.type": 7,\n  "A": "1"}', Fault.NO_TYPE, 4, 19),
-        (HEAD + '  "A@odata.type": "Edm.Int64"}', Fault.NO_PROPERTY, 4, 3),
-        (HEAD + '  "A@odata.type": "Edm.Int64",\n  "A": "x"}', Fault.VALUE, 5, 8),
-        (HEAD + '  "A": 12345678901234567890123}', Fault.VALUE, 4, 8),
-        (HEAD + '  "A": "' + "x" * 32769 + '"}', Fault.TOO_LARGE, 4, 8),
+        ("", DocumentFault.NOT_JSON, 1, 1),
+        ("  []", DocumentFault.NOT_OBJECT, 1, 3),
+        ("nonsense", DocumentFault.NOT_JSON, 1, 1),
+        ("{}", DocumentFault.NO_KEY, 1, 1),
+        ('{"PartitionKey": "p"}', DocumentFault.NO_KEY, 1, 1),
+        ('{"PartitionKey": 1, "RowKey": "r"}', DocumentFault.KEY, 1, 18),
+        (HEAD + '  "A": 1,\n  "A": 2\n}', DocumentFault.TWICE, 5, 3),
+        (HEAD + '  "A": 1,\n}', DocumentFault.NOT_JSON, 5, 1),
+        (HEAD + '  "A": 1 "B": 2}', DocumentFault.NOT_JSON, 4, 10),
+        (HEAD + '  "A" 1}', DocumentFault.NOT_JSON, 4, 7),
+        (HEAD + '  "A": NaN}', DocumentFault.NOT_JSON, 4, 8),
+        (HEAD + '  "A": 1} x', DocumentFault.NOT_JSON, 4, 11),
+        (HEAD + '  "A": "x', DocumentFault.NOT_JSON, 4, 8),
+        (HEAD + '  "A": "\n"}', DocumentFault.NOT_JSON, 4, 9),
+        (HEAD + '  "A": null}', DocumentFault.NULL, 4, 8),
+        (HEAD + '  "A": {"b": 1}}', DocumentFault.NESTED, 4, 8),
+        (HEAD + '  "A": [1]}', DocumentFault.NESTED, 4, 8),
+        (HEAD + '  "A b": 1}', DocumentFault.NAME, 4, 3),
+        (HEAD + '  "A@odata.type": "Edm.Int46",\n  "A": "1"}', DocumentFault.NO_TYPE, 4, 19),
+        (HEAD + '  "A@odata.type": 7,\n  "A": "1"}', DocumentFault.NO_TYPE, 4, 19),
+        (HEAD + '  "A@odata.type": "Edm.Int64"}', DocumentFault.NO_PROPERTY, 4, 3),
+        (HEAD + '  "A@odata.type": "Edm.Int64",\n  "A": "x"}', DocumentFault.VALUE, 5, 8),
+        (HEAD + '  "A": 12345678901234567890123}', DocumentFault.VALUE, 4, 8),
+        (HEAD + '  "A": "' + "x" * 32769 + '"}', DocumentFault.TOO_LARGE, 4, 8),
         (
             HEAD + '  "A@odata.type": "Edm.DateTime",\n  "A": "1500-01-01T00:00:00Z"}',
-            Fault.OUT_OF_RANGE,
+            DocumentFault.OUT_OF_RANGE,
             5,
             8,
         ),
-        ("[" * 100_000, Fault.NOT_JSON, 1, 1),
-        (HEAD + '  "A": ' + "[" * 100_000 + "}", Fault.NOT_JSON, 4, 8),
-        (HEAD + '  "A": ' + "1" * 5000 + "}", Fault.NOT_JSON, 4, 8),
+        ("[" * 100_000, DocumentFault.NOT_JSON, 1, 1),
+        (HEAD + '  "A": ' + "[" * 100_000 + "}", DocumentFault.NOT_JSON, 4, 8),
+        (HEAD + '  "A": ' + "1" * 5000 + "}", DocumentFault.NOT_JSON, 4, 8),
     ],
 )
 def test_says_what_is_wrong_and_where(text, fault, line, column):

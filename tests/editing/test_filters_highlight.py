@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.editing.filters.highlight import Paint, pieces
+from storage.editing.filters.highlight import HighlightClass, highlight_filter
 
 PAINTED = [
     ("A eq 1", "property operator number"),
@@ -28,13 +28,13 @@ PAINTED = [
 
 @pytest.mark.parametrize(("text", "paints"), PAINTED, ids=[text for text, _ in PAINTED])
 def test_paints(text, paints):
-    assert " ".join(piece.paint for piece in pieces(text) if piece.paint) == paints
+    assert " ".join(piece.paint for piece in highlight_filter(text) if piece.paint) == paints
 
 
 @given(st.text(alphabet="ab \t'()=,:/.-+eELd{}now\u0301\ud800\x00") | st.text())
 def test_the_pieces_of_any_text_are_the_text(text):
-    found = pieces(text)
+    found = highlight_filter(text)
 
     assert "".join(piece.text for piece in found) == text
     assert all(piece.text for piece in found)
-    assert all(piece.paint in [None, *Paint] for piece in found)
+    assert all(piece.paint in [None, *HighlightClass] for piece in found)

@@ -5,8 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.filters import parse
-from storage.editing.filters.placing import offers, with_places
-from storage.editing.filters.templates import fill, parameters
+from storage.editing.filters.parameters import (
+    add_parameters,
+    fill_parameters,
+    list_parameters,
+    suggest_parameters,
+)
 
 EXAMPLES = [
     ("PartitionKey eq 'se' and Age ge 30", "PartitionKey eq '{{PartitionKey}}' and Age ge {{Age}}"),
@@ -25,13 +29,13 @@ EXAMPLES = [
 
 @pytest.mark.parametrize(("text", "expected"), EXAMPLES)
 def test_values_become_places(text, expected):
-    names = [offer.name for offer in offers(text)]
-    assert with_places(text, names) == (expected or text)
-    assert with_places(text, []) == text
+    names = [offer.name for offer in suggest_parameters(text)]
+    assert add_parameters(text, names) == (expected or text)
+    assert add_parameters(text, []) == text
 
 
 def test_only_those_that_are_wanted():
-    assert with_places("Age ge 1 and Age lt 5", ["Age2", "Other"]) == "Age ge 1 and Age lt {{Age2}}"
+    assert add_parameters("Age ge 1 and Age lt 5", ["Age2", "Other"]) == "Age ge 1 and Age lt {{Age2}}"
 
 
 compared = st.builds(
@@ -45,8 +49,8 @@ compared = st.builds(
 
 @given(st.lists(compared, min_size=1, max_size=6).map(" and ".join))
 def test_the_same_values_say_the_same(text):
-    found = offers(text)
-    placed = with_places(text, [offer.name for offer in found])
-    assert parameters(placed) == tuple(offer.name for offer in found)
-    filled = fill(placed, {offer.name: offer.value for offer in found})
+    found = suggest_parameters(text)
+    placed = add_parameters(text, [offer.name for offer in found])
+    assert list_parameters(placed) == tuple(offer.name for offer in found)
+    filled = fill_parameters(placed, {offer.name: offer.value for offer in found})
     assert repr(parse(filled)) == repr(parse(text))

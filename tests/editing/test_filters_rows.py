@@ -22,22 +22,22 @@ from storage.domain.filters import (
     parse,
     write,
 )
-from storage.domain.filters.times import UNITS, RelativeTime
+from storage.domain.filters.literals import RELATIVE_UNITS, RelativeTime
 from storage.domain.values.edm import INT32, Edm, EdmValue
-from storage.editing.filters.prefixes import following
-from storage.editing.filters.rows import (
-    DEPTH,
-    NOTHING,
-    Clause,
+from storage.editing.filters.builder import (
+    GROUP_DEPTH_LIMIT,
+    NO_CONDITIONS,
     Connective,
-    Group,
+    FilterRow,
     NotDrawable,
     Obstacle,
+    RowGroup,
     RowOperator,
-    compile,
-    draw,
-    operators_of,
+    operators_for,
+    prefix_end,
     to_filter,
+    to_rows,
+    to_text,
 )
 from tests import strategies
 
@@ -55,7 +55,7 @@ def int32(value):
 
 
 def clause(name, operator, *values, negated=False):
-    return Clause(name, operator, values[0].type if values else None, values, negated)
+    return FilterRow(name, operator, values[0].type if values else None, values, negated)
 
 
 def ago(amount, unit):
@@ -69,76 +69,76 @@ def read(written):
 A, B, C = (clause(name, EQ, int32(number)) for number, name in enumerate("ABC", 1))
 
 DRAWN = [
-    ("", NOTHING),
-    ("A eq 1", Group(AND, (A,))),
-    ("A eq 1 and B eq 2", Group(AND, (A, B))),
-    ("A eq 1 or B eq 2", Group(OR, (A, B))),
-    ("A eq 1 or B eq 2 and C eq 3", Group(OR, (A, Group(AND, (B, C))))),
-    ("(A eq 1 or B eq 2) and C eq 3", Group(AND, (Group(OR, (A, B)), C))),
-    ("A eq 1 and (B eq 2 and C eq 3)", Group(AND, (A, Group(AND, (B, C))))),
-    ("not (A eq 1)", Group(AND, (clause("A", EQ, int32(1), negated=True),))),
-    ("not (A eq 1 or B eq 2)", Group(AND, (Group(OR, (A, B), negated=True),))),
-    ("A ge 'abc' and A lt 'abd'", Group(AND, (clause("A", RowOperator.STARTS_WITH, text("abc")),))),
+    ("", NO_CONDITIONS),
+    ("A eq 1", RowGroup(AND, (A,))),
+    ("A eq 1 and B eq 2", RowGroup(AND, (A, B))),
+    ("A eq 1 or B eq 2", RowGroup(OR, (A, B))),
+    ("A eq 1 or B eq 2 and C eq 3", RowGroup(OR, (A, RowGroup(AND, (B, C))))),
+    ("(A eq 1 or B eq 2) and C eq 3", RowGroup(AND, (RowGroup(OR, (A, B)), C))),
+    ("A eq 1 and (B eq 2 and C eq 3)", RowGroup(AND, (A, RowGroup(AND, (B, C))))),
+    ("not (A eq 1)", RowGroup(AND, (clause("A", EQ, int32(1), negated=True),))),
+    ("not (A eq 1 or B eq 2)", RowGroup(AND, (RowGroup(OR, (A, B), negated=True),))),
+    ("A ge 'abc' and A lt 'abd'", RowGroup(AND, (clause("A", RowOperator.STARTS_WITH, text("abc")),))),
     (
         "B eq 2 and A ge 'abc' and A lt 'abd' and C eq 3",
-        Group(AND, (B, clause("A", RowOperator.STARTS_WITH, text("abc")), C)),
+        RowGroup(AND, (B, clause("A", RowOperator.STARTS_WITH, text("abc")), C)),
     ),
-    ("B eq 2 or A ge 'x' and A lt 'y'", Group(OR, (B, clause("A", RowOperator.STARTS_WITH, text("x"))))),
+    ("B eq 2 or A ge 'x' and A lt 'y'", RowGroup(OR, (B, clause("A", RowOperator.STARTS_WITH, text("x"))))),
     (
         "not (A ge 'x' and A lt 'y')",
-        Group(AND, (clause("A", RowOperator.STARTS_WITH, text("x"), negated=True),)),
+        RowGroup(AND, (clause("A", RowOperator.STARTS_WITH, text("x"), negated=True),)),
     ),
     (
         "B eq 2 and (A ge 'x' and A lt 'y')",
-        Group(AND, (B, Group(AND, (clause("A", RowOperator.STARTS_WITH, text("x")),)))),
+        RowGroup(AND, (B, RowGroup(AND, (clause("A", RowOperator.STARTS_WITH, text("x")),)))),
     ),
     (
         "A ge 'x' and A lt 'z'",
-        Group(AND, (clause("A", GE, text("x")), clause("A", RowOperator.LT, text("z")))),
+        RowGroup(AND, (clause("A", GE, text("x")), clause("A", RowOperator.LT, text("z")))),
     ),
-    ("A ge 1 and A le 5", Group(AND, (clause("A", RowOperator.BETWEEN, int32(1), int32(5)),))),
+    ("A ge 1 and A le 5", RowGroup(AND, (clause("A", RowOperator.BETWEEN, int32(1), int32(5)),))),
     (
         "A ge 1 and A le 5L",
-        Group(AND, (clause("A", GE, int32(1)), clause("A", RowOperator.LE, EdmValue(Edm.INT64, 5)))),
+        RowGroup(AND, (clause("A", GE, int32(1)), clause("A", RowOperator.LE, EdmValue(Edm.INT64, 5)))),
     ),
-    ("A ge 1 and B le 5", Group(AND, (clause("A", GE, int32(1)), clause("B", RowOperator.LE, int32(5))))),
-    ("A le 5 and A ge 1", Group(AND, (clause("A", RowOperator.LE, int32(5)), clause("A", GE, int32(1))))),
-    ("A eq 1 or A eq 2", Group(AND, (clause("A", RowOperator.ONE_OF, int32(1), int32(2)),))),
+    ("A ge 1 and B le 5", RowGroup(AND, (clause("A", GE, int32(1)), clause("B", RowOperator.LE, int32(5))))),
+    ("A le 5 and A ge 1", RowGroup(AND, (clause("A", RowOperator.LE, int32(5)), clause("A", GE, int32(1))))),
+    ("A eq 1 or A eq 2", RowGroup(AND, (clause("A", RowOperator.ONE_OF, int32(1), int32(2)),))),
     (
         "B eq 2 and (A eq 'x' or A eq 'y')",
-        Group(AND, (B, clause("A", RowOperator.ONE_OF, text("x"), text("y")))),
+        RowGroup(AND, (B, clause("A", RowOperator.ONE_OF, text("x"), text("y")))),
     ),
     (
         "not (A eq 1 or A eq 2)",
-        Group(AND, (clause("A", RowOperator.ONE_OF, int32(1), int32(2), negated=True),)),
+        RowGroup(AND, (clause("A", RowOperator.ONE_OF, int32(1), int32(2), negated=True),)),
     ),
-    ("A eq 1 or A eq 2L", Group(OR, (A, clause("A", EQ, EdmValue(Edm.INT64, 2))))),
-    ("A eq 1 or A eq 2 or B eq 2", Group(OR, (A, clause("A", EQ, int32(2)), B))),
-    ("B eq 2 or (A eq 1 or A eq 2)", Group(OR, (B, clause("A", RowOperator.ONE_OF, int32(1), int32(2))))),
-    ("contains(A,'x')", Group(AND, (clause("A", RowOperator.CONTAINS, text("x")),))),
-    ("not (endswith(A,'x'))", Group(AND, (clause("A", RowOperator.ENDS_WITH, text("x"), negated=True),))),
+    ("A eq 1 or A eq 2L", RowGroup(OR, (A, clause("A", EQ, EdmValue(Edm.INT64, 2))))),
+    ("A eq 1 or A eq 2 or B eq 2", RowGroup(OR, (A, clause("A", EQ, int32(2)), B))),
+    ("B eq 2 or (A eq 1 or A eq 2)", RowGroup(OR, (B, clause("A", RowOperator.ONE_OF, int32(1), int32(2))))),
+    ("contains(A,'x')", RowGroup(AND, (clause("A", RowOperator.CONTAINS, text("x")),))),
+    ("not (endswith(A,'x'))", RowGroup(AND, (clause("A", RowOperator.ENDS_WITH, text("x"), negated=True),))),
     (
         "isset(A) and not (isset(B))",
-        Group(AND, (clause("A", RowOperator.IS_SET), clause("B", RowOperator.IS_NOT_SET))),
+        RowGroup(AND, (clause("A", RowOperator.IS_SET), clause("B", RowOperator.IS_NOT_SET))),
     ),
-    ("T ge datetime'{{now-24h}}'", Group(AND, (clause("T", RowOperator.IN_THE_LAST, ago(24, "h")),))),
+    ("T ge datetime'{{now-24h}}'", RowGroup(AND, (clause("T", RowOperator.IN_THE_LAST, ago(24, "h")),))),
     (
         "T gt datetime'{{now-24h}}' and T lt datetime'{{now}}'",
-        Group(AND, (clause("T", RowOperator.GT, ago(24, "h")), clause("T", RowOperator.LT, ago(0, "m")))),
+        RowGroup(AND, (clause("T", RowOperator.GT, ago(24, "h")), clause("T", RowOperator.LT, ago(0, "m")))),
     ),
     (
         "T ge datetime'{{now-2d}}' and T le datetime'{{now-1d}}'",
-        Group(AND, (clause("T", RowOperator.BETWEEN, ago(2, "d"), ago(1, "d")),)),
+        RowGroup(AND, (clause("T", RowOperator.BETWEEN, ago(2, "d"), ago(1, "d")),)),
     ),
-    ("Flag eq true", Group(AND, (clause("Flag", EQ, EdmValue(Edm.BOOLEAN, True)),))),
-    ("A eq 4294967296", Group(AND, (clause("A", EQ, int32(2**32)),))),
+    ("Flag eq true", RowGroup(AND, (clause("Flag", EQ, EdmValue(Edm.BOOLEAN, True)),))),
+    ("A eq 4294967296", RowGroup(AND, (clause("A", EQ, int32(2**32)),))),
 ]
 
 
 @pytest.mark.parametrize(("written", "rows"), DRAWN, ids=[written for written, _ in DRAWN])
 def test_draws_and_compiles(written, rows):
-    assert draw(read(written)) == rows
-    assert compile(rows) == written
+    assert to_rows(read(written)) == rows
+    assert to_text(rows) == written
 
 
 @pytest.mark.parametrize(
@@ -152,29 +152,29 @@ def test_draws_and_compiles(written, rows):
     ],
 )
 def test_what_cannot_be_drawn_says_why(written, reason):
-    assert draw(read(written)) == NotDrawable(reason)
+    assert to_rows(read(written)) == NotDrawable(reason)
 
 
 def test_draws_as_many_levels_as_there_may_be():
-    drawn = draw(read("A and (B or (C and A))"))
+    drawn = to_rows(read("A and (B or (C and A))"))
 
-    assert drawn.depth == DEPTH
+    assert drawn.depth == GROUP_DEPTH_LIMIT
 
 
 @pytest.mark.parametrize(
     ("rows", "written"),
     [
-        (Group(AND, (A, Group(OR, ()))), "A eq 1"),
-        (Group(OR, (Group(AND, (A,)),)), "A eq 1"),
-        (Group(AND, (clause("A", RowOperator.ONE_OF, text("x")),)), "A eq 'x'"),
-        (Group(AND, (clause("A", RowOperator.STARTS_WITH, text("")), B)), "A ge '' and B eq 2"),
-        (Group(AND, (A, B), negated=True), "not (A eq 1 and B eq 2)"),
-        (Group(AND, (clause("A", RowOperator.IS_NOT_SET, negated=True),)), "not (not (isset(A)))"),
-        (Group(AND, (Group(AND, (), negated=True),)), ""),
+        (RowGroup(AND, (A, RowGroup(OR, ()))), "A eq 1"),
+        (RowGroup(OR, (RowGroup(AND, (A,)),)), "A eq 1"),
+        (RowGroup(AND, (clause("A", RowOperator.ONE_OF, text("x")),)), "A eq 'x'"),
+        (RowGroup(AND, (clause("A", RowOperator.STARTS_WITH, text("")), B)), "A ge '' and B eq 2"),
+        (RowGroup(AND, (A, B), negated=True), "not (A eq 1 and B eq 2)"),
+        (RowGroup(AND, (clause("A", RowOperator.IS_NOT_SET, negated=True),)), "not (not (isset(A)))"),
+        (RowGroup(AND, (RowGroup(AND, (), negated=True),)), ""),
     ],
 )
 def test_compiles_rows_that_say_less_than_they_could(rows, written):
-    assert compile(rows) == written
+    assert to_text(rows) == written
 
 
 @pytest.mark.parametrize(
@@ -189,12 +189,12 @@ def test_compiles_rows_that_say_less_than_they_could(rows, written):
 )
 def test_a_clause_without_its_values_is_refused(unfit):
     with pytest.raises(ValueError, match="does not take"):
-        compile(Group(AND, (unfit,)))
+        to_text(RowGroup(AND, (unfit,)))
 
 
 @pytest.mark.parametrize("type_", Edm)
 def test_every_type_has_operators_of_its_own(type_):
-    operators = operators_of(type_)
+    operators = operators_for(type_)
 
     assert operators[0] is EQ
     assert (RowOperator.CONTAINS in operators) is (type_ is Edm.STRING)
@@ -215,12 +215,12 @@ VALUES = {
     Edm.GUID: [str(uuid.UUID(int=number)) for number in range(3)],
     Edm.BINARY: [b"", b"\x00", b"'"],
 }
-relative = st.builds(ago, st.integers(1, 9999), st.sampled_from(sorted(UNITS)))
+relative = st.builds(ago, st.integers(1, 9999), st.sampled_from(sorted(RELATIVE_UNITS)))
 values_of = {
     type_: st.sampled_from(values).map(partial(EdmValue, type_)) for type_, values in VALUES.items()
 } | {Edm.DATETIME: st.sampled_from(VALUES[Edm.DATETIME]).map(partial(EdmValue, Edm.DATETIME)) | relative}
 COUNTS = {RowOperator.BETWEEN: 2, RowOperator.ONE_OF: 3, RowOperator.IS_SET: 0, RowOperator.IS_NOT_SET: 0}
-kinds = st.sampled_from([(type_, operator) for type_ in Edm for operator in operators_of(type_)])
+kinds = st.sampled_from([(type_, operator) for type_ in Edm for operator in operators_for(type_)])
 
 
 @st.composite
@@ -234,7 +234,7 @@ def clauses(draw_from, name):
     elif operator is GE and isinstance(values[0].value, RelativeTime):
         operator = RowOperator.IN_THE_LAST
     negated = bool(values) and draw_from(st.booleans())
-    return Clause(name, operator, type_ if values else None, values, negated)
+    return FilterRow(name, operator, type_ if values else None, values, negated)
 
 
 @st.composite
@@ -245,16 +245,18 @@ def groups(draw_from, depth, negatable=True):
     for number in range(first, first + draw_from(st.integers(2, 3))):
         is_group = depth > 1 and draw_from(st.integers(0, 2)) == 0
         items.append(draw_from(groups(depth - 1) if is_group else clauses(NAMES[number % len(NAMES)])))
-    return Group(draw_from(st.sampled_from(Connective)), tuple(items), negatable and draw_from(st.booleans()))
+    return RowGroup(
+        draw_from(st.sampled_from(Connective)), tuple(items), negatable and draw_from(st.booleans())
+    )
 
 
 @settings(max_examples=500)
-@given(groups(DEPTH, negatable=False))
+@given(groups(GROUP_DEPTH_LIMIT, negatable=False))
 def test_q1_rows_to_text_to_rows_is_identity(rows):
-    written = compile(rows)
+    written = to_text(rows)
 
-    assert repr(draw(read(written))) == repr(rows)
-    assert compile(draw(read(written))) == written
+    assert repr(to_rows(read(written))) == repr(rows)
+    assert to_text(to_rows(read(written))) == written
 
 
 leaves = (
@@ -280,10 +282,10 @@ def branches(inner):
 @settings(max_examples=500)
 @given(st.recursive(leaves, branches, max_leaves=8))
 def test_q1_what_is_drawn_compiles_to_the_filter_it_came_from(tree):
-    rows = draw(tree)
+    rows = to_rows(tree)
     if not isinstance(rows, NotDrawable):
         assert to_filter(rows) == tree
-        assert compile(rows) == write(tree)
+        assert to_text(rows) == write(tree)
 
 
 # prefixes
@@ -305,7 +307,7 @@ def test_q1_what_is_drawn_compiles_to_the_filter_it_came_from(tree):
     ids=ascii,
 )
 def test_the_end_of_a_prefix(prefix, end):
-    assert following(prefix) == end
+    assert prefix_end(prefix) == end
 
 
 alphabet = "ab\x7f\ud7ff\ue000\ufffe\uffff😀\U0010ffff"
@@ -313,13 +315,13 @@ alphabet = "ab\x7f\ud7ff\ue000\ufffe\uffff😀\U0010ffff"
 
 @given(st.text(alphabet, min_size=1, max_size=3), st.text(alphabet, max_size=4))
 def test_q5_between_a_prefix_and_its_end_lies_what_begins_with_it(prefix, key):
-    end = following(prefix)
+    end = prefix_end(prefix)
 
     assert key.startswith(prefix) is (key >= prefix and (end is None or key < end))
 
 
 def test_plain_digits_beyond_32_bits_stay_as_they_were_written():
-    [only] = draw(read("A eq 4294967296")).items
+    [only] = to_rows(read("A eq 4294967296")).items
 
     assert only.values[0].value not in INT32
     assert only.type is Edm.INT32

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from storage.domain.filters import Comparison, Operator, parse
 from storage.domain.filters.literals import write_literal
 from storage.domain.values.edm import Edm, EdmValue
-from storage.editing.filters.templates import (
-    Fault,
-    Unfilled,
-    absolute,
-    fill,
-    is_relative,
-    parameters,
-    resolve,
+from storage.editing.filters.parameters import (
+    ParameterFault,
+    UnfilledParameter,
+    fill_parameters,
+    has_relative_times,
+    list_parameters,
+    resolve_filter,
+    resolve_times,
 )
 from tests import strategies
 
@@ -36,7 +36,7 @@ NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
     ],
 )
 def test_the_names_of_the_places(text, names):
-    assert parameters(text) == names
+    assert list_parameters(text) == names
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_the_names_of_the_places(text, names):
 def test_fills(text, filled):
     values = {"text": "o'reilly", "number": " 5L ", "quoted": "'a'", "id": "{{text}}"}
 
-    assert fill(text, values) == filled
+    assert fill_parameters(text, values) == filled
 
 
 @pytest.mark.parametrize(
@@ -64,23 +64,23 @@ def test_fills(text, filled):
     ["", " ", "1 or true", "1)", "A", "not", "5 5", "'a' 'b'", "'a", "(1)", "1,2", "X'0'", "5.5L", "null"],
 )
 def test_outside_of_quotes_only_one_literal_is_put(value):
-    with pytest.raises(Unfilled) as refusal:
-        fill("A eq {{x}}", {"x": value})
+    with pytest.raises(UnfilledParameter) as refusal:
+        fill_parameters("A eq {{x}}", {"x": value})
 
-    assert (refusal.value.name, refusal.value.fault) == ("x", Fault.NOT_A_LITERAL)
+    assert (refusal.value.name, refusal.value.fault) == ("x", ParameterFault.NOT_A_LITERAL)
 
 
 @pytest.mark.parametrize("text", ["A eq {{x}}", "A eq '{{x}}'"])
 def test_refuses_to_leave_a_place_empty(text):
-    with pytest.raises(Unfilled) as refusal:
-        fill(text, {"y": "1"})
+    with pytest.raises(UnfilledParameter) as refusal:
+        fill_parameters(text, {"y": "1"})
 
-    assert (refusal.value.name, refusal.value.fault) == ("x", Fault.MISSING)
+    assert (refusal.value.name, refusal.value.fault) == ("x", ParameterFault.MISSING)
 
 
 @given(st.text(alphabet="'{}x now-1h()") | st.text())
 def test_whatever_is_put_in_quotes_is_text(value):
-    filled = fill("Flag and A eq '<{{x}}>'", {"x": value})
+    filled = fill_parameters("Flag and A eq '<{{x}}>'", {"x": value})
 
     assert parse(filled).operands[1] == Comparison("A", Operator.EQ, EdmValue(Edm.STRING, f"<{value}>"))
 
@@ -89,7 +89,7 @@ def test_whatever_is_put_in_quotes_is_text(value):
 def test_a_literal_of_any_type_is_put_as_it_is(value):
     literal = write_literal(value)
 
-    assert fill("A eq {{x}}", {"x": literal}) == f"A eq {literal}"
+    assert fill_parameters("A eq {{x}}", {"x": literal}) == f"A eq {literal}"
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_a_literal_of_any_type_is_put_as_it_is(value):
 def test_a_time_is_that_of_the_run(place, meant):
     text = f"T ge datetime'{place}' and A eq 1"
 
-    assert absolute(text, NOW) == f"T ge datetime'{meant}' and A eq 1"
-    assert is_relative(text)
+    assert resolve_times(text, NOW) == f"T ge datetime'{meant}' and A eq 1"
+    assert has_relative_times(text)
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ def test_a_time_is_that_of_the_run(place, meant):
     ],
 )
 def test_everything_else_stays(text):
-    assert absolute(text, NOW) == text
-    assert not is_relative(text)
+    assert resolve_times(text, NOW) == text
+    assert not has_relative_times(text)
 
 
 def test_a_value_may_be_relative_itself():
-    resolved = resolve("T ge datetime'{{since}}' and A eq '{{since}}'", NOW, {"since": "{{now-1h}}"})
+    resolved = resolve_filter("T ge datetime'{{since}}' and A eq '{{since}}'", NOW, {"since": "{{now-1h}}"})
 
     assert resolved == "T ge datetime'2026-11-21T11:30:00Z' and A eq '{{now-1h}}'"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.values.edm import Edm, EdmValue
-from storage.editing.merge import Conflict, changed, is_same, merge
+from storage.editing.merge import Conflict, changed_names, is_same, merge
 
 
 def text(value):
@@ -78,7 +78,7 @@ def test_knows_values_that_are_stored_alike(one, other, same):
 
 
 def test_lists_what_changed_in_order():
-    assert changed({"B": ONE, "A": ONE, "C": ONE}, {"D": ONE, "C": TWO, "A": ONE}) == ["B", "C", "D"]
+    assert changed_names({"B": ONE, "A": ONE, "C": ONE}, {"D": ONE, "C": TWO, "A": ONE}) == ["B", "C", "D"]
 
 
 PROPERTIES = st.dictionaries(

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.domain import sas
-from storage.domain.access.access import Operation
+from storage.domain.access.grants import Operation
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.errors import StorageError
-from storage.domain.sas.known import KnownToken, State
+from storage.domain.sas.known import KnownToken, TokenState
 from storage.domain.sas.tokens import TableSas
-from storage.editing.policy_effects import Kind, effects
+from storage.editing.policy_effects import EffectKind, predict_effects
 
 NOW = datetime(2026, 11, 21, 20, tzinfo=UTC)
 OPERATIONS = {
@@ -37,61 +37,61 @@ def policy(permission=None, expiry=None, start=None, identifier="p"):
 
 
 def effect(before, after, known):
-    (found,) = effects(before, after, [known], NOW)
+    (found,) = predict_effects(before, after, [known], NOW)
     return found
 
 
 def test_tells_what_is_gained_and_lost():
     found = effect([policy("ra", LATER)], [policy("dr", LATER)], token())
-    assert (found.kind, found.gained, found.lost) == (Kind.NARROWED, "d", "a")
+    assert (found.kind, found.gained, found.lost) == (EffectKind.NARROWED, "d", "a")
     found = effect([policy("r", LATER)], [policy("udr", LATER)], token())
-    assert (found.kind, found.gained, found.lost) == (Kind.WIDENED, "ud", "")
-    assert effect([policy("ru", LATER)], [policy("ur", LATER)], token()).kind is Kind.UNCHANGED
+    assert (found.kind, found.gained, found.lost) == (EffectKind.WIDENED, "ud", "")
+    assert effect([policy("ru", LATER)], [policy("ur", LATER)], token()).kind is EffectKind.UNCHANGED
 
 
 def test_tells_which_way_times_move():
     found = effect([policy("r", LATER)], [policy("r", SOON)], token())
-    assert found.kind is Kind.NARROWED
+    assert found.kind is EffectKind.NARROWED
     assert not found.expiry.is_later
     found = effect([policy("r", SOON)], [policy("r", LATER)], token())
-    assert found.kind is Kind.WIDENED
+    assert found.kind is EffectKind.WIDENED
     assert found.expiry.is_later
     found = effect([policy("r", LATER)], [policy("r", LATER, start=SOON)], token())
-    assert (found.kind, found.is_paused, found.after) == (Kind.NARROWED, True, State.NOT_YET_VALID)
+    assert (found.kind, found.is_paused, found.after) == (EffectKind.NARROWED, True, TokenState.NOT_YET_VALID)
     found = effect([policy("r", LATER, start=SOON)], [policy("r", LATER)], token())
-    assert (found.kind, found.start.is_later) == (Kind.WIDENED, False)
+    assert (found.kind, found.start.is_later) == (EffectKind.WIDENED, False)
 
 
 @pytest.mark.parametrize(
     ("after", "known", "state"),
     [
-        ([], token(), State.ORPHANED),
-        ([policy("r", LATER, identifier="P")], token(), State.ORPHANED),
-        ([policy("r", PAST)], token(), State.EXPIRED),
-        ([policy("r")], token(), State.CONFLICTING),
-        ([policy(None, LATER)], token(), State.CONFLICTING),
-        ([policy("r", LATER, start=PAST)], token(start="2026-11-01"), State.CONFLICTING),
+        ([], token(), TokenState.ORPHANED),
+        ([policy("r", LATER, identifier="P")], token(), TokenState.ORPHANED),
+        ([policy("r", PAST)], token(), TokenState.EXPIRED),
+        ([policy("r")], token(), TokenState.CONFLICTING),
+        ([policy(None, LATER)], token(), TokenState.CONFLICTING),
+        ([policy("r", LATER, start=PAST)], token(start="2026-11-01"), TokenState.CONFLICTING),
     ],
 )
 def test_tells_what_is_revoked_and_that_the_way_back_revives(after, known, state):
     before = [policy("r", LATER)]
     found = effect(before, after, known)
-    assert (found.kind, found.before, found.after) == (Kind.REVOKED, State.ACTIVE, state)
+    assert (found.kind, found.before, found.after) == (EffectKind.REVOKED, TokenState.ACTIVE, state)
     assert (found.gained, found.lost, found.expiry) == ("", "", None)
-    assert effect(after, before, known).kind is Kind.REVIVED
+    assert effect(after, before, known).kind is EffectKind.REVIVED
 
 
 def test_what_is_dead_for_another_reason_stays_so():
     before, after = [policy("r", LATER)], []
     blocked = KnownToken("f" * 64, token().token, key=1, is_blocked=True)
     for known in (blocked, KnownToken("f" * 64, token().token, key=None)):
-        assert effect(before, after, known).kind is Kind.UNCHANGED
+        assert effect(before, after, known).kind is EffectKind.UNCHANGED
         assert not effect(before, before, known).is_usable
 
 
 def test_tokens_that_name_no_policy_are_none_of_its_business():
     alone = token(identifier="", permissions="r", expiry=LATER)
-    assert effects([policy("r", LATER)], [], [alone], NOW) == []
+    assert predict_effects([policy("r", LATER)], [], [alone], NOW) == []
 
 
 def test_the_worst_comes_first():
@@ -102,8 +102,13 @@ def test_the_worst_comes_first():
         policy("ra", LATER, identifier="c"),
     ]
     after = [before[0], policy("r", LATER, identifier="c"), policy("r", LATER, identifier="d")]
-    found = [(it.known.identifier, it.kind) for it in effects(before, after, tokens, NOW)]
-    assert found == [("b", Kind.REVOKED), ("c", Kind.NARROWED), ("d", Kind.REVIVED), ("a", Kind.UNCHANGED)]
+    found = [(it.known.identifier, it.kind) for it in predict_effects(before, after, tokens, NOW)]
+    assert found == [
+        ("b", EffectKind.REVOKED),
+        ("c", EffectKind.NARROWED),
+        ("d", EffectKind.REVIVED),
+        ("a", EffectKind.UNCHANGED),
+    ]
 
 
 INSTANTS = st.sampled_from([None, "", PAST, SOON, LATER, "2026-11-21T20:00:00.0000000Z"])
@@ -127,7 +132,7 @@ def allowed(known, identifiers, now):
     if known.identifier not in policies:
         return set()
     try:
-        grant = sas.grant(
+        grant = sas.authorize(
             known.token, policies[known.identifier], now=now.timestamp(), scheme="https", address="::1"
         )
     except StorageError:
@@ -140,14 +145,14 @@ def allowed(known, identifiers, now):
 def test_says_what_requests_will_be_told(before, after, known):
     found = effect(before, after, known)
     was, will_be = allowed(known, before, NOW), allowed(known, after, NOW)
-    working = {State.ACTIVE, State.EXPIRES_SOON}
+    working = {TokenState.ACTIVE, TokenState.EXPIRES_SOON}
     assert (found.before in working, found.after in working) == (bool(was), bool(will_be))
     if was and will_be:
         assert (set(found.gained), set(found.lost)) == (will_be - was, was - will_be)
     if was and not will_be:
-        assert found.kind is Kind.REVOKED or found.is_paused
-    if found.kind is Kind.UNCHANGED:
+        assert found.kind is EffectKind.REVOKED or found.is_paused
+    if found.kind is EffectKind.UNCHANGED:
         for moment in (NOW, NOW + timedelta(days=2), NOW + timedelta(days=400)):
             assert allowed(known, before, moment) == allowed(known, after, moment)
-    if found.kind is Kind.REVOKED:
+    if found.kind is EffectKind.REVOKED:
         assert not any(allowed(known, after, NOW + timedelta(days=days)) for days in (0, 2, 400))

@@ -7,12 +7,12 @@ import pytest
 
 from storage.domain.errors import KeyValueTooLarge, OutOfRangeInput, PropertyNameInvalid
 from storage.domain.values.edm import Edm, EdmValue
-from storage.editing.pasted import Flaw, Format, Reason, Unreadable, Why
-from storage.editing.typed_csv import Wishes, read
-from storage.editing.typed_text import Fault
+from storage.editing.pasted_rows import RowFault, RowFormat, TypeSource, UnreadableReason, UnreadableRows
+from storage.editing.typed_csv import ColumnOptions, read
+from storage.editing.typed_text import TextFault
 
 NOW = datetime(2026, 11, 20, 14, 3, 7, tzinfo=UTC)
-NONE = Wishes()
+NONE = ColumnOptions()
 
 
 def only(text, wishes=NONE):
@@ -27,15 +27,15 @@ def test_reads_what_a_spreadsheet_copies():
     found = read(
         "PartitionKey\tRowKey\tName\tAge\nse\tada\tAda, Countess\t36\nse\talan\tAlan\t41\n", NOW, NONE
     )
-    assert found.format is Format.TSV
+    assert found.format is RowFormat.TSV
     assert [row.entity.key for row in found.rows] == [("se", "ada"), ("se", "alan")]
     assert found.rows[0].entity.properties == {
         "Name": EdmValue(Edm.STRING, "Ada, Countess"),
         "Age": EdmValue(Edm.INT32, 36),
     }
     assert [(column.name, column.type, column.why) for column in found.columns] == [
-        ("Name", Edm.STRING, Why.LOOKS),
-        ("Age", Edm.INT32, Why.LOOKS),
+        ("Name", Edm.STRING, TypeSource.LOOKS),
+        ("Age", Edm.INT32, TypeSource.LOOKS),
     ]
 
 
@@ -66,10 +66,10 @@ def test_finds_the_type_of_a_column(values, type_):
 
 def test_a_column_keeps_the_type_that_the_table_knows_or_somebody_chooses():
     text = "PartitionKey,RowKey,P\np,r,5\n"
-    assert only(text, Wishes(known={"P": Edm.INT64})) == {"P": EdmValue(Edm.INT64, 5)}
-    assert only(text, Wishes(chosen={"P": Edm.STRING})) == {"P": EdmValue(Edm.STRING, "5")}
-    other = read("PartitionKey,RowKey,P\np,r,x\n", NOW, Wishes(known={"P": Edm.INT64}))
-    assert (other.columns[0].type, other.columns[0].why) == (Edm.STRING, Why.UNLIKE)
+    assert only(text, ColumnOptions(known={"P": Edm.INT64})) == {"P": EdmValue(Edm.INT64, 5)}
+    assert only(text, ColumnOptions(chosen={"P": Edm.STRING})) == {"P": EdmValue(Edm.STRING, "5")}
+    other = read("PartitionKey,RowKey,P\np,r,x\n", NOW, ColumnOptions(known={"P": Edm.INT64}))
+    assert (other.columns[0].type, other.columns[0].why) == (Edm.STRING, TypeSource.UNLIKE)
 
 
 @pytest.mark.parametrize("prefix", ["", "Edm.", "edm."])
@@ -123,11 +123,11 @@ def test_empty_keys_are_keys():
 
 
 def test_lines_without_a_header_are_those_of_the_grid():
-    columns = Wishes(columns=["PartitionKey", "RowKey", "Name"])
+    columns = ColumnOptions(columns=["PartitionKey", "RowKey", "Name"])
     assert only("se\tada\tAda", columns)["Name"].value == "Ada"
-    with pytest.raises(Unreadable) as refusal:
+    with pytest.raises(UnreadableRows) as refusal:
         read("ada\tAda", NOW, columns)
-    assert refusal.value.reason is Reason.NO_KEYS
+    assert refusal.value.reason is UnreadableReason.NO_KEYS
 
 
 def test_says_what_is_wrong_in_which_line_and_column():
@@ -141,10 +141,10 @@ def test_says_what_is_wrong_in_which_line_and_column():
     )
     problems = read(text, NOW, NONE).problems
     assert (problems[0].line, problems[0].column) == (2, "A")
-    assert problems[0].reason.fault is Fault.NOT_WHOLE
+    assert problems[0].reason.fault is TextFault.NOT_WHOLE
     assert isinstance(problems[1].reason, PropertyNameInvalid)
-    assert (Flaw.UNKNOWN_TYPE, 3) in [(problem.reason, problem.line) for problem in problems]
-    assert (Flaw.TOO_MANY_FIELDS, 5) in [(problem.reason, problem.line) for problem in problems]
+    assert (RowFault.UNKNOWN_TYPE, 3) in [(problem.reason, problem.line) for problem in problems]
+    assert (RowFault.TOO_MANY_FIELDS, 5) in [(problem.reason, problem.line) for problem in problems]
 
 
 def test_refuses_rows_without_or_with_the_same_or_with_bad_keys():
@@ -152,7 +152,7 @@ def test_refuses_rows_without_or_with_the_same_or_with_bad_keys():
     found = read(text, NOW, NONE)
     assert len(found.rows) == 1 and found.count == 5
     reasons = [problem.reason for problem in found.problems]
-    assert reasons[:2] == [Flaw.TWICE, Flaw.NO_KEY]
+    assert reasons[:2] == [RowFault.TWICE, RowFault.NO_KEY]
     assert [type(reason) for reason in reasons[2:]] == [OutOfRangeInput, KeyValueTooLarge]
 
 
@@ -162,10 +162,10 @@ JSON = '{"PartitionKey": "p", "RowKey": "r", "A": 5, "B": "9007199254740993", "B
 @pytest.mark.parametrize(
     ("text", "format_"),
     [
-        (JSON, Format.JSON),
-        (f"[{JSON}]", Format.JSON),
-        (f'{{"odata.metadata": "x", "value": [{JSON}]}}', Format.JSON),
-        (JSON + "\n\n" + JSON.replace('"r"', '"s"'), Format.NDJSON),
+        (JSON, RowFormat.JSON),
+        (f"[{JSON}]", RowFormat.JSON),
+        (f'{{"odata.metadata": "x", "value": [{JSON}]}}', RowFormat.JSON),
+        (JSON + "\n\n" + JSON.replace('"r"', '"s"'), RowFormat.NDJSON),
     ],
 )
 def test_reads_json_of_the_service(text, format_):
@@ -175,7 +175,10 @@ def test_reads_json_of_the_service(text, format_):
         "A": EdmValue(Edm.INT32, 5),
         "B": EdmValue(Edm.INT64, 9007199254740993),
     }
-    assert {column.name: column.why for column in found.columns} == {"A": Why.LOOKS, "B": Why.SAID}
+    assert {column.name: column.why for column in found.columns} == {
+        "A": TypeSource.LOOKS,
+        "B": TypeSource.SAID,
+    }
 
 
 def test_every_digit_of_a_long_number_of_json_stays():
@@ -191,24 +194,28 @@ def test_says_what_is_wrong_with_json():
     )
     found = read(text, NOW, NONE)
     reasons = [(problem.line, problem.reason) for problem in found.problems]
-    assert (1, Flaw.NESTED) in reasons and (2, Flaw.NO_OBJECT) in reasons and (3, Flaw.NO_KEY) in reasons
-    assert (5, Flaw.UNKNOWN_TYPE) in reasons
+    assert (
+        (1, RowFault.NESTED) in reasons
+        and (2, RowFault.NO_OBJECT) in reasons
+        and (3, RowFault.NO_KEY) in reasons
+    )
+    assert (5, RowFault.UNKNOWN_TYPE) in reasons
     assert not found.rows
 
 
 @pytest.mark.parametrize(
     ("text", "reason", "line"),
     [
-        ("", Reason.EMPTY, 0),
-        (" \n", Reason.EMPTY, 0),
-        ("{}\n{", Reason.NO_JSON, 2),
-        ("[" * 100_000, Reason.NO_JSON, None),
-        ("a,b\n1,2", Reason.NO_KEYS, 1),
-        ('PartitionKey,RowKey\n"p,r', Reason.BAD_CSV, None),
+        ("", UnreadableReason.EMPTY, 0),
+        (" \n", UnreadableReason.EMPTY, 0),
+        ("{}\n{", UnreadableReason.NO_JSON, 2),
+        ("[" * 100_000, UnreadableReason.NO_JSON, None),
+        ("a,b\n1,2", UnreadableReason.NO_KEYS, 1),
+        ('PartitionKey,RowKey\n"p,r', UnreadableReason.BAD_CSV, None),
     ],
 )
 def test_cannot_read(text, reason, line):
-    with pytest.raises(Unreadable) as refusal:
+    with pytest.raises(UnreadableRows) as refusal:
         read(text, NOW, NONE)
     assert refusal.value.reason is reason
     if line is not None:

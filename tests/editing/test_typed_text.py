@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 
 from storage.domain.values.edm import BINARY_LIMIT, STRING_LIMIT, Edm, EdmValue, read_datetime, write_datetime
-from storage.editing.typed_text import FORMS, Fault, Form, InvalidText, form_of, read, stored_as, write
+from storage.editing.typed_text import (
+    FORMS,
+    InvalidText,
+    TextFault,
+    TextForm,
+    field_form,
+    read,
+    stored_text,
+    write,
+)
 from tests.domain.test_edm import same
 from tests.strategies import FIRST_TICK, LAST_TICK, values
 
@@ -85,37 +94,37 @@ def test_knows_the_summer_of_a_zone():
 
 
 REFUSED = [
-    (Edm.INT32, "2147483648", Fault.TOO_LARGE, Edm.INT64),
-    (Edm.INT32, "9223372036854775808", Fault.TOO_LARGE, Edm.DOUBLE),  # 2^63 is exactly a Double
-    (Edm.INT32, "9223372036854775809", Fault.TOO_LARGE, Edm.STRING),
-    (Edm.INT64, "9" * 5000, Fault.TOO_LARGE, Edm.STRING),
-    (Edm.INT64, "9" * 390, Fault.TOO_LARGE, Edm.STRING),
-    (Edm.INT32, "1.5", Fault.NOT_WHOLE, Edm.DOUBLE),
-    (Edm.INT32, "NaN", Fault.NOT_WHOLE, Edm.DOUBLE),
-    (Edm.INT64, "ada", Fault.NOT_WHOLE, Edm.STRING),
-    (Edm.INT64, "", Fault.NOT_WHOLE, Edm.STRING),
-    (Edm.INT64, "٣", Fault.NOT_WHOLE, Edm.STRING),
-    (Edm.DOUBLE, "1,5", Fault.NOT_NUMBER, Edm.STRING),
-    (Edm.DOUBLE, "0x10", Fault.NOT_NUMBER, Edm.STRING),
-    (Edm.DOUBLE, "1e400", Fault.TOO_LARGE, Edm.STRING),
-    (Edm.BOOLEAN, "yes", Fault.NOT_BOOLEAN, Edm.STRING),
-    (Edm.DATETIME, "20.11.2026", Fault.NOT_DATETIME, Edm.STRING),
-    (Edm.DATETIME, "2026-11-20T14+00", Fault.NOT_DATETIME, Edm.STRING),
-    (Edm.DATETIME, "2026-02-29", Fault.NO_SUCH_TIME, None),
-    (Edm.DATETIME, "2026-11-20T24:00Z", Fault.NO_SUCH_TIME, None),
-    (Edm.DATETIME, "2026-11-20T14:00+15:00", Fault.NO_SUCH_TIME, None),
-    (Edm.DATETIME, "1600-12-31T23:59:59Z", Fault.OUT_OF_RANGE, None),
-    (Edm.DATETIME, "1601-01-01T00:00:00+01:00", Fault.OUT_OF_RANGE, None),
-    (Edm.DATETIME, "9999-12-31T23:59:59-01:00", Fault.OUT_OF_RANGE, None),
-    (Edm.DATETIME, "-999999w", Fault.OUT_OF_RANGE, None),
-    (Edm.DATETIME, "+9999999w", Fault.OUT_OF_RANGE, None),
-    (Edm.DATETIME, "2026-11-20T14:03:07.12345678Z", Fault.TOO_PRECISE, None),
-    (Edm.GUID, GUID[:-1], Fault.NOT_GUID, Edm.STRING),
-    (Edm.GUID, f"{{{GUID}", Fault.NOT_GUID, Edm.STRING),
-    (Edm.BINARY, "0aF", Fault.HALF_BYTE, None),
-    (Edm.STRING, "ab" * (STRING_LIMIT // 2) + "c", Fault.TOO_LONG, None),
-    (Edm.STRING, "😀" * (STRING_LIMIT // 2) + "c", Fault.TOO_LONG, None),
-    (Edm.BINARY, "00" * (BINARY_LIMIT + 1), Fault.TOO_LONG, None),
+    (Edm.INT32, "2147483648", TextFault.TOO_LARGE, Edm.INT64),
+    (Edm.INT32, "9223372036854775808", TextFault.TOO_LARGE, Edm.DOUBLE),  # 2^63 is exactly a Double
+    (Edm.INT32, "9223372036854775809", TextFault.TOO_LARGE, Edm.STRING),
+    (Edm.INT64, "9" * 5000, TextFault.TOO_LARGE, Edm.STRING),
+    (Edm.INT64, "9" * 390, TextFault.TOO_LARGE, Edm.STRING),
+    (Edm.INT32, "1.5", TextFault.NOT_WHOLE, Edm.DOUBLE),
+    (Edm.INT32, "NaN", TextFault.NOT_WHOLE, Edm.DOUBLE),
+    (Edm.INT64, "ada", TextFault.NOT_WHOLE, Edm.STRING),
+    (Edm.INT64, "", TextFault.NOT_WHOLE, Edm.STRING),
+    (Edm.INT64, "٣", TextFault.NOT_WHOLE, Edm.STRING),
+    (Edm.DOUBLE, "1,5", TextFault.NOT_NUMBER, Edm.STRING),
+    (Edm.DOUBLE, "0x10", TextFault.NOT_NUMBER, Edm.STRING),
+    (Edm.DOUBLE, "1e400", TextFault.TOO_LARGE, Edm.STRING),
+    (Edm.BOOLEAN, "yes", TextFault.NOT_BOOLEAN, Edm.STRING),
+    (Edm.DATETIME, "20.11.2026", TextFault.NOT_DATETIME, Edm.STRING),
+    (Edm.DATETIME, "2026-11-20T14+00", TextFault.NOT_DATETIME, Edm.STRING),
+    (Edm.DATETIME, "2026-02-29", TextFault.NO_SUCH_TIME, None),
+    (Edm.DATETIME, "2026-11-20T24:00Z", TextFault.NO_SUCH_TIME, None),
+    (Edm.DATETIME, "2026-11-20T14:00+15:00", TextFault.NO_SUCH_TIME, None),
+    (Edm.DATETIME, "1600-12-31T23:59:59Z", TextFault.OUT_OF_RANGE, None),
+    (Edm.DATETIME, "1601-01-01T00:00:00+01:00", TextFault.OUT_OF_RANGE, None),
+    (Edm.DATETIME, "9999-12-31T23:59:59-01:00", TextFault.OUT_OF_RANGE, None),
+    (Edm.DATETIME, "-999999w", TextFault.OUT_OF_RANGE, None),
+    (Edm.DATETIME, "+9999999w", TextFault.OUT_OF_RANGE, None),
+    (Edm.DATETIME, "2026-11-20T14:03:07.12345678Z", TextFault.TOO_PRECISE, None),
+    (Edm.GUID, GUID[:-1], TextFault.NOT_GUID, Edm.STRING),
+    (Edm.GUID, f"{{{GUID}", TextFault.NOT_GUID, Edm.STRING),
+    (Edm.BINARY, "0aF", TextFault.HALF_BYTE, None),
+    (Edm.STRING, "ab" * (STRING_LIMIT // 2) + "c", TextFault.TOO_LONG, None),
+    (Edm.STRING, "😀" * (STRING_LIMIT // 2) + "c", TextFault.TOO_LONG, None),
+    (Edm.BINARY, "00" * (BINARY_LIMIT + 1), TextFault.TOO_LONG, None),
 ]
 
 
@@ -129,17 +138,17 @@ def test_refuses_and_suggests(type_, text, fault, suggestion):
 @pytest.mark.parametrize(
     ("type_", "form", "text", "fault", "position"),
     [
-        (Edm.BINARY, Form.HEX, "00 zz", Fault.NOT_HEX, 4),
-        (Edm.BINARY, Form.HEX, "0x0g", Fault.NOT_HEX, 4),
-        (Edm.BINARY, Form.BASE64, "aGV$bG8=", Fault.NOT_BASE64, 4),
-        (Edm.BINARY, Form.BASE64, "aG=VsbG8=", Fault.NOT_BASE64, 3),
-        (Edm.BINARY, Form.BASE64, "aGVsb", Fault.BASE64_LENGTH, 0),
-        (Edm.BINARY, Form.TEXT, "a\ud800", Fault.SURROGATE, 2),
-        (Edm.STRING, Form.PLAIN, "ab\udfff", Fault.SURROGATE, 3),
-        (Edm.STRING, Form.ESCAPED, "ab", Fault.NOT_ESCAPED, 1),
-        (Edm.STRING, Form.ESCAPED, '"a\\x"', Fault.NOT_ESCAPED, 3),
-        (Edm.STRING, Form.ESCAPED, "[1]", Fault.NOT_ESCAPED, 1),
-        (Edm.STRING, Form.ESCAPED, "[" * 100_000, Fault.NOT_ESCAPED, 1),
+        (Edm.BINARY, TextForm.HEX, "00 zz", TextFault.NOT_HEX, 4),
+        (Edm.BINARY, TextForm.HEX, "0x0g", TextFault.NOT_HEX, 4),
+        (Edm.BINARY, TextForm.BASE64, "aGV$bG8=", TextFault.NOT_BASE64, 4),
+        (Edm.BINARY, TextForm.BASE64, "aG=VsbG8=", TextFault.NOT_BASE64, 3),
+        (Edm.BINARY, TextForm.BASE64, "aGVsb", TextFault.BASE64_LENGTH, 0),
+        (Edm.BINARY, TextForm.TEXT, "a\ud800", TextFault.SURROGATE, 2),
+        (Edm.STRING, TextForm.PLAIN, "ab\udfff", TextFault.SURROGATE, 3),
+        (Edm.STRING, TextForm.ESCAPED, "ab", TextFault.NOT_ESCAPED, 1),
+        (Edm.STRING, TextForm.ESCAPED, '"a\\x"', TextFault.NOT_ESCAPED, 3),
+        (Edm.STRING, TextForm.ESCAPED, "[1]", TextFault.NOT_ESCAPED, 1),
+        (Edm.STRING, TextForm.ESCAPED, "[" * 100_000, TextFault.NOT_ESCAPED, 1),
     ],
 )
 def test_points_at_the_character(type_, form, text, fault, position):
@@ -150,11 +159,11 @@ def test_points_at_the_character(type_, form, text, fault, position):
 
 @pytest.mark.parametrize("text", ["aGVsbG8=", "aGVs\nbG8", " aGVsbG8= "])
 def test_reads_base64_with_and_without_padding(text):
-    assert read(Edm.BINARY, text, NOW, Form.BASE64).value == b"hello"
+    assert read(Edm.BINARY, text, NOW, TextForm.BASE64).value == b"hello"
 
 
 def test_reads_the_base64_of_addresses():
-    assert read(Edm.BINARY, "-_8", NOW, Form.BASE64).value == b"\xfb\xff"
+    assert read(Edm.BINARY, "-_8", NOW, TextForm.BASE64).value == b"\xfb\xff"
 
 
 @pytest.mark.parametrize(
@@ -173,12 +182,12 @@ def test_reads_the_base64_of_addresses():
     ],
 )
 def test_says_what_will_be_stored_instead(type_, text, expected):
-    assert stored_as(read(type_, text, NOW), text) == expected
+    assert stored_text(read(type_, text, NOW), text) == expected
 
 
 @given(values)
 def test_what_is_written_reads_back_as_the_same_value(value):
-    form = form_of(value)
+    form = field_form(value)
     assert same(read(value.type, write(value, form), NOW, form), value)
 
 
@@ -197,9 +206,9 @@ def test_the_ends_of_time_survive_in_every_zone(value):
 
 
 def test_escapes_only_what_a_field_would_lose():
-    assert form_of(EdmValue(Edm.STRING, "line\nand\ttab")) is Form.PLAIN
+    assert field_form(EdmValue(Edm.STRING, "line\nand\ttab")) is TextForm.PLAIN
     for character in "\r\x00\x0b\x7f\ud800":
-        assert form_of(EdmValue(Edm.STRING, character)) is Form.ESCAPED
+        assert field_form(EdmValue(Edm.STRING, character)) is TextForm.ESCAPED
 
 
 def test_now_is_an_instant_whatever_its_zone():

@@ -26,7 +26,7 @@ from storage.domain import sas
 from storage.domain.access.addresses import read_network
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.sas import TableSas
-from storage.inspector import Facts, Key, Kind, ManagedAccount, Mistake, Report, Unreadable, inspect
+from storage.inspector import Facts, Key, ManagedAccount, Mistake, Report, ReportKind, UnreadableText, inspect
 from tests import mistakes
 from tests.cost import costs_less_than
 from tests.mistakes import (
@@ -172,7 +172,7 @@ def test_tells_what_was_signed_before_a_parameter_was_changed(change, name, sign
 
 def test_a_known_token_tells_exactly_what_was_changed():
     token = sas.sign(TableSas("2019-02-02", "people", "r", "", "2050-06-01"), ACCOUNT, FIRST)
-    known = {sas.fingerprint(token): sas.parameters(token)}
+    known = {sas.fingerprint(token): sas.to_parameters(token)}
     facts = of_account(known=known.get)
     text = sas.write(token).replace("se=2050-06-01", "se=2077-12-24").replace("sp=r", "sp=rau")
     told = [dict(it.details) for it in inspect(text, facts).found]
@@ -321,7 +321,7 @@ def test_a_token_that_nobody_has_signed_is_nobodys():
 def test_s5_names_what_a_token_does_not_reach(request_line, mistake, status):
     text = f"{request_line}?{mistakes.good(TABLE_TOKEN)} HTTP/1.1\nHost: {HOST}"
     report = inspect(text, FACTS)
-    assert report.kind is Kind.REQUEST
+    assert report.kind is ReportKind.REQUEST
     assert [it.mistake for it in report.found] == ([mistake] if mistake else [])
     assert report.verdict.status == status
 
@@ -519,11 +519,11 @@ def test_reads_curl_in_every_shell(command):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", Unreadable.EMPTY),
-        (" \n\t", Unreadable.EMPTY),
-        ("hello", Unreadable.NOTHING_KNOWN),
-        ("x-ms-date: Sat\nAuthorization: SharedKey a:b", Unreadable.HEADERS_ONLY),
-        ("x" * 70_000, Unreadable.TOO_LONG),
+        ("", UnreadableText.EMPTY),
+        (" \n\t", UnreadableText.EMPTY),
+        ("hello", UnreadableText.NOTHING_KNOWN),
+        ("x-ms-date: Sat\nAuthorization: SharedKey a:b", UnreadableText.HEADERS_ONLY),
+        ("x" * 70_000, UnreadableText.TOO_LONG),
     ],
 )
 def test_tells_what_it_cannot_read(text, reason):
@@ -534,7 +534,7 @@ def test_tells_what_it_cannot_read(text, reason):
 @settings(max_examples=300)
 def test_whatever_is_pasted_is_answered(text):
     report = inspect(text, FACTS)
-    assert isinstance(report, Report | Unreadable)
+    assert isinstance(report, Report | UnreadableText)
     # nothing that it says holds a key
     assert base64.b64encode(FIRST).decode() not in repr(report)
 
@@ -612,7 +612,7 @@ def test_a_connection_string_with_a_token():
     report = inspect(text, FACTS)
     assert [it.mistake for it in report.found] == [Mistake.PARAMETER_CHANGED]
     assert (report.kind, len(report.settings) > 2, len(report.parameters) > 5) == (
-        Kind.CONNECTION,
+        ReportKind.CONNECTION,
         True,
         True,
     )

@@ -7,10 +7,10 @@ from django.db import DatabaseError, connection, transaction
 
 from storage.domain.access.actor import COMMAND, SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
-from storage.domain.entities.entity import EntityKey, StoredEntity, write_keys
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.errors import OperationTimedOut
 from storage.domain.service.activity import Verb
-from storage.domain.service.service_properties import DEFAULT, Metrics
+from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
 from storage.models import Activity, EntityChange
 from storage.operations import accounts, activity, policies, service_properties, tables
 from storage.operations.activity import ActivityFilter, ChangedEntity
@@ -38,7 +38,7 @@ def verbs(**conditions):
 
 
 def image(ticks, content=b'\n,"A":1', key=KEY):
-    return StoredEntity(write_keys(key), b"%d" % ticks, content)
+    return StoredEntity(encode_entity_key(key), b"%d" % ticks, content)
 
 
 def changed(people, *changes, by=ADA, verb=Verb.ENTITY_CHANGE, account=None):
@@ -124,10 +124,15 @@ def test_policies_and_service_properties(account, people):
     assert policies.read(Activity.objects.get(pk=kept.pk).after) == one
     assert policies.replace(account.pk, "people", one, by=ADA) is None
 
-    wanted = DEFAULT.__class__(DEFAULT.logging, DEFAULT.hour_metrics, Metrics(enabled=True), DEFAULT.cors)
+    wanted = ServiceProperties(
+        DEFAULT_PROPERTIES.logging,
+        DEFAULT_PROPERTIES.hour_metrics,
+        Metrics(enabled=True),
+        DEFAULT_PROPERTIES.cors,
+    )
     kept = service_properties.replace(account.pk, lambda _: wanted, by=ADA)
     kept = Activity.objects.get(pk=kept.pk)
-    assert service_properties.read(kept.before) == DEFAULT
+    assert service_properties.read(kept.before) == DEFAULT_PROPERTIES
     assert service_properties.read(kept.after) == wanted
 
 

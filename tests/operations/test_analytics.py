@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.domain.access.access import Operation
+from storage.domain.access.grants import Operation
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (

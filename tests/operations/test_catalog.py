@@ -10,7 +10,7 @@ from django.conf import settings
 
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.errors import ServerBusy, TableNotFound
-from storage.domain.service.service_properties import DEFAULT, CorsRule
+from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule
 from storage.models import Account
 from storage.operations import accounts, catalog, policies, service_properties, tables
 from storage.operations.catalog import Catalog
@@ -70,7 +70,7 @@ async def test_knows_the_accounts():
             True,
             True,
             (),
-            DEFAULT,
+            DEFAULT_PROPERTIES,
             False,
             frozenset(),
             (),
@@ -231,7 +231,7 @@ async def test_a_process_that_does_not_let_go_makes_the_change_fail(account, dat
 
 @pytest.fixture
 def account():
-    return catalog.KnownAccount(accounts.add("owner").pk, "owner", (), True, True, (), DEFAULT)
+    return catalog.KnownAccount(accounts.add("owner").pk, "owner", (), True, True, (), DEFAULT_PROPERTIES)
 
 
 async def test_knows_the_tables(account):

@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from storage.domain.access.access import OWNER, ROLES
+from storage.domain.access.grants import OWNER, ROLES
 from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo, ServerBusy
 from storage.operations import identity as module

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.domain.access.access import Operation
+from storage.domain.access.grants import Operation
 from storage.domain.requests.metrics import RequestKind, Tally
 from storage.domain.requests.observed import Authentication
 from storage.models import RequestCount

@@ -9,10 +9,10 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from storage.domain.access.access import Operation
-from storage.domain.requests.analytics import total
-from storage.domain.requests.observed import Authentication, Credential, Observed
-from storage.domain.requests.request_log import Entry
+from storage.domain.access.grants import Operation
+from storage.domain.requests.analytics import sum_tallies
+from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
+from storage.domain.requests.request_log import LogEntry
 from storage.models import CredentialUse, RequestCount, SeenCredential
 from storage.operations import accounts, metrics, observer, usage
 from storage.operations.observer import Observer
@@ -37,7 +37,7 @@ async def watching(tmp_path):
 
 def seen(account, credential=KEY1, *, milliseconds=3.0, **fields):
     now = perf_counter()
-    request = Observed(
+    request = ObservedRequest(
         started=now - milliseconds / 1000,
         account_id=account,
         account="observed" if account else "",
@@ -63,7 +63,7 @@ async def counted(account):
     now = datetime.now(UTC)
     found = await in_thread(metrics.counts, account, now - timedelta(hours=1), now)
     return {
-        status: total(count.tally for count in found if count.kind.status == status)
+        status: sum_tallies(count.tally for count in found if count.kind.status == status)
         for status in {count.kind.status for count in found}
     }
 
@@ -218,7 +218,7 @@ async def test_writes_by_itself_and_at_the_end(account, tmp_path, monkeypatch):
 async def test_does_not_remember_more_log_lines_than_it_can_keep(account, watching, tmp_path, monkeypatch):
     monkeypatch.setattr(observer, "_LOGGED_LIMIT", 5000)
     for _ in range(20):
-        watching.log(seen(account), Entry(url="x" * 500, key="", request_id="id"))
+        watching.log(seen(account), LogEntry(url="x" * 500, key="", request_id="id"))
     await watching.flush()
 
     (path,) = tmp_path.rglob("*.log")
@@ -228,7 +228,9 @@ async def test_does_not_remember_more_log_lines_than_it_can_keep(account, watchi
 async def test_writes_the_log_of_who_wants_one(account, watching, tmp_path):
     request = seen(account)
     watching.record(request)
-    watching.log(request, Entry(url="http://host/observed/people", key="/observed/people", request_id="id"))
+    watching.log(
+        request, LogEntry(url="http://host/observed/people", key="/observed/people", request_id="id")
+    )
     await watching.flush()
 
     (path,) = tmp_path.rglob("*.log")

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.domain.requests.observed import Observed
-from storage.domain.requests.request_log import Entry
+from storage.domain.requests.observed import ObservedRequest
+from storage.domain.requests.request_log import LogEntry
 from storage.domain.service.service_properties import Logging, ServiceProperties
 from storage.operations import accounts, request_log
 from storage.operations.request_log import LogFiles
@@ -17,7 +17,7 @@ DAY = timedelta(days=1)
 
 def write(files, *urls, started=NOON, account="people"):
     for url in urls:
-        files.add(Observed(0.0, account=account), Entry(url, "", ""), started)
+        files.add(ObservedRequest(0.0, account=account), LogEntry(url, "", ""), started)
     files.write()
 
 

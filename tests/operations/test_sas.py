@@ -11,10 +11,10 @@ from storage.domain import sas
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.errors import ResourceNotFound, ServerBusy
-from storage.domain.requests.metrics import Client, Use
+from storage.domain.requests.metrics import CredentialClient, UseCount
 from storage.domain.requests.observed import Authentication
 from storage.domain.sas import AccountSas, TableSas
-from storage.domain.sas.known import State, state
+from storage.domain.sas.known import TokenState, token_state
 from storage.domain.service.activity import Verb
 from storage.models import Activity, BlockedSas, RegisteredSas, SeenCredential
 from storage.operations import accounts, policies, retired_keys, tables, undo, usage
@@ -44,9 +44,9 @@ def use(account, token, count=1, *, ago=timedelta(0)):
     signed = sas.sign(token, account.name, accounts.keys_of(account)[0])
     moment = timezone.now() - ago
     uses = Uses("one")
-    client = Client(account.pk, Authentication.SAS, sas.fingerprint(signed), "192.0.2.1", "sdk")
-    parameters = sas.parameters(signed)
-    uses.add(hour_of(moment), client, Use(count, moment), parameters)
+    client = CredentialClient(account.pk, Authentication.SAS, sas.fingerprint(signed), "192.0.2.1", "sdk")
+    parameters = sas.to_parameters(signed)
+    uses.add(hour_of(moment), client, UseCount(count, moment), parameters)
     uses.write()
     return client.credential
 
@@ -57,7 +57,7 @@ def known(account):
 
 def standing(account, fingerprint):
     token = sas_operations.find(account, fingerprint, timezone.now())
-    return state(token, sas_operations.policies_of(account), timezone.now())
+    return token_state(token, sas_operations.policies_of(account), timezone.now())
 
 
 def issue(account, token=TOKEN, key=1, label="partner demo"):
@@ -66,7 +66,7 @@ def issue(account, token=TOKEN, key=1, label="partner demo"):
 
 def test_issues_and_knows_it(account):
     issued = issue(account, key=2)
-    assert sas.signed_by(issued.token, "acme", accounts.keys_of(account)) == 1
+    assert sas.find_signing_key(issued.token, "acme", accounts.keys_of(account)) == 1
     (found,) = known(account)
     assert found.token == TOKEN
     assert (found.fingerprint, found.label) == (issued.fingerprint, "partner demo")
@@ -126,8 +126,8 @@ def test_a_new_key_revokes(account):
     first, second = issue(account).fingerprint, issue(account, key=2).fingerprint
     accounts.rotate("acme", 1)
     account.refresh_from_db()
-    assert standing(account, first) is State.REVOKED
-    assert standing(account, second) is State.ACTIVE
+    assert standing(account, first) is TokenState.REVOKED
+    assert standing(account, second) is TokenState.ACTIVE
 
 
 def test_a_replaced_key_that_is_still_accepted_keeps_its_tokens_until_it_ends(account):
@@ -137,9 +137,9 @@ def test_a_replaced_key_that_is_still_accepted_keeps_its_tokens_until_it_ends(ac
     (found,) = known(account)
     assert found.key == 1
     assert timedelta(minutes=59) < found.key_ends - timezone.now() <= timedelta(hours=1)
-    assert standing(account, fingerprint) is State.EXPIRES_SOON
+    assert standing(account, fingerprint) is TokenState.EXPIRES_SOON
     retired_keys.end(account, 1)
-    assert standing(account, fingerprint) is State.REVOKED
+    assert standing(account, fingerprint) is TokenState.REVOKED
 
 
 def test_issuing_the_same_again_only_notes_it_anew(account):
@@ -218,12 +218,12 @@ def test_nobody_notes_or_blocks_what_is_not_known(account):
 def test_blocks_unblocks_and_undoes(account):
     fingerprint = issue(account).fingerprint
     done = sas_operations.set_blocked(account, fingerprint, blocked=True, by=BY)
-    assert standing(account, fingerprint) is State.BLOCKED
+    assert standing(account, fingerprint) is TokenState.BLOCKED
     assert sas_operations.set_blocked(account, fingerprint, blocked=True, by=BY) is None
     back = undo.undo(done, BY)
-    assert standing(account, fingerprint) is State.ACTIVE
+    assert standing(account, fingerprint) is TokenState.ACTIVE
     undo.undo(back, BY)
-    assert standing(account, fingerprint) is State.BLOCKED
+    assert standing(account, fingerprint) is TokenState.BLOCKED
     sas_operations.set_blocked(account, fingerprint, blocked=False, by=BY)
     with pytest.raises(undo.CannotUndo):
         undo.undo(done, BY)

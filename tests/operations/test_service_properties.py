@@ -8,7 +8,7 @@ from django.conf import settings
 
 from storage.domain.errors import InvalidXmlDocument, ServerBusy
 from storage.domain.service.service_properties import (
-    DEFAULT,
+    DEFAULT_PROPERTIES,
     CorsRule,
     Logging,
     Metrics,
@@ -41,12 +41,12 @@ def put(properties):
 
 
 def test_a_new_account_has_the_usual_ones(account):
-    assert service_properties.get(account) == DEFAULT
+    assert service_properties.get(account) == DEFAULT_PROPERTIES
     assert Account.objects.get(pk=account).service_properties is None
 
 
 def test_come_back_as_they_were_set(account):
-    for properties in (ALL, DEFAULT, ServiceProperties(hour_metrics=Metrics()), ALL):
+    for properties in (ALL, DEFAULT_PROPERTIES, ServiceProperties(hour_metrics=Metrics()), ALL):
         service_properties.replace(account, put(properties))
 
         assert service_properties.get(account) == properties
@@ -92,7 +92,7 @@ def test_belong_to_one_account(account):
     other = accounts.add("unpropertied").pk
     service_properties.replace(account, put(ALL))
 
-    assert service_properties.get(other) == DEFAULT
+    assert service_properties.get(other) == DEFAULT_PROPERTIES
 
 
 def test_an_account_that_is_gone_has_none(account):
@@ -109,7 +109,7 @@ async def test_count_at_once_for_whoever_keeps_a_snapshot():
     catalog = Catalog(settings.LANES_CONNINFO)
     await catalog.open()
     try:
-        for properties in (DEFAULT, ALL, DEFAULT):
+        for properties in (DEFAULT_PROPERTIES, ALL, DEFAULT_PROPERTIES):
             await in_thread(service_properties.replace, account.pk, put(properties))
 
             assert (await catalog.account("heedful")).properties == properties

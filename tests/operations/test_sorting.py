@@ -9,8 +9,7 @@ from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.filters import parse
-from storage.domain.filters.query import EntityQuery
-from storage.domain.filters.sorting import COMPARED, Sort, SortedPosition
+from storage.domain.filters.query import SORTED_TEXT_LENGTH, EntityQuery, Sort, SortedPosition
 from storage.domain.values.edm import Edm, EdmValue
 from storage.operations import accounts, entities, tables
 from storage.sql import batch, previews
@@ -64,7 +63,7 @@ def place(glance):
         is_nan = math.isnan(value.value)
         return (1, Decimal("Infinity") if is_nan else Decimal(repr(value.value)), "~" if is_nan else "")
     if rank == 2:
-        return (2, 0, value.value[:COMPARED])
+        return (2, 0, value.value[:SORTED_TEXT_LENGTH])
     return (rank, value.value, "")
 
 

@@ -12,7 +12,7 @@ from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.filters.query import EntityQuery
 from storage.domain.service.activity import Verb
-from storage.domain.service.service_properties import DEFAULT, Metrics
+from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity, Table
@@ -158,7 +158,7 @@ def test_nothing_in_a_read_only_account(account, people):
         apply(people, Insert(entity("a"))),
         tables.change(people, description="New"),
         policies.replace(account.pk, "people", READERS),
-        service_properties.replace(account.pk, lambda _: DEFAULT.__class__(minute_metrics=Metrics(enabled=True))),
+        service_properties.replace(account.pk, lambda _: ServiceProperties(minute_metrics=Metrics(enabled=True))),
         tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION),
     ]  # fmt: skip
     accounts.change(account, read_only=True)
@@ -273,10 +273,10 @@ def test_policies_and_service_properties(account, people):
     undo(Activity.objects.get(pk=undone.pk), ADA)
     assert policies.stored(account.pk, "people") == READERS
 
-    wanted = DEFAULT.__class__(minute_metrics=Metrics(enabled=True))
+    wanted = ServiceProperties(minute_metrics=Metrics(enabled=True))
     put = service_properties.replace(account.pk, lambda _: wanted)
     undone = undo(put, ADA)
-    assert service_properties.get(account.pk) == DEFAULT
+    assert service_properties.get(account.pk) == DEFAULT_PROPERTIES
     undo(undone, ADA)
     assert service_properties.get(account.pk) == wanted
 
@@ -286,12 +286,12 @@ def test_settings_that_were_changed_since_stay(account, people):
         accounts.change(account, label="a"),
         tables.change(people, description="a"),
         policies.replace(account.pk, "people", READERS),
-        service_properties.replace(account.pk, lambda _: DEFAULT.__class__(minute_metrics=Metrics(enabled=True))),
+        service_properties.replace(account.pk, lambda _: ServiceProperties(minute_metrics=Metrics(enabled=True))),
     ]  # fmt: skip
     accounts.change(account, label="b")
     tables.change(people, description="b")
     policies.replace(account.pk, "people", [])
-    service_properties.replace(account.pk, lambda _: DEFAULT)
+    service_properties.replace(account.pk, lambda _: DEFAULT_PROPERTIES)
     assert {reason(it) for it in done} == {Reason.CHANGED_SINCE}
 
 

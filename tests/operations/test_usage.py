@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.domain.requests.metrics import Client, Use
+from storage.domain.requests.metrics import CredentialClient, UseCount
 from storage.domain.requests.observed import Authentication
 from storage.models import CredentialUse
 from storage.operations import accounts, usage
@@ -27,7 +27,7 @@ def account(db):
 def wrote(process, client, count=1, last=NOON, parameters=()):
     """A process that has seen this, and written it."""
     uses = Uses(process)
-    uses.add(last.replace(minute=0, second=0), client, Use(count, last), parameters)
+    uses.add(last.replace(minute=0, second=0), client, UseCount(count, last), parameters)
     uses.write()
     return uses
 
@@ -39,8 +39,8 @@ def test_nothing_is_known_of_what_was_not_used(account):
 
 
 def test_tells_when_a_key_was_used_last_from_where_and_how_often(account):
-    wrote("one", Client(account, KEY, "key1", "192.0.2.1", "old"), 3, NOON)
-    wrote("two", Client(account, KEY, "key1", "192.0.2.2", "new"), 4, NOON + timedelta(minutes=1))
+    wrote("one", CredentialClient(account, KEY, "key1", "192.0.2.1", "old"), 3, NOON)
+    wrote("two", CredentialClient(account, KEY, "key1", "192.0.2.2", "new"), 4, NOON + timedelta(minutes=1))
 
     (found,) = usage.credentials(account, NOW)
 
@@ -51,8 +51,8 @@ def test_tells_when_a_key_was_used_last_from_where_and_how_often(account):
 
 
 def test_tells_the_parameters_of_a_token_that_was_not_made_here(account):
-    wrote("one", Client(account, SAS, "ab" * 32, "192.0.2.1", "agent"), parameters=PARAMETERS)
-    wrote("two", Client(account, KEY, "key1", "192.0.2.1", "agent"))
+    wrote("one", CredentialClient(account, SAS, "ab" * 32, "192.0.2.1", "agent"), parameters=PARAMETERS)
+    wrote("two", CredentialClient(account, KEY, "key1", "192.0.2.1", "agent"))
 
     (found,) = usage.credentials(account, NOW, SAS)
 
@@ -61,7 +61,7 @@ def test_tells_the_parameters_of_a_token_that_was_not_made_here(account):
 
 
 def test_counts_the_last_24_hours(account):
-    client = Client(account, KEY, "key1", "192.0.2.1", "agent")
+    client = CredentialClient(account, KEY, "key1", "192.0.2.1", "agent")
     for hours in (0, 1, 23, 24, 25, 100):
         wrote("one", client, last=NOON - hours * HOUR)
 
@@ -70,11 +70,11 @@ def test_counts_the_last_24_hours(account):
 
 
 def test_lists_the_clients_of_a_key(account):
-    wrote("one", Client(account, KEY, "key1", "192.0.2.1", "agent"), 3, NOON)
-    wrote("two", Client(account, KEY, "key1", "192.0.2.1", "agent"), 3, NOON + HOUR)
-    wrote("two", Client(account, KEY, "key1", "192.0.2.1", "other"), 1, NOON + 2 * HOUR)
-    wrote("one", Client(account, KEY, "key2", "192.0.2.9", "agent"), 1)
-    wrote("one", Client(account, KEY, "key1", "192.0.2.8", "long ago"), 1, NOON - 8 * DAY)
+    wrote("one", CredentialClient(account, KEY, "key1", "192.0.2.1", "agent"), 3, NOON)
+    wrote("two", CredentialClient(account, KEY, "key1", "192.0.2.1", "agent"), 3, NOON + HOUR)
+    wrote("two", CredentialClient(account, KEY, "key1", "192.0.2.1", "other"), 1, NOON + 2 * HOUR)
+    wrote("one", CredentialClient(account, KEY, "key2", "192.0.2.9", "agent"), 1)
+    wrote("one", CredentialClient(account, KEY, "key1", "192.0.2.8", "long ago"), 1, NOON - 8 * DAY)
 
     assert usage.clients(account, KEY, "key1", NOON - 7 * DAY) == [
         ClientUsage("192.0.2.1", "other", 1, NOON + 2 * HOUR),
@@ -84,28 +84,28 @@ def test_lists_the_clients_of_a_key(account):
 
 def test_accounts_are_kept_apart(account):
     other = accounts.add("others").pk
-    wrote("one", Client(other, KEY, "key1", "192.0.2.1", "agent"))
+    wrote("one", CredentialClient(other, KEY, "key1", "192.0.2.1", "agent"))
 
     assert usage.credentials(account, NOW) == []
     assert len(usage.credentials(other, NOW)) == 1
 
 
 def test_writing_again_does_no_harm(account):
-    client = Client(account, KEY, "key1", "192.0.2.1", "agent")
+    client = CredentialClient(account, KEY, "key1", "192.0.2.1", "agent")
     uses = wrote("one", client, 3)
-    uses.add(NOON, client, Use(0, NOON), ())
+    uses.add(NOON, client, UseCount(0, NOON), ())
     uses.write()
-    uses.add(NOON, client, Use(2, NOON), ())
+    uses.add(NOON, client, UseCount(2, NOON), ())
     uses.write()
 
     assert usage.credential(account, KEY, "key1", NOW).uses == 5
 
 
 def test_an_hour_that_is_over_is_forgotten_once_it_is_written(account):
-    client = Client(account, KEY, "key1", "192.0.2.1", "agent")
+    client = CredentialClient(account, KEY, "key1", "192.0.2.1", "agent")
     uses = wrote("one", client, 3)
     uses.forget(NOON + 2 * HOUR)
-    uses.add(NOON + 2 * HOUR, client, Use(1, NOON + 2 * HOUR), ())
+    uses.add(NOON + 2 * HOUR, client, UseCount(1, NOON + 2 * HOUR), ())
     uses.forget(NOON + 3 * HOUR + timedelta(minutes=20))
     uses.write()
 
@@ -116,9 +116,16 @@ def test_does_not_tell_more_clients_apart_than_it_can_keep(account, monkeypatch)
     monkeypatch.setattr(usage, "_CROWD", 3)
     uses = Uses("one")
     for number in range(10):
-        uses.add(NOON, Client(account, KEY, "key1", f"192.0.2.{number}", "agent"), Use(1, NOON), ())
+        uses.add(
+            NOON, CredentialClient(account, KEY, "key1", f"192.0.2.{number}", "agent"), UseCount(1, NOON), ()
+        )
     for number in range(10):
-        uses.add(NOON, Client(account, SAS, f"{number:064}", "192.0.2.1", "agent"), Use(1, NOON), PARAMETERS)
+        uses.add(
+            NOON,
+            CredentialClient(account, SAS, f"{number:064}", "192.0.2.1", "agent"),
+            UseCount(1, NOON),
+            PARAMETERS,
+        )
     uses.write()
 
     assert usage.credential(account, KEY, "key1", NOW).uses == 10
@@ -132,8 +139,13 @@ def test_no_crowd_of_clients_hides_a_token(account, monkeypatch):
     monkeypatch.setattr(usage, "_CROWD", 3)
     uses = Uses("one")
     for number in range(10):
-        uses.add(NOON, Client(account, SAS, "ab", "192.0.2.1", f"agent {number}"), Use(1, NOON), PARAMETERS)
-    uses.add(NOON, Client(account, SAS, "cd", "192.0.2.6", "thief"), Use(1, NOON), PARAMETERS)
+        uses.add(
+            NOON,
+            CredentialClient(account, SAS, "ab", "192.0.2.1", f"agent {number}"),
+            UseCount(1, NOON),
+            PARAMETERS,
+        )
+    uses.add(NOON, CredentialClient(account, SAS, "cd", "192.0.2.6", "thief"), UseCount(1, NOON), PARAMETERS)
     uses.write()
 
     assert usage.credential(account, SAS, "cd", NOW).uses == 1
@@ -141,7 +153,7 @@ def test_no_crowd_of_clients_hides_a_token(account, monkeypatch):
 
 
 def test_drops_uses_after_eight_days_and_credentials_after_ninety(account):
-    wrote("one", Client(account, KEY, "key1", "192.0.2.1", "agent"))
+    wrote("one", CredentialClient(account, KEY, "key1", "192.0.2.1", "agent"))
 
     usage.tidy(NOON + 7 * DAY)
     assert len(usage.clients(account, KEY, "key1", NOON)) == 1
@@ -157,8 +169,8 @@ def test_keeps_the_credentials_used_last_when_they_are_too_many(account, monkeyp
     other = accounts.add("others").pk
     for number in range(5):
         last = NOON + timedelta(seconds=number)
-        wrote("one", Client(account, SAS, f"{number}", "192.0.2.1", "agent"), last=last)
-    wrote("one", Client(other, KEY, "key1", "192.0.2.1", "agent"))
+        wrote("one", CredentialClient(account, SAS, f"{number}", "192.0.2.1", "agent"), last=last)
+    wrote("one", CredentialClient(other, KEY, "key1", "192.0.2.1", "agent"))
 
     usage.tidy(NOW)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, fragments, write_keys
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, write_fragments
 from storage.domain.errors import (
     DuplicatePropertiesSpecified,
     InvalidInput,
@@ -282,7 +282,7 @@ EXTERNAL = b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">'
 )
 def test_refuses_hostile_documents_at_once(body):
     with costs_less_than(1), pytest.raises(REFUSALS):
-        fragments(read_entity(read_object(body[: 4 * 1024 * 1024]), KEY, KEY_LENGTH_LIMIT).properties)
+        write_fragments(read_entity(read_object(body[: 4 * 1024 * 1024]), KEY, KEY_LENGTH_LIMIT).properties)
 
 
 # writing
@@ -293,8 +293,8 @@ def context(select=None, table="people"):
 
 
 def stored(key=KEY, ticks=TICKS, **properties):
-    _, annotations, values = fragments(properties)
-    return StoredEntity(write_keys(key), b"%d" % ticks, (annotations + values).encode())
+    _, annotations, values = write_fragments(properties)
+    return StoredEntity(encode_entity_key(key), b"%d" % ticks, (annotations + values).encode())
 
 
 def written(body):
@@ -458,7 +458,7 @@ def test_a_link_is_escaped_as_in_json():
 
 
 def test_a_selected_property_that_is_missing_is_null():
-    row = StoredEntity(write_keys(KEY), b"%d" % TICKS, b',"a":"x","b":null')
+    row = StoredEntity(encode_entity_key(KEY), b"%d" % TICKS, b',"a":"x","b":null')
     found = properties_of(written(write_entity(context(("RowKey", "a", "b")), row)))
     assert [element.tag.removeprefix(DATA) for element in found] == ["RowKey", "a", "b"]
     assert found.find(f"{DATA}b").attrib == {f"{METADATA}null": "true"}

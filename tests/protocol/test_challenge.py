@@ -5,7 +5,7 @@ import jwt
 import pytest
 from azure.data.tables._authentication import _HttpChallenge
 
-from storage.domain.access.access import OWNER
+from storage.domain.access.grants import OWNER
 from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
 from storage.operations.identity import Identity

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, fragments, write_keys
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, write_fragments
 from storage.domain.errors import (
     DuplicatePropertiesSpecified,
     InvalidInput,
@@ -389,9 +389,9 @@ def context(level, select=None, raw_select=None):
 
 def stored(key=KEY, ticks=TICKS, level=Format.JSON_FULL, **wanted):
     """A row as a read of all its properties finds it."""
-    _, annotations, values = fragments(wanted)
+    _, annotations, values = write_fragments(wanted)
     content = values if level is Format.JSON_NONE else annotations + values
-    return StoredEntity(write_keys(key), b"%d" % ticks, content.encode())
+    return StoredEntity(encode_entity_key(key), b"%d" % ticks, content.encode())
 
 
 def test_an_entity_without_metadata():
@@ -519,7 +519,7 @@ CONTROL = ["odata.type", "odata.id", "odata.etag", "odata.editLink"]
     ],
 )
 def test_select(level, control, select, content, expected):
-    row = StoredEntity(write_keys(EntityKey("ö'\"", "r")), b"%d" % TICKS, content)
+    row = StoredEntity(encode_entity_key(EntityKey("ö'\"", "r")), b"%d" % TICKS, content)
 
     body = json.loads(write_page(context(level, select, ",".join(select)), [row]))
 
@@ -535,7 +535,7 @@ def test_select(level, control, select, content, expected):
 
 
 def test_the_selection_of_a_single_entity_is_said_as_it_was_sent():
-    row = StoredEntity(write_keys(KEY), b"%d" % TICKS, b',"age":1,"sex":null')
+    row = StoredEntity(encode_entity_key(KEY), b"%d" % TICKS, b',"age":1,"sex":null')
 
     body = json.loads(write_entity(context(Format.JSON_MINIMAL, ("age", "sex"), "age,%20sex"), row))
 
@@ -543,7 +543,7 @@ def test_the_selection_of_a_single_entity_is_said_as_it_was_sent():
 
 
 def test_what_was_sent_as_selection_cannot_break_the_json():
-    row = StoredEntity(write_keys(KEY), b"%d" % TICKS, b',"A":null')
+    row = StoredEntity(encode_entity_key(KEY), b"%d" % TICKS, b',"A":null')
 
     body = write_entity(context(Format.JSON_MINIMAL, ("A",), 'A",\\"x":\xff\n'), row)
 

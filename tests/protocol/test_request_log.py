@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.requests.observed import Observed
+from storage.domain.requests.observed import ObservedRequest
 from storage.protocol.request_log import entry
 
 
@@ -10,7 +10,12 @@ def logged(query=b"", path=b"/people/Staff", headers=(), answered=()):
     fields = [(b"host", b"example.org:10002"), *headers]
     scope = {"scheme": "http", "method": "GET", "raw_path": path, "query_string": query, "headers": fields}
     return entry(
-        scope, dict(fields), Observed(0.0, account="people", ingress=7), "id", "2019-02-02", list(answered)
+        scope,
+        dict(fields),
+        ObservedRequest(0.0, account="people", ingress=7),
+        "id",
+        "2019-02-02",
+        list(answered),
     )
 
 

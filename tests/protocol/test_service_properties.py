@@ -11,7 +11,7 @@ from storage.domain.errors import (
     UnsupportedXmlNode,
 )
 from storage.domain.service.service_properties import (
-    DEFAULT,
+    DEFAULT_PROPERTIES,
     CorsRule,
     Logging,
     Metrics,
@@ -46,7 +46,7 @@ def old(text):
 
 
 def test_the_properties_of_a_new_account():
-    assert write_properties(DEFAULT, NEW) == START + (
+    assert write_properties(DEFAULT_PROPERTIES, NEW) == START + (
         b"<StorageServiceProperties>"
         b"<Logging><Version>1.0</Version><Read>false</Read><Write>false</Write><Delete>false</Delete>"
         b"<RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></Logging>"
@@ -60,18 +60,22 @@ def test_the_properties_of_a_new_account():
 
 @pytest.mark.parametrize("version", ["2009-04-14", "2011-08-18", OLD, "2013-08-14"])
 def test_old_versions_have_one_sort_of_metrics_and_no_rules(version):
-    written = write_properties(replace(DEFAULT, cors=(CorsRule(("*",), ("GET",), (), (), 1),)), version)
+    written = write_properties(
+        replace(DEFAULT_PROPERTIES, cors=(CorsRule(("*",), ("GET",), (), (), 1),)), version
+    )
 
     assert b"<Metrics><Version>1.0</Version><Enabled>true</Enabled>" in written
     for newer in (b"HourMetrics", b"MinuteMetrics", b"Cors"):
         assert newer not in written
-    assert read_properties(written, version) == PropertiesUpdate(DEFAULT.logging, DEFAULT.hour_metrics)
+    assert read_properties(written, version) == PropertiesUpdate(
+        DEFAULT_PROPERTIES.logging, DEFAULT_PROPERTIES.hour_metrics
+    )
 
 
 @pytest.mark.parametrize(
     "properties",
     [
-        DEFAULT,
+        DEFAULT_PROPERTIES,
         ServiceProperties(hour_metrics=Metrics()),
         ServiceProperties(
             Logging(True, True, True, 365),
@@ -88,7 +92,7 @@ def test_setting_what_was_got_changes_nothing(properties):
     written = write_properties(properties, NEW)
 
     assert read_properties(written, NEW).apply(ServiceProperties()) == properties
-    assert write_properties(read_properties(written, NEW).apply(DEFAULT), NEW) == written
+    assert write_properties(read_properties(written, NEW).apply(DEFAULT_PROPERTIES), NEW) == written
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from storage.domain.entities.entity import (
     Entity,
     EntityKey,
     entity_size,
-    fragments,
+    write_fragments,
 )
 from storage.domain.errors import (
     EntityAlreadyExists,
@@ -33,7 +33,7 @@ from storage.domain.filters import parse
 from storage.domain.filters.query import PAGE_BYTES, EntityQuery, Position
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue, read
-from storage.domain.values.encoding import annotated
+from storage.domain.values.encoding import needs_annotation
 from storage.domain.values.etag import ANY, NEVER, Precondition
 from storage.sql import entities, pages, relations
 from storage.sql.django import execute, run
@@ -321,7 +321,9 @@ def test_a_merge_changes_the_type_with_the_value(relation, old, new):
     found = run(pages.point(relation, KEY, EntityQuery()))
     assert written(read_content(found.content)) == written({"B": old, "A": new})
     types = [name for name in members_of(found.content) if "@" in name]
-    assert types == [f"{name}@odata.type" for name, value in (("B", old), ("A", new)) if annotated(value)]
+    assert types == [
+        f"{name}@odata.type" for name, value in (("B", old), ("A", new)) if needs_annotation(value)
+    ]
     assert_projection_agrees(relation, found)
 
 
@@ -848,7 +850,7 @@ def test_a_page_says_what_point_reads_say(insert, page, get, select, annotations
 
 def test_a_page_ends_when_it_weighs_enough(insert, page):
     wanted = {f"S{number}": text("x" * 30_000) for number in range(17)}
-    weight = len(fragments(wanted).values)
+    weight = len(write_fragments(wanted).values)
     for number in range(12):
         insert(EntityKey("p", f"{number:02}"), **wanted)
 
@@ -874,7 +876,7 @@ def test_a_page_of_selected_properties_weighs_only_these(insert, page):
 
 def test_a_page_has_at_least_one_entity_however_heavy(insert, page):
     controls = {f"S{number:02}": text("\x00" * 32_000) for number in range(15)}
-    assert len(fragments(controls).values) < PAGE_BYTES
+    assert len(write_fragments(controls).values) < PAGE_BYTES
     for number in range(3):
         insert(EntityKey("p", str(number)), **controls)
 
@@ -1002,7 +1004,7 @@ def excesses(found):
 
 def unlimited_fragments(wanted):
     """The texts of more properties than an entity may have."""
-    parts = [fragments({name: value}) for name, value in wanted.items()]
+    parts = [write_fragments({name: value}) for name, value in wanted.items()]
     return ["".join(text) for text in zip(*parts, strict=True)] or ["", "", ""]
 
 

@@ -27,8 +27,8 @@ from storage.domain.filters import (
 from storage.domain.filters.ast import fold
 from storage.domain.values.edm import INT32, Edm, EdmValue, quote
 from storage.domain.values.encoding import escape, project
-from storage.editing.filters.rows import Clause, Connective, Group, RowOperator
-from storage.editing.filters.rows import compile as rows_to_text
+from storage.editing.filters.builder import Connective, FilterRow, RowGroup, RowOperator
+from storage.editing.filters.builder import to_text as rows_to_text
 from storage.sql.filters import Condition, compile, is_indexable
 
 NUMBERS = (Edm.INT32, Edm.INT64, Edm.DOUBLE)
@@ -269,8 +269,8 @@ def test_a_property_of_any_type_is_set(cursor, name):
 
 
 def found_by_rows(cursor, name, operator, *values):
-    clause = Clause(name, operator, values[0].type, values)
-    return selected(cursor, parse(rows_to_text(Group(Connective.AND, (clause,))), Dialect.CONSOLE))
+    clause = FilterRow(name, operator, values[0].type, values)
+    return selected(cursor, parse(rows_to_text(RowGroup(Connective.AND, (clause,))), Dialect.CONSOLE))
 
 
 def scanned(name, test):

@@ -3,7 +3,8 @@
 import pytest
 
 from storage.domain.filters import parse
-from storage.domain.filters.query import EntityQuery, access_path
+from storage.domain.filters.access_plan import plan_access
+from storage.domain.filters.query import EntityQuery
 from storage.sql.statement import Lane
 from storage.sql.walks import Binder, walk
 
@@ -29,4 +30,4 @@ def test_the_lane_of_a_query(text, lane):
     query = EntityQuery(filter=parse(text))
 
     assert walk(query, Binder()).lane is lane
-    assert access_path(query.filter).is_by_keys is (lane is Lane.KEY)
+    assert plan_access(query.filter).is_by_keys is (lane is Lane.KEY)

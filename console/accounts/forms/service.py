@@ -19,12 +19,12 @@ from storage.domain.service.service_properties import (
     PREFIX_LIMIT,
     RETENTION_DAYS,
     CorsRule,
-    Fault,
     Logging,
     Metrics,
+    PropertiesFault,
     ServiceProperties,
     cors_size,
-    faults,
+    find_faults,
 )
 
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "MERGE", "DELETE", "OPTIONS")
@@ -86,12 +86,12 @@ class Draft:
             tuple(rule.read() for rule in self.rules),
         )
 
-    def faults(self) -> list[Fault]:
-        found = list(faults(self.read()))
+    def faults(self) -> list[PropertiesFault]:
+        found = list(find_faults(self.read()))
         wrong = {part for part, text in self.days.items() if _days(text) == _NONE}
         # of a text that is no number the service says something else than of one out of range
         return [
-            Fault(it.where, InvalidXmlNodeValue())
+            PropertiesFault(it.where, InvalidXmlNodeValue())
             if it.where[0] in wrong and it.where[-1] == "retention"
             else it
             for it in found
@@ -103,14 +103,14 @@ class Draft:
             self._name(fault): Told(fault.error, self._rule(fault), _where(fault)) for fault in self.faults()
         }
 
-    def _name(self, fault: Fault) -> str:
+    def _name(self, fault: PropertiesFault) -> str:
         match fault.where:
             case ("cors", int(place), name):
                 return f"{self.rules[place].id}-{name}"
             case _:
                 return "-".join(map(str, fault.where))
 
-    def _rule(self, fault: Fault) -> str:
+    def _rule(self, fault: PropertiesFault) -> str:
         if fault.where == ("cors",) and len(self.rules) <= CORS_RULE_LIMIT:
             size = cors_size(self.read().cors)
             return _("All rules together take %(size)s of %(most)s bytes.") % {
@@ -124,7 +124,7 @@ class Draft:
         return cors_size(self.read().cors)
 
 
-def _where(fault: Fault) -> str:
+def _where(fault: PropertiesFault) -> str:
     match fault.where:
         case ("cors", int(place), _field):
             return _("Rule %(number)s") % {"number": place + 1}

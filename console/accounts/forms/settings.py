@@ -107,7 +107,7 @@ class NewAccountForm(DescriptionForm):
         """What operations.accounts.add takes."""
         found = dict(self.cleaned_data)
         lives = found.pop("lives")
-        return {**found, "lifetime": None if lives in {"", FOR_GOOD} else lifetimes.read(lives)}
+        return {**found, "lifetime": None if lives in {"", FOR_GOOD} else lifetimes.read_lifetime(lives)}
 
     @property
     def rules(self) -> list[NameRule]:
@@ -218,7 +218,7 @@ class LifetimeForm(forms.Form):
                 end: datetime = self.cleaned_data["until"]
                 return end
             case lifetime:
-                return timezone.now() + lifetimes.read(lifetime)
+                return timezone.now() + lifetimes.read_lifetime(lifetime)
 
 
 FORMS: Final[dict[str, type[forms.Form]]] = {

@@ -24,8 +24,8 @@ from console.site.rendering import render_part, wants_part
 from console.snippets.connections import FORMATS, MASK, Choice, hosts, read_choice
 from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import retired_key_name
-from storage.domain.sas.known import GOOD, KnownToken, Policies, State
-from storage.domain.sas.known import state as state_of
+from storage.domain.sas.known import ACCEPTED_STATES, KnownToken, Policies, TokenState
+from storage.domain.sas.known import token_state as state_of
 from storage.domain.service.activity import Verb
 from storage.models import Account
 from storage.operations import accounts, activity, keys, retired_keys, sas
@@ -184,7 +184,7 @@ def _rotation(request: HttpRequest, account: Account, which: int, form: Rotation
 
 def _is_good(token: KnownToken, policies: Policies, now: datetime) -> bool:
     """Whether there is something to lose, now or later."""
-    return state_of(token, policies, now) in GOOD | {State.NOT_YET_VALID}
+    return state_of(token, policies, now) in ACCEPTED_STATES | {TokenState.NOT_YET_VALID}
 
 
 def _key(account: Account, which: int) -> str:

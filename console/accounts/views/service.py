@@ -284,8 +284,8 @@ def _test(request: HttpRequest, account: Account, draft: Draft) -> HttpResponse:
 
 def _verdict(rules: tuple[CorsRule, ...], question: Question) -> dict[str, Any]:
     if not question.origin or not question.method:
-        return {"question": question, "refusal": InvalidHeaderValue(cors.NOT_ASKED)}
-    verdict = cors.judge(rules, question.origin, question.method, question.headers)
+        return {"question": question, "refusal": InvalidHeaderValue(cors.MISSING_CORS_HEADER)}
+    verdict = cors.check_preflight(rules, question.origin, question.method, question.headers)
     return {
         "question": question,
         "verdict": verdict,

@@ -28,10 +28,9 @@ from console.site.access import account_required, find_table, role_of, user_of
 from console.site.rendering import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
-from storage.domain.entities.glances import Glance
+from storage.domain.entities.previews import EntityPreview
 from storage.domain.errors import OperationTimedOut, StorageError
-from storage.domain.filters.query import EntityQuery, Position
-from storage.domain.filters.sorting import SortedPosition
+from storage.domain.filters.query import EntityQuery, Position, SortedPosition
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Account, Table
 from storage.operations import entities, table_list
@@ -50,7 +49,7 @@ table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelac
 class Found(NamedTuple):
     """A page in whatever order."""
 
-    entities: list[Glance]
+    entities: list[EntityPreview]
     next: Position | SortedPosition | None
 
 
@@ -215,7 +214,7 @@ def _read_page(table: Table, state: State) -> Found:
     return Found(*entities.sorted_preview_page(table, state.wanted, state.sort, state.sorted_start))
 
 
-def _selected(glance: Glance, state: State) -> Glance:
+def _selected(glance: EntityPreview, state: State) -> EntityPreview:
     """Without what $select leaves out, which a small entity has nevertheless."""
     if not state.select:
         return glance
@@ -249,7 +248,7 @@ def _listing(account: Account, table: Table, state: State, page: Found) -> dict[
     }
 
 
-def _key(glance: Glance) -> list[Cell]:
+def _key(glance: EntityPreview) -> list[Cell]:
     return [cells.draw(EdmValue(Edm.STRING, text)) for text in glance.key]
 
 

@@ -26,7 +26,7 @@ from storage.domain.errors import (
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.etag import Precondition, write_etag
 from storage.editing import merge, typed_text
-from storage.editing.merge import Merged
+from storage.editing.merge import MergeResult
 from storage.operations import activity, edits, entities
 
 ACTIONS: Final = ("merged", "theirs", "insert", "discard")
@@ -138,7 +138,7 @@ def _lines(
     return sorted(lines, key=lambda line: line.by != "conflict")
 
 
-def _merged(base: StoredEntity, theirs: StoredEntity | None, mine: Properties) -> Merged:
+def _merged(base: StoredEntity, theirs: StoredEntity | None, mine: Properties) -> MergeResult:
     found = None if theirs is None else read_stored(theirs).properties
     return merge.merge(read_stored(base).properties, found, mine)
 
@@ -153,7 +153,7 @@ def _changed_by(was: EdmValue | None, now: EdmValue | None, mine: EdmValue | Non
 def _shown(value: EdmValue | None) -> Shown:
     if value is None:
         return Shown()
-    text = typed_text.write(value, typed_text.form_of(value))
+    text = typed_text.write(value, typed_text.field_form(value))
     return Shown(text[:LONGEST], value.type.value, is_empty=not text, is_cut=len(text) > LONGEST)
 
 

@@ -182,7 +182,7 @@ def _save(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> Http
     assert draft.before is not None
     assert draft.properties is not None
     base = read_stored(draft.before).properties
-    names = merge.changed(base, draft.properties)
+    names = merge.changed_names(base, draft.properties)
     if not names:
         say(request, _("Nothing was changed."))
         return see_other(_after(visit, draft, action))

@@ -27,8 +27,8 @@ from storage.domain.errors import (
 )
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_csv
-from storage.editing.pasted import Pasted, Unreadable, Why
-from storage.editing.typed_csv import Wishes
+from storage.editing.pasted_rows import PastedRows, TypeSource, UnreadableRows
+from storage.editing.typed_csv import ColumnOptions
 from storage.models import Account, Table
 from storage.operations import edits
 
@@ -49,7 +49,7 @@ def index(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     now = now_of(request)
     try:
         pasted = typed_csv.read(text, now, _wishes(request))
-    except Unreadable as refusal:
+    except UnreadableRows as refusal:
         error = str(REASONS[refusal.reason]) % {"line": refusal.line}
         return _show(request, found, {"error": error}, status=422)
     if pasted.count > LIMIT:
@@ -61,7 +61,7 @@ def index(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     return _apply(request, found, pasted, plan)
 
 
-def _apply(request: HttpRequest, table: Table, pasted: Pasted, plan: Plan) -> HttpResponse:
+def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: Plan) -> HttpResponse:
     try:
         applied = edits.apply(table, plan.changes, by=actor_of(request))
     except ChangeSetError as failure:
@@ -99,8 +99,8 @@ def _mode(request: HttpRequest) -> Mode:
         return Mode.MERGE
 
 
-def _wishes(request: HttpRequest) -> Wishes:
-    return Wishes(
+def _wishes(request: HttpRequest) -> ColumnOptions:
+    return ColumnOptions(
         columns=request.POST.getlist("column"),
         chosen=_types(request, "as:"),
         known=_types(request, "known:"),
@@ -119,7 +119,7 @@ def _types(request: HttpRequest, prefix: str) -> Mapping[str, Edm]:
 def _preview(
     request: HttpRequest,
     table: Table,
-    pasted: Pasted,
+    pasted: PastedRows,
     plan: Plan,
     *,
     has_changed: bool = False,
@@ -139,7 +139,7 @@ def _preview(
         "lines": [_line(planned, names) for planned in plan.rows[:SHOWN]],
         "more_lines": len(plan.rows) - SHOWN,
         "has_changed": has_changed and not pasted.problems and not plan.conflicts,
-        "unlike": Why.UNLIKE,
+        "unlike": TypeSource.UNLIKE,
         "error": error,
     }
     is_refused = bool(problems or plan.conflicts or error)

@@ -88,7 +88,7 @@ def _view(request: HttpRequest, table: Table, key: EntityKey, name: str, value: 
         "view": views[chosen],
         "viewer": chosen,
         "tabs": [(viewer, LABELS[viewer], urlencode({**query, "as": viewer})) for viewer in views],
-        "raw": typed_text.write(value, typed_text.form_of(value)) if value.type is not Edm.BINARY else "",
+        "raw": typed_text.write(value, typed_text.field_form(value)) if value.type is not Edm.BINARY else "",
         "download": urlencode({**query, "download": "1"}),
         "size": _size(value),
         "ago": _ago(views[chosen].moment),

@@ -13,7 +13,7 @@ from console.grid import grid
 from console.grid.columns import DEFAULT
 from console.grid.grid import Grid, Setting
 from storage.domain.entities.entity import EntityKey
-from storage.domain.entities.glances import Glance
+from storage.domain.entities.previews import EntityPreview
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Account as StoredAccount
 from storage.models import Table
@@ -96,7 +96,7 @@ def rows() -> Grid:
     return grid.grid(setting, [_glance(number) for number in range(24)], before=0, is_last=False)
 
 
-def _glance(number: int) -> Glance:
+def _glance(number: int) -> EntityPreview:
     note = NOTES[number % 6]
     properties = {
         "Name": EdmValue(Edm.STRING, "Ada Lovelace" if number % 3 else "İğdır 中文 🦊"),
@@ -109,4 +109,4 @@ def _glance(number: int) -> Glance:
         **({"Photo": EdmValue(Edm.BINARY, b"\xde\xad")} if number % 2 else {}),
     }
     key = EntityKey("se", f"ada-lovelace-{number:02}" if number else "")
-    return Glance(key, 17_640_000_000_000_000 + number, properties, {})
+    return EntityPreview(key, 17_640_000_000_000_000 + number, properties, {})

@@ -25,9 +25,9 @@ from storage.domain import sas
 from storage.domain.access.roles import LEAST_ROLE, Capability, may
 from storage.domain.errors import StorageError
 from storage.domain.filters import all_of, conjuncts, is_console_only, write
-from storage.domain.filters.query import access_path
+from storage.domain.filters.access_plan import plan_access
 from storage.domain.sas import TableSas
-from storage.domain.sas.tokens import WRITTEN
+from storage.domain.sas.tokens import WRITTEN_VERSION
 from storage.models import Account, Table
 from storage.operations import sas as sas_operations
 from storage.operations.sas import SasDescription
@@ -62,7 +62,7 @@ def _check_may_issue(request: HttpRequest, account: Account) -> None:
 def _issue(request: HttpRequest, account: Account, table: Table) -> str:
     """A token that reads this table for an hour."""
     expiry = (timezone.now() + LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
-    token = TableSas(version=WRITTEN, table=table.name, permissions="r", expiry=expiry)
+    token = TableSas(version=WRITTEN_VERSION, table=table.name, permissions="r", expiry=expiry)
     description = SasDescription(_("Query code"))
     issued = sas_operations.issue(account, token, 1, description, by=actor_of(request))
     return sas.write(issued.token)
@@ -99,7 +99,7 @@ def _asked(state: State) -> tuple[Query, list[str]]:
     root = wanted.filter
     if left_out:
         root = all_of(plain) if plain else None
-    keys = access_path(root).point_keys
+    keys = plan_access(root).point_keys
     return Query(root, wanted.select or (), state.size, keys), left_out
 
 

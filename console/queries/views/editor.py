@@ -24,8 +24,8 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, parse
 from storage.domain.filters.query import PAGE_LIMIT
-from storage.editing.filters.narrowing import How
-from storage.editing.filters.rows import compile, to_filter
+from storage.editing.filters.builder import to_filter, to_text
+from storage.editing.filters.narrowing import ConditionKind
 from storage.models import Account, Table
 from storage.operations import properties
 
@@ -71,7 +71,7 @@ def _compiled(drafted: Rows, text: str) -> str:
             return text
     except StorageError:  # it was wrong, and rows are not
         pass
-    return compile(group)
+    return to_text(group)
 
 
 def context(account: Account, table: Table, state: State) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def cell(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     state = grid_state.read(request.POST, found)
     key = read_key(request.POST.get("key", ""))
     how = request.POST.get("how", "")
-    if key is None or how not in list(How):
+    if key is None or how not in list(ConditionKind):
         raise Http404
-    text = query_values.narrowed(found, state.filter, key, request.POST.get("name", ""), How(how))
+    text = query_values.narrowed(found, state.filter, key, request.POST.get("name", ""), ConditionKind(how))
     return HttpResponse(format_html('<div data-text="{}"></div>', text))

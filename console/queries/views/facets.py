@@ -14,7 +14,7 @@ from console.site.rendering import render_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import EdmValue
-from storage.editing.filters.narrowing import How, condition, is_sayable, narrowed_by
+from storage.editing.filters.narrowing import ConditionKind, add_condition, build_condition, fits_in_url
 from storage.models import Account, Table
 from storage.operations import facets
 from storage.operations.facets import Facet
@@ -70,11 +70,11 @@ def _strip(account: Account, table: Table, state: State, facet: Facet) -> Strip:
             _narrower(state, facet.name, value).address(account, table),
         )
         for value, count in facet.values
-        if is_sayable(value)
+        if fits_in_url(value)
     ]
     return Strip(facet.name, choices, facet.distinct - len(choices))
 
 
 def _narrower(state: State, name: str, value: EdmValue) -> State:
-    text = narrowed_by(state.filter, state.wanted.filter, condition(name, How.IS, value))
+    text = add_condition(state.filter, state.wanted.filter, build_condition(name, ConditionKind.IS, value))
     return replace(state.at_start(), filter=text, saved="", values=(), short=None)

@@ -24,7 +24,7 @@ from console.site import notices
 from console.site.access import RoleNeeded, account_required, actor_of, find_table, role_of, user_of
 from console.site.redirects import see_other
 from storage.domain.access.roles import LEAST_ROLE, Capability, may
-from storage.editing.filters.templates import Unfilled
+from storage.editing.filters.parameters import UnfilledParameter
 from storage.models import Account, Table
 from storage.operations.activity import ChangedSince
 
@@ -89,7 +89,7 @@ def _grid(account: Account, table: Table, query: SavedQuery, values: Mapping[str
     """Back to what was saved, under its name; a query that asks for other values does so when it is run."""
     try:
         state = applied_queries.state_of(query, values)
-    except Unfilled:
+    except UnfilledParameter:
         return reverse("queries:run", args=(account.name, table.name, query.slug))
     return state.shortened(account, table).address(account, table)
 

@@ -21,8 +21,8 @@ from console.site.rendering import render_part
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.roles import LEAST_ROLE, Capability, may
 from storage.domain.sas.explain import Meaning, summarize
-from storage.domain.sas.known import policy_of
-from storage.inspector import Facts, Report, Unreadable, inspect
+from storage.domain.sas.known import find_policy
+from storage.inspector import Facts, Report, UnreadableText, inspect
 from storage.models import Account
 from storage.operations import accounts
 from storage.operations.inspection import facts
@@ -72,7 +72,7 @@ def _findings(request: HttpRequest, managed: list[Account], chosen: str) -> dict
         "text": "" if _SECRET.search(text) else text,
         "is_forgotten": bool(_SECRET.search(text)),
     }
-    if isinstance(report, Unreadable):
+    if isinstance(report, UnreadableText):
         return context | {"unreadable": inspection.UNREADABLE[report]}
     return context | _told(report, known, user_of(request))
 
@@ -136,7 +136,7 @@ def _sentence(report: Report, known: Facts) -> str:
     if report.token is None:
         return ""
     account = known.accounts.get(report.account)
-    policy = policy_of(report.token, account.policies) if account is not None else None
+    policy = find_policy(report.token, account.policies) if account is not None else None
     stored = policy or AccessPolicy()
     terms = AccessPolicy(
         report.token.start or stored.start,

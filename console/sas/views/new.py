@@ -29,7 +29,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, parse
 from storage.domain.sas import AccountSas, TableSas
-from storage.domain.sas.explain import Ability, Keys, explain, summarize
+from storage.domain.sas.explain import Ability, KeyLimits, explain, summarize
 from storage.domain.sas.known import KnownToken
 from storage.models import Account, Table
 from storage.operations import sas as sas_operations
@@ -86,14 +86,14 @@ def _of_filter(text: str) -> Reach | None:
     try:
         root = parse(text, Dialect.CONSOLE, timezone.now())
     except StorageError:
-        return Reach(Keys(), Fit.ALL)
+        return Reach(KeyLimits(), Fit.ALL)
     return None if root is None else sas_range.of_filter(root)
 
 
 def _to_form(account: Account, table: str, reach: Reach | None, scope: Scope) -> HttpResponse:
     """``reach``: None when nothing was asked for."""
     query = QueryDict(mutable=True)
-    keys = reach.keys if reach else Keys()
+    keys = reach.keys if reach else KeyLimits()
     named = {
         "table": table,
         "spk": keys.start_partition,
@@ -195,7 +195,7 @@ def _parameters(token: TableSas | AccountSas, form: SasForm) -> list[dict[str, A
             "label": sas_words.MEANINGS[it.meaning],
             "text": sas_words.explained(it, form.now),
         }
-        for it in explain([*sas.parameters(token), ("sig", "")])
+        for it in explain([*sas.to_parameters(token), ("sig", "")])
     ]
     named[-1]["value"] = "…"
     return named

@@ -27,7 +27,7 @@ from storage.domain import sas
 from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import Authentication
 from storage.domain.sas.explain import explain_token
-from storage.domain.sas.known import GOOD, KnownToken, State
+from storage.domain.sas.known import ACCEPTED_STATES, KnownToken, TokenState
 from storage.models import Account, StoredAccessPolicy, Table
 from storage.operations import keys, usage
 from storage.operations import sas as sas_operations
@@ -74,7 +74,7 @@ def _with_policies(account: Account) -> list[Table]:
 
 def _asked(request: HttpRequest) -> tuple[str, str]:
     wanted = request.GET.get("state", "")
-    return request.GET.get("q", "")[:200], wanted if wanted in {it.value for it in State} else ""
+    return request.GET.get("q", "")[:200], wanted if wanted in {it.value for it in TokenState} else ""
 
 
 def _number(text: str) -> int:
@@ -167,12 +167,12 @@ def _explained(known: KnownToken, shown: Row) -> list[dict[str, Any]]:
 def _of_policy(shown: Row, found: list[Row]) -> Radius | None:
     """Whatever names the same policy ends with it."""
     known = shown.known
-    if not known.identifier or shown.state is State.ORPHANED:
+    if not known.identifier or shown.state is TokenState.ORPHANED:
         return None
     named = [
         it.known
         for it in found
-        if it.state in GOOD
+        if it.state in ACCEPTED_STATES
         and it.known.identifier == known.identifier
         and it.known.table.lower() == known.table.lower()
     ]
@@ -186,7 +186,9 @@ def _of_key(account: Account, shown: Row, found: list[Row]) -> Radius | None:
         return None
     state = keys.state(account, number, shown.now)
     signed = [
-        it.known for it in found if it.state in GOOD and it.known.key == number and it.known.key_ends is None
+        it.known
+        for it in found
+        if it.state in ACCEPTED_STATES and it.known.key == number and it.known.key_ends is None
     ]
     uses = sum(it.uses for it in signed) + state.uses
     return Radius(len(signed), uses, len(keys.clients(account, state, shown.now)))

@@ -12,13 +12,13 @@ from storage.api.serializers.fields import Flag, Instant, Lifetime, Parameters, 
 from storage.domain.access.addresses import read_network
 from storage.domain.access.roles import Role
 from storage.domain.service import labels
-from storage.domain.service.connections import Form, read_host
+from storage.domain.service.connections import ConnectionFormat, read_host
 from storage.domain.service.labels import LabelError
-from storage.domain.service.lifetimes import Stage
+from storage.domain.service.lifetimes import AccountStage
 from storage.domain.values.names import is_account_name
 
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
-STAGES = [stage.value for stage in Stage]
+STAGES = [stage.value for stage in AccountStage]
 ROLES = [role.name.lower() for role in Role]
 KEYS = ["key1", "key2"]
 GRACE_LIMIT = timedelta(days=7)
@@ -28,7 +28,7 @@ class Labels(TextByName):
     def to_internal_value(self, data: Any) -> Any:
         found = super().to_internal_value(data)
         try:
-            labels.check(found)
+            labels.check_labels(found)
         except LabelError as error:
             raise ValidationError(str(error)) from None
         return found
@@ -119,7 +119,9 @@ class DeletionParameters(Parameters):
 
 class ConnectionParameters(Parameters):
     form = serializers.ChoiceField(
-        choices=[form.value for form in Form], default=Form.STRING.value, help_text="What to put it into."
+        choices=[form.value for form in ConnectionFormat],
+        default=ConnectionFormat.STRING.value,
+        help_text="What to put it into.",
     )
     key = serializers.ChoiceField(choices=KEYS, default="key1", help_text="Which key it holds.")
     host = serializers.CharField(
@@ -192,7 +194,7 @@ class Keys(serializers.Serializer[Any]):
 
 
 class Connection(serializers.Serializer[Any]):
-    form = serializers.ChoiceField(choices=[form.value for form in Form])
+    form = serializers.ChoiceField(choices=[form.value for form in ConnectionFormat])
     key = serializers.ChoiceField(choices=KEYS)
     endpoint = serializers.CharField()
     text = serializers.CharField(help_text="The connection string, or a file or program that holds it.")

@@ -93,7 +93,7 @@ class Lifetime(Text):
 
     def to_internal_value(self, data: Any) -> Any:
         try:
-            return lifetimes.read(super().to_internal_value(data))
+            return lifetimes.read_lifetime(super().to_internal_value(data))
         except LifetimeError as error:
             raise ValidationError(str(error)) from None
 

@@ -10,8 +10,8 @@ from storage.api.paging import PageParameters
 from storage.api.serializers.accounts import KEYS
 from storage.api.serializers.fields import Choice, Instant, Lifetime, Strict, Text, TextByName
 from storage.domain.sas import AccountSas, TableSas
-from storage.domain.sas.known import State
-from storage.domain.sas.tokens import WRITTEN
+from storage.domain.sas.known import TokenState
+from storage.domain.sas.tokens import WRITTEN_VERSION
 from storage.domain.values.names import KEY_LENGTH_LIMIT
 
 KINDS = ["table", "account"]
@@ -73,7 +73,7 @@ class NewSas(Strict):
 def token_of(data: dict[str, Any], now: datetime) -> TableSas | AccountSas:
     end = now + data["ttl"] if "ttl" in data else data.get("expires_at")
     shared = {
-        "version": WRITTEN,
+        "version": WRITTEN_VERSION,
         "permissions": data["permissions"],
         "start": _moment(data.get("start")),
         "expiry": _moment(end),
@@ -91,7 +91,7 @@ def _moment(moment: datetime | None) -> str:
 
 
 class SasParameters(PageParameters):
-    state = serializers.ChoiceField(choices=[state.value for state in State], default="")
+    state = serializers.ChoiceField(choices=[state.value for state in TokenState], default="")
     table = serializers.CharField(default="", max_length=63)
 
 
@@ -104,7 +104,7 @@ class Sas(serializers.Serializer[Any]):
     owner = serializers.CharField()
     author = serializers.CharField()
     is_registered = serializers.BooleanField(help_text="Made here; else it was seen in use.")
-    state = serializers.ChoiceField(choices=[state.value for state in State])
+    state = serializers.ChoiceField(choices=[state.value for state in TokenState])
     key = serializers.ChoiceField(
         choices=KEYS, allow_null=True, help_text="Which key verifies it; null: none."
     )

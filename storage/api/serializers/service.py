@@ -50,7 +50,7 @@ class ServiceProperties(Strict):
     def validate(self, attrs: dict[str, Any]) -> Any:
         properties = read_properties(attrs)
         wrong: dict[str, Any] = {}
-        for fault in service_properties.faults(properties):
+        for fault in service_properties.find_faults(properties):
             within: Any = wrong
             for step in fault.where[:-1]:
                 within = within.setdefault(step, {})

@@ -9,7 +9,7 @@ from rest_framework.exceptions import ValidationError
 from storage.api.paging import PageParameters
 from storage.api.serializers.fields import Instant, Parameters, Strict, Text
 from storage.domain.access import policies
-from storage.domain.access.policies import AccessPolicy, Rule, SignedIdentifier
+from storage.domain.access.policies import AccessPolicy, PolicyRule, SignedIdentifier
 from storage.domain.errors import InvalidXmlNodeValue
 
 TAG_LIMIT = 20
@@ -102,23 +102,23 @@ class Policies(Strict):
 
     def validate_items(self, items: list[dict[str, Any]]) -> list[SignedIdentifier]:
         found = [_identifier(item) for item in items]
-        for fault in policies.faults(found):
+        for fault in policies.find_faults(found):
             raise ValidationError(_said(fault))
         return found
 
 
 _FAULTS = {
-    Rule.NUMBER: "A table has at most five policies.",
-    Rule.UNIQUE: "This id comes twice.",
-    Rule.IDENTIFIER: "An id has 1 to 64 characters, of those that XML can hold.",
-    Rule.START: "This is no instant.",
-    Rule.EXPIRY: "This is no instant.",
-    Rule.PERMISSION: "Permissions are some of r, a, u, d, each once.",
+    PolicyRule.NUMBER: "A table has at most five policies.",
+    PolicyRule.UNIQUE: "This id comes twice.",
+    PolicyRule.IDENTIFIER: "An id has 1 to 64 characters, of those that XML can hold.",
+    PolicyRule.START: "This is no instant.",
+    PolicyRule.EXPIRY: "This is no instant.",
+    PolicyRule.PERMISSION: "Permissions are some of r, a, u, d, each once.",
 }
-_MEMBERS = {Rule.START: "start", Rule.EXPIRY: "expiry", Rule.PERMISSION: "permission"}
+_MEMBERS = {PolicyRule.START: "start", PolicyRule.EXPIRY: "expiry", PolicyRule.PERMISSION: "permission"}
 
 
-def _said(fault: policies.Fault) -> Any:
+def _said(fault: policies.PolicyFault) -> Any:
     text = [_FAULTS[fault.rule]]
     if fault.place is None:
         return text

@@ -18,8 +18,8 @@ from storage.api.views.base import AccountViews, Views, endpoint, made
 from storage.domain.access.roles import Capability, Role
 from storage.domain.service import lifetimes
 from storage.domain.service.activity import Verb
-from storage.domain.service.connections import Form, connection_string
-from storage.domain.service.connections import write as write_form
+from storage.domain.service.connections import ConnectionFormat, connection_string
+from storage.domain.service.connections import write_connection as write_form
 from storage.models import Account, ApiToken
 from storage.operations import accounts, activity, keys, members
 from storage.operations.accounts import AccountExists, AccountHasTables
@@ -240,7 +240,7 @@ class KeysViews(AccountViews):
     )
     def connection(self, request: Request, account: str) -> Response | HttpResponse:
         wanted = self.parameters(serializers.ConnectionParameters)
-        form, number = Form(wanted["form"]), int(wanted["key"].removeprefix("key"))
+        form, number = ConnectionFormat(wanted["form"]), int(wanted["key"].removeprefix("key"))
         where = self._endpoint_at(wanted["host"])
         text = write_form(form, _string(self.account, number, where))
         self._record(number)
@@ -283,15 +283,15 @@ def write(request: Request, account: Account, role: Role) -> dict[str, Any]:
         "networks": account.networks,
         "created_at": account.created_at,
         "expires_at": account.expires_at,
-        "deleted_at": lifetimes.purged_at(account.frozen_at) if is_over and account.frozen_at else None,
+        "deleted_at": lifetimes.purge_time(account.frozen_at) if is_over and account.frozen_at else None,
         "endpoint": endpoint(request, account),
         "role": role.name.lower(),
     }
     return content
 
 
-def _stage(account: Account) -> lifetimes.Stage:
-    return lifetimes.stage(enabled=account.enabled, frozen_at=account.frozen_at)
+def _stage(account: Account) -> lifetimes.AccountStage:
+    return lifetimes.account_stage(enabled=account.enabled, frozen_at=account.frozen_at)
 
 
 def _string(account: Account, number: int, where: str) -> str:

@@ -19,7 +19,7 @@ from storage.domain import sas
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ResourceNotFound
 from storage.domain.sas import AccountSas, TableSas
-from storage.domain.sas.known import KnownToken, state
+from storage.domain.sas.known import KnownToken, token_state
 from storage.operations import sas as sas_operations
 from storage.operations.sas import Refusal, SasDescription, SasRefused
 
@@ -48,7 +48,7 @@ class SasViews(AccountViews):
         found = [
             written
             for written in self._written(sas_operations.known(self.account, timezone.now()))
-            if written["state"] == (wanted["state"] or written["state"])
+            if written["token_state"] == (wanted["token_state"] or written["token_state"])
             and written["table"].lower() == (wanted["table"].lower() or written["table"].lower())
         ]
         names = [one["fingerprint"] for one in found]
@@ -143,7 +143,7 @@ class SasViews(AccountViews):
 
     def _written(self, found: list[KnownToken]) -> list[dict[str, Any]]:
         now, policies = timezone.now(), sas_operations.policies_of(self.account)
-        return [_write(token, state(token, policies, now)) for token in found]
+        return [_write(token, token_state(token, policies, now)) for token in found]
 
 
 def _write(known: KnownToken, standing: str) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def _write(known: KnownToken, standing: str) -> dict[str, Any]:
         "is_registered": known.is_registered,
         "state": str(standing),
         "key": None if known.key is None else f"key{known.key}",
-        "parameters": dict(sas.parameters(known.token)),
+        "parameters": dict(sas.to_parameters(known.token)),
         "created_at": known.created,
         "last_used_at": known.last_used,
         "requests_24h": known.uses,

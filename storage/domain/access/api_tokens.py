@@ -17,7 +17,7 @@ _CHECKSUM_LENGTH: Final = 6
 _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + _CHECKSUM_LENGTH}}}")
 
 
-def write(characters: str) -> str:
+def write_token(characters: str) -> str:
     """The token of these random characters of the alphabet."""
     return f"{PREFIX}{characters}{_checksum(characters)}"
 
@@ -26,10 +26,10 @@ def is_token(text: str) -> bool:
     if not _FORM.fullmatch(text):
         return False
     characters = text[len(PREFIX) : -_CHECKSUM_LENGTH]
-    return text == write(characters)
+    return text == write_token(characters)
 
 
-def shown(token: str) -> str:
+def visible_prefix(token: str) -> str:
     return token[:SHOWN_LENGTH]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from storage.domain.access.access import ROLES, Grant, Kind, Permission, Resource
+from storage.domain.access.grants import ROLES, Grant, GrantKind, Permission, Resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def read_roles(claims: Mapping[str, object], name: str) -> tuple[str, ...]:
     return tuple(role for role in value if isinstance(role, str)) if isinstance(value, list) else ()
 
 
-def grant(roles: Iterable[str], account: str) -> Grant:
+def grant_for_roles(roles: Iterable[str], account: str) -> Grant:
     """What the strongest of the roles allows; ``ROLE@ACCOUNT`` counts for that account only."""
     parts = (role.partition("@") for role in roles)
     held = {_fold(role) for role, at, narrowed in parts if not at or narrowed == account}
@@ -68,4 +68,6 @@ def _fold(role: str) -> str:
 
 
 _STRONGEST_FIRST: Final = tuple((_fold(role), known) for role, known in reversed([*ROLES.items()]))
-_NOTHING: Final = Grant(Kind.ROLE, Permission.NONE, Resource.SERVICE | Resource.CONTAINER | Resource.OBJECT)
+_NOTHING: Final = Grant(
+    GrantKind.ROLE, Permission.NONE, Resource.SERVICE | Resource.CONTAINER | Resource.OBJECT
+)

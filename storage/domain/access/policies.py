@@ -70,7 +70,7 @@ def read_instant(text: str) -> str:
     return f"{instant.isoformat()[:19]}.{fraction or '':0<7}Z"
 
 
-class Rule(StrEnum):
+class PolicyRule(StrEnum):
     """What a set of policies may break, in the order in which the service looks at it."""
 
     NUMBER = "number"
@@ -81,45 +81,45 @@ class Rule(StrEnum):
     PERMISSION = "permission"
 
 
-class Fault(NamedTuple):
+class PolicyFault(NamedTuple):
     """``place`` of the policy that breaks it; None: there are too many of them."""
 
-    rule: Rule
+    rule: PolicyRule
     place: int | None = None
 
     @property
     def error(self) -> StorageError:
-        is_value = self.rule in (Rule.START, Rule.EXPIRY, Rule.PERMISSION)
+        is_value = self.rule in (PolicyRule.START, PolicyRule.EXPIRY, PolicyRule.PERMISSION)
         return InvalidXmlNodeValue() if is_value else InvalidXmlDocument()
 
 
-def check(identifiers: Sequence[SignedIdentifier]) -> None:
+def check_policies(identifiers: Sequence[SignedIdentifier]) -> None:
     """Raises InvalidXmlDocument for too many, for one that comes twice, for one of a wrong length."""
-    for fault in faults(identifiers):
+    for fault in find_faults(identifiers):
         raise fault.error
 
 
-def faults(identifiers: Sequence[SignedIdentifier]) -> Iterator[Fault]:
+def find_faults(identifiers: Sequence[SignedIdentifier]) -> Iterator[PolicyFault]:
     if len(identifiers) > POLICY_LIMIT:
-        yield Fault(Rule.NUMBER)
+        yield PolicyFault(PolicyRule.NUMBER)
     names = [identifier.identifier for identifier in identifiers]
     for place, name in enumerate(names):
         if name in names[:place]:
-            yield Fault(Rule.UNIQUE, place)
+            yield PolicyFault(PolicyRule.UNIQUE, place)
     for place, name in enumerate(names):
         if not _IDENTIFIER.fullmatch(name) or utf16_length(name) > IDENTIFIER_LIMIT:
-            yield Fault(Rule.IDENTIFIER, place)
+            yield PolicyFault(PolicyRule.IDENTIFIER, place)
     for place, identifier in enumerate(identifiers):
         for rule in _wrong_terms(identifier.policy or AccessPolicy()):
-            yield Fault(rule, place)
+            yield PolicyFault(rule, place)
 
 
-def _wrong_terms(policy: AccessPolicy) -> Iterator[Rule]:
-    for rule, instant in ((Rule.START, policy.start), (Rule.EXPIRY, policy.expiry)):
+def _wrong_terms(policy: AccessPolicy) -> Iterator[PolicyRule]:
+    for rule, instant in ((PolicyRule.START, policy.start), (PolicyRule.EXPIRY, policy.expiry)):
         if instant and not is_instant(instant):
             yield rule
     if policy.permission and not _is_permission(policy.permission):
-        yield Rule.PERMISSION
+        yield PolicyRule.PERMISSION
 
 
 def is_instant(text: str) -> bool:

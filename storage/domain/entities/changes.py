@@ -62,7 +62,7 @@ class Delete:
 Change = Insert | Update | Upsert | Delete
 
 
-def check_size_of_change_set(count: int) -> None:
+def check_change_set_size(count: int) -> None:
     if count > CHANGE_SET_LIMIT:
         # the index is that of the last change allowed, as the service has it
         text = "The batch request operation exceeds the maximum 100 changes per change set."

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from storage.domain.errors import EntityTooLarge, TooManyProperties
 from storage.domain.values import edm
 from storage.domain.values.edm import Edm, EdmValue, utf16_length
-from storage.domain.values.encoding import ENCODE, annotated
+from storage.domain.values.encoding import ENCODE, needs_annotation
 
 PROPERTY_LIMIT: Final = 252
 SIZE_LIMIT: Final = 1024 * 1024  # bytes by entity_size
@@ -85,35 +85,35 @@ def read_stored(stored: StoredEntity) -> Entity:
 _TYPE: Final = "@odata.type"  # no property name holds an @
 
 
-def write_keys(key: EntityKey) -> bytes:
+def encode_entity_key(key: EntityKey) -> bytes:
     """The keys as members of a JSON object."""
     return f'"PartitionKey":{edm.quote(key.partition_key)},"RowKey":{edm.quote(key.row_key)}'.encode()
 
 
 @lru_cache(maxsize=8192)
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A property name as an ASCII JSON string."""
     return edm.quote(name)
 
 
-def fragments(properties: Mapping[str, EdmValue]) -> Fragments:
+def write_fragments(properties: Mapping[str, EdmValue]) -> Fragments:
     """The three texts of a row, after checking the limits of an entity."""
     if len(properties) > PROPERTY_LIMIT:
         raise TooManyProperties
     projection, annotations, values = [], [], []
     for name, value in properties.items():
-        member = quoted(name)
+        member = quote_name(name)
         written, projected = ENCODE[value.type](value.value)
         projection.append(f"{member}:{projected}")
         values.append(f"\n,{member}:{written}")
-        if annotated(value):
+        if needs_annotation(value):
             annotations.append(_annotation(name, value.type))
     return Fragments("{" + ",".join(projection) + "}", "".join(annotations), "".join(values))
 
 
 @lru_cache(maxsize=8192)
 def _annotation(name: str, type_: Edm) -> str:
-    return f'\n,{quoted(name)[:-1]}@odata.type":"{type_.value}"'
+    return f'\n,{quote_name(name)[:-1]}@odata.type":"{type_.value}"'
 
 
 def check_size(entity: Entity, written: Fragments) -> None:

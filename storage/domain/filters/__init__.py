@@ -17,11 +17,11 @@ from storage.domain.filters.ast import (
     all_of,
     conjuncts,
     is_console_only,
-    mentions,
+    mentioned_properties,
 )
 from storage.domain.filters.keys import Bound, KeyBounds, KeyInterval, key_range
 from storage.domain.filters.parser import Dialect, parse
-from storage.domain.filters.tables import matches_table
+from storage.domain.filters.query import matches_table
 from storage.domain.filters.writer import write
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
     "is_console_only",
     "key_range",
     "matches_table",
-    "mentions",
+    "mentioned_properties",
     "parse",
     "write",
 ]

@@ -177,7 +177,7 @@ def all_of(conditions: Sequence[Filter]) -> Filter:
     return And(tuple(conditions)) if len(conditions) > 1 else conditions[0]
 
 
-def mentions(root: Filter) -> set[str]:
+def mentioned_properties(root: Filter) -> set[str]:
     """The names of all properties that the filter looks at."""
     return {node.property for node in walk(root) if isinstance(node, Comparison | Match | IsSet)}
 

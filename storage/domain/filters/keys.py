@@ -45,7 +45,7 @@ class KeyInterval:
 
     def narrowed(self, operator: Operator, key: str) -> "KeyInterval":
         """The keys of the interval for which the comparison holds; ``ne`` leaves no interval."""
-        asked = storable(operator, key)
+        asked = to_storable(operator, key)
         if isinstance(asked, bool):
             return self if asked else NO_KEYS
         operator, key = asked
@@ -124,7 +124,7 @@ def _conjunction(conditions: list[Filter]) -> Filter | None:
     return telling[0] if telling else None
 
 
-def storable(operator: Operator, key: str) -> tuple[Operator, str] | bool:
+def to_storable(operator: Operator, key: str) -> tuple[Operator, str] | bool:
     """The same comparison with a text that PostgreSQL can hold, or its outcome if that is fixed.
 
     No key holds U+0000 or a lone surrogate, and no text parameter can. A literal that does equals no key, and

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from storage.domain.errors import InvalidInput
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     NAME = "name"
     STRING = "string"
     NUMBER = "number"
@@ -29,7 +29,7 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     end: int
@@ -53,10 +53,10 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_KINDS: Final = {kind.value: kind for kind in Kind}
+_KINDS: Final = {kind.value: kind for kind in TokenKind}
 
 
-def tokens(text: str) -> list[Token]:
+def tokenize(text: str) -> list[Token]:
     """The tokens of the filter; the last one is of kind END."""
     found: list[Token] = []
     position = len(text) - len(text.lstrip())
@@ -67,10 +67,10 @@ def tokens(text: str) -> list[Token]:
         position = match.end()
     if position < len(text):
         raise _unreadable(text, position)
-    return [*found, Token(Kind.END, "", position, position)]
+    return [*found, Token(TokenKind.END, "", position, position)]
 
 
-def lenient_tokens(text: str) -> list[Token]:
+def tokenize_leniently(text: str) -> list[Token]:
     """The tokens with what cannot be read among them: character by character, of an open string all the rest."""
     found: list[Token] = []
     position = len(text) - len(text.lstrip())
@@ -83,20 +83,20 @@ def lenient_tokens(text: str) -> list[Token]:
             position += 1
         else:
             end = len(text) if text[position] == "'" else position + 1
-            found.append(Token(Kind.UNREADABLE, text[position:end], position, end))
+            found.append(Token(TokenKind.UNREADABLE, text[position:end], position, end))
             position = end
-    return [*found, Token(Kind.END, "", len(text), len(text))]
+    return [*found, Token(TokenKind.END, "", len(text), len(text))]
 
 
 def _lenient_token(match: re.Match[str]) -> Token:
     group = match.lastgroup or ""
     read = match[group]
     is_readable = group != "name" or read.isidentifier()
-    kind = _kind(group, read) if is_readable else Kind.UNREADABLE
+    kind = _kind(group, read) if is_readable else TokenKind.UNREADABLE
     return Token(kind, read, match.start(), match.start() + len(read))
 
 
-def _kind(group: str, read: str) -> Kind:
+def _kind(group: str, read: str) -> TokenKind:
     return _KINDS[read if group == "mark" else group]
 
 
@@ -122,20 +122,20 @@ def _unreadable(text: str, start: int) -> InvalidInput:
     character = text[start]
     if character == "'":
         unterminated = f"There is an unterminated string literal at position {len(text)} in '{text}'."
-        return located(InvalidInput(unterminated), start, len(text))
+        return with_span(InvalidInput(unterminated), start, len(text))
     return _invalid_character(text, start)
 
 
 def _invalid_character(text: str, position: int) -> InvalidInput:
     character = text[position]
     sentence = f"Syntax error: character '{character}' is not valid at position {position} in '{text}'."
-    return located(InvalidInput(sentence), position, position + 1)
+    return with_span(InvalidInput(sentence), position, position + 1)
 
 
 def syntax_error(text: str, position: int, span: tuple[int, int]) -> InvalidInput:
-    return located(InvalidInput(f"Syntax error at position {position} in '{text}'."), *span)
+    return with_span(InvalidInput(f"Syntax error at position {position} in '{text}'."), *span)
 
 
-def located(error: InvalidInput, start: int, end: int) -> InvalidInput:
+def with_span(error: InvalidInput, start: int, end: int) -> InvalidInput:
     error.span = (start, end)
     return error

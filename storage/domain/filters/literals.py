@@ -1,16 +1,52 @@
-"""The literals of ``$filter``, one per EDM type: text to value and back."""
+"""The literals of ``$filter``, one per EDM type, and times relative to now: text to value and back."""
 
 import math
 import re
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import Final, Self
 
 from storage.domain.errors import InvalidInput
-from storage.domain.filters.lexer import Kind, Token
-from storage.domain.filters.times import RelativeTime, read_relative
-from storage.domain.values.edm import INT64, Edm, EdmValue, read_datetime, write_datetime
+from storage.domain.filters.lexer import Token, TokenKind
+from storage.domain.values.edm import INT64, TICKS_PER_SECOND, Edm, EdmValue, read_datetime, write_datetime
+from storage.domain.values.ticks import to_ticks
 
-LITERALS: Final = frozenset({Kind.STRING, Kind.NUMBER, Kind.DATETIME, Kind.GUID, Kind.BINARY})
+RELATIVE_UNITS: Final[Mapping[str, int]] = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}  # seconds
+_RELATIVE = re.compile(r"\{\{\s*now\s*(?:([+-])\s*([0-9]{1,4})\s*([mhdw])\s*)?\}\}", re.ASCII)
+
+
+class RelativeTime(int):
+    """The ticks of a DateTime that was said relative to the present, and how: so many ``units`` after it.
+
+    A value like any other to whoever compares; whoever writes the filter says it as it was said.
+    """
+
+    amount: int
+    unit: str
+
+    @classmethod
+    def at(cls, now: datetime, amount: int, unit: str) -> Self:
+        found = cls(to_ticks(now) + amount * RELATIVE_UNITS[unit] * TICKS_PER_SECOND)
+        found.amount, found.unit = amount, unit
+        return found
+
+    @property
+    def text(self) -> str:
+        return f"{{{{now{self.amount:+}{self.unit}}}}}" if self.amount else "{{now}}"
+
+
+def read_relative(text: str, now: datetime) -> RelativeTime | None:
+    """None for any other text."""
+    found = _RELATIVE.fullmatch(text)
+    if found is None:
+        return None
+    sign, amount, unit = found.groups()
+    return RelativeTime.at(now, int(f"{sign or ''}{amount or 0}"), unit or "m")
+
+
+LITERALS: Final = frozenset(
+    {TokenKind.STRING, TokenKind.NUMBER, TokenKind.DATETIME, TokenKind.GUID, TokenKind.BINARY}
+)
 
 TRUE: Final = EdmValue(Edm.BOOLEAN, True)
 FALSE: Final = EdmValue(Edm.BOOLEAN, False)
@@ -35,32 +71,32 @@ def read_literal(token: Token, text: str, now: datetime | None = None) -> EdmVal
     Where ``now`` is given, a DateTime may be said relative to it.
     """
     match token.kind:
-        case Kind.STRING:
+        case TokenKind.STRING:
             return EdmValue(Edm.STRING, _unquoted(token.text))
-        case Kind.NUMBER:
+        case TokenKind.NUMBER:
             return _read_number(token, text)
-        case Kind.DATETIME:
+        case TokenKind.DATETIME:
             quoted = _quoted_part(token)
             relative = read_relative(quoted, now) if now is not None else None
             return EdmValue(Edm.DATETIME, read_datetime(quoted) if relative is None else relative)
-        case Kind.GUID:
+        case TokenKind.GUID:
             guid = _quoted_part(token).lower()
             if _GUID.fullmatch(guid):
                 return EdmValue(Edm.GUID, guid)
             raise _unrecognized(Edm.GUID, token, text)
-        case Kind.BINARY:
+        case TokenKind.BINARY:
             digits = _quoted_part(token)
             if _HEX.fullmatch(digits):
                 return EdmValue(Edm.BINARY, bytes.fromhex(digits))
             raise _unrecognized(Edm.BINARY, token, text)
-        case Kind.NAME:
+        case TokenKind.NAME:
             return WORDS[token.text]
     raise AssertionError(f"{token.kind} is no literal")
 
 
 def is_literal(token: Token) -> bool:
     """Whether an operand of this text is a value, whatever stands around it."""
-    return token.kind in LITERALS or (token.kind is Kind.NAME and token.text in WORDS)
+    return token.kind in LITERALS or (token.kind is TokenKind.NAME and token.text in WORDS)
 
 
 def _quoted_part(token: Token) -> str:

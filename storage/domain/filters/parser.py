@@ -23,7 +23,7 @@ from storage.domain.filters.ast import (
     Operator,
     Or,
 )
-from storage.domain.filters.lexer import Kind, Token, syntax_error, tokens
+from storage.domain.filters.lexer import Token, TokenKind, syntax_error, tokenize
 from storage.domain.filters.literals import LITERALS, TRUE, WORDS, read_literal
 from storage.domain.values.edm import Edm, EdmValue
 
@@ -101,7 +101,7 @@ class _Parser:
         self.text = text
         self.dialect = dialect
         self.now = now
-        self.tokens = tokens(text)
+        self.tokens = tokenize(text)
         self.position = 0
         self.depth = 0
         self.operands: list[_Operand] = []
@@ -122,7 +122,7 @@ class _Parser:
         self.position += 1
         return token
 
-    def _peek(self, ahead: int = 0) -> Kind:
+    def _peek(self, ahead: int = 0) -> TokenKind:
         return self.tokens[min(self.position + ahead, len(self.tokens) - 1)].kind
 
     def _unexpected(self, token: Token) -> InvalidInput:
@@ -134,13 +134,13 @@ class _Parser:
         """Reads up to and including one operand, with all prefixes and parentheses before it."""
         while True:
             token = self._next()
-            if token.kind is Kind.OPEN:
+            if token.kind is TokenKind.OPEN:
                 self._open(takes_list=self._top().text == "in")
-            elif token.kind is Kind.MINUS:
+            elif token.kind is TokenKind.MINUS:
                 self._push(_Pending("-", _NEGATE))
             elif token.kind in LITERALS:
                 return self.operands.append(self._read_literal(token))
-            elif token.kind is not Kind.NAME:
+            elif token.kind is not TokenKind.NAME:
                 raise self._unexpected(token)
             elif token.text == "not":
                 self._push(_Pending("not", _NOT, level=1))
@@ -160,7 +160,7 @@ class _Parser:
             self.operands.append(call)
             return True
         is_path = self._skip_path()
-        if self._peek() is Kind.OPEN and token.text not in _BINARY:
+        if self._peek() is TokenKind.OPEN and token.text not in _BINARY:
             return self._open_call()
         if is_path:
             self.operands.append(_Other.UNSUPPORTED)
@@ -174,10 +174,12 @@ class _Parser:
         """What only the console understands, if it stands here as it must; else it is read as any function."""
         arguments = self.tokens[self.position : self.position + 5]
         match [argument.kind for argument in arguments]:
-            case [Kind.OPEN, Kind.NAME, Kind.CLOSE, *_] if name.text == IS_SET:
+            case [TokenKind.OPEN, TokenKind.NAME, TokenKind.CLOSE, *_] if name.text == IS_SET:
                 self.position += 3
                 return IsSet(arguments[1].text)
-            case [Kind.OPEN, Kind.NAME, Kind.COMMA, Kind.STRING, Kind.CLOSE] if name.text in _MATCHES:
+            case [TokenKind.OPEN, TokenKind.NAME, TokenKind.COMMA, TokenKind.STRING, TokenKind.CLOSE] if (
+                name.text in _MATCHES
+            ):
                 self.position += 5
                 text = str(read_literal(arguments[3], self.text).value)
                 return Match(arguments[1].text, MatchKind(name.text), text)
@@ -185,18 +187,20 @@ class _Parser:
 
     def _skip_path(self) -> bool:
         start = self.position
-        while self._peek() is Kind.SLASH and self._peek(1) is Kind.NAME:
+        while self._peek() is TokenKind.SLASH and self._peek(1) is TokenKind.NAME:
             self.position += 2
         return self.position > start
 
     def _open_call(self) -> bool:
         self._next()
-        if self._peek() is Kind.CLOSE:
+        if self._peek() is TokenKind.CLOSE:
             self._next()
             self.operands.append(_Other.UNSUPPORTED)
             return True
         self._open(takes_list=True)
-        if self._peek() is Kind.NAME and self._peek(1) is Kind.COLON:  # the variable of ``any`` and ``all``
+        if (
+            self._peek() is TokenKind.NAME and self._peek(1) is TokenKind.COLON
+        ):  # the variable of ``any`` and ``all``
             self.position += 2
         return False
 
@@ -206,18 +210,18 @@ class _Parser:
         """Reads up to and including a binary operator or a comma; whether the filter ended instead."""
         while True:
             token = self._next()
-            if token.kind is Kind.NAME and token.text in _BINARY:
+            if token.kind is TokenKind.NAME and token.text in _BINARY:
                 self._push_binary(token.text)
                 return False
-            if token.kind is Kind.COMMA:
+            if token.kind is TokenKind.COMMA:
                 self._next_item(token)
                 return False
-            if token.kind is Kind.END:
+            if token.kind is TokenKind.END:
                 self._reduce_group()
                 if self.operators:
                     raise self._unexpected(token)
                 return True
-            if token.kind is not Kind.CLOSE:
+            if token.kind is not TokenKind.CLOSE:
                 raise self._unexpected(token)
             self._close(token)
 

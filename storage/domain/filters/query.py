@@ -1,12 +1,26 @@
-"""What a query asks for, what it gets, and how it will reach the rows."""
+"""What a query asks for and what it gets: entities by key or sorted, and tables."""
 
+import re
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final, Generic, NamedTuple, TypeVar, assert_never
+from typing import Final, Generic, NamedTuple, Self, TypeVar
 
-from storage.domain.entities.entity import EntityKey
-from storage.domain.filters import Filter, KeyBounds, Or, conjuncts, key_range, mentions
-from storage.domain.filters.points import point_keys
+from storage.domain.entities.previews import EntityPreview
+from storage.domain.errors import StorageError
+from storage.domain.filters.ast import (
+    And,
+    Comparison,
+    Constant,
+    Filter,
+    IsSet,
+    Match,
+    Not,
+    Operator,
+    Or,
+    fold,
+)
+from storage.domain.filters.keys import to_storable
+from storage.domain.values.edm import Edm
+from storage.domain.values.names import check_key
 
 Row_co = TypeVar("Row_co", covariant=True)
 
@@ -52,125 +66,82 @@ class Page(NamedTuple, Generic[Row_co]):
     next: Position | None
 
 
-class AccessPath(StrEnum):
-    """What of a table has to be read for a filter, the cheapest first."""
-
-    POINT = "point"  # one entity
-    RANGE = "range"  # some rows of one partition
-    PARTITION_SCAN = "partition-scan"
-    PARTITION_RANGE = "partition-range"  # several partitions
-    TABLE_SCAN = "table-scan"
+# the table collection
 
 
-class Reason(StrEnum):
-    """Why no less has to be read."""
+def matches_table(root: Filter, name: str) -> bool:
+    """Whether the filter keeps a table of this name; table names compare without regard to case."""
+    folded = name.lower()
 
-    BOTH_KEYS = "both-keys"
-    CONTRADICTION = "contradiction"  # no key meets all conditions
-    ROW_KEY_RANGE = "row-key-range"
-    NO_ROW_KEY = "no-row-key"
-    ROW_KEY_ALTERNATIVES = "row-key-alternatives"
-    ROW_KEY_UNUSABLE = "row-key-unusable"  # ne, not, another type
-    PARTITION_KEY_RANGE = "partition-key-range"
-    NO_FILTER = "no-filter"
-    NO_PARTITION_KEY = "no-partition-key"
-    ROW_KEY_ONLY = "row-key-only"
-    PARTITION_KEY_ALTERNATIVES = "partition-key-alternatives"
-    PARTITION_KEY_UNUSABLE = "partition-key-unusable"
+    def visit(node: Filter, operands: list[bool]) -> bool:
+        match node:
+            case Comparison():
+                return _matches(node, folded)
+            case Match() | IsSet():
+                return False  # never asked of tables
+            case Constant(value):
+                return value
+            case Not():
+                return not operands[0]
+            case And():
+                return all(operands)
+            case Or():
+                return any(operands)
 
-
-class Improvement(StrEnum):
-    """The smallest change after which less has to be read."""
-
-    READ_POINTS = "read-points"  # the keys of Access.point_keys, each by itself
-    ADD_ROW_KEY = "add-row-key"
-    EQUAL_PARTITION_KEY = "equal-partition-key"
-    SPLIT_BY_PARTITION = "split-by-partition"  # one query for each alternative
-    ADD_PARTITION_KEY = "add-partition-key"
+    return fold(root, visit)
 
 
-class Access(NamedTuple):
-    """How a filter reaches its rows. The protocol asks for no more than the bounds: the rest is found when asked."""
-
-    filter: Filter | None
-    bounds: KeyBounds
-
-    @property
-    def is_by_keys(self) -> bool:
-        """Whether every row inside the bounds matches."""
-        return self.bounds.residual is None
-
-    @property
-    def path(self) -> AccessPath:
-        partition, row = self.bounds.partition, self.bounds.row
-        if partition.single is not None:
-            if row.single is not None:
-                return AccessPath.POINT
-            return AccessPath.PARTITION_SCAN if row.is_unbounded else AccessPath.RANGE
-        return AccessPath.TABLE_SCAN if partition.is_unbounded else AccessPath.PARTITION_RANGE
-
-    @property
-    def reason(self) -> Reason:
-        if self.bounds.is_empty:
-            return Reason.CONTRADICTION
-        match self.path:
-            case AccessPath.POINT:
-                return Reason.BOTH_KEYS
-            case AccessPath.RANGE:
-                return Reason.ROW_KEY_RANGE
-            case AccessPath.PARTITION_SCAN:
-                return self._why_whole_partition()
-            case AccessPath.PARTITION_RANGE:
-                return Reason.PARTITION_KEY_RANGE
-            case AccessPath.TABLE_SCAN:
-                return self._why_whole_table()
-            case _ as unknown:
-                assert_never(unknown)
-
-    def _why_whole_partition(self) -> Reason:
-        if not self._tests("RowKey"):
-            return Reason.NO_ROW_KEY
-        alternatives = self._tests("RowKey", among_alternatives=True)
-        return Reason.ROW_KEY_ALTERNATIVES if alternatives else Reason.ROW_KEY_UNUSABLE
-
-    def _why_whole_table(self) -> Reason:
-        if self.filter is None:
-            return Reason.NO_FILTER
-        if self._tests("PartitionKey", among_alternatives=True):
-            return Reason.PARTITION_KEY_ALTERNATIVES
-        if self._tests("PartitionKey"):
-            return Reason.PARTITION_KEY_UNUSABLE
-        return Reason.ROW_KEY_ONLY if self._tests("RowKey") else Reason.NO_PARTITION_KEY
-
-    def _tests(self, name: str, *, among_alternatives: bool = False) -> bool:
-        """Whether the key is compared without setting a bound."""
-        conditions = conjuncts(self.bounds.residual) if self.bounds.residual is not None else []
-        return any(
-            name in mentions(condition)
-            for condition in conditions
-            if isinstance(condition, Or) or not among_alternatives
-        )
-
-    @property
-    def improvement(self) -> Improvement | None:
-        reason = self.reason
-        if reason is Reason.CONTRADICTION or self.path in (AccessPath.POINT, AccessPath.RANGE):
-            return None
-        if self.point_keys:
-            return Improvement.READ_POINTS
-        match self.path:
-            case AccessPath.PARTITION_SCAN:
-                return Improvement.ADD_ROW_KEY
-            case AccessPath.PARTITION_RANGE:
-                return Improvement.EQUAL_PARTITION_KEY
-        is_split = reason is Reason.PARTITION_KEY_ALTERNATIVES
-        return Improvement.SPLIT_BY_PARTITION if is_split else Improvement.ADD_PARTITION_KEY
-
-    @property
-    def point_keys(self) -> tuple[EntityKey, ...]:
-        """The entities that together are the answer, if the filter says no more than their keys."""
-        return point_keys(self.filter) if self.filter is not None else ()
+def _matches(comparison: Comparison, folded: str) -> bool:
+    literal = comparison.literal
+    # any other property or type is as if missing [inferred]
+    if comparison.property != "TableName" or literal.type is not Edm.STRING:
+        return False
+    return comparison.operator.holds(folded, str(literal.value).lower())
 
 
-def access_path(root: Filter | None) -> Access:
-    return Access(root, key_range(root))
+# sorted by a property, which the service does not offer
+
+ABSENT_RANK: Final = 9  # the rank of an entity without the property: last in either direction
+SORTED_TEXT_LENGTH: Final = 100  # characters of a text: beyond them the keys decide
+_NUMBER = re.compile(r"-?[0-9]{1,700}(?:\.[0-9]{1,1100})?|NaN", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """By type, then value: booleans, numbers whatever their type, texts by code point, times, GUIDs, binaries."""
+
+    property: str
+    descending: bool = False
+
+
+class SortedPosition(NamedTuple):
+    """Where the first entity not returned stands in the order."""
+
+    rank: int
+    number: str
+    text: str
+    partition_key: str
+    row_key: str
+
+    @classmethod
+    def read(cls, found: object) -> Self | None:
+        """From what was a list of the members; None for what can be no position."""
+        match found:
+            case [int(rank), str(number), str(text), str(partition_key), str(row_key)]:
+                position = cls(rank, number, text, partition_key, row_key)
+                return position if position._is_possible() else None
+        return None
+
+    def _is_possible(self) -> bool:
+        try:
+            check_key("PartitionKey", self.partition_key)
+            check_key("RowKey", self.row_key)
+        except StorageError:
+            return False
+        is_text = to_storable(Operator.EQ, self.text) == (Operator.EQ, self.text)
+        return 0 <= self.rank <= ABSENT_RANK and is_text and _NUMBER.fullmatch(self.number) is not None
+
+
+class SortedPage(NamedTuple):
+    entities: list[EntityPreview]
+    next: SortedPosition | None

@@ -16,7 +16,7 @@ from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.edm import Edm, EdmValue
 
 HOUR: Final = timedelta(hours=1)
-ALL: Final = "user;All"
+ALL_REQUESTS: Final = "user;All"
 
 
 class MetricsTable(StrEnum):
@@ -40,7 +40,7 @@ _BY_NAME: Final = {table.lower(): table for table in MetricsTable} | {
 }
 
 
-def metrics_table(folded_name: str) -> MetricsTable | None:
+def find_metrics_table(folded_name: str) -> MetricsTable | None:
     return _BY_NAME.get(folded_name)
 
 
@@ -76,7 +76,7 @@ _PERCENTAGES: Final[Mapping[str, tuple[Category, ...]]] = {
 }
 
 
-def category(status: int, error: str) -> Category:
+def categorize(status: int, error: str) -> Category:
     """Of the answer with this HTTP status and code of the service; status 0 when nobody waited for one."""
     if status == 0:
         return Category.NETWORK
@@ -92,18 +92,18 @@ def category(status: int, error: str) -> Category:
     return Category.CLIENT_OTHER if status < 500 or status == 501 else Category.SERVER_OTHER
 
 
-def column(kind: Category, authentication: Authentication) -> str:
+def column_name(kind: Category, authentication: Authentication) -> str:
     return _PREFIXES[authentication] + kind
 
 
 # rows
 
 
-def rows(
+def group_by_row_key(
     counted: Mapping[RequestKind, Tally], *, include_apis: bool
 ) -> dict[str, Mapping[RequestKind, Tally]]:
     """What goes into which RowKey: all, and, if asked for, each operation that was requested."""
-    found: dict[str, dict[RequestKind, Tally]] = {ALL: dict(counted)}
+    found: dict[str, dict[RequestKind, Tally]] = {ALL_REQUESTS: dict(counted)}
     if include_apis:
         for kind, tally in counted.items():
             if kind.operation is not None:
@@ -111,15 +111,15 @@ def rows(
     return dict(found)
 
 
-def transactions(period: datetime, row_key: str, counted: Mapping[RequestKind, Tally]) -> Entity:
+def transactions_entity(period: datetime, row_key: str, counted: Mapping[RequestKind, Tally]) -> Entity:
     """The entity of these requests; zeros if there are none."""
     categories = dict.fromkeys(Category, 0)
-    columns = {column(kind, authentication): 0 for kind in Category for authentication in _PREFIXES}
+    columns = {column_name(kind, authentication): 0 for kind in Category for authentication in _PREFIXES}
     for kind, tally in counted.items():
-        found = category(kind.status, kind.error)
+        found = categorize(kind.status, kind.error)
         categories[found] += tally.requests
-        columns[column(found, kind.authentication)] += tally.requests
-    whole = total(counted.values())
+        columns[column_name(found, kind.authentication)] += tally.requests
+    whole = sum_tallies(counted.values())
     billable = whole.requests - sum(categories[kind] for kind in _FREE)
     integers = {
         "TotalIngress": whole.ingress,
@@ -139,7 +139,7 @@ def transactions(period: datetime, row_key: str, counted: Mapping[RequestKind, T
     return _entity(period, row_key, integers, doubles)
 
 
-def total(tallies: Iterable[Tally]) -> Tally:
+def sum_tallies(tallies: Iterable[Tally]) -> Tally:
     whole = Tally()
     for tally in tallies:
         whole.add(tally)
@@ -148,8 +148,8 @@ def total(tallies: Iterable[Tally]) -> Tally:
 
 def _latencies(counted: Mapping[RequestKind, Tally]) -> dict[str, float]:
     """Averages of the successful requests, in milliseconds."""
-    whole = total(
-        tally for kind, tally in counted.items() if category(kind.status, kind.error) is Category.SUCCESS
+    whole = sum_tallies(
+        tally for kind, tally in counted.items() if categorize(kind.status, kind.error) is Category.SUCCESS
     )
     number = max(whole.requests, 1)
     return {
@@ -162,7 +162,7 @@ def _percentage(part: int, whole: int) -> float:
     return round(100 * part / whole, 6) if whole else 0.0
 
 
-def capacity(period: datetime, row_key: str, size: int, containers: int, objects: int) -> Entity:
+def capacity_entity(period: datetime, row_key: str, size: int, containers: int, objects: int) -> Entity:
     """``row_key`` is "data" for what is the user's, "analytics" for what is the service's; ``size`` in bytes."""
     return _entity(
         period, row_key, {"Capacity": size, "ContainerCount": containers, "ObjectCount": objects}, {}

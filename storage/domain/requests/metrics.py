@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from storage.domain.access.access import Operation
+from storage.domain.access.grants import Operation
 from storage.domain.requests.observed import Authentication
 
 # seconds; a request is counted at the first bound that it does not exceed, or after the last
@@ -42,7 +42,7 @@ class Tally:
         self.latencies = [mine + more for mine, more in zip(self.latencies, other.latencies, strict=True)]
 
 
-class Client(NamedTuple):
+class CredentialClient(NamedTuple):
     """Who used which key or token: an address and a user agent; all empty for those that are too many to tell apart."""
 
     account_id: int
@@ -53,7 +53,7 @@ class Client(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class UseCount:
     """How often within a while, and when last."""
 
     count: int

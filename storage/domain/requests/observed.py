@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from storage.domain.access.access import Operation
+from storage.domain.access.grants import Operation
 
 KEY_NAMES: Final = ("key1", "key2")
 
@@ -39,7 +39,7 @@ class Credential(NamedTuple):
     parameters: tuple[tuple[str, str], ...] = ()
 
 
-class Part(NamedTuple):
+class ObservedOperation(NamedTuple):
     """One operation of a change set; ``key`` is its entity as `/account/table(…)`."""
 
     operation: Operation | None
@@ -49,7 +49,7 @@ class Part(NamedTuple):
 
 
 @dataclass(slots=True)
-class Observed:
+class ObservedRequest:
     """Filled in while the request is read; what never became known stays as it is here.
 
     Times are seconds of time.perf_counter, sizes bytes; ``sent`` is when the answer had been handed to the
@@ -72,6 +72,6 @@ class Observed:
     error: str = ""  # the service's code
     ingress: int = 0
     egress: int = 0
-    parts: Sequence[Part] = ()  # of a change set, if it is logged
+    parts: Sequence[ObservedOperation] = ()  # of a change set, if it is logged
     answered: float = 0.0
     sent: float = 0.0

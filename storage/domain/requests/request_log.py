@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from storage.domain.access.access import Operation
-from storage.domain.requests.analytics import Category, category, column
-from storage.domain.requests.observed import Authentication, Observed, Part
+from storage.domain.access.grants import Operation
+from storage.domain.requests.analytics import Category, categorize, column_name
+from storage.domain.requests.observed import Authentication, ObservedOperation, ObservedRequest
 from storage.domain.service.service_properties import Logging
 
 _DELETES: Final = frozenset({Operation.DELETE_TABLE, Operation.DELETE_ENTITY})
@@ -34,7 +34,7 @@ _NAMED_ERRORS_SINCE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """What nobody but the log wants to know of a request; texts are as they were sent, empty when they were not.
 
     ``url`` is without the signature of a token; ``key`` the resource as `/account/table`; sizes in bytes.
@@ -54,22 +54,24 @@ class Entry:
     client_request_id: str = ""
 
 
-def is_wanted(logging: Logging, operation: Operation | None) -> bool:
+def should_log(logging: Logging, operation: Operation | None) -> bool:
     """Whether an account that logs so has a request logged; what was no operation counts as read."""
     if operation in _DELETES:
         return logging.delete
     return logging.write if operation in _WRITES else logging.read
 
 
-def lines(observed: Observed, entry: Entry, started: datetime) -> list[str]:
+def format_lines(observed: ObservedRequest, entry: LogEntry, started: datetime) -> list[str]:
     """A line, without its end; after that of a change set one for each of its operations."""
-    whole = Part(observed.operation, observed.status, observed.error, entry.key)
+    whole = ObservedOperation(observed.operation, observed.status, observed.error, entry.key)
     return [
         _line(observed, entry, started, part, index) for index, part in enumerate((whole, *observed.parts))
     ]
 
 
-def _line(observed: Observed, entry: Entry, started: datetime, part: Part, index: int) -> str:
+def _line(
+    observed: ObservedRequest, entry: LogEntry, started: datetime, part: ObservedOperation, index: int
+) -> str:
     is_owner = observed.authentication is Authentication.KEY
     return ";".join(
         (
@@ -107,11 +109,11 @@ def _line(observed: Observed, entry: Entry, started: datetime, part: Part, index
     )
 
 
-def _status(authentication: Authentication, part: Part, version: str) -> str:
-    found = category(part.status, part.error)
+def _status(authentication: Authentication, part: ObservedOperation, version: str) -> str:
+    found = categorize(part.status, part.error)
     if found is Category.CLIENT_OTHER and part.error and version >= _NAMED_ERRORS_SINCE:
         return part.error
-    return column(found, authentication)
+    return column_name(found, authentication)
 
 
 def _milliseconds(seconds: float) -> str:

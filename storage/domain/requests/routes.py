@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from storage.domain.access import access
-from storage.domain.access.access import Grant, Operation
+from storage.domain.access import grants
+from storage.domain.access.grants import Grant, Operation
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import (
     AuthenticationFailed,
@@ -24,7 +24,7 @@ SECONDARY: Final = "-secondary"
 _BAD_PREDICATE: Final = "Bad Request - Error in query syntax."
 
 
-class Kind(Enum):
+class TargetKind(Enum):
     SERVICE = auto()
     TABLES = auto()
     TABLE = auto()
@@ -37,7 +37,7 @@ class Kind(Enum):
 class Target(NamedTuple):
     """A resource of an account. ``table`` is the name as sent, unchecked; ``key`` only for ENTITY."""
 
-    kind: Kind
+    kind: TargetKind
     table: str = ""
     key: EntityKey = EntityKey("", "")
 
@@ -55,7 +55,7 @@ class Address(NamedTuple):
 _HOST = re.compile(rb"[A-Za-z0-9._\-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
 
 
-def address(path: bytes, host: bytes | None, scheme: str, suffixes: Sequence[str]) -> Address:
+def resolve_address(path: bytes, host: bytes | None, scheme: str, suffixes: Sequence[str]) -> Address:
     """Account and service URI, host style when the host ends in one of the suffixes, otherwise path style."""
     if not host:
         raise HostInformationNotPresent
@@ -122,28 +122,28 @@ def inner_path(uri: bytes, known: Address) -> bytes:
     return path
 
 
-def target(path: bytes, method: str, account: str) -> Target:
+def resolve_target(path: bytes, method: str, account: str) -> Target:
     """The resource of a raw path below the account."""
     path = path.strip(b"/")
     if not path:
-        return Target(Kind.SERVICE)
+        return Target(TargetKind.SERVICE)
     if b"/" in path:
         return _nested(path, method)
     segment = _decode(path)
     name, parenthesis, predicate = segment.partition("(")
     if not parenthesis:
         if name == "$batch":
-            return Target(Kind.BATCH)
+            return Target(TargetKind.BATCH)
         if name == "$metadata":  # names a context in answers, but is no document
             raise NotImplemented
-        return Target(Kind.TABLES) if name.lower() == "tables" else Target(Kind.ENTITIES, name)
+        return Target(TargetKind.TABLES) if name.lower() == "tables" else Target(TargetKind.ENTITIES, name)
     if name.lower() == "tables":
         return _table(predicate)
     key = _key(f"{account}.{name}", predicate)
-    return Target(Kind.ENTITIES, name) if key is None else Target(Kind.ENTITY, name, key)
+    return Target(TargetKind.ENTITIES, name) if key is None else Target(TargetKind.ENTITY, name, key)
 
 
-def key_count(resource: str) -> InvalidInput:
+def key_count_error(resource: str) -> InvalidInput:
     """``resource`` is account.table."""
     return InvalidInput(
         "The number of keys specified in the URI does not match number of key properties"
@@ -163,9 +163,9 @@ def _nested(path: bytes, method: str) -> Target:
     if name.lower() != "tables":
         raise InvalidUri
     if parenthesis and method == "DELETE":
-        return Target(Kind.UNNAMED, table)
+        return Target(TargetKind.UNNAMED, table)
     if method == "POST":
-        return Target(Kind.ENTITIES, table)
+        return Target(TargetKind.ENTITIES, table)
     if method == "GET":
         raise NotImplemented
     raise MethodNotAllowed
@@ -179,11 +179,11 @@ _UNNAMED_KEY = re.compile(rf"\s*{_STRING}\s*\)", re.DOTALL)
 
 def _table(predicate: str) -> Target:
     if predicate.strip() == ")":
-        return Target(Kind.TABLES)
+        return Target(TargetKind.TABLES)
     name = _UNNAMED_KEY.fullmatch(predicate)
     if name is None:
         raise InvalidInput(_BAD_PREDICATE)
-    return Target(Kind.TABLE, name[1].replace("''", "'"))
+    return Target(TargetKind.TABLE, name[1].replace("''", "'"))
 
 
 def _key(resource: str, predicate: str) -> EntityKey | None:
@@ -199,7 +199,7 @@ def _key(resource: str, predicate: str) -> EntityKey | None:
 def _unusual_key(resource: str, predicate: str) -> EntityKey:
     """Either order, and space around names and signs."""
     if _UNNAMED_KEY.fullmatch(predicate):
-        raise key_count(resource)
+        raise key_count_error(resource)
     found: dict[str, str] = {}
     position = 0
     while position < len(predicate):
@@ -213,20 +213,20 @@ def _unusual_key(resource: str, predicate: str) -> EntityKey:
     return EntityKey(found["PartitionKey"], found["RowKey"])
 
 
-def operation(
+def resolve_operation(
     target: Target, method: str, options: Mapping[str, str], *, conditional: bool
 ) -> Operation | None:
     """What a request is about to do; None if nothing that exists. ``conditional``: it has an If-Match."""
     if "comp" in options or "restype" in options:
         return _XML_OPERATIONS.get((target.kind, method, options.get("comp", "")))
-    if target.kind is Kind.ENTITY and method in ("PUT", "MERGE", "PATCH"):
+    if target.kind is TargetKind.ENTITY and method in ("PUT", "MERGE", "PATCH"):
         return _WRITES[method == "PUT", conditional]
     return _OPERATIONS.get((target.kind, method))
 
 
 def check_target(grant: Grant, operation: Operation | None, target: Target) -> None:
     """Whether the grant covers an operation; None is one that does not exist, which is said later."""
-    if grant.kind is access.Kind.OWNER:
+    if grant.kind is grants.GrantKind.OWNER:
         return
     table = target.table.lower() if target.kind in _OF_A_TABLE else None
     if grant.table is not None and table not in (None, grant.table):
@@ -236,18 +236,18 @@ def check_target(grant: Grant, operation: Operation | None, target: Target) -> N
         grant.check(operation, table)
 
 
-_OF_A_TABLE: Final = (Kind.ENTITIES, Kind.ENTITY, Kind.UNNAMED)
+_OF_A_TABLE: Final = (TargetKind.ENTITIES, TargetKind.ENTITY, TargetKind.UNNAMED)
 _OPERATIONS: Final = {
-    (Kind.TABLES, "GET"): Operation.QUERY_TABLES,
-    (Kind.TABLES, "POST"): Operation.CREATE_TABLE,
-    (Kind.TABLE, "GET"): Operation.QUERY_TABLE,
-    (Kind.TABLE, "DELETE"): Operation.DELETE_TABLE,
-    (Kind.ENTITIES, "GET"): Operation.QUERY_ENTITIES,
-    (Kind.ENTITIES, "POST"): Operation.INSERT_ENTITY,
-    (Kind.ENTITY, "GET"): Operation.QUERY_ENTITY,
-    (Kind.ENTITY, "DELETE"): Operation.DELETE_ENTITY,
-    (Kind.UNNAMED, "DELETE"): Operation.DELETE_ENTITY,
-    (Kind.BATCH, "POST"): Operation.ENTITY_GROUP_TRANSACTION,
+    (TargetKind.TABLES, "GET"): Operation.QUERY_TABLES,
+    (TargetKind.TABLES, "POST"): Operation.CREATE_TABLE,
+    (TargetKind.TABLE, "GET"): Operation.QUERY_TABLE,
+    (TargetKind.TABLE, "DELETE"): Operation.DELETE_TABLE,
+    (TargetKind.ENTITIES, "GET"): Operation.QUERY_ENTITIES,
+    (TargetKind.ENTITIES, "POST"): Operation.INSERT_ENTITY,
+    (TargetKind.ENTITY, "GET"): Operation.QUERY_ENTITY,
+    (TargetKind.ENTITY, "DELETE"): Operation.DELETE_ENTITY,
+    (TargetKind.UNNAMED, "DELETE"): Operation.DELETE_ENTITY,
+    (TargetKind.BATCH, "POST"): Operation.ENTITY_GROUP_TRANSACTION,
 }
 _WRITES: Final = {
     (True, True): Operation.UPDATE_ENTITY,
@@ -256,9 +256,9 @@ _WRITES: Final = {
     (False, False): Operation.INSERT_OR_MERGE_ENTITY,
 }
 _XML_OPERATIONS: Final = {
-    (Kind.ENTITIES, "GET", "acl"): Operation.GET_TABLE_ACL,
-    (Kind.ENTITIES, "PUT", "acl"): Operation.SET_TABLE_ACL,
-    (Kind.SERVICE, "GET", "properties"): Operation.GET_SERVICE_PROPERTIES,
-    (Kind.SERVICE, "PUT", "properties"): Operation.SET_SERVICE_PROPERTIES,
-    (Kind.SERVICE, "GET", "stats"): Operation.GET_SERVICE_STATS,
+    (TargetKind.ENTITIES, "GET", "acl"): Operation.GET_TABLE_ACL,
+    (TargetKind.ENTITIES, "PUT", "acl"): Operation.SET_TABLE_ACL,
+    (TargetKind.SERVICE, "GET", "properties"): Operation.GET_SERVICE_PROPERTIES,
+    (TargetKind.SERVICE, "PUT", "properties"): Operation.SET_SERVICE_PROPERTIES,
+    (TargetKind.SERVICE, "GET", "stats"): Operation.GET_SERVICE_STATS,
 }

@@ -4,19 +4,33 @@ https://learn.microsoft.com/rest/api/storageservices/create-service-sas
 https://learn.microsoft.com/rest/api/storageservices/create-account-sas
 """
 
-from storage.domain.sas.refusals import is_blocked, no_policy, not_signed
-from storage.domain.sas.signing import recognize, sign, signed_by, string_to_sign
-from storage.domain.sas.terms import effective, fixed_by, grant, granted, key_range, period
+from storage.domain.sas.signing import (
+    find_key_by_fingerprint,
+    find_signing_key,
+    policy_not_found,
+    sign,
+    signature_blocked,
+    signature_mismatch,
+    string_to_sign,
+)
+from storage.domain.sas.terms import (
+    authorize,
+    combine_terms,
+    derive_grant,
+    fields_set_by,
+    key_range,
+    validity_period,
+)
 from storage.domain.sas.tokens import (
     SAS_NAMES,
     AccountSas,
     TableSas,
     check,
     fingerprint,
+    from_parameters,
     is_well_formed,
-    of_parameters,
-    parameters,
     read,
+    to_parameters,
     write,
 )
 
@@ -24,24 +38,24 @@ __all__ = [
     "SAS_NAMES",
     "AccountSas",
     "TableSas",
+    "authorize",
     "check",
-    "effective",
+    "combine_terms",
+    "derive_grant",
+    "fields_set_by",
+    "find_key_by_fingerprint",
+    "find_signing_key",
     "fingerprint",
-    "fixed_by",
-    "grant",
-    "granted",
-    "is_blocked",
+    "from_parameters",
     "is_well_formed",
     "key_range",
-    "no_policy",
-    "not_signed",
-    "of_parameters",
-    "parameters",
-    "period",
+    "policy_not_found",
     "read",
-    "recognize",
     "sign",
-    "signed_by",
+    "signature_blocked",
+    "signature_mismatch",
     "string_to_sign",
+    "to_parameters",
+    "validity_period",
     "write",
 ]

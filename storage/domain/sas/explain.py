@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from storage.domain.access.access import Operation
+from storage.domain.access.grants import Operation
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import AuthorizationServiceMismatch
-from storage.domain.sas.terms import granted, period
-from storage.domain.sas.tokens import PARAMETERS, AccountSas, TableSas, is_well_formed, parameters
+from storage.domain.sas.terms import derive_grant, validity_period
+from storage.domain.sas.tokens import PARAMETERS, AccountSas, TableSas, is_well_formed, to_parameters
 
 
 class Meaning(StrEnum):
@@ -57,7 +57,7 @@ _LETTERS: Final = frozenset({"ss", "srt", "sp"})
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ExplainedParameter:
     """A parameter; ``letters`` are those that its value consists of. One that is malformed makes the token useless."""
 
     name: str
@@ -67,7 +67,7 @@ class Explained:
     is_well_formed: bool = True
 
 
-def explain(pairs: Iterable[tuple[str, str]]) -> list[Explained]:
+def explain(pairs: Iterable[tuple[str, str]]) -> list[ExplainedParameter]:
     """Of the decoded parameters of a URL, also of one that makes no token; in the order they came."""
     sent = list(pairs)
     names = {name for name, value in sent if value}
@@ -75,16 +75,16 @@ def explain(pairs: Iterable[tuple[str, str]]) -> list[Explained]:
     return [_explain(kind, name, value) for name, value in sent]
 
 
-def _explain(kind: type[TableSas] | type[AccountSas], name: str, value: str) -> Explained:
+def _explain(kind: type[TableSas] | type[AccountSas], name: str, value: str) -> ExplainedParameter:
     if name == "sig":
-        return Explained(name, value, Meaning.SIGNATURE)
+        return ExplainedParameter(name, value, Meaning.SIGNATURE)
     if name not in PARAMETERS[kind]:
         # what belongs to the other kind is refused, and what belongs to none does not count
-        return Explained(
+        return ExplainedParameter(
             name, value, _MEANINGS.get(name, Meaning.UNKNOWN), is_well_formed=name not in _MEANINGS
         )
     letters = tuple(value) if name in _LETTERS else ()
-    return Explained(name, value, _MEANINGS[name], letters, is_well_formed(kind, name, value))
+    return ExplainedParameter(name, value, _MEANINGS[name], letters, is_well_formed(kind, name, value))
 
 
 class Ability(StrEnum):
@@ -118,7 +118,7 @@ _OPERATIONS: Final[Mapping[Ability, Operation]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class KeyLimits:
     """The first and the last entity that a token reaches, as it says it; empty texts are no bounds."""
 
     start_partition: str = ""
@@ -128,28 +128,28 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class TokenSummary:
     """All of a token together with its policy; instants are ticks since 1970. ``table`` is empty for all tables."""
 
     abilities: tuple[Ability, ...]
     table: str
-    keys: Keys
+    keys: KeyLimits
     start: int | None
     expiry: int | None
     is_https_only: bool
     address: str
 
 
-def summarize(token: TableSas | AccountSas, terms: AccessPolicy) -> Summary:
+def summarize(token: TableSas | AccountSas, terms: AccessPolicy) -> TokenSummary:
     """``terms``: what token and policy say together, as ``effective`` or what there is of it."""
-    start, expiry = period(terms)
+    start, expiry = validity_period(terms)
     of_table = token if isinstance(token, TableSas) else None
-    return Summary(
-        abilities(token, terms),
+    return TokenSummary(
+        list_abilities(token, terms),
         of_table.table if of_table else "",
-        Keys(of_table.start_partition, of_table.start_row, of_table.end_partition, of_table.end_row)
+        KeyLimits(of_table.start_partition, of_table.start_row, of_table.end_partition, of_table.end_row)
         if of_table
-        else Keys(),
+        else KeyLimits(),
         start,
         expiry,
         token.protocol == "https",
@@ -157,10 +157,10 @@ def summarize(token: TableSas | AccountSas, terms: AccessPolicy) -> Summary:
     )
 
 
-def abilities(token: TableSas | AccountSas, terms: AccessPolicy) -> tuple[Ability, ...]:
+def list_abilities(token: TableSas | AccountSas, terms: AccessPolicy) -> tuple[Ability, ...]:
     """By the same rules by which its requests are judged."""
     try:
-        grant = granted(token, terms)
+        grant = derive_grant(token, terms)
     except AuthorizationServiceMismatch:
         return ()
     return tuple(
@@ -168,5 +168,5 @@ def abilities(token: TableSas | AccountSas, terms: AccessPolicy) -> tuple[Abilit
     )
 
 
-def explain_token(token: TableSas | AccountSas) -> list[Explained]:
-    return explain(parameters(token))
+def explain_token(token: TableSas | AccountSas) -> list[ExplainedParameter]:
+    return explain(to_parameters(token))

@@ -8,7 +8,7 @@ from typing import Final
 
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import AuthenticationFailed
-from storage.domain.sas.terms import effective, period
+from storage.domain.sas.terms import combine_terms, validity_period
 from storage.domain.sas.tokens import AccountSas, TableSas
 from storage.domain.values.edm import TICKS_PER_SECOND
 
@@ -54,7 +54,7 @@ class KnownToken:
         return self.token.identifier if isinstance(self.token, TableSas) else ""
 
 
-class State(StrEnum):
+class TokenState(StrEnum):
     """How a token stands; what is not among the first three is refused."""
 
     ACTIVE = "active"
@@ -67,52 +67,56 @@ class State(StrEnum):
     BLOCKED = "blocked"
 
 
-GOOD: Final = frozenset({State.ACTIVE, State.EXPIRES_SOON})
+ACCEPTED_STATES: Final = frozenset({TokenState.ACTIVE, TokenState.EXPIRES_SOON})
 
 
-def state(known: KnownToken, policies: Policies, now: datetime) -> State:
+def token_state(known: KnownToken, policies: Policies, now: datetime) -> TokenState:
     if known.is_blocked:
-        return State.BLOCKED
+        return TokenState.BLOCKED
     if known.key is None or (known.key_ends is not None and known.key_ends <= now):
-        return State.REVOKED
-    found = in_time(known.token, policies, now)
-    if found is State.ACTIVE and known.key_ends is not None and known.key_ends - now <= SOON:
-        return State.EXPIRES_SOON
+        return TokenState.REVOKED
+    found = state_by_terms(known.token, policies, now)
+    if found is TokenState.ACTIVE and known.key_ends is not None and known.key_ends - now <= SOON:
+        return TokenState.EXPIRES_SOON
     return found
 
 
-def in_time(token: TableSas | AccountSas, policies: Policies, now: datetime) -> State:
+def state_by_terms(token: TableSas | AccountSas, policies: Policies, now: datetime) -> TokenState:
     """How it would stand if it were signed and not blocked."""
     if is_orphaned(token, policies):
-        return State.ORPHANED
-    agreed = terms(token, policies)
+        return TokenState.ORPHANED
+    agreed = terms_of(token, policies)
     if agreed is None:
-        return State.CONFLICTING
-    start, expiry = period(agreed)
+        return TokenState.CONFLICTING
+    start, expiry = validity_period(agreed)
     moment = ticks(now)
     if expiry is None or moment >= expiry:
-        return State.EXPIRED
+        return TokenState.EXPIRED
     if start is not None and moment < start:
-        return State.NOT_YET_VALID
-    return State.EXPIRES_SOON if expiry - moment <= SOON.total_seconds() * TICKS_PER_SECOND else State.ACTIVE
+        return TokenState.NOT_YET_VALID
+    return (
+        TokenState.EXPIRES_SOON
+        if expiry - moment <= SOON.total_seconds() * TICKS_PER_SECOND
+        else TokenState.ACTIVE
+    )
 
 
-def terms(token: TableSas | AccountSas, policies: Policies) -> AccessPolicy | None:
+def terms_of(token: TableSas | AccountSas, policies: Policies) -> AccessPolicy | None:
     """What token and policy say together; None when that makes no good token, whatever the time is."""
     if is_orphaned(token, policies):
         return None
     try:
-        return effective(token, policy_of(token, policies))
+        return combine_terms(token, find_policy(token, policies))
     except AuthenticationFailed:
         return None
 
 
 def is_orphaned(token: TableSas | AccountSas, policies: Policies) -> bool:
     """Whether it names a policy that there is not."""
-    return isinstance(token, TableSas) and bool(token.identifier) and policy_of(token, policies) is None
+    return isinstance(token, TableSas) and bool(token.identifier) and find_policy(token, policies) is None
 
 
-def policy_of(token: TableSas | AccountSas, policies: Policies) -> AccessPolicy | None:
+def find_policy(token: TableSas | AccountSas, policies: Policies) -> AccessPolicy | None:
     if not isinstance(token, TableSas):
         return None
     return policies.get(token.folded, {}).get(token.identifier)

@@ -1,4 +1,4 @@
-"""The text that a token signs, the signature, and whose it is."""
+"""Sign tokens, find the key that signed one, and build the errors for tokens that are refused."""
 
 import base64
 import hmac
@@ -7,6 +7,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TypeVar
 
+from storage.domain.errors import AuthenticationFailed
 from storage.domain.sas.tokens import NAMED_SERVICE, RESTRICTED, SCOPED, AccountSas, TableSas, check
 
 Token = TypeVar("Token", TableSas, AccountSas)
@@ -59,7 +60,7 @@ def sign(token: Token, account: str, key: bytes) -> Token:
     return replace(token, signature=_signature(string_to_sign(token, account), key).decode())
 
 
-def signed_by(token: TableSas | AccountSas, account: str, keys: Sequence[bytes]) -> int | None:
+def find_signing_key(token: TableSas | AccountSas, account: str, keys: Sequence[bytes]) -> int | None:
     """Which of ``keys`` made the token; None if none did.
 
     Texts are compared, not the bytes they stand for: base64 has several spellings of the same bytes, and each would
@@ -72,7 +73,7 @@ def signed_by(token: TableSas | AccountSas, account: str, keys: Sequence[bytes])
     return None
 
 
-def recognize(
+def find_key_by_fingerprint(
     token: TableSas | AccountSas, fingerprint: str, account: str, keys: Sequence[bytes]
 ) -> int | None:
     """Which of ``keys`` made a token of which only the fingerprint is known; None if none of them did."""
@@ -85,3 +86,23 @@ def recognize(
 
 def _signature(text: str, key: bytes) -> bytes:
     return base64.b64encode(hmac.digest(key, text.encode(), "sha256"))
+
+
+def signature_mismatch(token: TableSas | AccountSas, account: str) -> AuthenticationFailed:
+    """By no key of the account."""
+    text = string_to_sign(token, account)
+    return AuthenticationFailed(
+        AuthenticationErrorDetail=f"Signature did not match. String to sign used was {text}"
+    )
+
+
+def policy_not_found() -> AuthenticationFailed:
+    """The one that its identifier names is not there."""
+    return AuthenticationFailed(
+        AuthenticationErrorDetail="There is no stored access policy of this identifier."
+    )
+
+
+def signature_blocked() -> AuthenticationFailed:
+    """Somebody blocked it here; the service has no such thing."""
+    return AuthenticationFailed(AuthenticationErrorDetail="The signature has been blocked.")

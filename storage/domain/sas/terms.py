@@ -5,8 +5,8 @@ from email.utils import format_datetime
 from functools import lru_cache
 from typing import Final
 
-from storage.domain.access.access import ALL_ENTITIES, Grant, KeyRange, Kind, Permission, Resource
 from storage.domain.access.addresses import read_client, read_range
+from storage.domain.access.grants import ALL_ENTITIES, Grant, GrantKind, KeyRange, Permission, Resource
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import (
     AuthenticationFailed,
@@ -15,11 +15,11 @@ from storage.domain.errors import (
     AuthorizationSourceIPMismatch,
 )
 from storage.domain.filters.query import Position
-from storage.domain.sas.tokens import MISSING, RESTRICTED, AccountSas, TableSas, read_instant
+from storage.domain.sas.tokens import MISSING_PARAMETERS, RESTRICTED, AccountSas, TableSas, read_instant
 from storage.domain.values.edm import TICKS_PER_SECOND
 
 
-def grant(
+def authorize(
     token: TableSas | AccountSas, policy: AccessPolicy | None, *, now: float, scheme: str, address: str
 ) -> Grant:
     """Raises what the service answers to a token that is not good now, this way or from there.
@@ -27,21 +27,21 @@ def grant(
     ``policy`` is the one that the token's identifier names, ``now`` is in seconds since 1970, ``scheme`` and
     ``address`` are those the request came by.
     """
-    terms = effective(token, policy)
+    terms = combine_terms(token, policy)
     _check_time(terms, int(now * TICKS_PER_SECOND))
     if token.protocol == "https" and scheme != "https":
         raise AuthorizationProtocolMismatch
     if token.address:
         _check_address(token.address, address)
-    return granted(token, terms)
+    return derive_grant(token, terms)
 
 
-def granted(token: TableSas | AccountSas, terms: AccessPolicy) -> Grant:
+def derive_grant(token: TableSas | AccountSas, terms: AccessPolicy) -> Grant:
     """What a token is good for, whenever and wherever it is good."""
     return _of_table(token, terms) if isinstance(token, TableSas) else _of_account(token)
 
 
-def effective(token: TableSas | AccountSas, policy: AccessPolicy | None) -> AccessPolicy:
+def combine_terms(token: TableSas | AccountSas, policy: AccessPolicy | None) -> AccessPolicy:
     """What token and policy say together: each term comes from one of them; none but the start may be missing."""
     stored = policy or AccessPolicy()
     terms = (
@@ -56,17 +56,17 @@ def effective(token: TableSas | AccountSas, policy: AccessPolicy | None) -> Acce
         )
     start, expiry, permission = (own or other for own, other in terms)
     if not expiry or not permission:
-        raise AuthenticationFailed(AuthenticationErrorDetail=MISSING)
+        raise AuthenticationFailed(AuthenticationErrorDetail=MISSING_PARAMETERS)
     return AccessPolicy(start or None, expiry, permission)
 
 
-def period(terms: AccessPolicy) -> tuple[int | None, int | None]:
+def validity_period(terms: AccessPolicy) -> tuple[int | None, int | None]:
     """From when until when, in ticks since 1970."""
     start = read_instant(terms.start) if terms.start else None
     return start, read_instant(terms.expiry) if terms.expiry else None
 
 
-def fixed_by(policy: AccessPolicy | None) -> frozenset[str]:
+def fields_set_by(policy: AccessPolicy | None) -> frozenset[str]:
     """What a token may not say because the policy that it names does: attributes of the token."""
     stored = policy or AccessPolicy()
     named = (("start", stored.start), ("expiry", stored.expiry), ("permissions", stored.permission))
@@ -74,7 +74,7 @@ def fixed_by(policy: AccessPolicy | None) -> frozenset[str]:
 
 
 def _check_time(terms: AccessPolicy, now: int) -> None:
-    start, expiry = period(terms)
+    start, expiry = validity_period(terms)
     if expiry is None or now >= expiry or (start is not None and now < start):
         raise AuthenticationFailed(
             AuthenticationErrorDetail="Signature not valid in the specified time frame: "
@@ -99,12 +99,12 @@ def _check_address(allowed: str, address: str) -> None:
 def _of_account(token: AccountSas) -> Grant:
     if "t" not in token.services:
         raise AuthorizationServiceMismatch
-    return Grant(Kind.ACCOUNT_SAS, _permissions(token.permissions), _resources(token.resource_types))
+    return Grant(GrantKind.ACCOUNT_SAS, _permissions(token.permissions), _resources(token.resource_types))
 
 
 def _of_table(token: TableSas, terms: AccessPolicy) -> Grant:
     return Grant(
-        Kind.TABLE_SAS,
+        GrantKind.TABLE_SAS,
         _permissions(terms.permission or ""),
         Resource.OBJECT,
         table=token.folded,

@@ -20,14 +20,14 @@ from storage.domain.values.edm import read_datetime
 from storage.domain.values.names import KEY_LENGTH_LIMIT, fold_table_name
 
 # the versions from which on the signed text is another
-FIRST: Final = "2012-02-12"
+FIRST_VERSION: Final = "2012-02-12"
 NAMED_SERVICE: Final = "2015-02-21"
 RESTRICTED: Final = "2015-04-05"  # sip and spr; account SAS
 SCOPED: Final = "2020-12-06"  # ses
 
-WRITTEN: Final = "2019-02-02"  # of the tokens made here: that of the SDKs for tables
+WRITTEN_VERSION: Final = "2019-02-02"  # of the tokens made here: that of the SDKs for tables
 
-MISSING: Final = "Missing mandatory parameters for valid Shared Access Signature."
+MISSING_PARAMETERS: Final = "Missing mandatory parameters for valid Shared Access Signature."
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +83,17 @@ def read(options: Mapping[str, str]) -> TableSas | AccountSas | None:
 
 def write(token: TableSas | AccountSas) -> str:
     """The query string."""
-    signed = (*parameters(token), ("sig", token.signature))
+    signed = (*to_parameters(token), ("sig", token.signature))
     return "&".join(f"{name}={quote(value, safe='')}" for name, value in signed)
 
 
-def parameters(token: TableSas | AccountSas) -> tuple[tuple[str, str], ...]:
+def to_parameters(token: TableSas | AccountSas) -> tuple[tuple[str, str], ...]:
     """Names and values as they may be shown and logged: all but the signature."""
     found = ((name, getattr(token, attribute)) for name, (attribute, _) in _FIELDS[type(token)].items())
     return tuple((name, value) for name, value in found if value)
 
 
-def of_parameters(pairs: Iterable[tuple[str, str]]) -> TableSas | AccountSas | None:
+def from_parameters(pairs: Iterable[tuple[str, str]]) -> TableSas | AccountSas | None:
     """The inverse of parameters; other names mean nothing. None for what makes no token."""
     options = dict(pairs)
     found = {name: value for name, value in options.items() if name in SAS_NAMES and name != "sig"}
@@ -103,13 +103,13 @@ def of_parameters(pairs: Iterable[tuple[str, str]]) -> TableSas | AccountSas | N
         return None
 
 
-def unchecked(options: Mapping[str, str]) -> TableSas | AccountSas:
+def read_leniently(options: Mapping[str, str]) -> TableSas | AccountSas:
     """What somebody may have meant for a token, however malformed; for nobody but who is to be told what is wrong."""
     kind = AccountSas if options.get("ss") and options.get("srt") else TableSas
-    return altered(kind(signature=options.get("sig", "")), options)
+    return with_parameters(kind(signature=options.get("sig", "")), options)
 
 
-def altered(token: TableSas | AccountSas, options: Mapping[str, str]) -> TableSas | AccountSas:
+def with_parameters(token: TableSas | AccountSas, options: Mapping[str, str]) -> TableSas | AccountSas:
     """With other values of some parameters, unchecked; what the kind does not have means nothing."""
     fields = _FIELDS[type(token)]
     changed = {fields[name][0]: options[name] for name in fields if name in options}
@@ -152,7 +152,7 @@ def is_well_formed(kind: type[TableSas] | type[AccountSas], name: str, value: st
 
 def _check_table_sas(token: TableSas) -> None:
     if not token.version or not token.table:
-        raise AuthenticationFailed(AuthenticationErrorDetail=MISSING)
+        raise AuthenticationFailed(AuthenticationErrorDetail=MISSING_PARAMETERS)
     if token.version < RESTRICTED and (token.address or token.protocol):
         raise _malformed("sip" if token.address else "spr")
     if token.start_row and not token.start_partition:
@@ -163,7 +163,7 @@ def _check_table_sas(token: TableSas) -> None:
 
 def _check_account_sas(token: AccountSas) -> None:
     if not all((token.version, token.services, token.resource_types, token.permissions, token.expiry)):
-        raise AuthenticationFailed(AuthenticationErrorDetail=MISSING)
+        raise AuthenticationFailed(AuthenticationErrorDetail=MISSING_PARAMETERS)
     if token.version < RESTRICTED:
         raise _malformed("sv")
     if token.version < SCOPED and token.encryption_scope:
@@ -188,7 +188,7 @@ _LONG_AGO: Final = read_datetime("1601-01-01")
 def _is_version(text: str) -> bool:
     """Any day since the first version: what is newer than we are signs like the newest that we know."""
     try:
-        return _DAY.fullmatch(text) is not None and bool(date.fromisoformat(text)) and text >= FIRST
+        return _DAY.fullmatch(text) is not None and bool(date.fromisoformat(text)) and text >= FIRST_VERSION
     except ValueError:
         return False
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from storage.domain.service import connection_samples as samples
 
 
-class Form(StrEnum):
+class ConnectionFormat(StrEnum):
     """What a connection string is put into."""
 
     STRING = "string"
@@ -22,7 +22,9 @@ class Form(StrEnum):
     GO = "go"
 
 
-PROGRAMS: Final = frozenset({Form.PYTHON, Form.JAVASCRIPT, Form.CSHARP, Form.GO})
+PROGRAMS: Final = frozenset(
+    {ConnectionFormat.PYTHON, ConnectionFormat.JAVASCRIPT, ConnectionFormat.CSHARP, ConnectionFormat.GO}
+)
 
 
 def connection_string(account: str, endpoint: str, key: str) -> str:
@@ -33,26 +35,26 @@ def connection_string(account: str, endpoint: str, key: str) -> str:
     )
 
 
-def write(form: Form, text: str) -> str:
+def write_connection(form: ConnectionFormat, text: str) -> str:
     """``text``: a connection string."""
     match form:
-        case Form.STRING:
+        case ConnectionFormat.STRING:
             return text
-        case Form.ENV:
+        case ConnectionFormat.ENV:
             return f'TABLES_CONNECTION_STRING="{text}"'
-        case Form.COMPOSE:
+        case ConnectionFormat.COMPOSE:
             return samples.COMPOSE % text
-        case Form.APPSETTINGS:
+        case ConnectionFormat.APPSETTINGS:
             return _json({"ConnectionStrings": {"Tables": text}})
-        case Form.FUNCTIONS:
+        case ConnectionFormat.FUNCTIONS:
             return _json({"IsEncrypted": False, "Values": {"AzureWebJobsStorage": text, "Tables": text}})
-        case Form.PYTHON:
+        case ConnectionFormat.PYTHON:
             return samples.PYTHON % text
-        case Form.JAVASCRIPT:
+        case ConnectionFormat.JAVASCRIPT:
             return samples.JAVASCRIPT % text
-        case Form.CSHARP:
+        case ConnectionFormat.CSHARP:
             return samples.CSHARP % text
-        case Form.GO:
+        case ConnectionFormat.GO:
             return samples.GO % text
     assert_never(form)
 

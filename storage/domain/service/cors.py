@@ -9,11 +9,11 @@ from typing import Final
 
 from storage.domain.service.service_properties import CorsRule
 
-NOT_ASKED: Final = "A required CORS header is not present."  # of a request without origin or method
+MISSING_CORS_HEADER: Final = "A required CORS header is not present."  # of a request without origin or method
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PreflightVerdict:
     """``place`` of the rule that decides, from 0; None when no rule is for the origin and the method."""
 
     place: int | None
@@ -24,20 +24,22 @@ class Verdict:
         return self.place is not None and not self.refused
 
 
-def judge(rules: Sequence[CorsRule], origin: str, method: str, headers: str) -> Verdict:
+def check_preflight(rules: Sequence[CorsRule], origin: str, method: str, headers: str) -> PreflightVerdict:
     """What a browser is told before its request; ``headers`` as they stand in the header that asks for them.
 
     The first rule for origin and method decides, even if the headers would fit a later one.
     """
-    place = deciding(rules, origin, method)
+    place = find_rule(rules, origin, method)
     if place is None:
-        return Verdict(None)
+        return PreflightVerdict(None)
     patterns = [pattern.lower() for pattern in rules[place].allowed_headers]
     names = [name for name in map(str.strip, headers.lower().split(",")) if name]
-    return Verdict(place, tuple(name for name in names if not any(covers(it, name) for it in patterns)))
+    return PreflightVerdict(
+        place, tuple(name for name in names if not any(matches_header(it, name) for it in patterns))
+    )
 
 
-def deciding(rules: Sequence[CorsRule], origin: str, method: str) -> int | None:
+def find_rule(rules: Sequence[CorsRule], origin: str, method: str) -> int | None:
     """The place of the first rule for both."""
     for place, rule in enumerate(rules):
         if allows_origin(rule, origin) and method in rule.methods:
@@ -49,6 +51,6 @@ def allows_origin(rule: CorsRule, origin: str) -> bool:
     return origin in rule.origins or "*" in rule.origins
 
 
-def covers(pattern: str, name: str) -> bool:
+def matches_header(pattern: str, name: str) -> bool:
     """Both in lower case."""
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern

@@ -17,12 +17,12 @@ class LabelError(ValueError):
     """Why these cannot be labels, as one sentence."""
 
 
-def check(labels: Mapping[str, str]) -> None:
+def check_labels(labels: Mapping[str, str]) -> None:
     """Raises LabelError."""
     if len(labels) > LABEL_LIMIT:
         raise LabelError(f"An account has at most {LABEL_LIMIT} labels.")
     for name, value in labels.items():
-        if not is_name(name):
+        if not is_label_name(name):
             raise LabelError(
                 f"The name of a label is 1 to {NAME_LIMIT} letters and digits, with . _ / - between them."
             )
@@ -32,7 +32,7 @@ def check(labels: Mapping[str, str]) -> None:
             )
 
 
-def is_name(text: str) -> bool:
+def is_label_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
@@ -44,7 +44,7 @@ def read_lines(text: str) -> dict[str, str]:
         if name in found:
             raise LabelError(f"The label {name} comes twice.")
         found[name] = value
-    check(found)
+    check_labels(found)
     return found
 
 

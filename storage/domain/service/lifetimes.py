@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
-GRACE: Final = timedelta(hours=24)  # between the end and the deletion
+PURGE_DELAY: Final = timedelta(hours=24)  # between the end and the deletion
 SHORTEST: Final = timedelta(minutes=1)
 LONGEST: Final = timedelta(days=366)
 
@@ -17,7 +17,7 @@ class LifetimeError(ValueError):
     """Why this is no lifetime, as one sentence."""
 
 
-class Stage(Enum):
+class AccountStage(Enum):
     """Where an account is in its life."""
 
     ACTIVE = "active"
@@ -25,7 +25,7 @@ class Stage(Enum):
     EXPIRED = "expired"  # frozen by itself, and about to be deleted
 
 
-def read(text: str) -> timedelta:
+def read_lifetime(text: str) -> timedelta:
     """`90m`, `8h`, `2d` or `1w`; raises LifetimeError."""
     match = _LIFETIME.fullmatch(text)
     if match is None:
@@ -36,13 +36,13 @@ def read(text: str) -> timedelta:
     return lifetime
 
 
-def stage(*, enabled: bool, frozen_at: datetime | None) -> Stage:
+def account_stage(*, enabled: bool, frozen_at: datetime | None) -> AccountStage:
     """``frozen_at``: when it was frozen by itself."""
     if frozen_at is not None:
-        return Stage.EXPIRED
-    return Stage.ACTIVE if enabled else Stage.FROZEN
+        return AccountStage.EXPIRED
+    return AccountStage.ACTIVE if enabled else AccountStage.FROZEN
 
 
-def purged_at(frozen_at: datetime) -> datetime:
+def purge_time(frozen_at: datetime) -> datetime:
     """When an account is deleted that was frozen by itself; not from its end, for a server may have slept."""
-    return frozen_at + GRACE
+    return frozen_at + PURGE_DELAY

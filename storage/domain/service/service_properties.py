@@ -34,7 +34,7 @@ class Logging:
     retention: int | None = None
 
 
-NO_LOGS: Final = Logging()
+NO_LOGGING: Final = Logging()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,13 @@ class CorsRule:
 class ServiceProperties:
     """A new account has its hours measured for a week, as the service has it."""
 
-    logging: Logging = NO_LOGS
+    logging: Logging = NO_LOGGING
     hour_metrics: Metrics = Metrics(enabled=True, include_apis=True, retention=7)
     minute_metrics: Metrics = Metrics()
     cors: tuple[CorsRule, ...] = ()
 
 
-DEFAULT: Final = ServiceProperties()
+DEFAULT_PROPERTIES: Final = ServiceProperties()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,32 +85,32 @@ class PropertiesUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class PropertiesFault:
     """``where``: names of fields and places in lists, from the outermost; such as cors, 0, origins."""
 
     where: tuple[str | int, ...]
     error: StorageError
 
 
-def check(properties: ServiceProperties) -> None:
+def check_properties(properties: ServiceProperties) -> None:
     """Raises InvalidXmlDocument for too many and for days out of range, InvalidXmlNodeValue for what may not be."""
-    for fault in faults(properties):
+    for fault in find_faults(properties):
         raise fault.error
 
 
-def faults(properties: ServiceProperties) -> Iterator[Fault]:
+def find_faults(properties: ServiceProperties) -> Iterator[PropertiesFault]:
     """All of them; the service tells its clients of the first."""
     for name in ("logging", "hour_metrics", "minute_metrics"):
         days = getattr(properties, name).retention
         if days is not None and days not in RETENTION_DAYS:
-            yield Fault((name, "retention"), InvalidXmlDocument())
+            yield PropertiesFault((name, "retention"), InvalidXmlDocument())
     if len(properties.cors) > CORS_RULE_LIMIT:
-        yield Fault(("cors",), InvalidXmlDocument())
+        yield PropertiesFault(("cors",), InvalidXmlDocument())
     for place, rule in enumerate(properties.cors):
         for field in _bad_fields(rule):
-            yield Fault(("cors", place, field), InvalidXmlNodeValue())
+            yield PropertiesFault(("cors", place, field), InvalidXmlNodeValue())
     if cors_size(properties.cors) > CORS_SIZE_LIMIT:
-        yield Fault(("cors",), InvalidXmlDocument())
+        yield PropertiesFault(("cors",), InvalidXmlDocument())
 
 
 def _bad_fields(rule: CorsRule) -> Iterator[str]:

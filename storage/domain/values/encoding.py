@@ -19,7 +19,7 @@ def _write_double(value: float) -> str:
     return repr(value).replace("e", "E")
 
 
-def annotated(value: EdmValue) -> bool:
+def needs_annotation(value: EdmValue) -> bool:
     """Whether the type must be said beside the JSON value: clients cannot tell it otherwise."""
     type_, content = value
     return type_ in _ANNOTATED or (type_ is Edm.DOUBLE and not math.isfinite(content))  # type: ignore[arg-type]
@@ -200,6 +200,6 @@ def write_projected(member: bytes, projected: bytes | None, *, annotations: bool
 
 def _write_unprojected(member: bytes, value: EdmValue, *, annotations: bool) -> bytes:
     written = write(value).encode()
-    if annotations and annotated(value):
+    if annotations and needs_annotation(value):
         return b',%b@odata.type":"%b",%b:%b' % (member[:-1], value.type.encode(), member, written)
     return b",%b:%b" % (member, written)

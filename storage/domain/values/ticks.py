@@ -3,12 +3,12 @@
 from datetime import UTC, datetime, timedelta
 
 
-def ticks(moment: datetime) -> int:
+def to_ticks(moment: datetime) -> int:
     """An instant as DateTime keeps it."""
     naive = moment.replace(tzinfo=None) - datetime(1970, 1, 1)  # noqa: DTZ001
     return (naive - (moment.utcoffset() or timedelta())) // timedelta(microseconds=1) * 10
 
 
-def moment(ticks: int) -> datetime:
+def to_datetime(ticks: int) -> datetime:
     """A DateTime as Python has it, which keeps six of its digits."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks // 10)

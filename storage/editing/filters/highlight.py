@@ -7,11 +7,11 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from storage.domain.filters.ast import IS_SET, MatchKind, Operator
-from storage.domain.filters.lexer import Kind, Token, lenient_tokens
+from storage.domain.filters.lexer import Token, TokenKind, tokenize_leniently
 from storage.domain.filters.literals import WORDS
 
 
-class Paint(StrEnum):
+class HighlightClass(StrEnum):
     PROPERTY = "property"
     OPERATOR = "operator"  # eq
     CONNECTIVE = "connective"  # and, or, not
@@ -25,11 +25,11 @@ class Paint(StrEnum):
     UNREADABLE = "unreadable"
 
 
-class Piece(NamedTuple):
+class HighlightedText(NamedTuple):
     """None paints what lies between tokens."""
 
     text: str
-    paint: Paint | None
+    paint: HighlightClass | None
 
 
 _PLACE = re.compile(r"\{\{[^{}']{0,100}\}\}")
@@ -37,27 +37,27 @@ _OPERATORS: Final = frozenset(Operator)
 _CONNECTIVES: Final = frozenset({"and", "or"})
 _FUNCTIONS: Final = frozenset({*MatchKind, IS_SET})
 _PAINTS: Final = {
-    Kind.STRING: Paint.STRING,
-    Kind.NUMBER: Paint.NUMBER,
-    Kind.DATETIME: Paint.TYPED,
-    Kind.GUID: Paint.TYPED,
-    Kind.BINARY: Paint.TYPED,
-    Kind.UNREADABLE: Paint.UNREADABLE,
+    TokenKind.STRING: HighlightClass.STRING,
+    TokenKind.NUMBER: HighlightClass.NUMBER,
+    TokenKind.DATETIME: HighlightClass.TYPED,
+    TokenKind.GUID: HighlightClass.TYPED,
+    TokenKind.BINARY: HighlightClass.TYPED,
+    TokenKind.UNREADABLE: HighlightClass.UNREADABLE,
 }
 
 
-def pieces(text: str) -> list[Piece]:
+def highlight_filter(text: str) -> list[HighlightedText]:
     """Together they are the text."""
-    found: list[Piece] = []
+    found: list[HighlightedText] = []
     position = 0
     places = {place.start(): place for place in _PLACE.finditer(text)}
-    for token, paint in painted(lenient_tokens(text)):
+    for token, paint in classify_tokens(tokenize_leniently(text)):
         if token.start < position:
             continue
         found += _between(text[position : token.start])
         place = places.get(token.start)
         if place is not None:
-            found.append(Piece(place[0], Paint.PLACE))
+            found.append(HighlightedText(place[0], HighlightClass.PLACE))
             position = place.end()
         else:
             found += _with_places(token.text, paint)
@@ -65,13 +65,13 @@ def pieces(text: str) -> list[Piece]:
     return _joined(found + _between(text[position:]))
 
 
-def painted(found: list[Token]) -> Iterator[tuple[Token, Paint]]:
+def classify_tokens(found: list[Token]) -> Iterator[tuple[Token, HighlightClass]]:
     """A name is what its place makes it: properties may be named eq, and, or contains."""
     is_operand = True
     for token, following in pairwise(found):
-        if token.kind is not Kind.NAME:
-            yield token, _PAINTS.get(token.kind, Paint.MARK)
-            is_operand = token.kind in (Kind.OPEN, Kind.COMMA) or _is_sign(token)
+        if token.kind is not TokenKind.NAME:
+            yield token, _PAINTS.get(token.kind, HighlightClass.MARK)
+            is_operand = token.kind in (TokenKind.OPEN, TokenKind.COMMA) or _is_sign(token)
         elif is_operand:
             yield token, _paint_of_operand(token, following)
             is_operand = token.text == "not"
@@ -82,45 +82,48 @@ def painted(found: list[Token]) -> Iterator[tuple[Token, Paint]]:
 
 def _is_sign(token: Token) -> bool:
     """Whether it is what stands between operands elsewhere: = or &&."""
-    return token.kind is Kind.UNREADABLE and token.text in '=&|<>!"'
+    return token.kind is TokenKind.UNREADABLE and token.text in '=&|<>!"'
 
 
-def _paint_of_operand(token: Token, following: Token) -> Paint:
+def _paint_of_operand(token: Token, following: Token) -> HighlightClass:
     if token.text == "not":
-        return Paint.CONNECTIVE
-    if following.kind is Kind.OPEN and token.text in _FUNCTIONS:
-        return Paint.FUNCTION
-    return Paint.CONSTANT if token.text in WORDS else Paint.PROPERTY
+        return HighlightClass.CONNECTIVE
+    if following.kind is TokenKind.OPEN and token.text in _FUNCTIONS:
+        return HighlightClass.FUNCTION
+    return HighlightClass.CONSTANT if token.text in WORDS else HighlightClass.PROPERTY
 
 
-def _paint_of_operator(token: Token) -> Paint:
+def _paint_of_operator(token: Token) -> HighlightClass:
     if token.text in _CONNECTIVES:
-        return Paint.CONNECTIVE
-    return Paint.OPERATOR if token.text in _OPERATORS else Paint.UNREADABLE
+        return HighlightClass.CONNECTIVE
+    return HighlightClass.OPERATOR if token.text in _OPERATORS else HighlightClass.UNREADABLE
 
 
-def _between(text: str) -> list[Piece]:
-    return [Piece(text, None)] if text else []
+def _between(text: str) -> list[HighlightedText]:
+    return [HighlightedText(text, None)] if text else []
 
 
-def _with_places(text: str, paint: Paint) -> list[Piece]:
+def _with_places(text: str, paint: HighlightClass) -> list[HighlightedText]:
     """A place in quotes is seen too."""
-    if paint not in (Paint.STRING, Paint.TYPED) or "{{" not in text:
-        return [Piece(text, paint)]
-    found: list[Piece] = []
+    if paint not in (HighlightClass.STRING, HighlightClass.TYPED) or "{{" not in text:
+        return [HighlightedText(text, paint)]
+    found: list[HighlightedText] = []
     position = 0
     for place in _PLACE.finditer(text):
-        found += [Piece(text[position : place.start()], paint), Piece(place[0], Paint.PLACE)]
+        found += [
+            HighlightedText(text[position : place.start()], paint),
+            HighlightedText(place[0], HighlightClass.PLACE),
+        ]
         position = place.end()
-    return [*found, Piece(text[position:], paint)]
+    return [*found, HighlightedText(text[position:], paint)]
 
 
-def _joined(found: list[Piece]) -> list[Piece]:
+def _joined(found: list[HighlightedText]) -> list[HighlightedText]:
     """Neighbours of one paint are one piece."""
-    joined: list[Piece] = []
+    joined: list[HighlightedText] = []
     for piece in found:
         if joined and joined[-1].paint is piece.paint:
-            joined[-1] = Piece(joined[-1].text + piece.text, piece.paint)
+            joined[-1] = HighlightedText(joined[-1].text + piece.text, piece.paint)
         elif piece.text:
             joined.append(piece)
     return joined

@@ -14,7 +14,7 @@ _FIRST: Final = read_datetime("1601-01-01T00:00:00Z")
 _LAST: Final = read_datetime("9999-12-31T23:59:59.9999999Z")
 
 
-class How(StrEnum):
+class ConditionKind(StrEnum):
     """What a value that somebody points at is to mean."""
 
     IS = "is"
@@ -27,30 +27,30 @@ class How(StrEnum):
     def types(self) -> frozenset[Edm]:
         """Of the values that it can be asked of."""
         match self:
-            case How.IS | How.IS_NOT:
+            case ConditionKind.IS | ConditionKind.IS_NOT:
                 return frozenset(Edm)
-            case How.GREATER | How.LESS:
+            case ConditionKind.GREATER | ConditionKind.LESS:
                 return ORDERED
-            case How.AROUND:
+            case ConditionKind.AROUND:
                 return frozenset({Edm.DATETIME})
 
 
 _HALF = re.compile("[\ud800-\udfff]")
 _OPERATORS: Final = {
-    How.IS: Operator.EQ,
-    How.IS_NOT: Operator.NE,
-    How.GREATER: Operator.GT,
-    How.LESS: Operator.LT,
+    ConditionKind.IS: Operator.EQ,
+    ConditionKind.IS_NOT: Operator.NE,
+    ConditionKind.GREATER: Operator.GT,
+    ConditionKind.LESS: Operator.LT,
 }
 
 
-def is_sayable(value: EdmValue) -> bool:
+def fits_in_url(value: EdmValue) -> bool:
     """Whether an address can carry it: half of a character cannot be encoded."""
     return not isinstance(value.value, str) or _HALF.search(value.value) is None
 
 
-def condition(name: str, how: How, value: EdmValue) -> Filter:
-    if how is How.AROUND:
+def build_condition(name: str, how: ConditionKind, value: EdmValue) -> Filter:
+    if how is ConditionKind.AROUND:
         ticks = cast("int", value.value)
         return And(
             (
@@ -61,12 +61,12 @@ def condition(name: str, how: How, value: EdmValue) -> Filter:
     return Comparison(name, _OPERATORS[how], value)
 
 
-def narrowed(text: str, root: Filter | None, clause: str) -> str:
+def add_condition_text(text: str, root: Filter | None, clause: str) -> str:
     """``root`` is what the text means."""
     if root is None:
         return clause
     return f"({text.strip()}) and {clause}" if isinstance(root, Or) else f"{text.strip()} and {clause}"
 
 
-def narrowed_by(text: str, root: Filter | None, wanted: Filter) -> str:
-    return narrowed(text, root, write(wanted))
+def add_condition(text: str, root: Filter | None, wanted: Filter) -> str:
+    return add_condition_text(text, root, write(wanted))

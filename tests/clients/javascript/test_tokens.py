@@ -40,14 +40,14 @@ def tokens(sdk_folder: Path, require: Callable[[str, str], str]) -> list[dict[st
 def test_every_token_is_signed_by_its_key(tokens):
     assert len(tokens) > 1000
     for parameters in tokens:
-        assert sas.signed_by(sas.read(parameters), ACCOUNT, KEYS) == 1, parameters
+        assert sas.find_signing_key(sas.read(parameters), ACCOUNT, KEYS) == 1, parameters
 
 
 def test_no_token_is_signed_for_another_account_or_by_another_key(tokens):
     for parameters in tokens:
         token = sas.read(parameters)
-        assert sas.signed_by(token, "stranger", KEYS) is None
-        assert sas.signed_by(token, ACCOUNT, KEYS[:1]) is None
+        assert sas.find_signing_key(token, "stranger", KEYS) is None
+        assert sas.find_signing_key(token, ACCOUNT, KEYS[:1]) is None
 
 
 def test_every_token_is_written_as_it_was_read(tokens):

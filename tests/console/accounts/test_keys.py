@@ -8,11 +8,11 @@ import pytest
 from django.utils import timezone
 
 from console.snippets.connections import FORMATS, MASK
-from storage.domain.requests.metrics import Client as User
-from storage.domain.requests.metrics import Use
+from storage.domain.requests.metrics import CredentialClient as User
+from storage.domain.requests.metrics import UseCount
 from storage.domain.requests.observed import Authentication
 from storage.domain.sas import TableSas, fingerprint, sign
-from storage.domain.sas import parameters as parameters_of
+from storage.domain.sas import to_parameters as parameters_of
 from storage.domain.service.activity import Verb
 from storage.domain.service.connections import read_host
 from storage.inspector import inspect
@@ -36,7 +36,7 @@ def use(account, authentication, name, count=1, *, ago=timedelta(0), parameters=
     moment = timezone.now() - ago
     uses = Uses("one")
     client = User(account.pk, authentication, name, "192.0.2.1", agent)
-    uses.add(hour_of(moment), client, Use(count, moment), parameters)
+    uses.add(hour_of(moment), client, UseCount(count, moment), parameters)
     uses.write()
 
 

@@ -5,7 +5,13 @@ import re
 import pytest
 
 from console.accounts.forms.service import METHODS, RECIPES, added, moved, read_draft, removed, write_draft
-from storage.domain.service.service_properties import DEFAULT, CorsRule, Logging, Metrics, ServiceProperties
+from storage.domain.service.service_properties import (
+    DEFAULT_PROPERTIES,
+    CorsRule,
+    Logging,
+    Metrics,
+    ServiceProperties,
+)
 from storage.domain.service.service_properties_xml import write_properties
 from storage.models import Account
 from storage.operations import service_properties
@@ -77,7 +83,7 @@ def test_saves(visit, account):
 
 
 @pytest.mark.parametrize("properties", [
-    DEFAULT,
+    DEFAULT_PROPERTIES,
     ServiceProperties(
         Logging(read=True, write=True, delete=True, retention=365), Metrics(), Metrics(enabled=True),
         (RULE, CorsRule(("*",), ("OPTIONS", "GET"), (), ("*",), 0)),
@@ -115,7 +121,7 @@ def test_refuses_a_value_at_its_place(visit, account, field, value, code):
     assert re.search(rf'id="id_{field}_error">.*?<code>{code}</code>', text(answer), re.DOTALL)
     assert f'href="#id_{field}"' in text(answer)
     assert "<script>" not in text(answer)
-    assert stored() == DEFAULT
+    assert stored() == DEFAULT_PROPERTIES
 
 
 def test_refuses_too_many_rules_and_bytes(visit, account):
@@ -135,7 +141,7 @@ def test_refuses_too_many_rules_and_bytes(visit, account):
     meter = client.post(SAVE, {**FIELDS, "r0-origins": long, "do": "check"}, headers=HTMX)
     assert text(meter).count("<div") == 1
     assert "of 2,048 bytes" in text(meter)
-    assert stored() == DEFAULT
+    assert stored() == DEFAULT_PROPERTIES
 
 
 def test_edits_rules_without_saving(visit, account):
@@ -146,12 +152,13 @@ def test_edits_rules_without_saving(visit, account):
     assert text(answer).lstrip().startswith('<div id="service"')
     answer = client.post(SAVE, {**FIELDS, "do": "remove:r0"})
     assert "r0-origins" not in text(answer)
-    assert stored() == DEFAULT
+    assert stored() == DEFAULT_PROPERTIES
 
 
 def test_rules_keep_their_names_when_they_move():
     draft = added(
-        added(added(write_draft(DEFAULT, ""), *RECIPES["origin"]), *RECIPES["blank"]), *RECIPES["localhost"]
+        added(added(write_draft(DEFAULT_PROPERTIES, ""), *RECIPES["origin"]), *RECIPES["blank"]),
+        *RECIPES["localhost"],
     )
     ids = lambda draft: [rule.id for rule in draft.rules]  # noqa: E731
     assert ids(draft) == ["r0", "r1", "r2"]
@@ -213,7 +220,7 @@ def test_refuses_xml(visit, account, xml, told):
     for part in told:
         assert part in text(answer)
     assert client.post(SAVE, {"xml": xml, "do": "form"}).status_code == 422
-    assert stored() == DEFAULT
+    assert stored() == DEFAULT_PROPERTIES
 
 
 def test_wrong_values_in_xml_are_shown_at_their_field(visit, account):
@@ -247,7 +254,7 @@ def test_refuses_while_the_account_is_read_only(visit, account):
     account.save()
     client = visit("max")
     assert client.post(SAVE, {**FIELDS, "version": version(client)}).status_code == 422
-    assert stored() == DEFAULT
+    assert stored() == DEFAULT_PROPERTIES
 
 
 # the tester
@@ -273,7 +280,7 @@ def test_tries_rules_that_are_not_saved(visit, account):
     assert text(answer).lstrip().startswith('<div id="verdict"')
     assert "Rule 1 allows it." in text(answer)
     assert "not saved yet" in text(answer)
-    assert stored() == DEFAULT
+    assert stored() == DEFAULT_PROPERTIES
 
 
 def test_reads_no_more_rules_than_it_shows(rf):

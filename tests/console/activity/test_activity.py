@@ -16,7 +16,7 @@ from storage.domain.access.roles import Role
 from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.service.activity import Verb
-from storage.domain.service.service_properties import DEFAULT, CorsRule, Metrics
+from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule, Metrics, ServiceProperties
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity
@@ -266,8 +266,11 @@ def test_shows_settings(read, account, table, cast):
     ]
     accounts.change(account, read_only=False)
     one = [SignedIdentifier("readers", AccessPolicy(None, "2030-01-01T00:00:00.0000000Z", "r"))]
-    wanted = DEFAULT.__class__(
-        DEFAULT.logging, DEFAULT.hour_metrics, Metrics(enabled=True), (CorsRule(("*",), ("GET",), (), (), 5),)
+    wanted = ServiceProperties(
+        DEFAULT_PROPERTIES.logging,
+        DEFAULT_PROPERTIES.hour_metrics,
+        Metrics(enabled=True),
+        (CorsRule(("*",), ("GET",), (), (), 5),),
     )
     shown += [
         (policies.replace(account.pk, "people", one), ["readers", "2030-01-01"]),

@@ -64,7 +64,7 @@ def properties(*key):
 
 
 def is_same(one, other):
-    return merge.changed(one, other) == []
+    return merge.changed_names(one, other) == []
 
 
 def number_of(answer, name):

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.grid.formats import Format, write
-from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, fragments, write_keys
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, write_fragments
 from storage.domain.values.edm import Edm
-from storage.editing.typed_csv import Wishes, read
+from storage.editing.typed_csv import ColumnOptions, read
 from tests.domain.test_edm import same
 from tests.strategies import keys, properties
 
@@ -23,13 +23,13 @@ without_halves = properties.filter(
 
 
 def stored(entity):
-    written = fragments(entity.properties)
-    return StoredEntity(write_keys(entity.key), b"0", (written.annotations + written.values).encode())
+    written = write_fragments(entity.properties)
+    return StoredEntity(encode_entity_key(entity.key), b"0", (written.annotations + written.values).encode())
 
 
 def pasted(format_, entity):
     file = "".join(write(format_, [[stored(entity)]], list(entity.properties)))
-    return read(file, NOW, Wishes())
+    return read(file, NOW, ColumnOptions())
 
 
 def check(found, entity):

@@ -14,8 +14,8 @@ from console.policies import policy_page, policy_presets
 from console.policies.forms import read_draft, write_draft, write_seen, write_time
 from console.policies.policy_presets import TEMPLATES
 from console.policies.policy_xml import write as write_xml
-from storage.domain.access.access import Grant, Kind, Operation, Resource
 from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.grants import Grant, GrantKind, Operation, Resource
 from storage.domain.access.policies import PERMISSIONS, AccessPolicy, SignedIdentifier, read_instant
 from storage.domain.access.policies_xml import read_identifiers, write_identifiers
 from storage.domain.sas.terms import _permissions
@@ -586,7 +586,7 @@ def test_help_says_what_the_grants_say():
     entities = [it for letters in policy_page.OPERATIONS.values() for it in letters]
     every = {"".join(found) for size in range(5) for found in combinations(PERMISSIONS, size)}
     for letters in every:
-        grant = Grant(Kind.TABLE_SAS, _permissions(letters), Resource.OBJECT, table="people")
+        grant = Grant(GrantKind.TABLE_SAS, _permissions(letters), Resource.OBJECT, table="people")
         allowed = {it for it in Operation if grant.allows(it, "people")} - {
             Operation.ENTITY_GROUP_TRANSACTION
         }

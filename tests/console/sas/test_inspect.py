@@ -9,9 +9,8 @@ import pytest
 from console.models import StoredState
 from console.sas import inspection
 from storage.domain.sas import TableSas, sign, write
-from storage.inspector import Mistake, Unreadable
-from storage.inspector.findings import Found
-from storage.inspector.reports import Part
+from storage.inspector import Mistake, UnreadableText
+from storage.inspector.reports import FieldKind, Finding
 from storage.models import Activity, RegisteredSas, SeenCredential
 from storage.operations import accounts, tables
 
@@ -234,8 +233,8 @@ def test_markup_is_text(paste):
 
 def test_every_mistake_has_a_sentence():
     assert set(inspection.SENTENCES) == set(Mistake)
-    assert set(inspection.UNREADABLE) == set(Unreadable)
-    assert set(inspection.PARTS) == set(Part)
+    assert set(inspection.UNREADABLE) == set(UnreadableText)
+    assert set(inspection.PARTS) == set(FieldKind)
 
 
 @pytest.mark.parametrize("mistake", Mistake)
@@ -243,7 +242,7 @@ def test_a_sentence_holds_what_was_found_and_no_markup_of_it(mistake):
     places = re.findall(r"%\((\w+)\)s", str(inspection.SENTENCES[mistake]))
     value = {"seconds": "7200"}
     details = tuple((name, value.get(name, "<i>&")) for name in dict.fromkeys(places))
-    told = inspection.sentence(Found(mistake, details))
+    told = inspection.sentence(Finding(mistake, details))
     assert "%" not in re.sub(r"%2B|%252B", "", told)
     assert "<i>" not in told
     assert told.count("&lt;i&gt;&amp;") == len([name for name in places if name != "seconds"])
@@ -261,5 +260,5 @@ def test_a_sentence_holds_what_was_found_and_no_markup_of_it(mistake):
 )
 def test_tells_how_far_a_clock_is_off(seconds, told):
     assert f"The date is {told} away" in inspection.sentence(
-        Found(Mistake.CLOCK_SKEW, (("seconds", seconds), ("direction", "old"), ("now", "x")))
+        Finding(Mistake.CLOCK_SKEW, (("seconds", seconds), ("direction", "old"), ("now", "x")))
     )

@@ -20,11 +20,11 @@ from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.entity import EntityKey
 from storage.domain.filters import parse
-from storage.domain.requests.metrics import Client as User
-from storage.domain.requests.metrics import Use
+from storage.domain.requests.metrics import CredentialClient as User
+from storage.domain.requests.metrics import UseCount
 from storage.domain.requests.observed import Authentication
 from storage.domain.sas import TableSas
-from storage.domain.sas.explain import Keys
+from storage.domain.sas.explain import KeyLimits
 from storage.domain.service.activity import Verb
 from storage.models import Activity, RegisteredSas
 from storage.operations import accounts, policies, tables
@@ -72,8 +72,8 @@ def use(account, token, count=1, *, key=0):
     signed = sas.sign(token, account.name, accounts.keys_of(account)[key])
     uses, now = Uses("one"), timezone.now()
     client = User(account.pk, Authentication.SAS, sas.fingerprint(signed), "192.0.2.1", "azsdk-python")
-    parameters = sas.parameters(signed)
-    uses.add(hour_of(now), client, Use(count, now), parameters)
+    parameters = sas.to_parameters(signed)
+    uses.add(hour_of(now), client, UseCount(count, now), parameters)
     uses.write()
     return client.credential
 
@@ -94,7 +94,7 @@ def test_s2_a_token_is_shown_once(proven, account, orders, caplog):
     token = sas.read(dict(parse_qsl(found["token"])))
     assert (token.table, token.permissions, token.protocol) == ("Orders", "r", "https")
     assert (token.start_partition, token.end_partition) == ("A", "F")
-    assert sas.signed_by(token, "acme", accounts.keys_of(account)) == 0
+    assert sas.find_signing_key(token, "acme", accounts.keys_of(account)) == 0
     assert found["url"] == f"http://testserver/acme/Orders?{found['token']}"
     assert (
         found["connection"] == f"TableEndpoint=http://testserver/acme;SharedAccessSignature={found['token']}"
@@ -141,7 +141,7 @@ def test_a_signature_of_the_account(proven, account, orders):
     token = sas.read(dict(parse_qsl(secrets_of(answer)["token"])))
     assert (token.services, token.resource_types, token.permissions) == ("t", "co", "rlc")
     assert token.address == "10.0.0.0-10.255.255.255"
-    assert sas.signed_by(token, "acme", accounts.keys_of(account)) == 1
+    assert sas.find_signing_key(token, "acme", accounts.keys_of(account)) == 1
     assert secrets_of(answer)["url"].startswith("http://testserver/acme/?sv=")
     assert answer.context["test"].startswith("/acme/Tables?$top=1&sv=")
 
@@ -335,14 +335,14 @@ def test_presets_of_time(account, orders):
 )
 def test_a_filter_as_a_range(text, keys, fit):
     reach = sas_range.of_filter(parse(text))
-    assert (reach.keys, reach.fit) == (Keys(*keys), fit)
+    assert (reach.keys, reach.fit) == (KeyLimits(*keys), fit)
 
 
 def test_rows_as_a_range():
     one, other = EntityKey("B", "2"), EntityKey("A", "9")
-    assert sas_range.of_rows([one]) == sas_range.Reach(Keys("B", "2", "B", "2"), Fit.EXACT)
-    assert sas_range.of_rows([one, other]) == sas_range.Reach(Keys("A", "9", "B", "2"), Fit.WIDER)
-    assert sas_range.of_rows([EntityKey("", "1"), one]).keys == Keys("", "", "B", "2")
+    assert sas_range.of_rows([one]) == sas_range.Reach(KeyLimits("B", "2", "B", "2"), Fit.EXACT)
+    assert sas_range.of_rows([one, other]) == sas_range.Reach(KeyLimits("A", "9", "B", "2"), Fit.WIDER)
+    assert sas_range.of_rows([EntityKey("", "1"), one]).keys == KeyLimits("", "", "B", "2")
     assert sas_range.of_rows([]).fit is Fit.ALL
 
 

@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import EdmValue
 
-LONGEST: Final = 160  # characters of a String
-LONGEST_BINARY: Final = 24  # bytes of a Binary
+STRING_PREVIEW_LENGTH: Final = 160  # characters of a String
+BINARY_PREVIEW_LENGTH: Final = 24  # bytes of a Binary
 
 
-class Glance(NamedTuple):
+class EntityPreview(NamedTuple):
     """``timestamp`` in ticks; ``sizes`` of what is cut, in bytes, a String's in UTF-8.
 
     A value that is not among the sizes is whole, however long it is.

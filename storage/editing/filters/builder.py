@@ -1,7 +1,4 @@
-"""A filter as rows that can be edited one by one: groups of clauses, with operators for what takes several words.
-
-``draw`` and ``compile`` are each other's inverse: what is drawn and not edited compiles to the filter it came from.
-"""
+"""A filter as rows that can be edited one by one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +19,11 @@ from storage.domain.filters.ast import (
     Or,
     all_of,
 )
-from storage.domain.filters.times import RelativeTime
+from storage.domain.filters.literals import RelativeTime
 from storage.domain.filters.writer import write
 from storage.domain.values.edm import Edm, EdmValue
-from storage.editing.filters.prefixes import following
 
-DEPTH: Final = 3  # of groups, the outermost counted
+GROUP_DEPTH_LIMIT: Final = 3  # of groups, the outermost counted
 
 
 class RowOperator(StrEnum):
@@ -47,7 +43,7 @@ class RowOperator(StrEnum):
     IS_NOT_SET = "is-not-set"
 
 
-CONSOLE_ONLY: Final = frozenset(
+CONSOLE_OPERATORS: Final = frozenset(
     {RowOperator.CONTAINS, RowOperator.ENDS_WITH, RowOperator.IS_SET, RowOperator.IS_NOT_SET}
 )
 _COMPARING: Final = tuple(RowOperator(operator) for operator in Operator)
@@ -62,7 +58,7 @@ class Connective(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class FilterRow:
     """``values`` are of ``type``: none for is (not) set, two for between, any number for one-of, else one."""
 
     property: str
@@ -73,14 +69,14 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RowGroup:
     connective: Connective
-    items: tuple["Group | Clause", ...]
+    items: tuple["RowGroup | FilterRow", ...]
     negated: bool = False
 
     @property
     def depth(self) -> int:
-        return 1 + max((item.depth for item in self.items if isinstance(item, Group)), default=0)
+        return 1 + max((item.depth for item in self.items if isinstance(item, RowGroup)), default=0)
 
 
 class Obstacle(StrEnum):
@@ -96,10 +92,10 @@ class NotDrawable:
     reason: Obstacle
 
 
-NOTHING: Final = Group(Connective.AND, ())
+NO_CONDITIONS: Final = RowGroup(Connective.AND, ())
 
 
-def operators_of(type_: Edm) -> tuple[RowOperator, ...]:
+def operators_for(type_: Edm) -> tuple[RowOperator, ...]:
     """The operators that make sense for values of the type, the usual first."""
     match type_:
         case Edm.STRING:
@@ -120,21 +116,21 @@ def operators_of(type_: Edm) -> tuple[RowOperator, ...]:
 # rows → filter
 
 
-def compile(group: Group) -> str:
+def to_text(group: RowGroup) -> str:
     """The text of the filter; empty for no clauses."""
     root = to_filter(group)
     return "" if root is None else write(root)
 
 
-def to_filter(group: Group) -> Filter | None:
+def to_filter(group: RowGroup) -> Filter | None:
     """None for a group without clauses."""
     operands: list[Filter] = []
     for item in group.items:
         match item:
-            case Group():
+            case RowGroup():
                 inner = to_filter(item)
                 operands += [] if inner is None else [inner]
-            case Clause():
+            case FilterRow():
                 operands += _operands(item, is_flat=group.connective is Connective.AND)
     if not operands:
         return None
@@ -148,7 +144,7 @@ def _joined(connective: Connective, operands: Sequence[Filter]) -> Filter:
     return Or(tuple(operands))
 
 
-def _operands(clause: Clause, *, is_flat: bool) -> list[Filter]:
+def _operands(clause: FilterRow, *, is_flat: bool) -> list[Filter]:
     """What the clause is among the operands of its group: two bounds need no parentheses in a conjunction."""
     bounds = _bounds(clause)
     if is_flat and not clause.negated and bounds:
@@ -157,18 +153,18 @@ def _operands(clause: Clause, *, is_flat: bool) -> list[Filter]:
     return [Not(found) if clause.negated else found]
 
 
-def _bounds(clause: Clause) -> list[Filter]:
+def _bounds(clause: FilterRow) -> list[Filter]:
     match clause.operator, clause.values:
         case RowOperator.BETWEEN, (first, last):
             return [_compared(clause, Operator.GE, first), _compared(clause, Operator.LE, last)]
         case RowOperator.STARTS_WITH, (EdmValue(Edm.STRING, str(prefix)) as first,):
-            end = following(prefix)
+            end = prefix_end(prefix)
             above = [] if end is None else [_compared(clause, Operator.LT, EdmValue(Edm.STRING, end))]
             return [_compared(clause, Operator.GE, first), *above]
     return []
 
 
-def _condition(clause: Clause) -> Filter:
+def _condition(clause: FilterRow) -> Filter:
     match clause.operator, clause.values:
         case RowOperator.ONE_OF, values if values:
             return _joined(Connective.OR, [_compared(clause, Operator.EQ, value) for value in values])
@@ -185,16 +181,16 @@ def _condition(clause: Clause) -> Filter:
     raise ValueError(f"{clause.operator} does not take {len(clause.values)} values of {clause.type}")
 
 
-def _compared(clause: Clause, operator: Operator, value: EdmValue) -> Comparison:
+def _compared(clause: FilterRow, operator: Operator, value: EdmValue) -> Comparison:
     return Comparison(clause.property, operator, value)
 
 
 # filter → rows
 
 
-def draw(root: Filter | None) -> Group | NotDrawable:
+def to_rows(root: Filter | None) -> RowGroup | NotDrawable:
     if root is None:
-        return NOTHING
+        return NO_CONDITIONS
     try:
         drawn = _drawn_group(root)
     except _Undrawable as obstacle:
@@ -207,19 +203,19 @@ class _Undrawable(Exception):
         self.reason = reason
 
 
-def _drawn_group(root: Filter) -> Group:
+def _drawn_group(root: Filter) -> RowGroup:
     """The outermost group is never negated: what is stands alone in it."""
     match root:
         case And(operands):
-            return Group(Connective.AND, _items(operands, depth=1))
+            return RowGroup(Connective.AND, _items(operands, depth=1))
         case Or(operands) if _one_of(operands) is None:
-            return Group(Connective.OR, tuple(_item(operand, depth=1) for operand in operands))
-    return Group(Connective.AND, (_item(root, depth=1),))
+            return RowGroup(Connective.OR, tuple(_item(operand, depth=1) for operand in operands))
+    return RowGroup(Connective.AND, (_item(root, depth=1),))
 
 
-def _items(operands: Sequence[Filter], *, depth: int) -> tuple[Group | Clause, ...]:
+def _items(operands: Sequence[Filter], *, depth: int) -> tuple[RowGroup | FilterRow, ...]:
     """The items of a conjunction, where two bounds of a property that follow each other are one clause."""
-    items: list[Group | Clause] = []
+    items: list[RowGroup | FilterRow] = []
     position = 0
     while position < len(operands):
         pair = _pair(*operands[position : position + 2])
@@ -228,20 +224,20 @@ def _items(operands: Sequence[Filter], *, depth: int) -> tuple[Group | Clause, .
     return tuple(items)
 
 
-def _operand(node: Filter, *, depth: int) -> Group | Clause:
+def _operand(node: Filter, *, depth: int) -> RowGroup | FilterRow:
     """An operand of a conjunction: a conjunction in parentheses keeps them by being a group, even of one clause."""
     return _inner(Connective.AND, node.operands, depth) if isinstance(node, And) else _item(node, depth=depth)
 
 
-def _item(node: Filter, *, depth: int) -> Group | Clause:
+def _item(node: Filter, *, depth: int) -> RowGroup | FilterRow:
     """``depth`` is that of the group the item is in."""
     match node:
         case Comparison(name, operator, literal):
-            return Clause(name, _row_operator(operator, literal), literal.type, (literal,))
+            return FilterRow(name, _row_operator(operator, literal), literal.type, (literal,))
         case Match(name, kind, text):
-            return Clause(name, _MATCHING[kind], Edm.STRING, (EdmValue(Edm.STRING, text),))
+            return FilterRow(name, _MATCHING[kind], Edm.STRING, (EdmValue(Edm.STRING, text),))
         case IsSet(name):
-            return Clause(name, RowOperator.IS_SET, None, ())
+            return FilterRow(name, RowOperator.IS_SET, None, ())
         case Not(operand):
             return _negated(operand, depth=depth)
         case And(operands):
@@ -254,20 +250,20 @@ def _item(node: Filter, *, depth: int) -> Group | Clause:
             assert_never(node)
 
 
-def _negated(operand: Filter, *, depth: int) -> Group | Clause:
+def _negated(operand: Filter, *, depth: int) -> RowGroup | FilterRow:
     if isinstance(operand, IsSet):
-        return Clause(operand.property, RowOperator.IS_NOT_SET, None, ())
+        return FilterRow(operand.property, RowOperator.IS_NOT_SET, None, ())
     if isinstance(operand, Not):
         raise _Undrawable(Obstacle.DOUBLE_NEGATION)
     return replace(_item(operand, depth=depth), negated=True)
 
 
-def _inner(connective: Connective, operands: Sequence[Filter], depth: int) -> Group:
-    if depth == DEPTH:
+def _inner(connective: Connective, operands: Sequence[Filter], depth: int) -> RowGroup:
+    if depth == GROUP_DEPTH_LIMIT:
         raise _Undrawable(Obstacle.TOO_DEEP)
     if connective is Connective.AND:
-        return Group(connective, _items(operands, depth=depth + 1))
-    return Group(connective, tuple(_item(operand, depth=depth + 1) for operand in operands))
+        return RowGroup(connective, _items(operands, depth=depth + 1))
+    return RowGroup(connective, tuple(_item(operand, depth=depth + 1) for operand in operands))
 
 
 def _row_operator(operator: Operator, literal: EdmValue) -> RowOperator:
@@ -275,29 +271,46 @@ def _row_operator(operator: Operator, literal: EdmValue) -> RowOperator:
     return RowOperator.IN_THE_LAST if is_past and operator is Operator.GE else RowOperator(operator)
 
 
-def _pair(*operands: Filter) -> Clause | None:
+def _pair(*operands: Filter) -> FilterRow | None:
     match operands:
         case (Comparison(name, Operator.GE, first), Comparison(other, upper, last)) if (
             name == other and first.type is last.type
         ):
-            if upper is Operator.LE and RowOperator.BETWEEN in operators_of(first.type):
-                return Clause(name, RowOperator.BETWEEN, first.type, (first, last))
+            if upper is Operator.LE and RowOperator.BETWEEN in operators_for(first.type):
+                return FilterRow(name, RowOperator.BETWEEN, first.type, (first, last))
             if (
                 upper is Operator.LT
                 and first.type is Edm.STRING
-                and following(str(first.value)) == last.value
+                and prefix_end(str(first.value)) == last.value
             ):
-                return Clause(name, RowOperator.STARTS_WITH, Edm.STRING, (first,))
+                return FilterRow(name, RowOperator.STARTS_WITH, Edm.STRING, (first,))
     return None
 
 
-def _one_of(operands: Sequence[Filter]) -> Clause | None:
+def _one_of(operands: Sequence[Filter]) -> FilterRow | None:
     found = [node for node in operands if isinstance(node, Comparison) and node.operator is Operator.EQ]
     same = all(a.property == b.property and a.literal.type is b.literal.type for a, b in pairwise(found))
     if len(found) < len(operands) or not same:
         return None
     values = tuple(node.literal for node in found)
     type_ = values[0].type
-    if RowOperator.ONE_OF not in operators_of(type_):
+    if RowOperator.ONE_OF not in operators_for(type_):
         return None
-    return Clause(found[0].property, RowOperator.ONE_OF, type_, values)
+    return FilterRow(found[0].property, RowOperator.ONE_OF, type_, values)
+
+
+_LAST: Final = "\U0010ffff"
+_SURROGATES: Final = range(0xD800, 0xE000)
+
+
+def prefix_end(prefix: str) -> str | None:
+    """The first text after all that begin with the prefix; None where there is none.
+
+    The last character is raised by one, past the surrogates, which no key can hold and no address carry; the last
+    character of all is dropped.
+    """
+    rest = prefix.rstrip(_LAST)
+    if not rest:
+        return None
+    code = ord(rest[-1]) + 1
+    return rest[:-1] + chr(_SURROGATES.stop if code in _SURROGATES else code)

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from storage.inspector import curl
-from storage.inspector.findings import Found, Mistake, found
+from storage.inspector.reports import Finding, Mistake, finding
 
 LIMIT: Final = 64 * 1024  # characters
 
@@ -48,25 +48,25 @@ class PastedRequest:
     method: str
     url: Url
     headers: tuple[tuple[str, str], ...] = field(repr=False)
-    problems: tuple[Found, ...] = ()
+    problems: tuple[Finding, ...] = ()
 
 
-class Unreadable(StrEnum):
+class UnreadableText(StrEnum):
     EMPTY = "empty"
     TOO_LONG = "too long"
     HEADERS_ONLY = "headers without a request line"
     NOTHING_KNOWN = "nothing known"
 
 
-Pasted = PastedToken | PastedConnection | PastedRequest | Unreadable
+PastedText = PastedToken | PastedConnection | PastedRequest | UnreadableText
 
 
-def read(text: str) -> Pasted:
+def recognize_text(text: str) -> PastedText:
     if len(text) > LIMIT:
-        return Unreadable.TOO_LONG
+        return UnreadableText.TOO_LONG
     text = text.replace("\r\n", "\n").strip().strip("\ufeff")
     if not text:
-        return Unreadable.EMPTY
+        return UnreadableText.EMPTY
     if curl.is_command(text):
         return _of_curl(text)
     first = text.split("\n", 1)[0].strip()
@@ -76,7 +76,7 @@ def read(text: str) -> Pasted:
     return _of_line(text, first)
 
 
-def _of_line(text: str, first: str) -> Pasted:
+def _of_line(text: str, first: str) -> PastedText:
     setting = _SETTING.search(text)
     if setting is not None and not text.lower().startswith(("http://", "https://")):
         return PastedConnection(_unquoted(text[setting.start() :]))
@@ -86,7 +86,7 @@ def _of_line(text: str, first: str) -> Pasted:
         return PastedToken(url.query, url) if "sig=" in url.query else PastedRequest("GET", url, ())
     if _SIGNATURE.search(bare):
         return PastedToken(bare.partition("?")[2] if "?" in bare.split("=")[0] else bare)
-    return Unreadable.HEADERS_ONLY if _HEADER.fullmatch(first) else Unreadable.NOTHING_KNOWN
+    return UnreadableText.HEADERS_ONLY if _HEADER.fullmatch(first) else UnreadableText.NOTHING_KNOWN
 
 
 def _unquoted(text: str) -> str:
@@ -111,7 +111,7 @@ def _of_curl(text: str) -> PastedRequest:
 
 def _of_http(method: str, target: str, lines: list[str]) -> PastedRequest:
     headers: list[tuple[str, str]] = []
-    problems: list[Found] = []
+    problems: list[Finding] = []
     for number, line in enumerate(lines, 2):
         if not line.strip():
             break  # the body follows
@@ -121,7 +121,7 @@ def _of_http(method: str, target: str, lines: list[str]) -> PastedRequest:
             continue
         header = _HEADER.fullmatch(line.strip())
         if header is None:
-            problems.append(found(Mistake.LINE_UNREADABLE, line=str(number)))
+            problems.append(finding(Mistake.LINE_UNREADABLE, line=str(number)))
         else:
             headers.append((header[1], header[2].strip()))
     url = read_url(target) if "://" in target.partition("?")[0] else _origin_form(target, headers)

@@ -88,7 +88,7 @@ class KeyRange(NamedTuple):
 ALL_ENTITIES: Final = KeyRange()
 
 
-class Kind(Enum):
+class GrantKind(Enum):
     """Where a grant comes from, which decides how a refusal reads."""
 
     OWNER = auto()  # an account key
@@ -105,7 +105,7 @@ class Grant:
     permitted was not found.
     """
 
-    kind: Kind
+    kind: GrantKind
     permissions: Permission = Permission.NONE
     resources: Resource = Resource.NONE
     table: str | None = None
@@ -114,7 +114,7 @@ class Grant:
 
     def check(self, operation: Operation, table: str | None = None) -> None:
         """Raises what the service answers to an operation that is not allowed; ``table`` is a folded name."""
-        if self.kind is not Kind.OWNER:
+        if self.kind is not GrantKind.OWNER:
             refusal = self._refusal(operation, table)
             if refusal is not None:
                 raise ResourceNotFound if self.legacy else refusal
@@ -125,19 +125,19 @@ class Grant:
             raise ResourceNotFound if self.legacy else AuthorizationFailure
 
     def allows(self, operation: Operation, table: str | None = None) -> bool:
-        return self.kind is Kind.OWNER or self._refusal(operation, table) is None
+        return self.kind is GrantKind.OWNER or self._refusal(operation, table) is None
 
     def _refusal(self, operation: Operation, table: str | None) -> type[StorageError] | None:
         if self.table is not None and table is not None and table != self.table:
             return AuthorizationFailure
-        need = (_ROLE_NEEDS if self.kind is Kind.ROLE else _NEEDS).get(operation)
-        if need is None or (self.kind is Kind.TABLE_SAS and Resource.OBJECT not in need.resources):
+        need = (_ROLE_NEEDS if self.kind is GrantKind.ROLE else _NEEDS).get(operation)
+        if need is None or (self.kind is GrantKind.TABLE_SAS and Resource.OBJECT not in need.resources):
             return AuthorizationFailure
         if not need.resources & self.resources:
             # a role has no resource types: it does not suffice, and that is all
             return (
                 AuthorizationPermissionMismatch
-                if self.kind is Kind.ROLE
+                if self.kind is GrantKind.ROLE
                 else AuthorizationResourceTypeMismatch
             )
         if not any(permissions in self.permissions for permissions in need.permissions):
@@ -184,17 +184,17 @@ _ROLE_NEEDS: Final[Mapping[Operation, _Need]] = {
     Operation.SET_TABLE_ACL: _Need(_CONTAINER, (_WRITE,)),
 }
 
-OWNER: Final = Grant(Kind.OWNER)
+OWNER: Final = Grant(GrantKind.OWNER)
 
 _EVERYWHERE: Final = _SERVICE | _CONTAINER | _OBJECT
 _ENTITIES: Final = _READ | _ADD | _UPDATE | _DELETE
 # the built-in roles of Azure that concern tables; later ones hold what earlier ones do
 ROLES: Final[Mapping[str, Grant]] = {
-    "Storage Table Data Reader": Grant(Kind.ROLE, _READ | _LIST, _CONTAINER | _OBJECT),
+    "Storage Table Data Reader": Grant(GrantKind.ROLE, _READ | _LIST, _CONTAINER | _OBJECT),
     "Storage Table Data Contributor": Grant(
-        Kind.ROLE, _ENTITIES | _LIST | _CREATE | _WRITE, _CONTAINER | _OBJECT
+        GrantKind.ROLE, _ENTITIES | _LIST | _CREATE | _WRITE, _CONTAINER | _OBJECT
     ),
-    "Storage Account Contributor": Grant(Kind.ROLE, _ENTITIES | _LIST | _CREATE | _WRITE, _EVERYWHERE),
+    "Storage Account Contributor": Grant(GrantKind.ROLE, _ENTITIES | _LIST | _CREATE | _WRITE, _EVERYWHERE),
 }
 
 

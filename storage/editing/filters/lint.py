@@ -7,41 +7,41 @@ from enum import StrEnum
 from itertools import islice
 from typing import Final, NamedTuple
 
-from storage.domain.filters.lexer import Token, lenient_tokens
+from storage.domain.filters.lexer import Token, tokenize_leniently
 from storage.domain.filters.literals import is_literal, read_literal, write_literal
 from storage.domain.values.edm import INT32, Edm, EdmValue
 from storage.editing.conversions import Loss, convert
-from storage.editing.filters.highlight import Paint, painted
-from storage.editing.filters.repairs import Fix, Repair
+from storage.editing.filters.highlight import HighlightClass, classify_tokens
+from storage.editing.filters.quick_fixes import FixReason, QuickFix
 from storage.editing.invalid_text import InvalidText
 
-Known = Mapping[str, Sequence[Edm]]  # the properties that entities have, and their types there
+KnownTypes = Mapping[str, Sequence[Edm]]  # the properties that entities have, and their types there
 
-SYSTEM: Final[Known] = {
+SYSTEM_TYPES: Final[KnownTypes] = {
     "PartitionKey": (Edm.STRING,),
     "RowKey": (Edm.STRING,),
     "Timestamp": (Edm.DATETIME,),
 }
-MOST: Final = 5  # doubts of a filter; whoever has more will see the others when these are gone
+FINDING_LIMIT: Final = 5  # doubts of a filter; whoever has more will see the others when these are gone
 _NUMBERS: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})
 
 
-class Reason(StrEnum):
+class LintRule(StrEnum):
     INT64_SUFFIX = "int64-suffix"  # the service refuses it
     UNKNOWN_PROPERTY = "unknown-property"
     OTHER_TYPE = "other-type"
 
 
-class Doubt(NamedTuple):
+class LintFinding(NamedTuple):
     """``name`` is the property, ``asked`` the type it is compared with and ``types`` those that it has."""
 
     start: int
     end: int
-    reason: Reason
+    reason: LintRule
     name: str
     asked: Edm | None
     types: tuple[Edm, ...]
-    repairs: tuple[Repair, ...]
+    repairs: tuple[QuickFix, ...]
 
 
 class _Mention(NamedTuple):
@@ -51,75 +51,83 @@ class _Mention(NamedTuple):
     literal: Token | None
 
 
-def doubts(text: str, known: Known, now: datetime) -> list[Doubt]:
+def lint_filter(text: str, known: KnownTypes, now: datetime) -> list[LintFinding]:
     """The first of a text that can be read. Nothing is known of the properties of an empty table."""
-    found = list(painted(lenient_tokens(text)))
+    found = list(classify_tokens(tokenize_leniently(text)))
     every = (
         doubt
         for mention in _mentions(found)
         for doubt in (_of_suffix(mention), _of_name(mention, known), _of_type(mention, text, known, now))
         if doubt is not None
     )
-    return list(islice(every, MOST))
+    return list(islice(every, FINDING_LIMIT))
 
 
-def meets(asked: Edm, stored: Sequence[Edm]) -> bool:
+def is_comparable(asked: Edm, stored: Sequence[Edm]) -> bool:
     """Whether a literal of the type can equal a value of one of the others."""
     is_any_number = asked in (Edm.INT32, Edm.DOUBLE)
     return asked in stored or (is_any_number and not _NUMBERS.isdisjoint(stored))
 
 
-def similar(name: str, known: Known) -> str | None:
+def similar_property(name: str, known: KnownTypes) -> str | None:
     """The property that was probably meant."""
-    folded = {other.lower(): other for other in (*SYSTEM, *known)}
+    folded = {other.lower(): other for other in (*SYSTEM_TYPES, *known)}
     close = get_close_matches(name.lower(), folded, 1)
     return folded[close[0]] if close else None
 
 
-def _mentions(found: Sequence[tuple[Token, Paint]]) -> Iterator[_Mention]:
+def _mentions(found: Sequence[tuple[Token, HighlightClass]]) -> Iterator[_Mention]:
     for index, (token, paint) in enumerate(found):
-        if paint is not Paint.PROPERTY:
+        if paint is not HighlightClass.PROPERTY:
             continue
         operator_after = found[index + 1 : index + 2]
         operator_before = found[index - 1 : index] if index > 1 else []
-        if operator_after and operator_after[0][1] is Paint.OPERATOR:
+        if operator_after and operator_after[0][1] is HighlightClass.OPERATOR:
             yield _Mention(token, found[index + 2][0])
-        elif operator_before and operator_before[0][1] is Paint.OPERATOR:
+        elif operator_before and operator_before[0][1] is HighlightClass.OPERATOR:
             yield _Mention(token, found[index - 2][0])
         else:
             yield _Mention(token, None)
 
 
-def _of_suffix(mention: _Mention) -> Doubt | None:
+def _of_suffix(mention: _Mention) -> LintFinding | None:
     token = mention.literal
     if token is None or not token.text.lstrip("-").isdecimal() or int(token.text) in INT32:
         return None
-    repair = Repair(token.end, token.end, "L", Fix.INT64_SUFFIX)
-    return Doubt(
-        token.start, token.end, Reason.INT64_SUFFIX, mention.property.text, Edm.INT32, (Edm.INT64,), (repair,)
+    repair = QuickFix(token.end, token.end, "L", FixReason.INT64_SUFFIX)
+    return LintFinding(
+        token.start,
+        token.end,
+        LintRule.INT64_SUFFIX,
+        mention.property.text,
+        Edm.INT32,
+        (Edm.INT64,),
+        (repair,),
     )
 
 
-def _of_name(mention: _Mention, known: Known) -> Doubt | None:
+def _of_name(mention: _Mention, known: KnownTypes) -> LintFinding | None:
     token = mention.property
-    if not known or token.text in known or token.text in SYSTEM:
+    if not known or token.text in known or token.text in SYSTEM_TYPES:
         return None
-    meant = similar(token.text, known)
-    repairs = (Repair(token.start, token.end, meant, Fix.STORED_NAME),) if meant else ()
-    return Doubt(token.start, token.end, Reason.UNKNOWN_PROPERTY, token.text, None, (), repairs)
+    meant = similar_property(token.text, known)
+    repairs = (QuickFix(token.start, token.end, meant, FixReason.STORED_NAME),) if meant else ()
+    return LintFinding(token.start, token.end, LintRule.UNKNOWN_PROPERTY, token.text, None, (), repairs)
 
 
-def _of_type(mention: _Mention, text: str, known: Known, now: datetime) -> Doubt | None:
+def _of_type(mention: _Mention, text: str, known: KnownTypes, now: datetime) -> LintFinding | None:
     token, name = mention.literal, mention.property.text
-    types = SYSTEM.get(name) or known.get(name)
+    types = SYSTEM_TYPES.get(name) or known.get(name)
     if token is None or types is None or not is_literal(token):
         return None
     value = read_literal(token, text, now)
-    if meets(value.type, types):
+    if is_comparable(value.type, types):
         return None
     converted = (_converted(value, type_, now) for type_ in types)
-    repairs = tuple(Repair(token.start, token.end, it, Fix.STORED_TYPE) for it in converted if it is not None)
-    return Doubt(token.start, token.end, Reason.OTHER_TYPE, name, value.type, tuple(types), repairs)
+    repairs = tuple(
+        QuickFix(token.start, token.end, it, FixReason.STORED_TYPE) for it in converted if it is not None
+    )
+    return LintFinding(token.start, token.end, LintRule.OTHER_TYPE, name, value.type, tuple(types), repairs)
 
 
 def _converted(value: EdmValue, to: Edm, now: datetime) -> str | None:

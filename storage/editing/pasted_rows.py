@@ -19,14 +19,14 @@ KEYS: Final = ("PartitionKey", "RowKey")
 ANNOTATION: Final = "@odata.type"
 
 
-class Format(StrEnum):
+class RowFormat(StrEnum):
     TSV = "tab-separated"
     CSV = "CSV"
     JSON = "JSON"
     NDJSON = "NDJSON"
 
 
-class Why(StrEnum):
+class TypeSource(StrEnum):
     """How the type of a column came about."""
 
     SAID = "said by the text"  # a column @type, an annotation
@@ -36,7 +36,7 @@ class Why(StrEnum):
     UNLIKE = "what all values look like, which the table knows as another type"
 
 
-class Flaw(StrEnum):
+class RowFault(StrEnum):
     """What is wrong with a row as a whole, or with one of its cells, beyond text that is no value."""
 
     NO_KEY = "a key is missing"
@@ -48,50 +48,50 @@ class Flaw(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RowProblem:
     """``line`` counts lines of text, or objects of JSON, from one; no column when it is the whole row."""
 
     line: int
     column: str
-    reason: Flaw | InvalidText | StorageError
+    reason: RowFault | InvalidText | StorageError
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PastedColumn:
     name: str
     type: Edm | None  # None: several, or none at all
-    why: Why
+    why: TypeSource
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PastedRow:
     line: int
     entity: Entity
 
 
 @dataclass(frozen=True, slots=True)
-class Pasted:
+class PastedRows:
     """``rows`` are those without a problem; ``absent`` counts empty values of a type other than String."""
 
-    format: Format
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
-    problems: tuple[Problem, ...]
+    format: RowFormat
+    columns: tuple[PastedColumn, ...]
+    rows: tuple[PastedRow, ...]
+    problems: tuple[RowProblem, ...]
     count: int  # of all rows
     absent: int = 0
 
 
-class Unreadable(Exception):
+class UnreadableRows(Exception):
     """Not a row can be read; ``line`` is where, if it is known."""
 
-    def __init__(self, reason: "Reason", line: int = 0) -> None:
+    def __init__(self, reason: "UnreadableReason", line: int = 0) -> None:
         super().__init__(reason, line)
         self.reason = reason
         self.line = line
 
 
-class Reason(StrEnum):
+class UnreadableReason(StrEnum):
     EMPTY = "there is nothing"
     NO_JSON = "neither JSON nor lines of it"
     NO_KEYS = "no columns PartitionKey and RowKey"
@@ -99,36 +99,36 @@ class Reason(StrEnum):
 
 
 @dataclass(slots=True)
-class Reading:
+class RowReader:
     """What has been read so far."""
 
-    rows: list[Row] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    rows: list[PastedRow] = field(default_factory=list)
+    problems: list[RowProblem] = field(default_factory=list)
     seen: set[EntityKey] = field(default_factory=set)
     count: int = 0
 
     def problem(
-        self, line: int, column: str, reason: Flaw | InvalidText | StorageError, text: str = ""
+        self, line: int, column: str, reason: RowFault | InvalidText | StorageError, text: str = ""
     ) -> None:
-        self.problems.append(Problem(line, column, reason, text[:80]))
+        self.problems.append(RowProblem(line, column, reason, text[:80]))
 
     def add(self, line: int, keys: Sequence[str | None], properties: Mapping[str, EdmValue]) -> None:
         """A row whose values are all right, unless its keys are not, or it is too much for an entity."""
         partition_key, row_key = keys
         if partition_key is None or row_key is None:
-            return self.problem(line, KEYS[partition_key is not None], Flaw.NO_KEY)
+            return self.problem(line, KEYS[partition_key is not None], RowFault.NO_KEY)
         key = EntityKey(partition_key, row_key)
         if not self._check_keys(line, key):
             return None
         if key in self.seen:
-            return self.problem(line, "", Flaw.TWICE)
+            return self.problem(line, "", RowFault.TWICE)
         self.seen.add(key)
         found = Entity(key, properties)
         try:
-            entity.check_size(found, entity.fragments(properties))
+            entity.check_size(found, entity.write_fragments(properties))
         except StorageError as error:
             return self.problem(line, "", error)
-        self.rows.append(Row(line, found))
+        self.rows.append(PastedRow(line, found))
         return None
 
     def _check_keys(self, line: int, key: EntityKey) -> bool:
@@ -149,32 +149,36 @@ class Reading:
         return True
 
 
-def read_json(text: str, now: datetime) -> Pasted:
+def read_json(text: str, now: datetime) -> PastedRows:
     """An object, a list of them, an answer of the service with its ``value``, or an object on each line."""
     format_, objects = _objects(text)
-    reading = Reading()
+    reading = RowReader()
     types: dict[str, set[Edm]] = {}
     said: set[str] = set()
     for line, found in objects:
         reading.count += 1
         _read_object(reading, line, found, types, said)
     columns = tuple(
-        Column(name, next(iter(its)) if len(its) == 1 else None, Why.SAID if name in said else Why.LOOKS)
+        PastedColumn(
+            name,
+            next(iter(its)) if len(its) == 1 else None,
+            TypeSource.SAID if name in said else TypeSource.LOOKS,
+        )
         for name, its in types.items()
     )
-    return Pasted(format_, columns, tuple(reading.rows), tuple(reading.problems), reading.count)
+    return PastedRows(format_, columns, tuple(reading.rows), tuple(reading.problems), reading.count)
 
 
-def _objects(text: str) -> tuple[Format, Iterable[tuple[int, object]]]:
+def _objects(text: str) -> tuple[RowFormat, Iterable[tuple[int, object]]]:
     try:
         found = json.loads(text)
     except RecursionError:
-        raise Unreadable(Reason.NO_JSON) from None
+        raise UnreadableRows(UnreadableReason.NO_JSON) from None
     except ValueError:
-        return Format.NDJSON, _lines(text)
+        return RowFormat.NDJSON, _lines(text)
     if isinstance(found, dict) and isinstance(found.get("value"), list):
         found = found["value"]
-    return Format.JSON, enumerate(found if isinstance(found, list) else [found], 1)
+    return RowFormat.JSON, enumerate(found if isinstance(found, list) else [found], 1)
 
 
 def _lines(text: str) -> list[tuple[int, object]]:
@@ -185,15 +189,15 @@ def _lines(text: str) -> list[tuple[int, object]]:
         try:
             found.append((number, json.loads(line)))
         except (ValueError, RecursionError):
-            raise Unreadable(Reason.NO_JSON, number) from None
+            raise UnreadableRows(UnreadableReason.NO_JSON, number) from None
     return found
 
 
 def _read_object(
-    reading: Reading, line: int, found: object, types: dict[str, set[Edm]], said: set[str]
+    reading: RowReader, line: int, found: object, types: dict[str, set[Edm]], said: set[str]
 ) -> None:
     if not isinstance(found, dict):
-        return reading.problem(line, "", Flaw.NO_OBJECT)
+        return reading.problem(line, "", RowFault.NO_OBJECT)
     before = len(reading.problems)
     properties: dict[str, EdmValue] = {}
     for name, value in found.items():
@@ -213,12 +217,14 @@ def _read_object(
     return None
 
 
-def _read_value(reading: Reading, line: int, name: str, value: object, annotation: object) -> EdmValue | None:
+def _read_value(
+    reading: RowReader, line: int, name: str, value: object, annotation: object
+) -> EdmValue | None:
     if isinstance(value, dict | list):
-        reading.problem(line, name, Flaw.NESTED)
+        reading.problem(line, name, RowFault.NESTED)
         return None
     if annotation is not None and annotation not in list(Edm):
-        reading.problem(line, name, Flaw.UNKNOWN_TYPE, str(annotation))
+        reading.problem(line, name, RowFault.UNKNOWN_TYPE, str(annotation))
         return None
     try:
         # the service makes a Double of it; but whoever pastes an identifier means every digit

@@ -1,0 +1,171 @@
+"""How a filter reaches its rows: what has to be read, why no less, and what would improve it."""
+
+from enum import StrEnum
+from itertools import product
+from typing import Final, NamedTuple, assert_never
+
+from storage.domain.entities.entity import EntityKey
+from storage.domain.filters.ast import And, Filter, Or, all_of, conjuncts, fold, mentioned_properties
+from storage.domain.filters.keys import KeyBounds, key_range
+
+
+class AccessPath(StrEnum):
+    """What of a table has to be read for a filter, the cheapest first."""
+
+    POINT = "point"  # one entity
+    RANGE = "range"  # some rows of one partition
+    PARTITION_SCAN = "partition-scan"
+    PARTITION_RANGE = "partition-range"  # several partitions
+    TABLE_SCAN = "table-scan"
+
+
+class AccessReason(StrEnum):
+    """Why no less has to be read."""
+
+    BOTH_KEYS = "both-keys"
+    CONTRADICTION = "contradiction"  # no key meets all conditions
+    ROW_KEY_RANGE = "row-key-range"
+    NO_ROW_KEY = "no-row-key"
+    ROW_KEY_ALTERNATIVES = "row-key-alternatives"
+    ROW_KEY_UNUSABLE = "row-key-unusable"  # ne, not, another type
+    PARTITION_KEY_RANGE = "partition-key-range"
+    NO_FILTER = "no-filter"
+    NO_PARTITION_KEY = "no-partition-key"
+    ROW_KEY_ONLY = "row-key-only"
+    PARTITION_KEY_ALTERNATIVES = "partition-key-alternatives"
+    PARTITION_KEY_UNUSABLE = "partition-key-unusable"
+
+
+class Improvement(StrEnum):
+    """The smallest change after which less has to be read."""
+
+    READ_POINTS = "read-points"  # the keys of Access.point_keys, each by itself
+    ADD_ROW_KEY = "add-row-key"
+    EQUAL_PARTITION_KEY = "equal-partition-key"
+    SPLIT_BY_PARTITION = "split-by-partition"  # one query for each alternative
+    ADD_PARTITION_KEY = "add-partition-key"
+
+
+class AccessPlan(NamedTuple):
+    """How a filter reaches its rows. The protocol asks for no more than the bounds: the rest is found when asked."""
+
+    filter: Filter | None
+    bounds: KeyBounds
+
+    @property
+    def is_by_keys(self) -> bool:
+        """Whether every row inside the bounds matches."""
+        return self.bounds.residual is None
+
+    @property
+    def path(self) -> AccessPath:
+        partition, row = self.bounds.partition, self.bounds.row
+        if partition.single is not None:
+            if row.single is not None:
+                return AccessPath.POINT
+            return AccessPath.PARTITION_SCAN if row.is_unbounded else AccessPath.RANGE
+        return AccessPath.TABLE_SCAN if partition.is_unbounded else AccessPath.PARTITION_RANGE
+
+    @property
+    def reason(self) -> AccessReason:
+        if self.bounds.is_empty:
+            return AccessReason.CONTRADICTION
+        match self.path:
+            case AccessPath.POINT:
+                return AccessReason.BOTH_KEYS
+            case AccessPath.RANGE:
+                return AccessReason.ROW_KEY_RANGE
+            case AccessPath.PARTITION_SCAN:
+                return self._why_whole_partition()
+            case AccessPath.PARTITION_RANGE:
+                return AccessReason.PARTITION_KEY_RANGE
+            case AccessPath.TABLE_SCAN:
+                return self._why_whole_table()
+            case _ as unknown:
+                assert_never(unknown)
+
+    def _why_whole_partition(self) -> AccessReason:
+        if not self._tests("RowKey"):
+            return AccessReason.NO_ROW_KEY
+        alternatives = self._tests("RowKey", among_alternatives=True)
+        return AccessReason.ROW_KEY_ALTERNATIVES if alternatives else AccessReason.ROW_KEY_UNUSABLE
+
+    def _why_whole_table(self) -> AccessReason:
+        if self.filter is None:
+            return AccessReason.NO_FILTER
+        if self._tests("PartitionKey", among_alternatives=True):
+            return AccessReason.PARTITION_KEY_ALTERNATIVES
+        if self._tests("PartitionKey"):
+            return AccessReason.PARTITION_KEY_UNUSABLE
+        return AccessReason.ROW_KEY_ONLY if self._tests("RowKey") else AccessReason.NO_PARTITION_KEY
+
+    def _tests(self, name: str, *, among_alternatives: bool = False) -> bool:
+        """Whether the key is compared without setting a bound."""
+        conditions = conjuncts(self.bounds.residual) if self.bounds.residual is not None else []
+        return any(
+            name in mentioned_properties(condition)
+            for condition in conditions
+            if isinstance(condition, Or) or not among_alternatives
+        )
+
+    @property
+    def improvement(self) -> Improvement | None:
+        reason = self.reason
+        if reason is AccessReason.CONTRADICTION or self.path in (AccessPath.POINT, AccessPath.RANGE):
+            return None
+        if self.point_keys:
+            return Improvement.READ_POINTS
+        match self.path:
+            case AccessPath.PARTITION_SCAN:
+                return Improvement.ADD_ROW_KEY
+            case AccessPath.PARTITION_RANGE:
+                return Improvement.EQUAL_PARTITION_KEY
+        is_split = reason is AccessReason.PARTITION_KEY_ALTERNATIVES
+        return Improvement.SPLIT_BY_PARTITION if is_split else Improvement.ADD_PARTITION_KEY
+
+    @property
+    def point_keys(self) -> tuple[EntityKey, ...]:
+        """The entities that together are the answer, if the filter says no more than their keys."""
+        return find_point_keys(self.filter) if self.filter is not None else ()
+
+
+def plan_access(root: Filter | None) -> AccessPlan:
+    return AccessPlan(root, key_range(root))
+
+
+# entities named one by one, so that each can be read by its key
+
+POINT_LIMIT: Final = 100  # entities; more are not worth a request each
+
+_Alternatives = list[tuple[Filter, ...]]  # one of them must hold, all its conditions together
+
+
+def find_point_keys(root: Filter) -> tuple[EntityKey, ...]:
+    """The keys of all entities that can match, if being one of them is all that the filter asks."""
+    keys = [_key(conditions) for conditions in fold(root, _alternatives)]
+    found = dict.fromkeys(key for key in keys if key is not None)
+    return tuple(found) if None not in keys else ()
+
+
+def _alternatives(node: Filter, operands: list[_Alternatives]) -> _Alternatives:
+    match node:
+        case Or():
+            found = [alternative for operand in operands for alternative in operand]
+            return found if len(found) <= POINT_LIMIT else [(node,)]
+        case And():
+            count = 1
+            for operand in operands:
+                count *= len(operand)
+            if count > POINT_LIMIT:
+                return [(node,)]
+            return [tuple(part for parts in choice for part in parts) for choice in product(*operands)]
+        case _:
+            return [(node,)]
+
+
+def _key(conditions: tuple[Filter, ...]) -> EntityKey | None:
+    bounds = key_range(all_of(conditions))
+    partition, row = bounds.partition.single, bounds.row.single
+    if partition is None or row is None or bounds.residual is not None:
+        return None
+    return EntityKey(partition, row)

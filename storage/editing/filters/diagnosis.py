@@ -1,0 +1,121 @@
+"""What the quick fixes of a filter share: the context of an error, a quick fix, and where a well-formed text fails."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from storage.domain.filters.ast import Operator
+from storage.domain.filters.lexer import Token, TokenKind
+from storage.domain.filters.literals import LITERALS, WORDS, write_literal
+from storage.domain.values.edm import Edm, EdmValue
+
+
+class FixReason(StrEnum):
+    """Why the repair says the same, in the words of a filter."""
+
+    FOREIGN_SIGN = "foreign-sign"  # =, &&, "text", AND
+    FUNCTION = "function"  # the service has none
+    LIST = "list"  # in (...)
+    SQL = "sql"  # like, between, is null
+    NULL = "null"
+    UNCLOSED = "unclosed"
+    UNOPENED = "unopened"
+    UNQUOTED = "unquoted"
+    PREFIX = "prefix"  # datetime, guid
+    SPELLING = "spelling"  # of a literal
+    INT64_SUFFIX = "int64-suffix"
+    STORED_TYPE = "stored-type"
+    STORED_NAME = "stored-name"
+
+
+class QuickFix(NamedTuple):
+    """``replacement`` in the place of the characters from ``start`` up to ``end``."""
+
+    start: int
+    end: int
+    replacement: str
+    reason: FixReason
+
+    def applied(self, text: str) -> str:
+        return text[: self.start] + self.replacement + text[self.end :]
+
+
+class DiagnosisContext(NamedTuple):
+    """``at`` is the index of the token at fault."""
+
+    text: str
+    tokens: list[Token]
+    at: int
+    now: datetime
+
+    def kinds(self, start: int, count: int) -> list[TokenKind]:
+        return [token.kind for token in self.tokens[max(0, start) : start + count]] if start >= 0 else []
+
+    def name(self, index: int) -> str:
+        """Of a name; nothing where there is none."""
+        if not 0 <= index < len(self.tokens) or self.tokens[index].kind is not TokenKind.NAME:
+            return ""
+        return self.tokens[index].text
+
+    def repair(self, first: int, last: int, replacement: str, reason: FixReason) -> QuickFix:
+        """``replacement`` for the tokens from ``first`` to ``last``, both included."""
+        return QuickFix(self.tokens[first].start, self.tokens[last].end, replacement, reason)
+
+    def close(self, opening: int) -> int | None:
+        """The index of the parenthesis that closes the one at ``opening``."""
+        depth = 0
+        for index in range(opening, len(self.tokens)):
+            depth += {TokenKind.OPEN: 1, TokenKind.CLOSE: -1}.get(self.tokens[index].kind, 0)
+            if depth == 0:
+                return index
+        return None
+
+
+def quote_text(text: str) -> str:
+    return write_literal(EdmValue(Edm.STRING, text))
+
+
+def find_fault(tokens: Sequence[Token]) -> tuple[int, int] | None:
+    """Of the first function, null, list, or comparison of unfit sides."""
+    patient = DiagnosisContext("", list(tokens), 0, datetime.min)  # noqa: DTZ901
+    for index, token in enumerate(tokens):
+        last = _last_of_fault(patient, index)
+        if last is not None:
+            return token.start, tokens[last].end
+    return None
+
+
+def _last_of_fault(patient: DiagnosisContext, index: int) -> int | None:
+    name = patient.name(index)
+    if name == "null":
+        return index
+    if name and patient.kinds(index + 1, 1) == [TokenKind.OPEN] and name not in _BEFORE_GROUP:
+        return patient.close(index + 1) or len(patient.tokens) - 1
+    if name in _UNSUPPORTED and patient.kinds(index - 1, 1) not in ([], [TokenKind.OPEN]):
+        return index
+    if patient.kinds(index, 1) in ([TokenKind.SLASH], [TokenKind.MINUS]):
+        return index
+    is_call = patient.kinds(index + 3, 1) == [TokenKind.OPEN]
+    is_relation = patient.name(index + 1) in RELATIONS and index + 2 < len(patient.tokens)
+    if is_relation and not is_call and _is_value(patient, index) is _is_value(patient, index + 2) is not None:
+        return index + 2
+    return index if _stands_alone(patient, index) else None
+
+
+RELATIONS: Final = frozenset(Operator)
+_UNSUPPORTED: Final = frozenset({"in", "has", "add", "sub", "mul", "div", "mod"})
+_BEFORE_GROUP: Final = frozenset({"and", "or", "not", *RELATIONS, *_UNSUPPORTED})
+
+
+def _is_value(patient: DiagnosisContext, index: int) -> bool | None:
+    """Whether a literal stands there, or a name; None for anything else."""
+    token = patient.tokens[index]
+    if token.kind in LITERALS or patient.name(index) in WORDS:
+        return True
+    return False if token.kind is TokenKind.NAME else None
+
+
+def _stands_alone(patient: DiagnosisContext, index: int) -> bool:
+    is_compared = patient.name(index - 1) in RELATIONS or patient.name(index + 1) in RELATIONS
+    return patient.tokens[index].kind in LITERALS and not is_compared

@@ -1,0 +1,157 @@
+"""Quick fixes for conditions written in other languages."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from storage.domain.filters.ast import IS_SET, MatchKind
+from storage.domain.filters.lexer import TokenKind
+from storage.editing.filters.builder import prefix_end
+from storage.editing.filters.diagnosis import DiagnosisContext, FixReason, QuickFix, quote_text
+
+_FOREIGN = re.compile(
+    r"""'[^']*(?:''[^']*)*'?
+    | (?P<double>"(?:[^"\\]|\\.)*" | [\u201c\u201d][^\u201c\u201d]*[\u201c\u201d]
+                | [\u2018\u2019][^\u2018\u2019]*[\u2018\u2019])
+    | (?P<sign>===? | == | = | !== | != | <> | <= | >= | < | > | && | & | \|\| | \| | !)
+    | (?P<word>(?<!\w)(?:AND|OR|NOT|EQ|NE|GT|GE|LT|LE)(?!\w))""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_SIGNS: Final = {
+    **dict.fromkeys(("=", "==", "==="), "eq"),
+    **dict.fromkeys(("!=", "!==", "<>"), "ne"),
+    "<": "lt",
+    "<=": "le",
+    ">": "gt",
+    ">=": "ge",
+    "!": "not",
+    **dict.fromkeys(("&", "&&"), "and"),
+    **dict.fromkeys(("|", "||"), "or"),
+}
+
+
+def fix_signs(patient: DiagnosisContext) -> Iterator[QuickFix]:
+    wrong = [found for found in _FOREIGN.finditer(patient.text) if _native(found) != found[0]]
+    token = patient.tokens[patient.at]
+    near = (token.start, patient.tokens[max(0, patient.at - 1)].start)
+    if not any(found.start() <= start < found.end() for found in wrong for start in near):
+        return
+    start, end = wrong[0].start(), wrong[-1].end()
+    replaced, position = "", start
+    for found in wrong:
+        replaced += patient.text[position : found.start()] + _spaced(patient.text, found, _native(found))
+        position = found.end()
+    yield QuickFix(start, end, replaced, FixReason.FOREIGN_SIGN)
+
+
+def _native(found: re.Match[str]) -> str:
+    if found["double"]:
+        return quote_text(re.sub(r'\\(["\\])', r"\1", found[0][1:-1]))
+    if found["sign"]:
+        return _SIGNS[found[0]]
+    return found[0].lower() if found["word"] else found[0]
+
+
+def _spaced(text: str, found: re.Match[str], native: str) -> str:
+    before, after = text[: found.start()][-1:], text[found.end() :][:1]
+    left = " " if before and before not in " \t\r\n(" else ""
+    right = " " if after and after not in " \t\r\n)," else ""
+    return f"{left}{native}{right}"
+
+
+_TEXT_FIRST: Final = [TokenKind.STRING, TokenKind.COMMA, TokenKind.NAME, TokenKind.CLOSE]
+_NAME_FIRST: Final = [TokenKind.NAME, TokenKind.COMMA, TokenKind.STRING, TokenKind.CLOSE]
+_FUNCTIONS: Final[Mapping[str, str]] = {
+    "startswith": "startswith",
+    "beginswith": "startswith",
+    "begins_with": "startswith",
+    "endswith": "endswith",
+    "contains": "contains",
+    "substringof": "contains",
+}
+
+
+def fix_functions(patient: DiagnosisContext) -> Iterator[QuickFix]:
+    """``startswith(A, 'x')``, the arguments in either order, and with ``eq true`` behind."""
+    at = patient.at
+    function = _FUNCTIONS.get(patient.name(at).lower())
+    arguments = patient.kinds(at + 2, 4)
+    if function is None or arguments not in (_TEXT_FIRST, _NAME_FIRST):
+        return
+    name, text = (at + 2, at + 4) if arguments == _NAME_FIRST else (at + 4, at + 2)
+    last, is_true = at + 5, True
+    if patient.name(last + 1) == "eq" and patient.name(last + 2) in ("true", "false"):
+        is_true = patient.name(last + 2) == "true"
+        last += 2
+    said = _said(patient.name(name), function, patient.tokens[text].text)
+    is_bound = patient.name(at - 1) == "not"
+    said = said if is_true else f"not ({said})"
+    yield patient.repair(at, last, f"({said})" if is_bound else said, FixReason.FUNCTION)
+
+
+def _said(name: str, function: str, literal: str) -> str:
+    if function != "startswith":
+        return f"{function}({name},{literal})"
+    end = prefix_end(literal[1:-1].replace("''", "'"))
+    return f"{name} ge {literal}" + ("" if end is None else f" and {name} lt {quote_text(end)}")
+
+
+def fix_sql_operators(patient: DiagnosisContext) -> Iterator[QuickFix]:
+    """``A like 'x%'``, ``A contains 'x'``, ``A between 1 and 5``, ``A is not null``, ``A in ('x', 'y')``."""
+    at = patient.at
+    subject = patient.name(at - 1)
+    word = patient.name(at).lower()
+    if not subject:
+        return
+    if word == "in" and patient.kinds(at + 1, 1) == [TokenKind.OPEN]:
+        yield from _list(patient, subject)
+    elif word == "like" and patient.kinds(at + 1, 1) == [TokenKind.STRING]:
+        yield patient.repair(at - 1, at + 1, _like(subject, patient.tokens[at + 1].text), FixReason.SQL)
+    elif word in _FUNCTIONS and patient.kinds(at + 1, 1) == [TokenKind.STRING]:
+        said = _said(subject, _FUNCTIONS[word], patient.tokens[at + 1].text)
+        yield patient.repair(at - 1, at + 1, said, FixReason.FUNCTION)
+    elif word == "between" and patient.name(at + 2).lower() == "and" and at + 3 < len(patient.tokens) - 1:
+        first, last = patient.tokens[at + 1].text, patient.tokens[at + 3].text
+        yield patient.repair(at - 1, at + 3, f"{subject} ge {first} and {subject} le {last}", FixReason.SQL)
+    elif word == "is":
+        is_not = patient.name(at + 1).lower() == "not"
+        if patient.name(at + 1 + is_not).lower() == "null":
+            yield patient.repair(at - 1, at + 1 + is_not, _null(subject, is_set=is_not), FixReason.NULL)
+
+
+def _list(patient: DiagnosisContext, subject: str) -> Iterator[QuickFix]:
+    last = patient.close(patient.at + 1)
+    if last is None:
+        return
+    inside = patient.tokens[patient.at + 2 : last]
+    values = [token.text for token in inside if token.kind is not TokenKind.COMMA]
+    if values and len(values) * 2 - 1 == len(inside):
+        said = " or ".join(f"{subject} eq {value}" for value in values)
+        yield patient.repair(patient.at - 1, last, f"({said})" if len(values) > 1 else said, FixReason.LIST)
+
+
+def _like(name: str, literal: str) -> str:
+    pattern = literal[1:-1]
+    text = f"'{pattern.strip('%')}'"
+    match pattern.startswith("%"), pattern.endswith("%"):
+        case True, True:
+            return _said(name, MatchKind.CONTAINS, text)
+        case True, False:
+            return _said(name, MatchKind.ENDS_WITH, text)
+        case False, True:
+            return _said(name, "startswith", text)
+    return f"{name} eq {literal}"
+
+
+def fix_null_comparisons(patient: DiagnosisContext) -> Iterator[QuickFix]:
+    """``A eq null``, either way round; the fault is one of its sides."""
+    for at in (patient.at - 1, patient.at + 1):
+        sides = patient.name(at - 1), patient.name(at + 1)
+        names = [side for side in sides if side.lower() != "null"]
+        if patient.name(at) in ("eq", "ne") and len(names) == 1 and names[0]:
+            said = _null(names[0], is_set=patient.name(at) == "ne")
+            yield patient.repair(at - 1, at + 1, said, FixReason.NULL)
+
+
+def _null(name: str, *, is_set: bool) -> str:
+    return f"{IS_SET}({name})" if is_set else f"not {IS_SET}({name})"

@@ -1,0 +1,160 @@
+"""Parameters of a filter: ``{{tenant}}`` for a value, ``datetime'{{now-24h}}'`` for a time relative to the run."""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from storage.domain.errors import StorageError
+from storage.domain.filters.ast import Operator
+from storage.domain.filters.lexer import Token, TokenKind, tokenize
+from storage.domain.filters.literals import is_literal, read_literal, read_relative
+from storage.domain.values.edm import write_datetime
+
+_PLACE = re.compile(r"\{\{\s*(?!now\s*\}\})([^\W\d]\w{0,63})\s*\}\}")
+_QUOTED: Final = r"'[^']*+(?:''[^']*+)*+'"
+_QUOTED_OR_PLACE = re.compile(rf"(?P<quoted>{_QUOTED})|{_PLACE.pattern}")
+_DATETIME = re.compile(rf"(?P<before>datetime)(?P<quoted>{_QUOTED})|{_QUOTED}")
+
+
+class ParameterFault(StrEnum):
+    MISSING = "missing"
+    NOT_A_LITERAL = "not-a-literal"
+
+
+class UnfilledParameter(ValueError):
+    """A place that cannot be filled."""
+
+    def __init__(self, name: str, fault: ParameterFault) -> None:
+        super().__init__(name, fault)
+        self.name = name
+        self.fault = fault
+
+
+def list_parameters(text: str) -> tuple[str, ...]:
+    """The names of the places, each once, in the order of the text."""
+    found: dict[str, None] = {}
+    for match in _QUOTED_OR_PLACE.finditer(text):
+        names = _PLACE.findall(match["quoted"]) if match["quoted"] else [match[2]]
+        found.update(dict.fromkeys(names))
+    return tuple(found)
+
+
+def fill_parameters(text: str, values: Mapping[str, str]) -> str:
+    """With a value in each place; relative times stay as they are. Raises Unfilled."""
+
+    def filled(match: re.Match[str]) -> str:
+        if match["quoted"]:
+            return _PLACE.sub(lambda place: _value(values, place[1]).replace("'", "''"), match["quoted"])
+        return _apart(match, _literal(match[2], _value(values, match[2])))
+
+    return _QUOTED_OR_PLACE.sub(filled, text)
+
+
+def resolve_times(text: str, now: datetime) -> str:
+    """With the times that it means now."""
+    return _DATETIME.sub(_at(now), text)
+
+
+def resolve_filter(text: str, now: datetime, values: Mapping[str, str]) -> str:
+    """What is to be run. A value in the place of a DateTime may be relative itself; raises Unfilled."""
+    return resolve_times(fill_parameters(text, values), now)
+
+
+def has_relative_times(text: str) -> bool:
+    """Whether it means something else at another time."""
+    long_ago = datetime(2000, 1, 1)  # noqa: DTZ001  any time will do
+    return resolve_times(text, long_ago) != text
+
+
+def _value(values: Mapping[str, str], name: str) -> str:
+    if name not in values:
+        raise UnfilledParameter(name, ParameterFault.MISSING)
+    return values[name]
+
+
+def _literal(name: str, value: str) -> str:
+    try:
+        literal, *rest = tokenize(value)
+        if is_literal(literal) and [token.kind for token in rest] == [TokenKind.END]:
+            read_literal(literal, value)
+            return literal.text
+    except StorageError:
+        pass
+    raise UnfilledParameter(name, ParameterFault.NOT_A_LITERAL)
+
+
+def _apart(place: re.Match[str], literal: str) -> str:
+    """Kept from growing together with what stands beside it: two texts would be one with an apostrophe."""
+    before, after = place.string[: place.start()][-1:], place.string[place.end() :][:1]
+    left = " " if before and before not in " \t\r\n(," else ""
+    right = " " if after and after not in " \t\r\n)," else ""
+    return f"{left}{literal}{right}"
+
+
+def _at(now: datetime) -> Callable[[re.Match[str]], str]:
+    def replaced(match: re.Match[str]) -> str:
+        moment = read_relative(match["quoted"][1:-1], now) if match["quoted"] else None
+        return match[0] if moment is None else f"datetime'{write_datetime(moment)}'"
+
+    return replaced
+
+
+_NAME: Final = re.compile(r"[^\W\d]\w*")
+_LONGEST: Final = 60
+_OPERATORS: Final = frozenset(Operator)
+
+
+class ParameterSuggestion(NamedTuple):
+    """A literal of the text, what it is compared with, and the name of the place it may become."""
+
+    compared: str
+    literal: str
+    name: str
+    start: int
+
+    @property
+    def place(self) -> str:
+        before, quote, _ = self.literal.partition("'")
+        return f"{before}'{{{{{self.name}}}}}'" if quote else f"{{{{{self.name}}}}}"
+
+    @property
+    def value(self) -> str:
+        """By which the place says the same again."""
+        _, quote, rest = self.literal.partition("'")
+        return rest[:-1].replace("''", "'") if quote else self.literal
+
+
+def suggest_parameters(text: str) -> list[ParameterSuggestion]:
+    """None of what cannot be read, nor of what has places already."""
+    found: list[ParameterSuggestion] = []
+    for compared, literal in _compared(text):
+        name = _free_name(compared.text, {offer.name for offer in found})
+        found.append(ParameterSuggestion(compared.text, literal.text, name, literal.start))
+    return found
+
+
+def add_parameters(text: str, names: Collection[str]) -> str:
+    """With places for the offers of these names."""
+    for offer in reversed(suggest_parameters(text)):
+        if offer.name in names:
+            text = text[: offer.start] + offer.place + text[offer.start + len(offer.literal) :]
+    return text
+
+
+def _compared(text: str) -> Iterator[tuple[Token, Token]]:
+    try:
+        found = tokenize(text)
+    except StorageError:
+        return
+    for left, between, right in zip(found, found[1:], found[2:], strict=False):
+        is_compared = between.kind is TokenKind.COMMA or between.text in _OPERATORS
+        if left.kind is TokenKind.NAME and is_compared and is_literal(right) and "{{" not in right.text:
+            yield left, right
+
+
+def _free_name(property_name: str, taken: Collection[str]) -> str:
+    start = property_name[:_LONGEST] if _NAME.fullmatch(property_name) else "value"
+    names = (start, *(f"{start}{number}" for number in range(2, len(taken) + 4)))
+    return next(name for name in names if name not in taken and name != "now")

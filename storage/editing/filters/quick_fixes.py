@@ -1,0 +1,145 @@
+"""Quick fixes."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from storage.domain.errors import StorageError
+from storage.domain.filters.lexer import TokenKind, tokenize_leniently
+from storage.domain.filters.literals import WORDS, write_literal
+from storage.domain.filters.parser import CONSOLE_LIMIT, Dialect, parse
+from storage.domain.values.edm import Edm, read_datetime
+from storage.editing import typed_text
+from storage.editing.filters import other_dialects
+from storage.editing.filters.diagnosis import RELATIONS, DiagnosisContext, find_fault, quote_text
+from storage.editing.filters.diagnosis import FixReason as FixReason
+from storage.editing.filters.diagnosis import QuickFix as QuickFix
+from storage.editing.invalid_text import InvalidText
+
+
+def fix_unclosed(patient: DiagnosisContext) -> Iterator[QuickFix]:
+    token, end = patient.tokens[patient.at], len(patient.text.rstrip())
+    if token.kind is TokenKind.UNREADABLE and token.text.startswith("'"):
+        yield QuickFix(end, end, "'", FixReason.UNCLOSED)
+    kinds = [other.kind for other in patient.tokens]
+    missing = kinds.count(TokenKind.OPEN) - kinds.count(TokenKind.CLOSE)
+    if token.kind is TokenKind.END and missing > 0:
+        yield QuickFix(end, end, ")" * missing, FixReason.UNCLOSED)
+    elif token.kind is TokenKind.CLOSE and missing < 0:
+        yield patient.repair(patient.at, patient.at, "", FixReason.UNOPENED)
+
+
+_BARE = re.compile(r"[^\s()',]+")
+_GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?")
+
+
+def fix_unquoted(patient: DiagnosisContext) -> Iterator[QuickFix]:
+    """A text, a time or a GUID without its quotes; a name that is meant as a text."""
+    places = {patient.tokens[patient.at].start} | {
+        token.start for token in patient.tokens[patient.at + 2 :][:1]
+    }
+    for found in _BARE.finditer(patient.text):
+        is_at_fault = any(found.start() <= place < found.end() for place in places)
+        if not is_at_fault or patient.text[found.end() :].startswith("'") or found[0][0] in '"=<>!&|':
+            continue
+        index = next(i for i, token in enumerate(patient.tokens) if token.end > found.start())
+        literal, reason = _meant(found[0])
+        if patient.name(index - 1) in RELATIONS and literal != found[0] and found[0] not in WORDS:
+            yield QuickFix(found.start(), found.end(), literal, reason)
+
+
+def _meant(bare: str) -> tuple[str, FixReason]:
+    if bare.lower() in ("true", "false"):
+        return bare.lower(), FixReason.SPELLING
+    if bare.lower() == "null":
+        return bare, FixReason.NULL
+    if _GUID.fullmatch(bare):
+        return f"guid'{bare.strip('{}').lower()}'", FixReason.PREFIX
+    try:
+        read_datetime(bare)
+    except StorageError:
+        return quote_text(bare), FixReason.UNQUOTED
+    return f"datetime'{bare}'", FixReason.PREFIX
+
+
+_TYPES: Final = {TokenKind.DATETIME: Edm.DATETIME, TokenKind.GUID: Edm.GUID, TokenKind.BINARY: Edm.BINARY}
+_PREFIXES: Final = {
+    "datetime": "datetime",
+    "datetimeoffset": "datetime",
+    "guid": "guid",
+    "x": "X",
+    "binary": "X",
+}
+
+
+def fix_prefixes(patient: DiagnosisContext) -> Iterator[QuickFix]:
+    """``DateTime'...'`` and ``datetime('...')``."""
+    at = patient.at
+    if patient.tokens[at].kind is TokenKind.STRING and (
+        prefix := _PREFIXES.get(patient.name(at - 1).lower())
+    ):
+        yield patient.repair(at - 1, at, prefix + patient.tokens[at].text, FixReason.PREFIX)
+    called = patient.kinds(at + 1, 3) == [TokenKind.OPEN, TokenKind.STRING, TokenKind.CLOSE]
+    if called and (prefix := _PREFIXES.get(patient.name(at).lower())):
+        yield patient.repair(at, at + 3, prefix + patient.tokens[at + 2].text, FixReason.PREFIX)
+
+
+def fix_spelling(patient: DiagnosisContext) -> Iterator[QuickFix]:
+    """What is a time or a GUID to whoever types it into a field."""
+    token = patient.tokens[patient.at]
+    type_ = _TYPES.get(token.kind)
+    if type_ is not None:
+        content = token.text[token.text.index("'") + 1 : -1]
+        try:
+            value = typed_text.read(type_, content, patient.now)
+        except (InvalidText, StorageError):
+            return
+        yield patient.repair(patient.at, patient.at, write_literal(value), FixReason.SPELLING)
+    elif (
+        token.kind is TokenKind.NUMBER
+        and token.text[-1] in "lL"
+        and not token.text[:-1].lstrip("-").isdigit()
+    ):
+        yield patient.repair(patient.at, patient.at, token.text[:-1], FixReason.SPELLING)
+
+
+_RULES: Final[Sequence[Callable[[DiagnosisContext], Iterator[QuickFix]]]] = (
+    other_dialects.fix_signs,
+    other_dialects.fix_functions,
+    other_dialects.fix_sql_operators,
+    other_dialects.fix_null_comparisons,
+    fix_prefixes,
+    fix_spelling,
+    fix_unquoted,
+    fix_unclosed,
+)
+
+
+class Diagnosis(NamedTuple):
+    """Which characters are at fault, and what may be done about it, the best first."""
+
+    start: int
+    end: int
+    repairs: tuple[QuickFix, ...]
+
+
+def diagnose(text: str, error: StorageError, now: datetime) -> Diagnosis:
+    """``error`` is what reading the text raised."""
+    if len(text) > CONSOLE_LIMIT:
+        return Diagnosis(0, len(text), ())
+    tokens = tokenize_leniently(text)
+    start, end = error.span or find_fault(tokens) or (0, len(text))
+    at = next((index for index, token in enumerate(tokens) if token.end > start), len(tokens) - 1)
+    patient = DiagnosisContext(text, tokens, at, now)
+    found = list(dict.fromkeys(repair for rule in _RULES for repair in rule(patient)))
+    curing = [repair for repair in found if _is_filter(repair.applied(text), now)]
+    # one step of several is better than none
+    return Diagnosis(start, end, tuple(curing or found[:1]))
+
+
+def _is_filter(text: str, now: datetime) -> bool:
+    try:
+        return parse(text, Dialect.CONSOLE, now) is not None
+    except StorageError:
+        return False
