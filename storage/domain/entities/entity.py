@@ -68,8 +68,8 @@ class StoredEntity(NamedTuple):
 
 def write_stored(entity: Entity, ticks: int) -> StoredEntity:
     """The row that an entity becomes with this Timestamp; raises TooManyProperties."""
-    _projection, annotations, values = fragments(entity.properties)
-    return StoredEntity(write_keys(entity.key), b"%d" % ticks, (annotations + values).encode())
+    _projection, annotations, values = write_fragments(entity.properties)
+    return StoredEntity(encode_entity_key(entity.key), b"%d" % ticks, (annotations + values).encode())
 
 
 def read_stored(stored: StoredEntity) -> Entity:
