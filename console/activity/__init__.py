@@ -1,1 +1,1 @@
-"""What was done, in words, and the way back."""
+"""The activity log: what was done, in words, and undo."""

@@ -1,27 +1,28 @@
-"""Template tags that tell what was done."""
+"""Template tags that draw an activity."""
 
 from django import template
 from django.utils.safestring import SafeString
 
 from console.activity import sentences
+from console.activity.presentation import PRESENTATIONS
 from storage.domain.entities.entity import EntityKey
 from storage.models import Activity
+from storage.operations.undo import effect
 
 register = template.Library()
 
 
 @register.simple_tag
 def activity_sentence(done: Activity) -> SafeString:
-    """Who did what to what."""
     return sentences.sentence(done)
 
 
 @register.simple_tag
 def activity_entity(done: Activity, key: EntityKey) -> str:
-    """Where an entity may be that was changed."""
+    """The address of an entity that was changed."""
     return sentences.entity_address(done, *key)
 
 
 @register.filter
 def activity_icon(done: Activity) -> str:
-    return sentences.icon_of(done)
+    return PRESENTATIONS[effect(done)].icon

@@ -1,16 +1,16 @@
-"""The addresses of the record of activity."""
+"""The addresses of the activity log."""
 
 from django.urls import path
 
-from console.activity.views import activity, undo
+from console.activity.views import timeline, undo
 
 app_name = "activity"
 urlpatterns = [
-    path("a/<account>/activity/", activity.of_account, name="index"),
-    path("a/<account>/activity/<int:number>/", activity.entry, name="entry"),
-    path("a/<account>/activity/export/", activity.export, name="export"),
-    path("activity/", activity.of_server, name="server_index"),
-    path("activity/<int:number>/", activity.server_entry, name="server_entry"),
-    path("activity/export/", activity.server_export, name="server_export"),
+    path("a/<account>/activity/", timeline.show_account_log, name="index"),
+    path("a/<account>/activity/<int:number>/", timeline.show_account_entry, name="entry"),
+    path("a/<account>/activity/export/", timeline.export_account_log, name="export"),
+    path("activity/", timeline.show_server_log, name="server_index"),
+    path("activity/<int:number>/", timeline.show_server_entry, name="server_entry"),
+    path("activity/export/", timeline.export_server_log, name="server_export"),
     path("undo/<numbers>/", undo.undo, name="undo"),
 ]

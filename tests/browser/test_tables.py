@@ -137,7 +137,7 @@ def test_t3_refused_names(open_list, make):
         "tables": "a reserved name",
         "ab": "3 to 63 characters",
         "a" * 64: "3 to 63 characters",
-        "PeoplE": "people exists already",
+        "PeoplE": "people already exists",
     }.items():
         field.fill(name)
         expect(page.locator("#name-rules .broken")).to_contain_text([rule])

@@ -1,0 +1,232 @@
+"""How the console shows each verb of the activity log: its group, icon, sentence, and what an undo reports.
+
+To add a verb:
+
+1. Add it to ``Verb`` in ``storage/domain/service/activity.py``, and record it in the operation that does it with
+   ``activity.record``.
+2. Add its entry to ``PRESENTATIONS`` below. A sentence may use the words of ``console/activity/sentences.py``, such as
+   ``%(who)s`` or ``%(table)s``; an activity that can change several entities also needs ``several``.
+3. If it can be undone, name in ``undo`` the capability that undoing needs, and register how to undo it: in
+   ``storage/operations/undo.py``, or in ``console/activity/undo.py`` for what only the console stores.
+
+``tests/console/activity/test_presentation.py`` fails until every verb has an entry that agrees with the domain.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from storage.domain.access.roles import Capability
+from storage.domain.service.activity import Verb
+
+Plural = Callable[[int], str]
+
+
+class Group(StrEnum):
+    """The choices of the activity filter; the values appear in URLs."""
+
+    ENTITIES = "entities"
+    TABLES = "tables"
+    QUERIES = "queries"
+    ACCESS = "access"
+    SETTINGS = "settings"
+    PEOPLE = "people"
+
+
+GROUP_LABELS: Final[Mapping[Group, Promise]] = {
+    Group.ENTITIES: _("Entities"),
+    Group.TABLES: _("Tables"),
+    Group.QUERIES: _("Saved queries"),
+    Group.ACCESS: _("Policies and keys"),
+    Group.SETTINGS: _("Account and service"),
+    Group.PEOPLE: _("People"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Presentation:
+    """``undone`` reports an undo that had this effect; without it, the report is a general one."""
+
+    group: Group
+    icon: str
+    sentence: Promise
+    several: Plural | None = None  # replaces the sentence if several entities were changed
+    undone: Plural | None = None
+    undo: Capability | None = None  # needed to undo it, whoever did it
+
+
+def _table_restored(number: int) -> str:
+    if number == 1:
+        return gettext("Restored %(table)s.")
+    return ngettext("Restored %(number)s table.", "Restored %(number)s tables.", number)
+
+
+def _table_deleted(number: int) -> str:
+    if number == 1:
+        return gettext("Deleted %(table)s.")
+    return ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", number)
+
+
+_WRITE, _TABLES = Capability.WRITE, Capability.MANAGE_TABLES
+_ACCESS, _OWN = Capability.MANAGE_ACCESS, Capability.OWN
+
+PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
+    Verb.ENTITY_INSERT: Presentation(
+        Group.ENTITIES,
+        "circle-plus",
+        _("%(who)s added %(entity)s to %(table)s"),
+        lambda number: ngettext(
+            "%(who)s added %(number)s entity to %(table)s",
+            "%(who)s added %(number)s entities to %(table)s",
+            number,
+        ),
+        lambda number: ngettext(
+            "Restored %(number)s entity in %(table)s.", "Restored %(number)s entities in %(table)s.", number
+        ),
+        undo=_TABLES,
+    ),
+    Verb.ENTITY_CHANGE: Presentation(
+        Group.ENTITIES,
+        "pencil",
+        _("%(who)s changed %(entity)s in %(table)s"),
+        lambda number: ngettext(
+            "%(who)s changed %(number)s entity in %(table)s",
+            "%(who)s changed %(number)s entities in %(table)s",
+            number,
+        ),
+        lambda number: ngettext(
+            "Reverted %(number)s entity in %(table)s.", "Reverted %(number)s entities in %(table)s.", number
+        ),
+        undo=_TABLES,
+    ),
+    Verb.ENTITY_DELETE: Presentation(
+        Group.ENTITIES,
+        "trash-2",
+        _("%(who)s deleted %(entity)s from %(table)s"),
+        lambda number: ngettext(
+            "%(who)s deleted %(number)s entity from %(table)s",
+            "%(who)s deleted %(number)s entities from %(table)s",
+            number,
+        ),
+        lambda number: ngettext(
+            "Deleted %(number)s entity from %(table)s.", "Deleted %(number)s entities from %(table)s.", number
+        ),
+        undo=_TABLES,
+    ),
+    Verb.ENTITY_REKEY: Presentation(
+        Group.ENTITIES,
+        "arrow-left-right",
+        _("%(who)s changed the key of an entity in %(table)s to %(entity)s"),
+        undone=lambda number: gettext("Restored the previous key of the entity in %(table)s."),
+        undo=_TABLES,
+    ),
+    Verb.ENTITY_EXPORT: Presentation(
+        Group.ENTITIES,
+        "file-down",
+        _("%(who)s exported entities from %(table)s"),
+        lambda number: ngettext(
+            "%(who)s exported %(number)s entity from %(table)s",
+            "%(who)s exported %(number)s entities from %(table)s",
+            number,
+        ),
+    ),
+    Verb.TABLE_CREATE: Presentation(
+        Group.TABLES, "table-2", _("%(who)s created the table %(table)s"), undo=_TABLES
+    ),
+    Verb.TABLE_CHANGE: Presentation(
+        Group.TABLES, "table-2", _("%(who)s changed the notes for the table %(table)s"), undo=_TABLES
+    ),
+    Verb.TABLE_DELETE: Presentation(
+        Group.TABLES,
+        "trash-2",
+        _("%(who)s deleted the table %(table)s"),
+        undone=_table_deleted,
+        undo=_TABLES,
+    ),
+    Verb.TABLE_RESTORE: Presentation(
+        Group.TABLES,
+        "rotate-ccw",
+        _("%(who)s restored the table %(table)s"),
+        undone=_table_restored,
+        undo=_TABLES,
+    ),
+    Verb.QUERY_CREATE: Presentation(
+        Group.QUERIES,
+        "bookmark",
+        _("%(who)s saved the query %(query)s for %(table)s"),
+        undone=lambda number: gettext("Restored the query."),
+        undo=_WRITE,
+    ),
+    Verb.QUERY_CHANGE: Presentation(
+        Group.QUERIES, "bookmark", _("%(who)s changed the query %(query)s for %(table)s"), undo=_WRITE
+    ),
+    Verb.QUERY_DELETE: Presentation(
+        Group.QUERIES,
+        "bookmark",
+        _("%(who)s deleted the query %(query)s for %(table)s"),
+        undone=lambda number: gettext("Deleted the query."),
+        undo=_WRITE,
+    ),
+    Verb.POLICIES_SET: Presentation(
+        Group.ACCESS, "shield", _("%(who)s changed the access policies of %(table)s"), undo=_ACCESS
+    ),
+    Verb.SAS_ISSUE: Presentation(Group.ACCESS, "ticket", _("%(who)s created the SAS token %(sas)s")),
+    Verb.SAS_CHANGE: Presentation(
+        Group.ACCESS, "ticket", _("%(who)s changed the notes for the SAS token %(sas)s"), undo=_ACCESS
+    ),
+    Verb.SAS_BLOCK: Presentation(
+        Group.ACCESS, "ban", _("%(who)s blocked the SAS token %(sas)s"), undo=_ACCESS
+    ),
+    Verb.SAS_UNBLOCK: Presentation(
+        Group.ACCESS, "ticket", _("%(who)s unblocked the SAS token %(sas)s"), undo=_ACCESS
+    ),
+    Verb.KEY_REVEAL: Presentation(Group.ACCESS, "eye", _("%(who)s revealed %(key)s")),
+    Verb.KEY_COPY: Presentation(Group.ACCESS, "copy", _("%(who)s copied %(key)s")),
+    Verb.KEY_ROTATE: Presentation(Group.ACCESS, "rotate-ccw-key", _("%(who)s rotated %(key)s")),
+    Verb.KEY_END: Presentation(Group.ACCESS, "key-round", _("%(who)s ended the grace period of %(key)s")),
+    Verb.API_TOKEN_ISSUE: Presentation(
+        Group.ACCESS, "plug", _("%(who)s created the API token %(token)s for %(user)s")
+    ),
+    Verb.API_TOKEN_REVOKE: Presentation(
+        Group.ACCESS, "plug", _("%(who)s revoked the API token %(token)s of %(user)s")
+    ),
+    Verb.ACCOUNT_CREATE: Presentation(
+        Group.SETTINGS, "database", _("%(who)s created the account %(account)s")
+    ),
+    Verb.ACCOUNT_CHANGE: Presentation(
+        Group.SETTINGS, "database", _("%(who)s changed settings of the account %(account)s"), undo=_OWN
+    ),
+    Verb.ACCOUNT_EXPIRE: Presentation(
+        Group.SETTINGS, "hourglass", _("%(who)s froze the expired account %(account)s")
+    ),
+    Verb.ACCOUNT_DELETE: Presentation(
+        Group.SETTINGS, "trash-2", _("%(who)s deleted the account %(account)s")
+    ),
+    Verb.PROPERTIES_SET: Presentation(
+        Group.SETTINGS, "sliders-horizontal", _("%(who)s changed the service properties"), undo=_ACCESS
+    ),
+    Verb.SIGN_IN: Presentation(Group.PEOPLE, "log-in", _("%(who)s signed in")),
+    Verb.SIGN_OUT: Presentation(Group.PEOPLE, "log-out", _("%(who)s signed out")),
+    Verb.SIGN_IN_FAILED: Presentation(
+        Group.PEOPLE, "shield-alert", _("Someone failed to sign in as %(who)s")
+    ),
+    Verb.USER_INVITE: Presentation(Group.PEOPLE, "mail-plus", _("%(who)s invited someone")),
+    Verb.USER_CREATE: Presentation(Group.PEOPLE, "user-plus", _("%(who)s created the user %(user)s")),
+    Verb.USER_CHANGE: Presentation(Group.PEOPLE, "user", _("%(who)s changed the user %(user)s")),
+    Verb.USER_REMOVE: Presentation(Group.PEOPLE, "user-x", _("%(who)s deleted the user %(user)s")),
+    Verb.MEMBER_SET: Presentation(
+        Group.PEOPLE, "users", _("%(who)s gave %(user)s the role %(role)s"), undo=_OWN
+    ),
+    Verb.MEMBER_REMOVE: Presentation(
+        Group.PEOPLE, "user-minus", _("%(who)s removed %(user)s from the account"), undo=_OWN
+    ),
+}
+
+
+def verbs_of(group: str) -> tuple[Verb, ...]:
+    return tuple(verb for verb, shown in PRESENTATIONS.items() if shown.group == group)

@@ -1,0 +1,182 @@
+"""The activity log of an account and of the whole server: the timeline, one activity, and the export."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import groupby
+from typing import Any, Final
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from console.activity import sentences, undo
+from console.activity.files import FORMATS
+from console.activity.filters import LogQuery, parse_number, read_query
+from console.activity.presentation import GROUP_LABELS
+from console.grid import differences
+from console.site.access import account_required, admin_required, user_of
+from console.site.rendering import render_part
+from console.site.streaming import streamed
+from storage.domain.access.roles import Capability
+from storage.models import Account, Activity
+from storage.operations import activity
+from storage.operations.activity import ActivityFilter
+
+_PAGE_SIZE: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    done: Activity
+    address: str
+    undo: bool  # whether to offer it
+    undone_by: str  # the address of the activity that undid it
+    undoes: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineDay:
+    date: date
+    entries: Sequence[TimelineEntry]
+
+
+@require_safe
+@account_required(Capability.READ)
+def show_account_log(request: HttpRequest, account: Account) -> HttpResponse:
+    return _show_log(request, account)
+
+
+@require_safe
+@admin_required
+def show_server_log(request: HttpRequest) -> HttpResponse:
+    return _show_log(request, None)
+
+
+def _show_log(request: HttpRequest, account: Account | None) -> HttpResponse:
+    query = read_query(request.GET)
+    page = activity.page(
+        _filter(query, account),
+        before=parse_number(query.before),
+        after=parse_number(query.after),
+        top=_PAGE_SIZE,
+    )
+    path, export = request.path, _address("export", account)
+    context = {
+        "days": _group_by_day(_entries(page.activities, request, account)),
+        "query": query,
+        "groups": [(group.value, label, group == query.what) for group, label in GROUP_LABELS.items()],
+        "newer": path + query.query_string(after=page.newer) if page.newer else "",
+        "older": path + query.query_string(before=page.older) if page.older else "",
+        "path": path,
+        "csv_url": export + query.query_string(format="csv"),
+        "ndjson_url": export + query.query_string(format="ndjson"),
+        "retention": settings.ACTIVITY_DAYS,
+        "today": timezone.localdate(),
+        "yesterday": timezone.localdate() - timedelta(days=1),
+        "is_of_server": account is None,
+    }
+    return render_part(
+        request, page="console/activity/index.html", part="console/activity/_timeline.html", context=context
+    )
+
+
+def _filter(query: LogQuery, account: Account | None) -> ActivityFilter:
+    return query.to_filter(None if account is None else [account.pk])
+
+
+def _address(name: str, account: Account | None, *arguments: object) -> str:
+    if account is None:
+        return reverse(f"activity:server_{name}", args=arguments)
+    return reverse(f"activity:{name}", args=(account.name, *arguments))
+
+
+def _entries(found: Iterable[Activity], request: HttpRequest, account: Account | None) -> list[TimelineEntry]:
+    user = user_of(request)
+    roles, read_only = undo.roles_of(user), undo.read_only_accounts()
+    return [
+        _entry(done, account, may=undo.may_undo(user, done, roles) and undo.is_open(done, read_only))
+        for done in found
+    ]
+
+
+def _entry(done: Activity, account: Account | None, *, may: bool) -> TimelineEntry:
+    undone_by = next(iter(done.undone_by.all()), None)
+    return TimelineEntry(
+        done,
+        _address("entry", account, done.pk),
+        may and undone_by is None,
+        "" if undone_by is None else _address("entry", account, undone_by.pk),
+        "" if done.undoes_id is None else _address("entry", account, done.undoes_id),
+    )
+
+
+def _group_by_day(entries: Iterable[TimelineEntry]) -> list[TimelineDay]:
+    days = groupby(entries, lambda entry: timezone.localtime(entry.done.at).date())
+    return [TimelineDay(day, list(of_day)) for day, of_day in days]
+
+
+# one activity
+
+
+@require_safe
+@account_required(Capability.READ)
+def show_account_entry(request: HttpRequest, account: Account, number: int) -> HttpResponse:
+    done = activity.get(number)
+    if done is None or done.account_id != account.pk:
+        raise Http404
+    return _show_entry(request, account, done)
+
+
+@require_safe
+@admin_required
+def show_server_entry(request: HttpRequest, number: int) -> HttpResponse:
+    done = activity.get(number)
+    if done is None:
+        raise Http404
+    return _show_entry(request, None, done)
+
+
+def _show_entry(request: HttpRequest, account: Account | None, done: Activity) -> HttpResponse:
+    (entry,) = _entries([done], request, account)
+    changed = differences.of_entities(done)
+    context: dict[str, Any] = {
+        "entry": entry,
+        "done": done,
+        "changed": changed,
+        "others": max(0, getattr(done, "changed", 0) - len(changed)),
+        "facts": differences.facts(done),
+        "settings": [] if changed else differences.of_settings(done),
+        "title": sentences.plain_sentence(done),
+        "back": _address("index", account),
+    }
+    return render_part(
+        request, page="console/activity/show.html", part="console/activity/_details.html", context=context
+    )
+
+
+# export
+
+
+@require_safe
+@account_required(Capability.READ)
+def export_account_log(request: HttpRequest, account: Account) -> HttpResponseBase:
+    return _export(request, account)
+
+
+@require_safe
+@admin_required
+def export_server_log(request: HttpRequest) -> HttpResponseBase:
+    return _export(request, None)
+
+
+def _export(request: HttpRequest, account: Account | None) -> HttpResponseBase:
+    form = FORMATS.get(request.GET.get("format", ""))
+    if form is None:
+        raise Http404
+    activities = activity.export(_filter(read_query(request.GET), account))
+    name = f"{account.name if account else 'server'}-activity.{form.extension}"
+    return streamed(request, form.write(activities), content_type=form.content_type, filename=name)

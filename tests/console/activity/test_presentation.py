@@ -1,0 +1,47 @@
+"""Every verb of the activity log is shown, and can be undone exactly if its presentation says so."""
+
+from pathlib import Path
+
+import pytest
+from django.utils import translation
+
+from console.activity.presentation import GROUP_LABELS, PRESENTATIONS, Group
+from console.activity.sentences import plain_sentence, report_undo, sentence
+from console.activity.undo import CONSOLE_UNDO
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.service.activity import UNDOABLE, Verb
+from storage.operations import activity
+
+VERBS = sorted(set(Verb) - {Verb.UNDO})
+SPRITES = Path(__file__).parents[3] / "static/vendor/lucide"
+EVE = Actor(ActorKind.USER, "eve")
+
+
+def test_every_verb_has_a_presentation():
+    assert sorted(PRESENTATIONS) == VERBS
+    assert set(GROUP_LABELS) == set(Group) == {shown.group for shown in PRESENTATIONS.values()}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_undo_agrees_with_the_domain(verb):
+    can_undo = PRESENTATIONS[verb].undo is not None or verb is Verb.USER_CHANGE  # which admins undo
+    assert can_undo == (verb in UNDOABLE or verb in CONSOLE_UNDO)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_an_icon(verb):
+    (sprite,) = SPRITES.glob("*/sprite.svg")
+    assert f'id="{PRESENTATIONS[verb].icon}"' in sprite.read_text()
+
+
+@pytest.mark.parametrize("language", ["en", "tr", "zh-hans"])
+def test_every_verb_is_a_sentence(account, cast, language):
+    with translation.override(language):
+        for verb in VERBS:
+            detail = {"user": "bob", "key": "key1"}
+            done = activity.record(verb, EVE, account=account, detail=detail)
+            assert "eve" in sentence(done) and "%(" not in sentence(done)
+            undone = activity.record(verb, EVE, account=account, detail=detail, undoes=done)
+            assert plain_sentence(undone) == plain_sentence(done)
+            for several in ([undone], [undone, undone]):
+                assert report_undo(several) and "%(" not in report_undo(several)
