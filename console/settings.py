@@ -63,7 +63,7 @@ TEMPLATES = [
             "loaders": LOADERS if DEVELOPMENT else [("django.template.loaders.cached.Loader", LOADERS)],
             "libraries": {
                 subject: f"console.{subject}.tags"
-                for subject in ("site", "accounts", "activity", "grid", "help", "queries")
+                for subject in ("site", "activity", "grid", "help", "queries")
             },
             "context_processors": [
                 "django.template.context_processors.request",
@@ -195,7 +195,7 @@ REST_FRAMEWORK: dict[str, object] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_SCHEMA_CLASS": "storage.api.documentation.Schema",
-    "EXCEPTION_HANDLER": "storage.api.problems.answer",
+    "EXCEPTION_HANDLER": "storage.api.problems.handle_exception",
     "UNAUTHENTICATED_USER": None,
     "URL_FORMAT_OVERRIDE": None,
 }

@@ -1,5 +1,6 @@
 """Everything but entities: accounts, tables, who and what may reach them, and what was done."""
 
+from datetime import datetime
 from typing import Final, Self
 
 from django.conf import settings
@@ -7,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from storage.domain.access.roles import Role
+from storage.domain.service import lifetimes
 
 
 class Account(models.Model):
@@ -32,6 +34,17 @@ class Account(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def stage(self) -> lifetimes.AccountStage:
+        return lifetimes.account_stage(enabled=self.enabled, frozen_at=self.frozen_at)
+
+    @property
+    def purged_at(self) -> datetime | None:
+        """When an expired account will be deleted; None if it is not expired or is guarded against deletion."""
+        if self.frozen_at is None or self.protected or self.read_only:
+            return None
+        return lifetimes.purge_time(self.frozen_at)
 
 
 class Membership(models.Model):

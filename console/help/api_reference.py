@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.utils.text import slugify
 
-from storage.api import problems, schema
+from storage.api import documentation, problems
 
 Schema = Mapping[str, Any]
 _PLACES: Final = ("path", "query", "header")
@@ -79,7 +79,7 @@ class Group:
 
 @cache
 def groups() -> Sequence[Group]:
-    document = schema.document()
+    document = documentation.document()
     found: dict[str, list[Operation]] = {tag["name"]: [] for tag in document["tags"]}
     for path, methods in document["paths"].items():
         for method in _METHODS:
@@ -89,8 +89,8 @@ def groups() -> Sequence[Group]:
     return [Group(name, operations) for name, operations in found.items()]
 
 
-def kinds() -> Sequence[problems.Kind]:
-    return problems.KINDS
+def kinds() -> Sequence[problems.ProblemType]:
+    return problems.PROBLEM_TYPES
 
 
 class _Reader:

@@ -1,1 +1,1 @@
-"""The management API: accounts and what is in them but entities, for scripts, over the same operations."""
+"""The management API: accounts and everything in them except entities, for scripts and CI."""

@@ -1,18 +1,23 @@
-"""What the OpenAPI document says of an operation beside what its serializers say."""
+"""The OpenAPI document: generated once from the view sets, their serializers and what `operation` adds."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, TypeVar
 
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.http import require_safe
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import Direction, OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 
 from storage.api import problems
-from storage.api.permissions import least_scope
-from storage.api.problems import Kind
-from storage.api.serializers.fields import Strict
+from storage.api.access import least_scope
+from storage.api.problems import ProblemType
+from storage.api.serializers.fields import QueryParameters, StrictSerializer
 from storage.domain.access.api_tokens import PREFIX
 from storage.domain.access.roles import LEAST_ROLE, Capability
 
@@ -22,13 +27,13 @@ IDEMPOTENCY_KEY: Final = OpenApiParameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     OpenApiParameter.HEADER,
-    description="1 to 255 printable ASCII characters; for a day they stand for this request.",
+    description="1 to 255 printable ASCII characters that identify this request for 24 hours.",
 )
 IF_MATCH: Final = OpenApiParameter(
     "If-Match",
     {"type": "string", "pattern": "^[ -~]*$"},
     OpenApiParameter.HEADER,
-    description="The ETag of what is to be replaced; 412 if it is another by now.",
+    description="The ETag of the version to replace; 412 if there is a newer one.",
 )
 PLAIN_TEXT: Final = {(200, "text/plain"): OpenApiTypes.STR}
 _ETAG: Final = OpenApiParameter(
@@ -36,20 +41,47 @@ _ETAG: Final = OpenApiParameter(
 )
 
 
-class FieldError(serializers.Serializer[Any]):
-    pointer = serializers.CharField(required=False, help_text="Into the body, as `#/labels/branch`.")
-    parameter = serializers.CharField(required=False, help_text="Of the address.")
+@cache
+def document() -> dict[str, Any]:
+    found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    return found
+
+
+@require_safe
+def show(request: HttpRequest) -> JsonResponse:
+    """Return the document; it is public because it contains no data."""
+    return JsonResponse(document(), headers={"Cache-Control": "public, max-age=300"})
+
+
+show.login_required = False  # type: ignore[attr-defined]
+
+
+class FieldErrorSerializer(serializers.Serializer[Any]):
+    pointer = serializers.CharField(
+        required=False, help_text="JSON pointer into the body, such as `#/labels/branch`."
+    )
+    parameter = serializers.CharField(required=False, help_text="Name of the query parameter.")
     detail = serializers.CharField()
 
 
-class Problem(serializers.Serializer[Any]):
-    type = serializers.CharField(help_text="The address of what this kind of problem is.")
+class ProblemSerializer(serializers.Serializer[Any]):
+    type = serializers.CharField(help_text="URL of the description of this type of problem.")
     title = serializers.CharField()
     status = serializers.IntegerField()
-    detail = serializers.CharField(required=False, help_text="What it is about this time.")
-    code = serializers.CharField(required=False, help_text="The Table service's own code of it.")
-    instance = serializers.CharField(required=False, help_text="The number of the request.")
-    errors = FieldError(many=True, required=False)
+    detail = serializers.CharField(required=False, help_text="What is wrong with this request.")
+    code = serializers.CharField(required=False, help_text="Error code of the Table service.")
+    instance = serializers.CharField(required=False, help_text="ID of the request, as in the server's log.")
+    errors = FieldErrorSerializer(many=True, required=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What an action reads and answers: its schema and its responses use the same serializers."""
+
+    answer: type[serializers.Serializer[Any]] | None
+    body: type[StrictSerializer] | None
+    query: type[QueryParameters] | None
+    problems: Sequence[ProblemType]
 
 
 def operation(
@@ -58,34 +90,30 @@ def operation(
     description: str = "",
     *,
     answer: type[serializers.Serializer[Any]] | None = None,
-    body: type[Strict] | None = None,
-    parameters: Sequence[Any] = (),
-    problems: Sequence[Kind] = (),
+    body: type[StrictSerializer] | None = None,
+    query: type[QueryParameters] | None = None,
+    headers: Sequence[OpenApiParameter] = (),
+    problems: Sequence[ProblemType] = (),
     is_creation: bool = False,
     has_etag: bool = False,
     example: Mapping[str, Any] | None = None,
-    also: Mapping[Any, Any] | None = None,
+    other_responses: Mapping[Any, Any] | None = None,
 ) -> Callable[[F], F]:
-    """``problems``: those that not every such operation has."""
+    """Declare an action of a view set; ``problems`` are those that not every action can answer."""
 
     def decorate(view: F) -> F:
-        view.problems = problems  # type: ignore[attr-defined]
-        responses = _responses(answer, is_creation=is_creation) | dict(also or {})
+        view.operation = Operation(answer, body, query, problems)  # type: ignore[attr-defined]
         return extend_schema(
             operation_id=id,
             summary=summary,
             description=description,
             request=body,
-            responses=responses,
-            parameters=[*parameters, *([_ETAG] if has_etag else [])],
-            examples=_examples(summary, example),
+            responses=_responses(answer, is_creation=is_creation) | dict(other_responses or {}),
+            parameters=[*([query] if query else []), *headers, *([_ETAG] if has_etag else [])],
+            examples=[OpenApiExample(summary, value=dict(example), request_only=True)] if example else [],
         )(view)
 
     return decorate
-
-
-def _examples(summary: str, example: Mapping[str, Any] | None) -> list[OpenApiExample]:
-    return [OpenApiExample(summary, value=dict(example), request_only=True)] if example else []
 
 
 def _responses(answer: type[serializers.Serializer[Any]] | None, *, is_creation: bool) -> dict[Any, Any]:
@@ -93,14 +121,14 @@ def _responses(answer: type[serializers.Serializer[Any]] | None, *, is_creation:
         return {204: OpenApiResponse(description="Done.")}
     if is_creation:
         return {
-            201: OpenApiResponse(answer, description="It was made."),
-            200: OpenApiResponse(answer, description="The same request has made it before."),
+            201: OpenApiResponse(answer, description="Created."),
+            200: OpenApiResponse(answer, description="An identical request has created it before."),
         }
-    return {(200, "application/json"): OpenApiResponse(answer, description="What was asked for.")}
+    return {(200, "application/json"): OpenApiResponse(answer, description="Success.")}
 
 
 class Schema(AutoSchema):
-    """Groups operations by their views, and adds the problems that any operation may end in."""
+    """Group operations by view set and add the problems that any operation can answer."""
 
     def get_tags(self) -> list[str]:
         return [self.view.tag]
@@ -116,44 +144,42 @@ class Schema(AutoSchema):
 
     def _map_basic_serializer(self, serializer: Any, direction: Direction) -> dict[str, Any]:
         schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)
-        if direction == "request" and isinstance(serializer, Strict):
+        if direction == "request" and isinstance(serializer, StrictSerializer):
             schema["additionalProperties"] = False
         return schema
 
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         found: dict[str, Any] = super()._get_response_bodies(direction)
-        for status, kinds in sorted(self._problems().items()):
-            told = " ".join(dict.fromkeys(kind.told for kind in kinds))
-            response = self._get_response_for_code(
-                OpenApiResponse(Problem, description=told), str(status), [problems.MEDIA_TYPE]
-            )
-            found[str(status)] = response
+        for status, types in sorted(self._problems().items()):
+            description = " ".join(dict.fromkeys(type_.description for type_ in types))
+            response = OpenApiResponse(ProblemSerializer, description=description)
+            found[str(status)] = self._get_response_for_code(response, str(status), [problems.MEDIA_TYPE])
         return found
 
-    def _problems(self) -> dict[int, list[Kind]]:
-        special: Sequence[Kind] = getattr(getattr(self.view, self.view.action), "problems", ())
-        kinds = [
+    def _problems(self) -> dict[int, list[ProblemType]]:
+        action: Operation = getattr(self.view, self.view.action).operation
+        types = [
             problems.UNAUTHENTICATED,
             problems.OUT_OF_SCOPE,
             problems.TOO_MANY,
             problems.UNAVAILABLE,
-            *special,
+            *action.problems,
         ]
         if "{" in self.path:
-            kinds += [problems.NOT_FOUND, problems.FORBIDDEN]
+            types += [problems.NOT_FOUND, problems.FORBIDDEN]
         if self.method != "GET":
-            kinds += [problems.FORBIDDEN]
+            types += [problems.FORBIDDEN]
         if self._get_request_body():
-            kinds += [problems.MALFORMED, problems.TOO_LARGE, problems.MEDIA_TYPE_REFUSED]
-        kinds += [problems.INVALID]
-        found: dict[int, list[Kind]] = {}
-        for kind in dict.fromkeys(kinds):
-            found.setdefault(kind.status, []).append(kind)
+            types += [problems.MALFORMED, problems.TOO_LARGE, problems.MEDIA_TYPE_REFUSED]
+        types += [problems.INVALID]
+        found: dict[int, list[ProblemType]] = {}
+        for type_ in dict.fromkeys(types):
+            found.setdefault(type_.status, []).append(type_)
         return found
 
 
 class TokenScheme(OpenApiAuthenticationExtension):
-    target_class = "storage.api.authentication.Bearer"
+    target_class = "storage.api.access.BearerAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
@@ -161,5 +187,5 @@ class TokenScheme(OpenApiAuthenticationExtension):
             "type": "http",
             "scheme": "bearer",
             "bearerFormat": f"{PREFIX}…",
-            "description": "A token of the profile page, or of `manage.py token add`.",
+            "description": "A token from the profile page or from `manage.py token add`.",
         }

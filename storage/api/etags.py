@@ -1,4 +1,4 @@
-"""Conditions of requests that replace something: the ETag of what their sender saw."""
+"""ETags of what a client replaces whole, and the If-Match header that names the version it saw."""
 
 import hashlib
 from typing import Any
@@ -10,16 +10,16 @@ from storage.api import problems
 from storage.api.problems import Problem
 
 
-def of(content: Any) -> str:
-    """The same for the same content, whoever asks and whenever."""
+def compute(content: Any) -> str:
+    """Return the ETag of serialized content: the same content has the same ETag."""
     return f'"{hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]}"'
 
 
-def check(request: Request, content: Any) -> bool:
-    """Whether there is a condition; raises when it is not fulfilled."""
+def check_match(request: Request, content: Any) -> bool:
+    """Return whether the request has a condition; raise a Problem when the content does not fulfil it."""
     wanted = request.headers.get("If-Match", "").strip()
     if wanted in {"", "*"}:
         return False
-    if of(content) not in (tag.strip() for tag in wanted.split(",")):
+    if compute(content) not in (tag.strip() for tag in wanted.split(",")):
         raise Problem(problems.PRECONDITION)
     return True

@@ -1,6 +1,6 @@
-"""Requests that make something, and may come twice: the second is answered with what the first has made.
+"""Creation requests that may arrive twice: the second is answered with what the first created.
 
-Nothing secret is kept of either; https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
+No secret of either is kept. https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
 """
 
 import hashlib
@@ -23,21 +23,22 @@ HEADER: Final = "Idempotency-Key"
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
-def digest_of(request: Request) -> str:
-    """Of what a request says, however its JSON is spaced and ordered."""
-    said = [request.method, request.path, request.data]
-    return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
+def request_digest(request: Request) -> str:
+    """Return a digest of what a request asks for, independent of the order and spacing of its JSON."""
+    content = [request.method, request.path, request.data]
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def read_key(request: Request) -> str:
     key: str = request.headers.get(HEADER, "")
     if key and not _KEY.fullmatch(key):
-        raise Problem(problems.INVALID, f"{HEADER} is 1 to 255 printable ASCII characters without spaces.")
+        detail = f"{HEADER} must be 1 to 255 printable ASCII characters without spaces."
+        raise Problem(problems.INVALID, detail)
     return key
 
 
 def find(token: ApiToken, key: str, digest: str, now: datetime) -> IdempotencyRecord | None:
-    """What was made by this key within a day; raises when it was by another request."""
+    """Return the record of a key that is still valid; raise a Problem when another request used the key."""
     IdempotencyRecord.objects.filter(token=token, created_at__lte=now - IDEMPOTENCY_RETENTION).delete()
     found = IdempotencyRecord.objects.filter(token=token, key=key).select_related("account").first()
     if found is not None and found.digest != digest:
@@ -45,23 +46,23 @@ def find(token: ApiToken, key: str, digest: str, now: datetime) -> IdempotencyRe
     return found
 
 
-def keep(token: ApiToken, key: str, digest: str, account: Account, fingerprint: str = "") -> None:
-    """In the transaction of what is made: of two at once, the second fails with AtOnce and nothing done."""
+def save(token: ApiToken, key: str, digest: str, account: Account, fingerprint: str = "") -> None:
+    """Record a key in the caller's transaction; raise ConcurrentRequest when the same request was faster."""
     try:
         IdempotencyRecord.objects.create(
             token=token, key=key, digest=digest, account=account, fingerprint=fingerprint
         )
     except IntegrityError:
-        raise AtOnce from None
+        raise ConcurrentRequest from None
 
 
-class AtOnce(Exception):
-    """The same request came at the same time, and was quicker."""
+class ConcurrentRequest(Exception):
+    """The same request was made at the same time and finished first."""
 
 
-def once(attempt: Callable[[], T]) -> T:
-    """Again, when the same request was quicker: it then finds what that one made."""
+def retry_concurrent(attempt: Callable[[], T]) -> T:
+    """Try again when the same request was faster: the second attempt finds what that one created."""
     try:
         return attempt()
-    except AtOnce:
+    except ConcurrentRequest:
         return attempt()

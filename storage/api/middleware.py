@@ -1,4 +1,4 @@
-"""Under the API's address every error is one of its own, also those that arise before or beside its views."""
+"""Turn every error under the API's path into problem details, including those raised outside its views."""
 
 import json
 from collections.abc import Callable
@@ -9,33 +9,32 @@ from django.http import HttpRequest, HttpResponse
 from storage.api import problems
 
 PREFIX: Final = "/ui/api/v1/"
-_KEPT: Final = ("Allow", "Retry-After", "WWW-Authenticate")
+_PRESERVED_HEADERS: Final = ("Allow", "Retry-After", "WWW-Authenticate")
 
 
 def problem_details(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    def answer(request: HttpRequest) -> HttpResponse:
+    def respond(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
         if not request.path.startswith(PREFIX) or response.status_code < 400 or _is_problem(response):
             return response
-        written = problems.of_status(response.status_code).write(getattr(request, "number", ""))
-        headers = {name: response.headers[name] for name in _KEPT if name in response.headers}
-        body = json.dumps(written)
+        problem = problems.from_status(response.status_code).serialize(getattr(request, "number", ""))
         return HttpResponse(
-            body, status=response.status_code, content_type=problems.MEDIA_TYPE, headers=headers
+            json.dumps(problem),
+            status=response.status_code,
+            content_type=problems.MEDIA_TYPE,
+            headers={name: response.headers[name] for name in _PRESERVED_HEADERS if name in response.headers},
         )
 
-    return answer
+    return respond
 
 
 def too_large(path: str) -> bytes:
-    """The body of the answer to a request whose own is too large; empty where the API is not asked."""
-    return (
-        json.dumps(problems.Problem(problems.TOO_LARGE).write("")).encode()
-        if path.startswith(PREFIX)
-        else b""
-    )
+    """Return the response body for a request body over the limit; empty outside the API."""
+    if not path.startswith(PREFIX):
+        return b""
+    return json.dumps(problems.Problem(problems.TOO_LARGE).serialize("")).encode()
 
 
 def _is_problem(response: HttpResponse) -> bool:

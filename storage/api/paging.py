@@ -1,4 +1,4 @@
-"""Lists a page at a time: `limit`, an opaque `cursor`, and the address of what follows, also as a Link header."""
+"""Lists are answered a page at a time: `limit`, an opaque `cursor`, and the URL of the next page."""
 
 import base64
 import binascii
@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
-from rest_framework.utils.urls import replace_query_param
 
-from storage.api.serializers.fields import Parameters
+from storage.api.serializers.fields import QueryParameters
 
 T = TypeVar("T")
-MOST: Final = 500
-USUAL: Final = 100
+LIMIT_MAXIMUM: Final = 500
+LIMIT_DEFAULT: Final = 100
 
 
-class Cursor(serializers.CharField):
-    """Where the last page ended, as text that means nothing to others."""
+class CursorField(serializers.CharField):
+    """The end of the previous page, encoded so that clients do not interpret it."""
 
     def to_internal_value(self, data: Any) -> str:
         try:
@@ -27,34 +24,30 @@ class Cursor(serializers.CharField):
         except (binascii.Error, ValueError):
             found = "\0"
         if "\0" in found or len(found) > 256:
-            raise serializers.ValidationError("This cursor is none of this server's.")
+            raise serializers.ValidationError("The cursor is not valid.")
         return found
 
 
-class PageParameters(Parameters):
+class PageParameters(QueryParameters):
     limit = serializers.IntegerField(
-        min_value=1, max_value=MOST, default=USUAL, help_text="How many there are on a page at most."
+        min_value=1, max_value=LIMIT_MAXIMUM, default=LIMIT_DEFAULT, help_text="Maximum number of items."
     )
-    cursor = Cursor(default="", help_text="What `next` of the page before says; opaque.")
+    cursor = CursorField(default="", help_text="The cursor in `next` of the previous page.")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """``end`` is where the next one starts; None: there is none."""
+    """``end``: after what the next page starts; None on the last page."""
 
     items: Sequence[Any]
     end: str | None = None
 
 
-def cut(found: Sequence[T], limit: int, name: Callable[[T], str]) -> Page:
-    """A page of what was found with one more than it may hold; the next starts after the last."""
+def take_page(found: Sequence[T], limit: int, cursor_of: Callable[[T], str]) -> Page:
+    """Return the first ``limit`` items; ``found`` has one more if there is a next page."""
     items = found[:limit]
-    return Page(items, name(items[-1]) if len(found) > limit else None)
+    return Page(items, cursor_of(items[-1]) if len(found) > limit else None)
 
 
-def respond(request: Request, page: Page) -> Response:
-    if page.end is None:
-        return Response({"items": page.items, "next": None})
-    cursor = base64.urlsafe_b64encode(page.end.encode()).decode()
-    following = replace_query_param(request.build_absolute_uri(), "cursor", cursor)
-    return Response({"items": page.items, "next": following}, headers={"Link": f'<{following}>; rel="next"'})
+def encode_cursor(end: str) -> str:
+    return base64.urlsafe_b64encode(end.encode()).decode()

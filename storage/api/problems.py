@@ -1,4 +1,4 @@
-"""Errors as problem details, of whatever stage of a request.
+"""Errors of every stage of a request as problem details.
 
 https://www.rfc-editor.org/rfc/rfc9457
 """
@@ -22,177 +22,180 @@ from storage.operations.api_tokens import TokenError
 
 MEDIA_TYPE: Final = "application/problem+json"
 DOCUMENTED_AT: Final = "/ui/api/docs/"
-PAUSE: Final = 5  # seconds until it is worth asking again
+RETRY_AFTER: Final = 5  # seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """``name`` is a part of the type's address and never changes."""
+class ProblemType:
+    """``name`` is part of the type's URL and never changes; ``description`` is for the documentation."""
 
     name: str
     status: int
     title: str
-    told: str  # when it comes, for the documentation
+    description: str
 
     @property
-    def type(self) -> str:
+    def url(self) -> str:
         return f"{DOCUMENTED_AT}#problem-{self.name}"
 
 
-MALFORMED: Final = Kind("malformed", 400, "The request cannot be read", "The body is no JSON, or no UTF-8.")
-INVALID: Final = Kind(
+MALFORMED: Final = ProblemType(
+    "malformed", 400, "The request cannot be read", "The body is not valid JSON or not UTF-8."
+)
+INVALID: Final = ProblemType(
     "invalid",
     400,
-    "What was sent is not valid",
-    "A member or parameter is missing, unknown or of a wrong form; `errors` names each.",
+    "The request is not valid",
+    "A member or parameter is missing, unknown or malformed; `errors` lists each one.",
 )
-UNAUTHENTICATED: Final = Kind(
-    "unauthenticated", 401, "A token is needed", "There is no token, or it is unknown, expired or revoked."
+UNAUTHENTICATED: Final = ProblemType(
+    "unauthenticated", 401, "Authentication required", "The token is missing, unknown, expired or revoked."
 )
-OUT_OF_SCOPE: Final = Kind(
-    "scope", 403, "The scope of the token does not do", "The token has a lesser scope than this needs."
+OUT_OF_SCOPE: Final = ProblemType(
+    "scope", 403, "The scope of the token is insufficient", "The operation needs a token with a wider scope."
 )
-FORBIDDEN: Final = Kind(
+FORBIDDEN: Final = ProblemType(
     "forbidden",
     403,
-    "This is not allowed",
-    "The user of the token has a lesser role than this needs, or the account is read-only.",
+    "Not allowed",
+    "The user of the token lacks the required role, or the account is read-only.",
 )
-NOT_FOUND: Final = Kind(
-    "not-found", 404, "There is no such thing", "It is not there, or not for this token to see."
+NOT_FOUND: Final = ProblemType(
+    "not-found", 404, "Not found", "The resource does not exist, or the token has no access to it."
 )
-NO_METHOD: Final = Kind(
-    "method-not-allowed", 405, "There is no such method here", "`Allow` names those that there are."
+NO_METHOD: Final = ProblemType(
+    "method-not-allowed", 405, "Method not allowed", "`Allow` lists the methods of this path."
 )
-CONFLICT: Final = Kind(
-    "conflict", 409, "It cannot be so now", "The name is taken, or what there is stands against it."
+CONFLICT: Final = ProblemType(
+    "conflict", 409, "Conflict", "The name is taken, or the current state does not allow the operation."
 )
-PRECONDITION: Final = Kind(
-    "precondition-failed", 412, "It was changed meanwhile", "The ETag is not that of `If-Match`."
+PRECONDITION: Final = ProblemType(
+    "precondition-failed",
+    412,
+    "Precondition failed",
+    "The resource has changed: its ETag does not match `If-Match`.",
 )
-TOO_LARGE: Final = Kind("too-large", 413, "The body is too large", "It has more than a mebibyte.")
-MEDIA_TYPE_REFUSED: Final = Kind(
-    "unsupported-media-type", 415, "The body must be JSON", "Its `Content-Type` is not `application/json`."
+TOO_LARGE: Final = ProblemType("too-large", 413, "The body is too large", "The limit is 1 MiB.")
+MEDIA_TYPE_REFUSED: Final = ProblemType(
+    "unsupported-media-type", 415, "Unsupported media type", "Send the body as `application/json`."
 )
-KEY_REUSED: Final = Kind(
+KEY_REUSED: Final = ProblemType(
     "idempotency-key-reused",
     422,
     "The Idempotency-Key was used for another request",
-    "Within a day the same key stands for the same request.",
+    "For 24 hours, a key identifies a single request.",
 )
-TOO_MANY: Final = Kind(
-    "too-many-requests", 429, "Too many requests", "`Retry-After` says for how many seconds to wait."
+TOO_MANY: Final = ProblemType(
+    "too-many-requests", 429, "Too many requests", "`Retry-After` gives the number of seconds to wait."
 )
-FAILED: Final = Kind(
-    "internal", 500, "The server failed", "That is a fault of the server; `instance` is in its log."
+FAILED: Final = ProblemType(
+    "internal", 500, "Internal server error", "The server failed; its log has an entry for `instance`."
 )
-UNAVAILABLE: Final = Kind(
-    "unavailable", 503, "The server is busy", "The database does not answer at the moment; try again."
+UNAVAILABLE: Final = ProblemType(
+    "unavailable", 503, "Service unavailable", "The database does not respond at the moment; try again."
 )
-KINDS: Final = (
+PROBLEM_TYPES: Final = (
     MALFORMED, INVALID, UNAUTHENTICATED, OUT_OF_SCOPE, FORBIDDEN, NOT_FOUND, NO_METHOD, CONFLICT, PRECONDITION,
     TOO_LARGE, MEDIA_TYPE_REFUSED, KEY_REUSED, TOO_MANY, FAILED, UNAVAILABLE,
 )  # fmt: skip
-_OF_STATUS: Final = {kind.status: kind for kind in reversed(KINDS) if kind not in (MALFORMED, OUT_OF_SCOPE)}
+_BY_STATUS: Final = {
+    kind.status: kind for kind in reversed(PROBLEM_TYPES) if kind not in (MALFORMED, OUT_OF_SCOPE)
+}
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """``pointer`` into the body (RFC 6901) or ``parameter`` of the address; one of them."""
+    """What is wrong at a ``pointer`` into the body (RFC 6901) or with a query ``parameter``."""
 
     detail: str
     pointer: str = ""
     parameter: str = ""
 
-    def write(self) -> dict[str, str]:
+    def serialize(self) -> dict[str, str]:
         where = {"parameter": self.parameter} if self.parameter else {"pointer": f"#{self.pointer}"}
-        return {**where, "detail": _clean(self.detail)}
+        return {**where, "detail": _replace_surrogates(self.detail)}
 
 
 @dataclass(slots=True)
 class Problem(Exception):
-    """What a view raises; anything else that can go wrong becomes one."""
+    """An error that a view raises; from_exception makes one of every other error."""
 
-    kind: Kind
+    type: ProblemType
     detail: str = ""
     code: str = ""  # of the Table service
     headers: Mapping[str, str] = field(default_factory=dict)
     errors: Sequence[FieldError] = ()
 
-    def write(self, request_id: str) -> dict[str, Any]:
+    def serialize(self, request_id: str) -> dict[str, Any]:
         members = {
-            "type": self.kind.type,
-            "title": self.kind.title,
-            "status": self.kind.status,
-            "detail": _clean(self.detail),
+            "type": self.type.url,
+            "title": self.type.title,
+            "status": self.type.status,
+            "detail": _replace_surrogates(self.detail),
             "code": self.code,
             "instance": f"urn:uuid:{request_id}" if request_id else "",
-            "errors": [error.write() for error in self.errors],
+            "errors": [error.serialize() for error in self.errors],
         }
         return {name: value for name, value in members.items() if value}
 
 
-class WrongParameters(exceptions.ValidationError):
-    """Of the address, not of the body."""
+class InvalidParameters(exceptions.ValidationError):
+    """Validation errors of the query string, not of the body."""
 
 
 def invalid(detail: str, pointer: str = "") -> Problem:
     return Problem(INVALID, detail, errors=[FieldError(detail, pointer)])
 
 
-def answer(error: Exception, context: Mapping[str, Any]) -> Response | None:
-    """What REST framework asks for the answer to an exception; None leaves it to the server's log."""
-    problem = of(error)
+def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """Return the response to an exception of a view; None lets Django log it as a server error."""
+    problem = from_exception(error)
     if problem is None:
         return None
     set_rollback()
-    written = problem.write(getattr(context["request"], "number", ""))
-    response = Response(written, status=problem.kind.status, headers=dict(problem.headers))
+    content = problem.serialize(getattr(context["request"], "number", ""))
+    response = Response(content, status=problem.type.status, headers=dict(problem.headers))
     response.content_type = MEDIA_TYPE
     return response
 
 
-def of(error: Exception) -> Problem | None:
+def from_exception(error: Exception) -> Problem | None:
     match error:
         case Problem():
             return error
         case StorageError():
-            return _of_service(error)
+            return _from_storage_error(error)
         case AccountError() | TokenError():
             return Problem(CONFLICT, str(error))
         case OperationalError() | InterfaceError():
-            return Problem(UNAVAILABLE, headers={"Retry-After": str(PAUSE)})
+            return Problem(UNAVAILABLE, headers={"Retry-After": str(RETRY_AFTER)})
         case SuspiciousOperation():
             return Problem(MALFORMED, "The request line or a header cannot be read.")
-        case Http404() | ObjectDoesNotExist():  # it went meanwhile
+        case Http404() | ObjectDoesNotExist():  # it may have been deleted meanwhile
             return Problem(NOT_FOUND)
         case PermissionDenied():
             return Problem(FORBIDDEN)
         case exceptions.APIException():
-            return _of_framework(error)
+            return _from_framework(error)
     return None
 
 
-def of_status(status: int) -> Problem:
-    """Of an answer that was made without regard to whom it goes."""
-    kind = _OF_STATUS.get(status)
-    if kind is None:
-        phrase = HTTPStatus(status).phrase
-        kind = Kind("other", status, phrase, "")
+def from_status(status: int) -> Problem:
+    """Return the problem for an error response that another part of the server made."""
+    kind = _BY_STATUS.get(status) or ProblemType("other", status, HTTPStatus(status).phrase, "")
     return Problem(kind)
 
 
-def _of_service(error: StorageError) -> Problem:
-    status = status_of(error)
-    headers = {"Retry-After": str(PAUSE)} if isinstance(error, ServerBusy) else {}
-    return Problem(_OF_STATUS.get(status, FAILED), error.text, error.code, headers)
+def _from_storage_error(error: StorageError) -> Problem:
+    headers = {"Retry-After": str(RETRY_AFTER)} if isinstance(error, ServerBusy) else {}
+    return Problem(_BY_STATUS.get(status_of(error), FAILED), error.text, error.code, headers)
 
 
-def _of_framework(error: exceptions.APIException) -> Problem | None:
+def _from_framework(error: exceptions.APIException) -> Problem | None:
     match error:
         case exceptions.ValidationError():
-            is_parameter = isinstance(error, WrongParameters)
-            return Problem(INVALID, errors=list(_flat(error.detail, "", is_parameter=is_parameter)))
+            in_query = isinstance(error, InvalidParameters)
+            return Problem(INVALID, errors=list(_flatten(error.detail, "", in_query=in_query)))
         case exceptions.ParseError():
             return Problem(MALFORMED, str(error.detail))
         case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
@@ -201,32 +204,32 @@ def _of_framework(error: exceptions.APIException) -> Problem | None:
         case exceptions.Throttled():
             return Problem(TOO_MANY, headers={"Retry-After": str(int(error.wait or 1))})
         case exceptions.MethodNotAllowed():
-            return Problem(NO_METHOD)  # REST framework names those there are
-    kind = _OF_STATUS.get(error.status_code)
+            return Problem(NO_METHOD)  # REST framework adds the Allow header
+    kind = _BY_STATUS.get(error.status_code)
     return None if kind is None else Problem(kind, str(error.detail))
 
 
-def _flat(detail: Any, pointer: str, *, is_parameter: bool) -> Iterator[FieldError]:
+def _flatten(detail: Any, pointer: str, *, in_query: bool) -> Iterator[FieldError]:
     match detail:
         case dict():
             for name, inner in detail.items():
-                below = pointer if name == "non_field_errors" else f"{pointer}/{_escaped(str(name))}"
-                yield from _flat(inner, below, is_parameter=is_parameter)
+                below = pointer if name == "non_field_errors" else f"{pointer}/{_escape(str(name))}"
+                yield from _flatten(inner, below, in_query=in_query)
         case list():
-            for place, inner in enumerate(detail):
-                # a list of sentences is about what it belongs to, one of anything else about its members
-                below = pointer if isinstance(inner, str) else f"{pointer}/{place}"
-                yield from _flat(inner, below, is_parameter=is_parameter)
-        case _ if is_parameter:
+            for index, inner in enumerate(detail):
+                # a list of sentences describes the value itself, any other list its items
+                below = pointer if isinstance(inner, str) else f"{pointer}/{index}"
+                yield from _flatten(inner, below, in_query=in_query)
+        case _ if in_query:
             yield FieldError(str(detail), parameter=pointer.lstrip("/"))
         case _:
             yield FieldError(str(detail), pointer)
 
 
-def _escaped(name: str) -> str:
-    return _clean(name).replace("~", "~0").replace("/", "~1")
+def _escape(name: str) -> str:
+    return _replace_surrogates(name).replace("~", "~0").replace("/", "~1")
 
 
-def _clean(text: str) -> str:
-    """As UTF-8 can carry it, whatever a client called things."""
+def _replace_surrogates(text: str) -> str:
+    """Replace lone surrogates, which a client may send and UTF-8 cannot encode."""
     return text.encode(errors="replace").decode()

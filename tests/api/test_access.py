@@ -3,7 +3,7 @@
 import pytest
 from django.urls import get_resolver
 
-from storage.api import schema
+from storage.api import documentation
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, Scope, reaches
 from storage.models import ApiToken
 from storage.operations import accounts
@@ -61,7 +61,9 @@ def test_every_operation_is_in_the_table(people):
     written = {(method, as_documented(path)) for method, path, *_ in OPERATIONS}
     written |= {(method, f"{API}/{path}") for method, path in OF_SERVER}
     documented = {
-        (method.upper(), path) for path, methods in schema.document()["paths"].items() for method in methods
+        (method.upper(), path)
+        for path, methods in documentation.document()["paths"].items()
+        for method in methods
     }
     assert written == documented
 
@@ -105,7 +107,7 @@ def test_what_is_missing_is_said(call):
     assert scope.json()["type"].endswith("#problem-scope")
     assert 'error="insufficient_scope", scope="manage"' in scope.headers["WWW-Authenticate"]
     role = call("max")("POST", "accounts/acme/freeze").json()
-    assert role["detail"] == "This needs the role owner in the account acme."
+    assert role["detail"] == "This operation needs the role owner in the account acme."
 
 
 def test_the_role_of_the_moment_counts(call, cast, account):

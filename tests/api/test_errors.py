@@ -3,11 +3,11 @@
 import pytest
 from django.test import Client
 
-from storage.api import problems, schema
+from storage.api import documentation, problems
 from tests.api.conftest import API, Caller
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
-KINDS = {kind.type for kind in problems.KINDS}
+KINDS = {kind.url for kind in problems.PROBLEM_TYPES}
 
 
 def check(answer, status):
@@ -116,17 +116,17 @@ def test_no_answer_is_kept_by_anybody(ask):
 
 def test_pointers_are_escaped(ask):
     problem = ask("POST", "accounts", {"a/b~c": 1}).json()
-    assert problem["errors"] == [{"pointer": "#/a~1b~0c", "detail": "There is no such member."}]
+    assert problem["errors"] == [{"pointer": "#/a~1b~0c", "detail": "Unknown member."}]
 
 
 def test_every_kind_is_documented():
-    assert len({kind.name for kind in problems.KINDS}) == len(problems.KINDS)
+    assert len({kind.name for kind in problems.PROBLEM_TYPES}) == len(problems.PROBLEM_TYPES)
     told = {
         answer["description"]
-        for methods in schema.document()["paths"].values()
+        for methods in documentation.document()["paths"].values()
         for operation in methods.values()
         for answer in operation["responses"].values()
     }
-    for kind in problems.KINDS:
+    for kind in problems.PROBLEM_TYPES:
         if kind not in {problems.NO_METHOD, problems.FAILED}:
-            assert any(kind.told in text for text in told), kind.name
+            assert any(kind.description in text for text in told), kind.name

@@ -7,13 +7,13 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
 
 from console.help import api_reference
-from storage.api import problems, schema
+from storage.api import documentation, problems
 from tests.api.conftest import API
 
 
 @pytest.fixture(scope="module")
 def document():
-    return schema.document()
+    return documentation.document()
 
 
 def operations(document):
@@ -68,7 +68,7 @@ def test_the_page_shows_all_of_it(document, cast):
     text = page.content.decode()
     for name, operation in operations(document):
         assert f'id="{operation["operationId"]}"' in text, name
-    for kind in problems.KINDS:
+    for kind in problems.PROBLEM_TYPES:
         assert f'id="problem-{kind.name}"' in text
     assert "<script" not in text.partition("</head>")[2]
     assert "style=" not in text

@@ -1,1 +1,1 @@
-"""What goes over the wire: read strictly, written as the OpenAPI document says."""
+"""The JSON of requests and responses. The OpenAPI document is generated from these serializers too."""

@@ -1,4 +1,4 @@
-"""Accounts, their keys, and how applications connect."""
+"""Accounts, their keys and connection strings."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,14 +8,26 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from storage.api.paging import PageParameters
-from storage.api.serializers.fields import Flag, Instant, Lifetime, Parameters, Strict, Text, TextByName
+from storage.api.serializers.fields import (
+    InstantField,
+    LifetimeField,
+    QueryParameters,
+    StrictBooleanField,
+    StrictCharField,
+    StrictSerializer,
+    StringMapField,
+    endpoint,
+)
 from storage.domain.access.addresses import read_network
 from storage.domain.access.roles import Role
 from storage.domain.service import labels
-from storage.domain.service.connections import ConnectionFormat, read_host
+from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
 from storage.domain.service.labels import LabelError
 from storage.domain.service.lifetimes import AccountStage
 from storage.domain.values.names import is_account_name
+from storage.models import Account
+from storage.operations import accounts
+from storage.operations.keys import KeyState
 
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
 STAGES = [stage.value for stage in AccountStage]
@@ -24,7 +36,7 @@ KEYS = ["key1", "key2"]
 GRACE_LIMIT = timedelta(days=7)
 
 
-class Labels(TextByName):
+class LabelsField(StringMapField):
     def to_internal_value(self, data: Any) -> Any:
         found = super().to_internal_value(data)
         try:
@@ -35,166 +47,213 @@ class Labels(TextByName):
 
 
 @extend_schema_field({"type": "string", "pattern": "^[a-z0-9]{3,24}$"})
-class AccountName(Text):
+class AccountNameField(StrictCharField):
     def __init__(self, **options: Any) -> None:
         super().__init__(min_length=3, max_length=24, **options)
 
     def to_internal_value(self, data: Any) -> str:
         name = super().to_internal_value(data)
         if not is_account_name(name):
-            raise ValidationError("A name is 3 to 24 lower-case letters a to z and digits.")
+            raise ValidationError("An account name must be 3 to 24 lower-case letters a to z and digits.")
         return name
 
 
 @extend_schema_field({"type": "string", "pattern": "^(#[0-9a-f]{6})?$"})
-class Colour(Text, serializers.RegexField):
+class ColourField(StrictCharField, serializers.RegexField):
     def __init__(self, **options: Any) -> None:
         super().__init__(regex=COLOUR, allow_blank=True, **options)
 
 
-class Description(Strict):
-    label = Text(
-        max_length=64, allow_blank=True, required=False, help_text="Stands beside the name in the console."
+class RoleField(serializers.ChoiceField):
+    """A role, answered by its name."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(choices=ROLES, **options)
+
+    def to_representation(self, value: int) -> str:
+        return Role(value).name.lower()
+
+
+class AccountFieldsSerializer(StrictSerializer):
+    label = StrictCharField(
+        max_length=64, allow_blank=True, required=False, help_text="Shown beside the name in the console."
     )
-    description = Text(max_length=2000, allow_blank=True, required=False)
-    colour = Colour(
-        required=False, help_text="`#rrggbb`, a band on every page of the account; empty for none."
+    description = StrictCharField(max_length=2000, allow_blank=True, required=False)
+    colour = ColourField(
+        required=False, help_text="`#rrggbb`, shown as a band on the pages of the account; empty for none."
     )
-    labels = Labels(
+    labels = LabelsField(
         required=False,
-        help_text="Up to 32 texts by name, to find accounts by: letters, digits and . _ / - make a name.",
+        help_text="Up to 32 labels to find accounts by. A name consists of letters, digits and `. _ / -`.",
     )
-    ttl = Lifetime(
+    ttl = LifetimeField(
         required=False,
-        help_text="How long the account lives from now: `90m`, `8h`, `2d`, `1w`. Then it is frozen, and a day"
-        " later deleted.",
+        help_text="Lifetime from now: `90m`, `8h`, `2d`, `1w`. At its end the account is frozen, and 24 hours"
+        " later it is deleted.",
     )
 
 
-class NewAccount(Description):
-    name = AccountName(
+class NewAccountSerializer(AccountFieldsSerializer):
+    name = AccountNameField(
         required=False,
-        help_text="3 to 24 lower-case letters and digits; made up by the server if it is left out.",
+        help_text="3 to 24 lower-case letters and digits. Without a name, the server generates one.",
     )
-    expires_at = Instant(required=False, help_text="In place of `ttl`: until when.")
+    expires_at = InstantField(required=False, help_text="End of the lifetime, instead of `ttl`.")
 
 
-class AccountChange(Description):
-    expires_at = Instant(
-        required=False, allow_null=True, help_text="In place of `ttl`: until when; null: for good."
+class AccountChangeSerializer(AccountFieldsSerializer):
+    expires_at = InstantField(
+        required=False,
+        allow_null=True,
+        help_text="End of the lifetime, instead of `ttl`; null: the account does not expire.",
     )
-    protected = Flag(required=False, help_text="It cannot be deleted, also not when its time is over.")
-    read_only = Flag(required=False, help_text="Every write is refused, through every door.")
-    shared_key_access = Flag(
-        required=False, help_text="Whether keys, and signatures made with them, are accepted."
+    protected = StrictBooleanField(
+        required=False, help_text="The account cannot be deleted, not even after its lifetime."
+    )
+    read_only = StrictBooleanField(required=False, help_text="Writes through any interface are refused.")
+    shared_key_access = StrictBooleanField(
+        required=False,
+        help_text="Requests signed with an account key, and tokens signed with one, are accepted.",
     )
     networks = serializers.ListField(
-        child=Text(max_length=64),
+        child=StrictCharField(max_length=64),
         max_length=100,
         required=False,
-        help_text="Addresses and networks whose requests are answered; none: all.",
+        help_text="IP addresses and networks that may send requests; empty: all.",
     )
 
     def validate_networks(self, networks: list[str]) -> list[str]:
-        wrong = {place: ["This is no address and no network."] for place, text in enumerate(networks)
-                 if read_network(text) is None}  # fmt: skip
+        wrong = {
+            index: ["This is not an IP address or network."]
+            for index, text in enumerate(networks)
+            if read_network(text) is None
+        }
         if wrong:
             raise ValidationError(wrong)
         return networks
 
 
-class AccountParameters(PageParameters):
-    name = serializers.CharField(default="", max_length=24, help_text="What the name begins with.")
+class AccountListParameters(PageParameters):
+    name = serializers.CharField(default="", max_length=24, help_text="Prefix of the name.")
     label = serializers.ListField(
         child=serializers.CharField(max_length=320),
         default=list,
-        help_text="`branch=main`, or `branch` for any value; if it is said several times, all must be so.",
+        help_text="`branch=main`, or `branch` for any value. If repeated, an account must match all of them.",
     )
-    state = serializers.ChoiceField(choices=STAGES, default="", help_text="Only those in this state.")
+    state = serializers.ChoiceField(choices=STAGES, default="", help_text="Only accounts in this state.")
 
 
-class DeletionParameters(Parameters):
-    with_tables = serializers.BooleanField(default=False, help_text="Delete its tables as well.")
+class AccountDeletionParameters(QueryParameters):
+    with_tables = serializers.BooleanField(default=False, help_text="Delete the tables of the account too.")
 
 
-class ConnectionParameters(Parameters):
+class ConnectionStringParameters(QueryParameters):
     form = serializers.ChoiceField(
         choices=[form.value for form in ConnectionFormat],
         default=ConnectionFormat.STRING.value,
-        help_text="What to put it into.",
+        help_text="Format: the string alone, or a configuration file or program that contains it.",
     )
-    key = serializers.ChoiceField(choices=KEYS, default="key1", help_text="Which key it holds.")
+    key = serializers.ChoiceField(choices=KEYS, default="key1", help_text="The key it contains.")
     host = serializers.CharField(
         default="",
         max_length=253,
-        help_text="Where applications find the server, as `tablero:10002` or `https://tables.example.org`;"
-        " else where this request found it.",
+        help_text="Address of the server for applications, such as `tablero:10002` or"
+        " `https://tables.example.org`; by default the address of this request.",
     )
 
     def validate_host(self, host: str) -> str:
         found = read_host(host)
         if host and not found:
-            raise ValidationError("This is no name of a host.")
+            raise ValidationError("This is not a host name.")
         return found
 
 
-class Account(serializers.Serializer[Any]):
+class AccountSerializer(serializers.Serializer[Any]):
+    """Of an account and the role of the token's user in it."""
+
     name = serializers.CharField()
     label = serializers.CharField()
     description = serializers.CharField()
     colour = serializers.CharField()
-    labels = TextByName()
+    labels = StringMapField()
     state = serializers.ChoiceField(
         choices=STAGES,
-        help_text="`frozen` by hand, or `expired`: frozen because its time is over, and about to be deleted.",
+        help_text="`frozen`: by a user; `expired`: its lifetime is over, and it will be deleted.",
     )
     protected = serializers.BooleanField()
     read_only = serializers.BooleanField()
     shared_key_access = serializers.BooleanField()
     networks = serializers.ListField(child=serializers.CharField())
-    created_at = Instant()
-    expires_at = Instant(allow_null=True, help_text="When it is frozen.")
-    deleted_at = Instant(allow_null=True, help_text="When an expired one will be deleted.")
-    endpoint = serializers.CharField(help_text="For SDKs, where this request found the server.")
-    role = serializers.ChoiceField(choices=ROLES, help_text="What the token's user is in it.")
+    created_at = InstantField()
+    expires_at = InstantField(allow_null=True, help_text="When the account is frozen.")
+    deleted_at = InstantField(allow_null=True, help_text="When an expired account will be deleted.")
+    endpoint = serializers.CharField(
+        help_text="URL for SDKs, on the host at which this request reached the server."
+    )
+    role = RoleField(help_text="Role of the token's user.")
+
+    def to_representation(self, instance: tuple[Account, Role]) -> Any:
+        return super().to_representation(self.values(*instance))
+
+    def values(self, account: Account, role: Role) -> dict[str, Any]:
+        stored = {name: getattr(account, name) for name in self.fields if hasattr(account, name)}
+        return {
+            **stored,
+            "state": account.stage.value,
+            "deleted_at": account.purged_at,
+            "endpoint": endpoint(self.context["request"], account.name),
+            "role": role,
+        }
 
 
-class MadeAccount(Account):
-    connection_string = serializers.CharField(help_text="For any SDK; it holds key 1, so keep it secret.")
+class CreatedAccountSerializer(AccountSerializer):
+    connection_string = serializers.CharField(
+        help_text="Connection string for SDKs. It contains key 1: keep it secret."
+    )
+
+    def values(self, account: Account, role: Role) -> dict[str, Any]:
+        found = super().values(account, role)
+        key = accounts.encode_key(accounts.keys_of(account)[0])
+        return {**found, "connection_string": connection_string(account.name, found["endpoint"], key)}
 
 
-class Accounts(serializers.Serializer[Any]):
-    items = Account(many=True)
-    next = serializers.URLField(allow_null=True, help_text="The address of the next page.")
+class AccountListSerializer(serializers.Serializer[Any]):
+    items = AccountSerializer(many=True)
+    next = serializers.URLField(allow_null=True, help_text="URL of the next page.")
 
 
-class Key(serializers.Serializer[Any]):
+class KeySerializer(serializers.Serializer[Any]):
+    """Of a KeyState."""
+
     name = serializers.ChoiceField(choices=KEYS)
-    value = serializers.CharField(help_text="In base64.")
-    since = Instant()
-    last_used_at = Instant(allow_null=True)
-    requests_24h = serializers.IntegerField()
+    value = serializers.SerializerMethodField(help_text="In base64.")
+    since = InstantField(help_text="When the key was created.")
+    last_used_at = InstantField(source="last.last", allow_null=True)
+    requests_24h = serializers.IntegerField(source="uses", help_text="Requests in the last 24 hours.")
+
+    def get_value(self, state: KeyState) -> str:
+        return accounts.encode_key(accounts.keys_of(self.context["account"])[state.number - 1])
 
 
-class Rotation(Strict):
-    grace = Lifetime(
+class KeyListSerializer(serializers.Serializer[Any]):
+    items = KeySerializer(many=True)
+
+
+class KeyRotationSerializer(StrictSerializer):
+    grace = LifetimeField(
         required=False,
-        help_text="For how long the old key, and what it signed, is accepted yet: up to `7d`. The cloud's service has"
-        " no such grace.",
+        help_text="How long the old key and the tokens it signed are still accepted, up to `7d`. Azure has no such"
+        " grace period.",
     )
 
     def validate_grace(self, grace: timedelta) -> timedelta:
         if grace > GRACE_LIMIT:
-            raise ValidationError("The old key is accepted for at most seven days.")
+            raise ValidationError("The grace period can be at most seven days.")
         return grace
 
 
-class Keys(serializers.Serializer[Any]):
-    items = Key(many=True)
-
-
-class Connection(serializers.Serializer[Any]):
+class ConnectionStringSerializer(serializers.Serializer[Any]):
     form = serializers.ChoiceField(choices=[form.value for form in ConnectionFormat])
     key = serializers.ChoiceField(choices=KEYS)
     endpoint = serializers.CharField()
-    text = serializers.CharField(help_text="The connection string, or a file or program that holds it.")
+    text = serializers.CharField(help_text="The connection string, or the file or program that contains it.")

@@ -1,4 +1,4 @@
-"""Fields that take only what they are declared as, and serializers that take nothing else than their fields."""
+"""Fields that accept only their own JSON type, and serializers that accept only their own fields."""
 
 import re
 from collections.abc import Mapping
@@ -9,8 +9,9 @@ from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
 
-from storage.api.problems import WrongParameters
+from storage.api.problems import InvalidParameters
 from storage.domain.service import lifetimes
 from storage.domain.service.lifetimes import LifetimeError
 
@@ -19,32 +20,32 @@ _INSTANT: Final = re.compile(
 )
 
 
-class Strict(serializers.Serializer[Any]):
-    """A body; what it does not know, it refuses."""
+class StrictSerializer(serializers.Serializer[Any]):
+    """A request body; unknown members are refused."""
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
             known = {name for name, field in self.fields.items() if not field.read_only}
-            unknown = {name: ["There is no such member."] for name in data if name not in known}
+            unknown = {name: ["Unknown member."] for name in data if name not in known}
             if unknown:
                 raise ValidationError(unknown)
         return super().to_internal_value(data)
 
 
-class Parameters(Strict):
-    """What stands behind the question mark of an address."""
+class QueryParameters(StrictSerializer):
+    """The parameters of the query string."""
 
     @classmethod
     def read(cls, given: QueryDict) -> dict[str, Any]:
         serializer = cls(data=given)
         if not serializer.is_valid():
-            raise WrongParameters(serializer.errors)
+            raise InvalidParameters(serializer.errors)
         found: dict[str, Any] = serializer.validated_data
         return found
 
 
-class Text(serializers.CharField):
-    """A string, not a number that could be written as one; as it was sent."""
+class StrictCharField(serializers.CharField):
+    """A JSON string, with its white space kept."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"trim_whitespace": False, **options})
@@ -55,22 +56,31 @@ class Text(serializers.CharField):
         return str(super().to_internal_value(data))
 
 
-class Flag(serializers.BooleanField):
+class StrictBooleanField(serializers.BooleanField):
     def to_internal_value(self, data: Any) -> bool:
         if data is True or data is False:
             return bool(data)
         return bool(self.fail("invalid", input=str(data)[:64]))
 
 
-class Number(serializers.IntegerField):
+class StrictIntegerField(serializers.IntegerField):
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, int) or isinstance(data, bool):
             self.fail("invalid")
         return int(super().to_internal_value(data))
 
 
-class Instant(serializers.DateTimeField):
-    """A time with its zone (RFC 3339), answered in UTC."""
+class StrictChoiceField(serializers.ChoiceField):
+    """One of several strings; a number that prints like one is refused."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str):
+            self.fail("invalid_choice", input=str(data)[:64])
+        return super().to_internal_value(data)
+
+
+class InstantField(serializers.DateTimeField):
+    """A time with a UTC offset (RFC 3339), answered in UTC."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(default_timezone=UTC, **options)
@@ -88,8 +98,8 @@ class Instant(serializers.DateTimeField):
 
 
 @extend_schema_field({"type": "string", "pattern": "^[0-9]{1,6}[mhdw]$"})
-class Lifetime(Text):
-    """`90m`, `8h`, `2d`, `1w`."""
+class LifetimeField(StrictCharField):
+    """A duration such as `90m`, `8h`, `2d` or `1w`."""
 
     def to_internal_value(self, data: Any) -> Any:
         try:
@@ -98,28 +108,24 @@ class Lifetime(Text):
             raise ValidationError(str(error)) from None
 
 
-class Choice(serializers.ChoiceField):
-    """One of some strings; numbers that look like one are none."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        if not isinstance(data, str):
-            self.fail("invalid_choice", input=str(data)[:64])
-        return super().to_internal_value(data)
-
-
 @extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})
-class TextByName(serializers.DictField):
-    child = Text(allow_blank=True, max_length=255)
+class StringMapField(serializers.DictField):
+    child = StrictCharField(allow_blank=True, max_length=255)
 
 
-def end_of(data: Mapping[str, Any], now: datetime) -> datetime | None:
-    """Of `ttl` and `expires_at`, of which only one may be said."""
+def read_expiry(data: Mapping[str, Any], now: datetime) -> datetime | None:
+    """Return the end that `ttl` or `expires_at` sets; None when both are missing."""
     lifetime: timedelta | None = data.get("ttl")
     end: datetime | None = data.get("expires_at")
     if lifetime is not None and end is not None:
-        raise ValidationError({"ttl": ["Say either ttl or expires_at."]})
+        raise ValidationError({"ttl": ["Send either ttl or expires_at, not both."]})
     if lifetime is not None:
         return now + lifetime
     if end is not None and not now < end <= now + lifetimes.LONGEST:
-        raise ValidationError({"expires_at": ["This is not within the next 366 days."]})
+        raise ValidationError({"expires_at": ["The time must be within the next 366 days."]})
     return end
+
+
+def endpoint(request: Request, account: str) -> str:
+    """Return the URL of an account for SDKs, on the host at which this request reached the server."""
+    return f"{request.scheme}://{request.get_host()}/{account}"

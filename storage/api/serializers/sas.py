@@ -8,75 +8,91 @@ from rest_framework.exceptions import ValidationError
 
 from storage.api.paging import PageParameters
 from storage.api.serializers.accounts import KEYS
-from storage.api.serializers.fields import Choice, Instant, Lifetime, Strict, Text, TextByName
+from storage.api.serializers.fields import (
+    InstantField,
+    LifetimeField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictSerializer,
+    StringMapField,
+    endpoint,
+)
+from storage.domain import sas
 from storage.domain.sas import AccountSas, TableSas
-from storage.domain.sas.known import TokenState
+from storage.domain.sas.known import KnownToken, TokenState
 from storage.domain.sas.tokens import WRITTEN_VERSION
 from storage.domain.values.names import KEY_LENGTH_LIMIT
+from storage.operations import sas as sas_operations
 
+Signed = TableSas | AccountSas
 KINDS = ["table", "account"]
+_TABLE_SAS_ONLY = ("policy", "start_partition", "start_row", "end_partition", "end_row")
 
 
-class NewSas(Strict):
-    """Without `policy` it needs `permissions` and an end; with it, what the policy says may not be said again."""
+class NewSasSerializer(StrictSerializer):
+    """Without `policy`, send `permissions` and an expiry. With it, leave out what the policy sets."""
 
-    label = Text(max_length=64, help_text="What the token is known by.")
-    purpose = Text(max_length=2000, allow_blank=True, default="")
-    owner = Text(max_length=150, allow_blank=True, default="", help_text="Whom to ask about it.")
-    key = Choice(choices=KEYS, default="key1", help_text="Which key signs it.")
-    table = Text(
+    label = StrictCharField(max_length=64, help_text="Name of the token in lists.")
+    purpose = StrictCharField(max_length=2000, allow_blank=True, default="")
+    owner = StrictCharField(
+        max_length=150, allow_blank=True, default="", help_text="Person or team to contact about the token."
+    )
+    key = StrictChoiceField(choices=KEYS, default="key1", help_text="The key that signs it.")
+    table = StrictCharField(
         max_length=63,
         default="",
         allow_blank=True,
-        help_text="For a table SAS; without it, it is for the whole account.",
+        help_text="Table of a table SAS; without it, the token is an account SAS.",
     )
-    policy = Text(
-        max_length=64,
+    policy = StrictCharField(
+        max_length=64, default="", allow_blank=True, help_text="Id of a stored access policy of the table."
+    )
+    permissions = StrictCharField(
+        max_length=16,
         default="",
         allow_blank=True,
-        help_text="The id of a stored access policy of the table.",
+        help_text="Letters out of `raud`; for an account SAS out of `rwdlacu`.",
     )
-    permissions = Text(
-        max_length=16, default="", allow_blank=True, help_text="Of `raud`; of the whole account `rwdlacu`."
+    start = InstantField(required=False)
+    expires_at = InstantField(required=False)
+    ttl = LifetimeField(
+        required=False, help_text="Lifetime from now, instead of `expires_at`: `90m`, `8h`, `2d`, `1w`."
     )
-    start = Instant(required=False)
-    expires_at = Instant(required=False)
-    ttl = Lifetime(required=False, help_text="In place of `expires_at`: `90m`, `8h`, `2d`, `1w` from now.")
-    protocol = Choice(choices=["https", "https,http"], default="https,http")
-    ip = Text(
+    protocol = StrictChoiceField(choices=["https", "https,http"], default="https,http")
+    ip = StrictCharField(
         max_length=80,
         default="",
         allow_blank=True,
-        help_text="An address, or a range as `10.0.0.1-10.0.0.9`.",
+        help_text="An IP address, or a range such as `10.0.0.1-10.0.0.9`.",
     )
-    start_partition = Text(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
-    start_row = Text(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
-    end_partition = Text(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
-    end_row = Text(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
-    resource_types = Text(
+    start_partition = StrictCharField(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
+    start_row = StrictCharField(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
+    end_partition = StrictCharField(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
+    end_row = StrictCharField(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
+    resource_types = StrictCharField(
         max_length=3,
         default="sco",
-        help_text="Of the whole account: some of s (service), c (tables), o (entities).",
+        help_text="Of an account SAS: letters out of s (service), c (tables) and o (entities).",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "ttl" in attrs and "expires_at" in attrs:
-            raise ValidationError({"ttl": ["Say either ttl or expires_at."]})
+            raise ValidationError({"ttl": ["Send either ttl or expires_at, not both."]})
         if not attrs["table"]:
-            only = ("policy", "start_partition", "start_row", "end_partition", "end_row")
-            wrong = {name: ["This is for a table SAS alone."] for name in only if attrs[name]}
+            wrong = {name: ["Only a table SAS can have this."] for name in _TABLE_SAS_ONLY if attrs[name]}
             if wrong:
                 raise ValidationError(wrong)
         return attrs
 
 
-def token_of(data: dict[str, Any], now: datetime) -> TableSas | AccountSas:
+def unsigned_token(data: dict[str, Any], now: datetime) -> Signed:
+    """Return the token that a NewSasSerializer describes."""
     end = now + data["ttl"] if "ttl" in data else data.get("expires_at")
     shared = {
         "version": WRITTEN_VERSION,
         "permissions": data["permissions"],
-        "start": _moment(data.get("start")),
-        "expiry": _moment(end),
+        "start": _write_instant(data.get("start")),
+        "expiry": _write_instant(end),
         "address": data["ip"],
         "protocol": data["protocol"],
     }
@@ -86,40 +102,73 @@ def token_of(data: dict[str, Any], now: datetime) -> TableSas | AccountSas:
     return TableSas(table=data["table"], identifier=data["policy"], **shared, **ranges)
 
 
-def _moment(moment: datetime | None) -> str:
+def _write_instant(moment: datetime | None) -> str:
     return "" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class SasParameters(PageParameters):
+class SasListParameters(PageParameters):
     state = serializers.ChoiceField(choices=[state.value for state in TokenState], default="")
     table = serializers.CharField(default="", max_length=63)
 
 
-class Sas(serializers.Serializer[Any]):
-    fingerprint = serializers.CharField(help_text="Hexadecimal SHA-256 of the signature.")
+class SasSerializer(serializers.Serializer[Any]):
+    """Of a known token and its state."""
+
+    fingerprint = serializers.CharField(help_text="SHA-256 of the signature, in hexadecimal.")
     kind = serializers.ChoiceField(choices=KINDS)
     table = serializers.CharField()
     label = serializers.CharField()
     purpose = serializers.CharField()
     owner = serializers.CharField()
     author = serializers.CharField()
-    is_registered = serializers.BooleanField(help_text="Made here; else it was seen in use.")
+    is_registered = serializers.BooleanField(
+        help_text="Whether the token was issued or labelled here; otherwise it was only seen in requests."
+    )
     state = serializers.ChoiceField(choices=[state.value for state in TokenState])
     key = serializers.ChoiceField(
-        choices=KEYS, allow_null=True, help_text="Which key verifies it; null: none."
+        choices=KEYS, allow_null=True, help_text="The key that verifies its signature; null: none does."
     )
-    parameters = TextByName(help_text="All of its parameters but the signature.")
-    created_at = Instant(allow_null=True)
-    last_used_at = Instant(allow_null=True)
-    requests_24h = serializers.IntegerField()
+    parameters = StringMapField(help_text="All query parameters of the token except the signature.")
+    created_at = InstantField(allow_null=True)
+    last_used_at = InstantField(allow_null=True)
+    requests_24h = serializers.IntegerField(help_text="Requests in the last 24 hours.")
+
+    def to_representation(self, instance: tuple[Any, ...]) -> Any:
+        return super().to_representation(self.values(*instance))
+
+    def values(self, known: KnownToken, state: TokenState) -> dict[str, Any]:
+        stored = {name: getattr(known, name) for name in self.fields if hasattr(known, name)}
+        return {
+            **stored,
+            "kind": sas_operations.kind_of(known.token),
+            "state": state.value,
+            "key": None if known.key is None else f"key{known.key}",
+            "parameters": dict(sas.to_parameters(known.token)),
+            "created_at": known.created,
+            "last_used_at": known.last_used,
+            "requests_24h": known.uses,
+        }
 
 
-class SasList(serializers.Serializer[Any]):
-    items = Sas(many=True)
+class SasListSerializer(serializers.Serializer[Any]):
+    items = SasSerializer(many=True)
     next = serializers.URLField(allow_null=True)
 
 
-class IssuedSas(Sas):
-    token = serializers.CharField(help_text="The query string; nobody can be told it again.")
-    url = serializers.CharField(help_text="With the endpoint before it.")
+class IssuedSasSerializer(SasSerializer):
+    """Of a known token, its state and the token with its signature."""
+
+    token = serializers.CharField(help_text="The query string with the signature. It cannot be shown again.")
+    url = serializers.CharField(help_text="The token with its endpoint.")
     connection_string = serializers.CharField()
+
+    def values(self, known: KnownToken, state: TokenState, signed: Signed | None = None) -> dict[str, Any]:
+        assert signed is not None
+        base = endpoint(self.context["request"], self.context["account"].name)
+        token = sas.write(signed)
+        return {
+            **super().values(known, state),
+            "token": token,
+            "url": f"{base}/{signed.table}?{token}" if isinstance(signed, TableSas) else f"{base}?{token}",
+            "connection_string": f"TableEndpoint={base};SharedAccessSignature={token}",
+        }

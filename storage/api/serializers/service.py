@@ -1,4 +1,4 @@
-"""Service properties, members, activity, and the token itself."""
+"""Service properties, members, the activity log and the token of the request."""
 
 from typing import Any
 
@@ -6,133 +6,164 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from storage.api.paging import PageParameters
-from storage.api.serializers.accounts import ROLES
-from storage.api.serializers.fields import Choice, Flag, Instant, Number, Strict, Text
+from storage.api.serializers.accounts import ROLES, RoleField
+from storage.api.serializers.fields import (
+    InstantField,
+    StrictBooleanField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictIntegerField,
+    StrictSerializer,
+)
 from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Scope
 from storage.domain.service import service_properties
 from storage.domain.service.activity import Verb
+from storage.domain.service.service_properties import CorsRule, Logging, Metrics, ServiceProperties
 
 
-class Logging(Strict):
-    read = Flag(default=False)
-    write = Flag(default=False)
-    delete = Flag(default=False)
-    retention = Number(
-        allow_null=True, default=None, min_value=1, max_value=365, help_text="Days; null keeps all."
+class RetentionField(StrictIntegerField):
+    def __init__(self, **options: Any) -> None:
+        defaults = {"allow_null": True, "default": None, "min_value": 1, "max_value": 365}
+        super().__init__(**defaults, help_text="Days; null keeps everything.", **options)
+
+
+class LoggingSerializer(StrictSerializer):
+    read = StrictBooleanField(default=False)
+    write = StrictBooleanField(default=False)
+    delete = StrictBooleanField(default=False)
+    retention = RetentionField()
+
+
+class MetricsSerializer(StrictSerializer):
+    enabled = StrictBooleanField(default=False)
+    include_apis = StrictBooleanField(
+        default=False, help_text="Write a row for each operation beside the total."
     )
+    retention = RetentionField()
 
 
-class Metrics(Strict):
-    enabled = Flag(default=False)
-    include_apis = Flag(default=False, help_text="A row for each operation beside the one of all.")
-    retention = Number(
-        allow_null=True, default=None, min_value=1, max_value=365, help_text="Days; null keeps all."
+class CorsRuleSerializer(StrictSerializer):
+    origins = serializers.ListField(child=StrictCharField(max_length=256), min_length=1, max_length=64)
+    methods = serializers.ListField(child=StrictCharField(max_length=16), min_length=1, max_length=8)
+    allowed_headers = serializers.ListField(
+        child=StrictCharField(max_length=256), default=list, max_length=66
     )
+    exposed_headers = serializers.ListField(
+        child=StrictCharField(max_length=256), default=list, max_length=66
+    )
+    max_age = StrictIntegerField(min_value=0, max_value=2**31 - 1, help_text="Seconds.")
 
 
-class CorsRule(Strict):
-    origins = serializers.ListField(child=Text(max_length=256), min_length=1, max_length=64)
-    methods = serializers.ListField(child=Text(max_length=16), min_length=1, max_length=8)
-    allowed_headers = serializers.ListField(child=Text(max_length=256), default=list, max_length=66)
-    exposed_headers = serializers.ListField(child=Text(max_length=256), default=list, max_length=66)
-    max_age = Number(min_value=0, max_value=2**31 - 1, help_text="Seconds.")
+class ServicePropertiesSerializer(StrictSerializer):
+    """All service properties; they replace the existing ones."""
 
-
-class ServiceProperties(Strict):
-    """All of them: they take the place of those there were."""
-
-    logging = Logging()
-    hour_metrics = Metrics()
-    minute_metrics = Metrics()
-    cors = CorsRule(many=True, max_length=5)
+    logging = LoggingSerializer()
+    hour_metrics = MetricsSerializer()
+    minute_metrics = MetricsSerializer()
+    cors = CorsRuleSerializer(many=True, max_length=5)
 
     def validate(self, attrs: dict[str, Any]) -> Any:
-        properties = read_properties(attrs)
-        wrong: dict[str, Any] = {}
+        """Return the properties under the name ``properties``; serializers validate to a dict."""
+        properties = _read_properties(attrs)
+        errors: dict[str, Any] = {}
         for fault in service_properties.find_faults(properties):
-            within: Any = wrong
+            within: Any = errors
             for step in fault.where[:-1]:
                 within = within.setdefault(step, {})
             within[fault.where[-1]] = [fault.error.text]
-        if wrong:
-            raise ValidationError(wrong)
+        if errors:
+            raise ValidationError(errors)
         return {"properties": properties}
 
 
-def read_properties(data: dict[str, Any]) -> service_properties.ServiceProperties:
-    return service_properties.ServiceProperties(
-        service_properties.Logging(**data["logging"]),
-        service_properties.Metrics(**data["hour_metrics"]),
-        service_properties.Metrics(**data["minute_metrics"]),
-        tuple(_read_rule(rule) for rule in data["cors"]),
+def _read_properties(data: dict[str, Any]) -> ServiceProperties:
+    return ServiceProperties(
+        Logging(**data["logging"]),
+        Metrics(**data["hour_metrics"]),
+        Metrics(**data["minute_metrics"]),
+        tuple(_read_rule(**rule) for rule in data["cors"]),
     )
 
 
-def _read_rule(rule: dict[str, Any]) -> service_properties.CorsRule:
-    return service_properties.CorsRule(
-        tuple(rule["origins"]),
-        tuple(rule["methods"]),
-        tuple(rule["allowed_headers"]),
-        tuple(rule["exposed_headers"]),
-        rule["max_age"],
-    )
+def _read_rule(*, max_age: int, **lists: list[str]) -> CorsRule:
+    return CorsRule(max_age=max_age, **{name: tuple(values) for name, values in lists.items()})
 
 
-class Membership(Strict):
-    role = Choice(choices=ROLES)
+class MemberRoleSerializer(StrictSerializer):
+    role = StrictChoiceField(choices=ROLES)
 
 
-class Member(serializers.Serializer[Any]):
-    user = serializers.CharField()
-    role = serializers.ChoiceField(choices=ROLES)
-    since = Instant()
+class MemberSerializer(serializers.Serializer[Any]):
+    user = serializers.CharField(source="user.username")
+    role = RoleField()
+    since = InstantField(source="created_at")
 
 
-class Members(serializers.Serializer[Any]):
-    items = Member(many=True)
+class MemberListSerializer(serializers.Serializer[Any]):
+    items = MemberSerializer(many=True)
 
 
 class ActivityParameters(PageParameters):
-    verb = serializers.ChoiceField(choices=[verb.value for verb in Verb], default="", help_text="Only this.")
-    table = serializers.CharField(default="", max_length=63, help_text="Only what was done to this table.")
-    user = serializers.CharField(default="", max_length=150, help_text="A part of the name of who did it.")
-    since = serializers.DateTimeField(default=None, help_text="Not before.")
-    until = serializers.DateTimeField(default=None, help_text="Before.")
+    verb = serializers.ChoiceField(
+        choices=[verb.value for verb in Verb], default="", help_text="Only this kind of activity."
+    )
+    table = serializers.CharField(default="", max_length=63, help_text="Only activity on this table.")
+    user = serializers.CharField(default="", max_length=150, help_text="Part of the user's name.")
+    since = serializers.DateTimeField(default=None, help_text="At or after this time.")
+    until = serializers.DateTimeField(default=None, help_text="Before this time.")
 
 
-class Actor(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(choices=[kind.value for kind in ActorKind])
-    name = serializers.CharField()
-    token = serializers.CharField(help_text="The name of the API token, if it was one.")
+class ActorSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(source="actor_kind", choices=[kind.value for kind in ActorKind])
+    name = serializers.CharField(source="actor")
+    token = serializers.CharField(
+        source="detail.by_token",
+        read_only=True,
+        default="",
+        help_text="Name of the API token that was used; empty: none.",
+    )
     address = serializers.CharField()
     agent = serializers.CharField()
 
 
-class Activity(serializers.Serializer[Any]):
+class DetailField(serializers.DictField):
+    """The details of an activity, without the token that ``actor`` names."""
+
+    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
+        return {name: member for name, member in value.items() if name != "by_token"}
+
+
+class ActivitySerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
-    at = Instant()
+    at = InstantField()
     verb = serializers.CharField()
-    actor = Actor()
-    account = serializers.CharField()
-    table = serializers.CharField()
-    detail = serializers.DictField()
+    actor = ActorSerializer(source="*")
+    account = serializers.CharField(source="account_name")
+    table = serializers.CharField(source="table_name")
+    detail = DetailField()
     before = serializers.JSONField(allow_null=True)
     after = serializers.JSONField(allow_null=True)
-    undoes = serializers.IntegerField(allow_null=True, help_text="What it took back.")
-    entities = serializers.IntegerField(help_text="How many were changed.")
+    undoes = serializers.IntegerField(
+        source="undoes_id", allow_null=True, help_text="Id of the activity that this one undoes."
+    )
+    entities = serializers.IntegerField(source="changed", help_text="Number of changed entities.")
 
 
-class Activities(serializers.Serializer[Any]):
-    items = Activity(many=True)
+class ActivityListSerializer(serializers.Serializer[Any]):
+    items = ActivitySerializer(many=True)
     next = serializers.URLField(allow_null=True)
 
 
-class Token(serializers.Serializer[Any]):
+class TokenSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
-    user = serializers.CharField()
-    is_admin = serializers.BooleanField(help_text="Whether the user is an admin of the server.")
+    user = serializers.CharField(source="user.username")
+    is_admin = serializers.BooleanField(
+        source="user.is_admin", help_text="Whether the user is an admin of the server."
+    )
     scope = serializers.ChoiceField(choices=[scope.value for scope in Scope])
-    account = serializers.CharField(allow_null=True, help_text="The only one it is for; null: all.")
-    created_at = Instant()
-    expires_at = Instant(allow_null=True)
+    account = serializers.CharField(
+        source="account.name", allow_null=True, help_text="The only account it gives access to; null: all."
+    )
+    created_at = InstantField()
+    expires_at = InstantField(allow_null=True)

@@ -1,4 +1,4 @@
-"""Tables, and their stored access policies."""
+"""Tables and their stored access policies."""
 
 from typing import Any
 
@@ -7,150 +7,145 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from storage.api.paging import PageParameters
-from storage.api.serializers.fields import Instant, Parameters, Strict, Text
+from storage.api.serializers.fields import (
+    InstantField,
+    QueryParameters,
+    StrictCharField,
+    StrictSerializer,
+    endpoint,
+)
 from storage.domain.access import policies
 from storage.domain.access.policies import AccessPolicy, PolicyRule, SignedIdentifier
 from storage.domain.errors import InvalidXmlNodeValue
+from storage.models import Table
 
 TAG_LIMIT = 20
 
 
 @extend_schema_field({"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9]{2,62}$"})
-class TableName(Text):
-    """What is none is refused by the service, in its own words."""
+class TableNameField(StrictCharField):
+    """A table name; the operation refuses an invalid one with the service's own message."""
 
 
-class NewTable(Strict):
-    name = TableName(
-        max_length=63, help_text="3 to 63 letters and digits, a letter first; case does not count."
+class NewTableSerializer(StrictSerializer):
+    name = TableNameField(
+        max_length=63, help_text="3 to 63 letters and digits, starting with a letter; case-insensitive."
     )
-    description = Text(max_length=2000, allow_blank=True, default="")
-    tags = serializers.ListField(child=Text(max_length=40), max_length=TAG_LIMIT, default=list)
+    description = StrictCharField(max_length=2000, allow_blank=True, default="")
+    tags = serializers.ListField(child=StrictCharField(max_length=40), max_length=TAG_LIMIT, default=list)
 
     def validate_tags(self, tags: list[str]) -> list[str]:
         if len({tag.casefold() for tag in tags}) != len(tags):
-            raise ValidationError("A tag comes twice.")
+            raise ValidationError("Each tag can occur only once.")
         return tags
 
 
-class TableChange(NewTable):
+class TableChangeSerializer(NewTableSerializer):
     name = None  # type: ignore[assignment]
-    description = Text(max_length=2000, allow_blank=True, required=False)
-    tags = serializers.ListField(child=Text(max_length=40), max_length=TAG_LIMIT, required=False)
+    description = StrictCharField(max_length=2000, allow_blank=True, required=False)
+    tags = serializers.ListField(child=StrictCharField(max_length=40), max_length=TAG_LIMIT, required=False)
 
 
-class TableParameters(PageParameters):
-    name = serializers.CharField(
-        default="", max_length=63, help_text="What the name begins with, in any case."
-    )
-    tag = serializers.CharField(default="", max_length=40, help_text="Only those with this tag.")
+class TableListParameters(PageParameters):
+    name = serializers.CharField(default="", max_length=63, help_text="Prefix of the name, in any case.")
+    tag = serializers.CharField(default="", max_length=40, help_text="Only tables with this tag.")
     state = serializers.ChoiceField(
         choices=["present", "deleted"],
         default="present",
-        help_text="`deleted`: those that can be brought back.",
+        help_text="`deleted`: deleted tables that can be restored.",
     )
 
 
-class TableDeletionParameters(Parameters):
+class TableDeletionParameters(QueryParameters):
     confirm = serializers.CharField(
-        default="", max_length=24, help_text="The name of the account, if that is protected."
+        default="", max_length=24, help_text="Name of the account; required if the account is protected."
     )
 
 
-class Table(serializers.Serializer[Any]):
+class TableSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     description = serializers.CharField()
     tags = serializers.ListField(child=serializers.CharField())
-    created_at = Instant()
-    deleted_at = Instant(allow_null=True)
-    kept_until = Instant(allow_null=True, help_text="Until when a deleted one can be brought back.")
-    url = serializers.CharField(help_text="For SDKs and tokens.")
+    created_at = InstantField()
+    deleted_at = InstantField(allow_null=True)
+    kept_until = InstantField(allow_null=True, help_text="Until when a deleted table can be restored.")
+    url = serializers.SerializerMethodField(help_text="URL for SDKs and tokens.")
+
+    def get_url(self, table: Table) -> str:
+        return f"{endpoint(self.context['request'], self.context['account'].name)}/{table.name}"
 
 
-class Tables(serializers.Serializer[Any]):
-    items = Table(many=True)
+class TableListSerializer(serializers.Serializer[Any]):
+    items = TableSerializer(many=True)
     next = serializers.URLField(allow_null=True)
 
 
-class Terms(Strict):
-    """What a token with this policy need not say. Absent, null and empty all leave it to the token."""
+class AccessPolicySerializer(StrictSerializer):
+    """What tokens inherit from the policy. Fields that are absent, null or empty are set by the token."""
 
-    start = Text(allow_null=True, allow_blank=True, default=None, help_text="From when; ISO 8601.")
-    expiry = Text(allow_null=True, allow_blank=True, default=None, help_text="Until when; ISO 8601.")
-    permission = Text(
+    start = StrictCharField(allow_null=True, allow_blank=True, default=None, help_text="ISO 8601.")
+    expiry = StrictCharField(allow_null=True, allow_blank=True, default=None, help_text="ISO 8601.")
+    permission = StrictCharField(
         allow_null=True,
         allow_blank=True,
         default=None,
         max_length=4,
-        help_text="Of r, a, u, d: query, add, update, delete.",
+        help_text="Letters out of r, a, u, d: query, add, update, delete.",
     )
 
     def validate_start(self, value: str | None) -> str | None:
-        return _instant(value)
+        return _read_instant(value)
 
     def validate_expiry(self, value: str | None) -> str | None:
-        return _instant(value)
+        return _read_instant(value)
 
 
-class Policy(Strict):
-    id = Text(max_length=64, help_text="What tokens name; case counts.")
-    access_policy = Terms(allow_null=True, default=None)
+class SignedIdentifierSerializer(StrictSerializer):
+    id = StrictCharField(
+        source="identifier", max_length=64, help_text="The id that tokens reference; case-sensitive."
+    )
+    access_policy = AccessPolicySerializer(source="policy", allow_null=True, default=None)
 
 
-class Policies(Strict):
-    items = Policy(many=True, help_text="Up to five, in order; they take the place of all there were.")
+class PoliciesSerializer(StrictSerializer):
+    """The stored access policies of a table: a list of SignedIdentifier as ``items``."""
+
+    items = SignedIdentifierSerializer(
+        many=True, help_text="Up to five policies in order. They replace all existing ones."
+    )
 
     def validate_items(self, items: list[dict[str, Any]]) -> list[SignedIdentifier]:
-        found = [_identifier(item) for item in items]
+        found = [_signed_identifier(**item) for item in items]
         for fault in policies.find_faults(found):
-            raise ValidationError(_said(fault))
+            raise ValidationError(_error_of(fault))
         return found
 
 
-_FAULTS = {
-    PolicyRule.NUMBER: "A table has at most five policies.",
-    PolicyRule.UNIQUE: "This id comes twice.",
-    PolicyRule.IDENTIFIER: "An id has 1 to 64 characters, of those that XML can hold.",
-    PolicyRule.START: "This is no instant.",
-    PolicyRule.EXPIRY: "This is no instant.",
-    PolicyRule.PERMISSION: "Permissions are some of r, a, u, d, each once.",
+_MESSAGES = {
+    PolicyRule.NUMBER: "A table can have at most five policies.",
+    PolicyRule.UNIQUE: "Another policy has this id.",
+    PolicyRule.IDENTIFIER: "An id must have 1 to 64 characters that are allowed in XML.",
+    PolicyRule.START: "This is not a valid time.",
+    PolicyRule.EXPIRY: "This is not a valid time.",
+    PolicyRule.PERMISSION: "Permissions must be letters out of r, a, u, d, each at most once.",
 }
 _MEMBERS = {PolicyRule.START: "start", PolicyRule.EXPIRY: "expiry", PolicyRule.PERMISSION: "permission"}
 
 
-def _said(fault: policies.PolicyFault) -> Any:
-    text = [_FAULTS[fault.rule]]
+def _error_of(fault: policies.PolicyFault) -> Any:
+    message = [_MESSAGES[fault.rule]]
     if fault.place is None:
-        return text
+        return message
     member = _MEMBERS.get(fault.rule)
-    return {fault.place: {"access_policy": {member: text}} if member else {"id": text}}
+    return {fault.place: {"access_policy": {member: message}} if member else {"id": message}}
 
 
-def _identifier(item: dict[str, Any]) -> SignedIdentifier:
-    terms = item["access_policy"]
-    if terms is None:
-        return SignedIdentifier(item["id"])
-    return SignedIdentifier(item["id"], AccessPolicy(terms["start"], terms["expiry"], terms["permission"]))
+def _signed_identifier(identifier: str, policy: dict[str, Any] | None) -> SignedIdentifier:
+    return SignedIdentifier(identifier, None if policy is None else AccessPolicy(**policy))
 
 
-def _instant(text: str | None) -> str | None:
+def _read_instant(text: str | None) -> str | None:
     try:
         return policies.read_instant(text) if text else text
     except InvalidXmlNodeValue:
-        raise ValidationError("This is no instant; write it as 2026-11-30T18:00:00Z.") from None
-
-
-def write_policies(identifiers: list[SignedIdentifier]) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": one.identifier,
-            "access_policy": None
-            if one.policy is None
-            else {
-                "start": one.policy.start,
-                "expiry": one.policy.expiry,
-                "permission": one.policy.permission,
-            },
-        }
-        for one in identifiers
-    ]
+        raise ValidationError("This is not a valid time; write it as 2026-11-30T18:00:00Z.") from None

@@ -1,1 +1,1 @@
-"""What the API answers: each view reads, asks an operation, and writes."""
+"""The view sets: each action reads its request, calls an operation, and serializes the result."""

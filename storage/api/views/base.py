@@ -1,50 +1,48 @@
-"""What all views have in common: who asks, what for, and by which right."""
+"""What all view sets have in common: the policies, the target of the path, reading and answering."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
-from django.db.models import Model
 from django.http import Http404
 from django.http.response import HttpResponseBase
 from django.utils import timezone, translation
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
 from rest_framework.viewsets import ViewSet
 
-from storage.api import permissions
-from storage.api.authentication import Bearer, actor_of
-from storage.api.permissions import TokenMay
-from storage.api.reading import Json, Negotiation, Written
-from storage.api.serializers.fields import Parameters, Strict
-from storage.api.throttling import PerToken
+from storage.api import access, etags
+from storage.api.access import BearerAuthentication, TokenPermission, TokenThrottle, actor_of
+from storage.api.documentation import Operation
+from storage.api.negotiation import JSONNegotiation, ProblemJSONRenderer, StrictJSONParser
+from storage.api.paging import Page, encode_cursor
+from storage.api.serializers.fields import endpoint
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Role
 from storage.domain.errors import StorageError
 from storage.models import Account, ApiToken, Table
 from storage.operations import tables
 
-M = TypeVar("M", bound=Model)
 
+class ApiViewSet(ViewSet):
+    """``capabilities``: what each action requires; ``tag``: its group in the documentation."""
 
-class Views(ViewSet):
-    """``capabilities``: what each action takes; the table of roles says who has it."""
-
-    authentication_classes = (Bearer,)
-    permission_classes = (TokenMay,)
-    throttle_classes = (PerToken,)
-    parser_classes = (Json,)
-    renderer_classes = (Written,)
-    content_negotiation_class = Negotiation
+    authentication_classes = (BearerAuthentication,)
+    permission_classes = (TokenPermission,)
+    throttle_classes = (TokenThrottle,)
+    parser_classes = (StrictJSONParser,)
+    renderer_classes = (ProblemJSONRenderer,)
+    content_negotiation_class = JSONNegotiation
     metadata_class = None
     http_method_names = ("get", "post", "put", "patch", "delete", "head")
     capabilities: ClassVar[Mapping[str, Capability]]
-    tag = ""  # under what it stands in the document
+    tag = ""
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.META.get("CONTENT_LENGTH"):
-            # of a body that comes in chunks, which REST framework would take for none
+            # a chunked body has none, and REST framework would ignore it
             request.META["CONTENT_LENGTH"] = str(len(request.body))
-        # scripts read the sentences of errors, in one language and one zone
+        # scripts read the messages of errors: they need one language and one time zone
         with translation.override("en"), timezone.override("UTC"):
             response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
             response.headers["Content-Language"] = "en"
@@ -52,16 +50,16 @@ class Views(ViewSet):
             return response
 
     def check_permissions(self, request: Request) -> None:
-        """What is refused counts too."""
+        """Count the request before its permissions are checked: a refused one counts too."""
         if isinstance(request.auth, ApiToken):
             super().check_throttles(request)
         super().check_permissions(request)
 
     def check_throttles(self, request: Request) -> None:
-        """They were, with the permissions."""
+        """Do nothing: check_permissions has counted the request."""
 
-    def look(self, token: ApiToken, capability: Capability) -> None:
-        """Finds what the address names; raises what refuses it."""
+    def resolve_target(self, token: ApiToken, capability: Capability) -> None:
+        """Load what the path names, or raise what refuses the request."""
 
     @property
     def token(self) -> ApiToken:
@@ -72,60 +70,74 @@ class Views(ViewSet):
     def by(self) -> Actor:
         return actor_of(self.request)
 
-    def body(self, serializer: type[Strict]) -> dict[str, Any]:
-        return valid(serializer, self.request)
+    def read_body(self) -> dict[str, Any]:
+        """Return the validated body of the action's serializer."""
+        assert self._operation.body is not None
+        serializer = self._operation.body(data=self.request.data)
+        serializer.is_valid(raise_exception=True)
+        found: dict[str, Any] = serializer.validated_data
+        return found
 
-    def parameters(self, serializer: type[Parameters]) -> dict[str, Any]:
-        return serializer.read(self.request.query_params)
+    def read_query(self) -> dict[str, Any]:
+        """Return the validated query parameters of the action's serializer."""
+        assert self._operation.query is not None
+        return self._operation.query.read(self.request.query_params)
+
+    def serialize(self, found: Any) -> Any:
+        """Return the content of a response by the action's serializer."""
+        assert self._operation.answer is not None
+        return self._operation.answer(found, context=self.serializer_context()).data
+
+    def serializer_context(self) -> dict[str, Any]:
+        return {"request": self.request}
+
+    def answer(self, found: Any, *, status: int = 200) -> Response:
+        return Response(self.serialize(found), status=status)
+
+    def answer_created(self, found: Any, *, is_new: bool) -> Response:
+        """Answer 201 for what was created, 200 if an identical request created it before."""
+        return self.answer(found, status=201 if is_new else 200)
+
+    def answer_with_etag(self, found: Any) -> Response:
+        content = self.serialize(found)
+        return Response(content, headers={"ETag": etags.compute(content)})
+
+    def answer_page(self, page: Page) -> Response:
+        """Answer a page with the URL of the next one, which is also in the Link header."""
+        following = None
+        if page.end is not None:
+            following = replace_query_param(
+                self.request.build_absolute_uri(), "cursor", encode_cursor(page.end)
+            )
+        response = self.answer({"items": page.items, "next": following})
+        if following is not None:
+            response.headers["Link"] = f'<{following}>; rel="next"'
+        return response
+
+    @property
+    def _operation(self) -> Operation:
+        found: Operation = getattr(self, self.action).operation
+        return found
 
 
-class ServerViews(Views):
-    """Of the server, not of an account."""
-
-
-class AdminViews(Views):
-    """For admins, with a token that is for all accounts."""
-
-    def look(self, token: ApiToken, capability: Capability) -> None:
-        permissions.check_server(token)
-
-
-class AccountViews(Views):
-    """Of the account that the address names."""
+class AccountScopedViewSet(ApiViewSet):
+    """View sets below an account: ``account`` is the one in the path, ``role`` the user's role in it."""
 
     account: Account
     role: Role
 
-    def look(self, token: ApiToken, capability: Capability) -> None:
-        self.account, self.role = permissions.find_account(token, self.kwargs["account"], capability)
+    def resolve_target(self, token: ApiToken, capability: Capability) -> None:
+        self.account, self.role = access.find_account(token, self.kwargs["account"], capability)
+
+    def serializer_context(self) -> dict[str, Any]:
+        return {**super().serializer_context(), "account": self.account}
 
     def table(self) -> Table:
-        """The one that the address names in any letter case."""
-        return find_table(self.account, self.kwargs["table"])
+        """Return the table in the path, whose name may be in any case."""
+        try:
+            return tables.get(self.account.pk, self.kwargs["table"])
+        except StorageError:
+            raise Http404 from None
 
     def endpoint(self) -> str:
-        return endpoint(self.request, self.account)
-
-
-def find_table(account: Account, name: str) -> Table:
-    try:
-        return tables.get(account.pk, name)
-    except StorageError:
-        raise Http404 from None
-
-
-def valid(serializer: type[Strict], request: Request) -> dict[str, Any]:
-    read = serializer(data=request.data)
-    read.is_valid(raise_exception=True)
-    found: dict[str, Any] = read.validated_data
-    return found
-
-
-def endpoint(request: Request, account: Account) -> str:
-    """Where this request found the server is where an SDK finds it."""
-    return f"{request.scheme}://{request.get_host()}/{account.name}"
-
-
-def made(content: Any, *, is_new: bool) -> Response:
-    """201 for what was made, 200 for what was there as it was asked for."""
-    return Response(content, status=201 if is_new else 200)
+        return endpoint(self.request, self.account.name)

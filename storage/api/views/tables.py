@@ -1,4 +1,4 @@
-"""Tables, and their stored access policies."""
+"""Tables and their stored access policies."""
 
 from typing import Any
 
@@ -8,19 +8,18 @@ from rest_framework.response import Response
 
 from storage.api import etags, problems
 from storage.api.documentation import IF_MATCH, operation
-from storage.api.paging import Page, cut, respond
+from storage.api.paging import Page, take_page
 from storage.api.problems import Problem
 from storage.api.serializers import tables as serializers
-from storage.api.views.base import AccountViews, made
+from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.errors import TableAlreadyExists
 from storage.models import Table
 from storage.operations import policies, table_list, tables
 from storage.operations.activity import ChangedSince
-from storage.operations.tables import DELETED_TABLE_RETENTION
 
 
-class TablesViews(AccountViews):
+class TableViewSet(AccountScopedViewSet):
     capabilities = {
         "index": Capability.READ,
         "create": Capability.MANAGE_TABLES,
@@ -31,110 +30,102 @@ class TablesViews(AccountViews):
     }
 
     @operation(
-        "list_tables", "List tables", answer=serializers.Tables, parameters=[serializers.TableParameters]
+        "list_tables",
+        "List tables",
+        answer=serializers.TableListSerializer,
+        query=serializers.TableListParameters,
     )
     def index(self, request: Request, account: str) -> Response:
-        wanted = self.parameters(serializers.TableParameters)
-        found = self._deleted(wanted) if wanted["state"] == "deleted" else self._present(wanted)
-        return respond(request, Page([self._write(table) for table in found.items], found.end))
+        wanted = self.read_query()
+        return self.answer_page(
+            self._deleted(wanted) if wanted["state"] == "deleted" else self._present(wanted)
+        )
 
     def _present(self, wanted: dict[str, Any]) -> Page:
-        listed = table_list.with_prefix(
+        found = table_list.with_prefix(
             self.account.pk,
             prefix=wanted["name"],
             tag=wanted["tag"],
             after=wanted["cursor"],
             top=wanted["limit"] + 1,
         )
-        return cut(listed, wanted["limit"], lambda table: table.folded_name)
+        return take_page(found, wanted["limit"], lambda table: table.folded_name)
 
     def _deleted(self, wanted: dict[str, Any]) -> Page:
         found = [table for table in tables.deleted(self.account.pk) if _is_wanted(table, wanted)]
         found.sort(key=lambda table: table.pk)
         start = wanted["cursor"]
         later = [table for table in found if not start or f"{table.pk:020}" > start]
-        return cut(later[: wanted["limit"] + 1], wanted["limit"], lambda table: f"{table.pk:020}")
+        return take_page(later[: wanted["limit"] + 1], wanted["limit"], lambda table: f"{table.pk:020}")
 
     @operation(
         "create_table",
         "Create a table",
-        "The same request again answers 200 with the table; another one for the same name 409.",
-        body=serializers.NewTable,
-        answer=serializers.Table,
+        "Repeating the same request answers 200 with the table; a different request with the same name answers 409.",
+        body=serializers.NewTableSerializer,
+        answer=serializers.TableSerializer,
         is_creation=True,
         problems=[problems.CONFLICT],
-        example={"name": "people", "description": "Who came", "tags": ["demo"]},
+        example={"name": "people", "description": "Visitors", "tags": ["demo"]},
     )
     def create(self, request: Request, account: str) -> Response:
-        data = self.body(serializers.NewTable)
+        data = self.read_body()
         try:
-            table = tables.create(self.account.pk, by=self.by, **data)
+            return self.answer_created(tables.create(self.account.pk, by=self.by, **data), is_new=True)
         except TableAlreadyExists:
             found = tables.get(self.account.pk, data["name"])
             if {name: getattr(found, name) for name in data} != data:
                 raise
-            return made(self._write(found), is_new=False)
-        return made(self._write(table), is_new=True)
+            return self.answer_created(found, is_new=False)
 
-    @operation("get_table", "Get a table", answer=serializers.Table)
+    @operation("get_table", "Get a table", answer=serializers.TableSerializer)
     def retrieve(self, request: Request, account: str, table: str) -> Response:
-        return Response(self._write(self.table()))
+        return self.answer(self.table())
 
     @operation(
         "update_table",
-        "Change the notes on a table",
-        body=serializers.TableChange,
-        answer=serializers.Table,
+        "Update the description and tags of a table",
+        body=serializers.TableChangeSerializer,
+        answer=serializers.TableSerializer,
         example={"tags": ["demo", "2026"]},
     )
     def partial_update(self, request: Request, account: str, table: str) -> Response:
         found = self.table()
-        data = self.body(serializers.TableChange)
+        data = self.read_body()
         if data:
             tables.change(found, by=self.by, **data)
-        return Response(self._write(found))
+        return self.answer(found)
 
     @operation(
         "delete_table",
         "Delete a table",
-        "At once for everybody; for seven days it can be brought back.",
-        parameters=[serializers.TableDeletionParameters],
+        "The deletion is effective at once. For seven days the table can be restored.",
+        query=serializers.TableDeletionParameters,
         problems=[problems.CONFLICT],
     )
     def destroy(self, request: Request, account: str, table: str) -> Response:
-        wanted = self.parameters(serializers.TableDeletionParameters)
+        wanted = self.read_query()
         found = self.table()
         if self.account.protected and wanted["confirm"] != self.account.name:
-            raise Problem(problems.CONFLICT, "The account is protected; say its name as confirm.")
-        tables.delete(self.account.pk, found.name, by=self.by, keep=DELETED_TABLE_RETENTION)
+            detail = "The account is protected; send its name as the parameter confirm."
+            raise Problem(problems.CONFLICT, detail)
+        tables.delete(self.account.pk, found.name, by=self.by, keep=tables.DELETED_TABLE_RETENTION)
         return Response(status=204)
 
     @operation(
         "restore_table",
-        "Bring back a deleted table",
-        "The last one of this name, with its entities, policies and notes.",
-        answer=serializers.Table,
+        "Restore a deleted table",
+        "Restores the last deleted table of this name with its entities, policies, description and tags.",
+        answer=serializers.TableSerializer,
         problems=[problems.CONFLICT],
     )
     def restore(self, request: Request, account: str, table: str) -> Response:
         folded = table.lower()
-        kept = tables.deleted(self.account.pk)
-        found = next((one for one in kept if one.folded_name == folded), None)
+        found = next((one for one in tables.deleted(self.account.pk) if one.folded_name == folded), None)
         if found is None:
             raise Http404
         tables.restore(found.pk, by=self.by)
-        return Response(self._write(self.table()))
-
-    def _write(self, table: Table) -> dict[str, Any]:
-        return {
-            "name": table.name,
-            "description": table.description,
-            "tags": table.tags,
-            "created_at": table.created_at,
-            "deleted_at": table.deleted_at,
-            "kept_until": table.kept_until,
-            "url": f"{self.endpoint()}/{table.name}",
-        }
+        return self.answer(self.table())
 
 
 def _is_wanted(table: Table, wanted: dict[str, Any]) -> bool:
@@ -142,27 +133,27 @@ def _is_wanted(table: Table, wanted: dict[str, Any]) -> bool:
     return has_tag and table.folded_name.startswith(wanted["name"].lower())
 
 
-class PoliciesViews(AccountViews):
+class PolicyViewSet(AccountScopedViewSet):
     capabilities = {"retrieve": Capability.READ, "update": Capability.MANAGE_ACCESS}
 
     @operation(
         "get_policies",
         "Get the stored access policies of a table",
-        answer=serializers.Policies,
+        answer=serializers.PoliciesSerializer,
         has_etag=True,
     )
     def retrieve(self, request: Request, account: str, table: str) -> Response:
         stored = policies.stored(self.account.pk, self.table().folded_name)
-        return _answer(serializers.write_policies(stored))
+        return self.answer_with_etag({"items": stored})
 
     @operation(
         "set_policies",
         "Set the stored access policies of a table",
-        "All of them, in the place of those there were. They count from the next request on, for every token that"
-        " names one.",
-        body=serializers.Policies,
-        answer=serializers.Policies,
-        parameters=[IF_MATCH],
+        "Replaces all policies of the table. Tokens that reference one are checked against it from the next request"
+        " on.",
+        body=serializers.PoliciesSerializer,
+        answer=serializers.PoliciesSerializer,
+        headers=[IF_MATCH],
         problems=[problems.PRECONDITION],
         has_etag=True,
         example={
@@ -173,15 +164,11 @@ class PoliciesViews(AccountViews):
     )
     def update(self, request: Request, account: str, table: str) -> Response:
         folded = self.table().folded_name
-        wanted = self.body(serializers.Policies)["items"]
+        wanted = self.read_body()
         stored = policies.stored(self.account.pk, folded)
-        seen = stored if etags.check(request, serializers.write_policies(stored)) else None
+        seen = stored if etags.check_match(request, self.serialize({"items": stored})) else None
         try:
-            policies.replace(self.account.pk, folded, wanted, by=self.by, seen=seen)
+            policies.replace(self.account.pk, folded, wanted["items"], by=self.by, seen=seen)
         except ChangedSince:
             raise Problem(problems.PRECONDITION) from None
-        return _answer(serializers.write_policies(wanted))
-
-
-def _answer(items: list[dict[str, Any]]) -> Response:
-    return Response({"items": items}, headers={"ETag": etags.of(items)})
+        return self.answer_with_etag(wanted)

@@ -1,4 +1,4 @@
-"""What a request says: JSON bodies, and nothing of what it would like to get for an answer."""
+"""Request bodies are JSON; so are responses, whatever the client accepts."""
 
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
@@ -11,8 +11,8 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 
 
-class Json(BaseParser):
-    """Strict: no NaN, no lone surrogates, no numbers beyond a double, and a bound to how deep it goes."""
+class StrictJSONParser(BaseParser):
+    """Refuse NaN, lone surrogates, numbers beyond a double, and nesting without end."""
 
     media_type = "application/json"
 
@@ -25,18 +25,16 @@ class Json(BaseParser):
         try:
             return orjson.loads(stream.read())
         except orjson.JSONDecodeError as error:
-            raise ParseError(f"The body is no JSON: {error.msg}.") from None
+            raise ParseError(f"The body is not valid JSON: {error.msg}.") from None
 
 
-class Written(JSONRenderer):
-    """JSON, and of errors problem details."""
+class ProblemJSONRenderer(JSONRenderer):
+    """Render JSON; the media type of problem details is set by problems.handle_exception."""
 
     charset = None
 
 
-class Negotiation(BaseContentNegotiation):
-    """Answers are JSON, whoever asks."""
-
+class JSONNegotiation(BaseContentNegotiation):
     def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser | None:
         sent = (request.content_type or "").partition(";")[0].strip().lower()
         return next((parser for parser in parsers if parser.media_type == sent), None)
