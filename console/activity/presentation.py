@@ -6,7 +6,7 @@ To add a verb:
    ``activity.record``.
 2. Add its entry to ``PRESENTATIONS`` below. A sentence may use the words of ``console/activity/sentences.py``, such as
    ``%(who)s`` or ``%(table)s``; an activity that can change several entities also needs ``several``.
-3. If it can be undone, name in ``undo`` the capability that undoing needs, and register how to undo it: in
+3. If it can be undone, give the verb the capability that undoing needs, and register how to undo it: in
    ``storage/operations/undo.py``, or in ``console/activity/undo.py`` for what only the console stores.
 
 ``tests/console/activity/test_presentation.py`` fails until every verb has an entry that agrees with the domain.
@@ -21,7 +21,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from storage.domain.access.roles import Capability
 from storage.domain.service.activity import Verb
 
 Plural = Callable[[int], str]
@@ -57,7 +56,6 @@ class Presentation:
     sentence: Promise
     several: Plural | None = None  # replaces the sentence if several entities were changed
     undone: Plural | None = None
-    undo: Capability | None = None  # needed to undo it, whoever did it
 
 
 def _table_restored(number: int) -> str:
@@ -72,9 +70,6 @@ def _table_deleted(number: int) -> str:
     return ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", number)
 
 
-_WRITE, _TABLES = Capability.WRITE, Capability.MANAGE_TABLES
-_ACCESS, _OWN = Capability.MANAGE_ACCESS, Capability.OWN
-
 PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
     Verb.ENTITY_INSERT: Presentation(
         Group.ENTITIES,
@@ -88,7 +83,6 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
         lambda number: ngettext(
             "Restored %(number)s entity in %(table)s.", "Restored %(number)s entities in %(table)s.", number
         ),
-        undo=_TABLES,
     ),
     Verb.ENTITY_CHANGE: Presentation(
         Group.ENTITIES,
@@ -102,7 +96,6 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
         lambda number: ngettext(
             "Reverted %(number)s entity in %(table)s.", "Reverted %(number)s entities in %(table)s.", number
         ),
-        undo=_TABLES,
     ),
     Verb.ENTITY_DELETE: Presentation(
         Group.ENTITIES,
@@ -116,14 +109,12 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
         lambda number: ngettext(
             "Deleted %(number)s entity from %(table)s.", "Deleted %(number)s entities from %(table)s.", number
         ),
-        undo=_TABLES,
     ),
     Verb.ENTITY_REKEY: Presentation(
         Group.ENTITIES,
         "arrow-left-right",
         _("%(who)s changed the key of an entity in %(table)s to %(entity)s"),
         undone=lambda number: gettext("Restored the previous key of the entity in %(table)s."),
-        undo=_TABLES,
     ),
     Verb.ENTITY_EXPORT: Presentation(
         Group.ENTITIES,
@@ -135,56 +126,46 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
             number,
         ),
     ),
-    Verb.TABLE_CREATE: Presentation(
-        Group.TABLES, "table-2", _("%(who)s created the table %(table)s"), undo=_TABLES
-    ),
+    Verb.TABLE_CREATE: Presentation(Group.TABLES, "table-2", _("%(who)s created the table %(table)s")),
     Verb.TABLE_CHANGE: Presentation(
-        Group.TABLES, "table-2", _("%(who)s changed the notes for the table %(table)s"), undo=_TABLES
+        Group.TABLES, "table-2", _("%(who)s changed the notes for the table %(table)s")
     ),
     Verb.TABLE_DELETE: Presentation(
         Group.TABLES,
         "trash-2",
         _("%(who)s deleted the table %(table)s"),
         undone=_table_deleted,
-        undo=_TABLES,
     ),
     Verb.TABLE_RESTORE: Presentation(
         Group.TABLES,
         "rotate-ccw",
         _("%(who)s restored the table %(table)s"),
         undone=_table_restored,
-        undo=_TABLES,
     ),
     Verb.QUERY_CREATE: Presentation(
         Group.QUERIES,
         "bookmark",
         _("%(who)s saved the query %(query)s for %(table)s"),
         undone=lambda number: gettext("Restored the query."),
-        undo=_WRITE,
     ),
     Verb.QUERY_CHANGE: Presentation(
-        Group.QUERIES, "bookmark", _("%(who)s changed the query %(query)s for %(table)s"), undo=_WRITE
+        Group.QUERIES, "bookmark", _("%(who)s changed the query %(query)s for %(table)s")
     ),
     Verb.QUERY_DELETE: Presentation(
         Group.QUERIES,
         "bookmark",
         _("%(who)s deleted the query %(query)s for %(table)s"),
         undone=lambda number: gettext("Deleted the query."),
-        undo=_WRITE,
     ),
     Verb.POLICIES_SET: Presentation(
-        Group.ACCESS, "shield", _("%(who)s changed the access policies of %(table)s"), undo=_ACCESS
+        Group.ACCESS, "shield", _("%(who)s changed the access policies of %(table)s")
     ),
     Verb.SAS_ISSUE: Presentation(Group.ACCESS, "ticket", _("%(who)s created the SAS token %(sas)s")),
     Verb.SAS_CHANGE: Presentation(
-        Group.ACCESS, "ticket", _("%(who)s changed the notes for the SAS token %(sas)s"), undo=_ACCESS
+        Group.ACCESS, "ticket", _("%(who)s changed the notes for the SAS token %(sas)s")
     ),
-    Verb.SAS_BLOCK: Presentation(
-        Group.ACCESS, "ban", _("%(who)s blocked the SAS token %(sas)s"), undo=_ACCESS
-    ),
-    Verb.SAS_UNBLOCK: Presentation(
-        Group.ACCESS, "ticket", _("%(who)s unblocked the SAS token %(sas)s"), undo=_ACCESS
-    ),
+    Verb.SAS_BLOCK: Presentation(Group.ACCESS, "ban", _("%(who)s blocked the SAS token %(sas)s")),
+    Verb.SAS_UNBLOCK: Presentation(Group.ACCESS, "ticket", _("%(who)s unblocked the SAS token %(sas)s")),
     Verb.KEY_REVEAL: Presentation(Group.ACCESS, "eye", _("%(who)s revealed %(key)s")),
     Verb.KEY_COPY: Presentation(Group.ACCESS, "copy", _("%(who)s copied %(key)s")),
     Verb.KEY_ROTATE: Presentation(Group.ACCESS, "rotate-ccw-key", _("%(who)s rotated %(key)s")),
@@ -199,7 +180,7 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
         Group.SETTINGS, "database", _("%(who)s created the account %(account)s")
     ),
     Verb.ACCOUNT_CHANGE: Presentation(
-        Group.SETTINGS, "database", _("%(who)s changed settings of the account %(account)s"), undo=_OWN
+        Group.SETTINGS, "database", _("%(who)s changed settings of the account %(account)s")
     ),
     Verb.ACCOUNT_EXPIRE: Presentation(
         Group.SETTINGS, "hourglass", _("%(who)s froze the expired account %(account)s")
@@ -208,7 +189,7 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
         Group.SETTINGS, "trash-2", _("%(who)s deleted the account %(account)s")
     ),
     Verb.PROPERTIES_SET: Presentation(
-        Group.SETTINGS, "sliders-horizontal", _("%(who)s changed the service properties"), undo=_ACCESS
+        Group.SETTINGS, "sliders-horizontal", _("%(who)s changed the service properties")
     ),
     Verb.SIGN_IN: Presentation(Group.PEOPLE, "log-in", _("%(who)s signed in")),
     Verb.SIGN_OUT: Presentation(Group.PEOPLE, "log-out", _("%(who)s signed out")),
@@ -219,11 +200,9 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
     Verb.USER_CREATE: Presentation(Group.PEOPLE, "user-plus", _("%(who)s created the user %(user)s")),
     Verb.USER_CHANGE: Presentation(Group.PEOPLE, "user", _("%(who)s changed the user %(user)s")),
     Verb.USER_REMOVE: Presentation(Group.PEOPLE, "user-x", _("%(who)s deleted the user %(user)s")),
-    Verb.MEMBER_SET: Presentation(
-        Group.PEOPLE, "users", _("%(who)s gave %(user)s the role %(role)s"), undo=_OWN
-    ),
+    Verb.MEMBER_SET: Presentation(Group.PEOPLE, "users", _("%(who)s gave %(user)s the role %(role)s")),
     Verb.MEMBER_REMOVE: Presentation(
-        Group.PEOPLE, "user-minus", _("%(who)s removed %(user)s from the account"), undo=_OWN
+        Group.PEOPLE, "user-minus", _("%(who)s removed %(user)s from the account")
     ),
 }
 

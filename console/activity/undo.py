@@ -50,12 +50,12 @@ def may_undo(user: User, done: Activity, roles: Roles) -> bool:
     if verb is Verb.USER_CHANGE:
         return user.is_admin and done.before is not None
     shown, role = PRESENTATIONS[verb], roles.get(done.account_id or 0)
-    if role is None or shown.undo is None:
+    if role is None or verb.undo_capability is None:
         return False
     if shown.group is Group.QUERIES and not done.detail.get("query"):
         return _is_own(user, done)  # a private query concerns its owner only, who may be a viewer
     is_own_change = shown.group is Group.ENTITIES and _is_own(user, done)
-    return may(role, Capability.WRITE if is_own_change else shown.undo)
+    return may(role, Capability.WRITE if is_own_change else verb.undo_capability)
 
 
 def _is_own(user: User, done: Activity) -> bool:
@@ -71,7 +71,7 @@ def is_open(done: Activity, read_only: Collection[int]) -> bool:
     verb = effect(done)
     if not (is_undoable(done) or verb in CONSOLE_UNDO):
         return False
-    if done.account_id in read_only and verb.partition(".")[0] in _WRITES:
+    if done.account_id in read_only and verb.subject in _WRITES:
         return False
     if verb is Verb.QUERY_CHANGE and not (done.before and done.after):
         return False  # only its owner chooses whether to share it

@@ -10,7 +10,7 @@ from django.http import QueryDict
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from console.site.typed_text import LOSSES, field_text, sentence, type_name
+from console.site.typed_text import LOSSES, field_text, sentence
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import merge, typed_text
 from storage.editing.conversions import convert
@@ -149,7 +149,7 @@ def retyped(draft: Draft, to: Edm, form: TextForm | None, now: datetime) -> tupl
     note = None
     if to is not draft.type and draft.text:
         lost = str(LOSSES[converted.loss]) if converted.loss else _("No data is lost.")
-        came_from = _("Converted from %(type)s.") % {"type": type_name(draft.type)}
+        came_from = _("Converted from %(type)s.") % {"type": draft.type.short_name}
         note = Note(
             "warn" if converted.loss else "info", f"{came_from} {lost}", needs_tick=bool(converted.loss)
         )

@@ -166,7 +166,7 @@ def draft_context(visit: Visit, draft: Draft, *, in_drawer: bool) -> dict[str, A
         "table": visit.table,
         "draft": draft,
         "entity_key": draft.key,
-        "types": [(type_.value, type_.value.removeprefix("Edm.")) for type_ in forms.TYPES],
+        "types": [(type_.value, type_.short_name) for type_ in forms.TYPES],
         "in_drawer": in_drawer,
         "size": size,
         "size_limit": SIZE_LIMIT,

@@ -99,17 +99,13 @@ def _csv_row(
         value = entity.properties.get(name)
         yield "" if value is None else text_of(value)
         if typed:
-            yield "" if value is None else short_type(value.type)
+            yield "" if value is None else value.type.short_name
 
 
 def _csv(rows: Iterable[Iterable[str]], dialect: str = "excel") -> str:
     written = io.StringIO(newline="")
     csv.writer(written, dialect).writerows(rows)
     return written.getvalue()
-
-
-def short_type(type_: Edm) -> str:
-    return type_.value.removeprefix("Edm.")
 
 
 def text_of(value: EdmValue) -> str:

@@ -14,7 +14,7 @@ from console.queries import drafts as query_rows
 from console.queries import values as query_values
 from console.queries.drafts import ROOT, Row, Rows, Unshowable
 from console.queries.reading import Reading
-from console.site.typed_text import sentence, type_name
+from console.site.typed_text import sentence
 from storage.domain.filters import Filter
 from storage.domain.values.edm import Edm
 from storage.editing.filters.builder import (
@@ -192,7 +192,7 @@ def line(row: Row, types: Mapping[str, Sequence[Edm]], place: str) -> Line:
     return Line(
         place,
         row,
-        [(type_, type_name(type_), type_ is row.type) for type_ in ordered],
+        [(type_, type_.short_name, type_ is row.type) for type_ in ordered],
         _choices(
             {key: label for key, label in offered.items() if key not in CONSOLE_OPERATORS}, row.operator
         ),

@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from console.grid.grid_state import State
 from storage.domain.filters import all_of, conjuncts, write
-from storage.domain.values.edm import Edm
 from storage.editing.filters.lint import LintFinding, LintRule, lint_filter
 from storage.models import Table
 from storage.operations import properties
@@ -56,9 +55,5 @@ def _mismatches(text: str, found: PropertySample) -> list[Mismatch]:
 
 def _mismatch(doubt: LintFinding) -> Mismatch:
     if doubt.asked is not None:
-        return Mismatch(doubt.name, _short(doubt.asked), tuple(map(_short, doubt.types)))
+        return Mismatch(doubt.name, doubt.asked.short_name, tuple(type_.short_name for type_ in doubt.types))
     return Mismatch(doubt.name, "", similar=doubt.repairs[0].replacement if doubt.repairs else "")
-
-
-def _short(type_: Edm) -> str:
-    return type_.value.removeprefix("Edm.")

@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 from console.grid.grid_state import ROWS, State
 from console.queries import access_paths
 from console.queries.access_paths import Described
-from console.site.typed_text import type_name
 from storage.domain.errors import StorageError
 from storage.domain.filters import Filter, IsSet, Match
 from storage.domain.filters.access_plan import Improvement, plan_access
@@ -139,8 +138,8 @@ class Reader:
             case LintRule.UNKNOWN_PROPERTY:
                 return _("“%(name)s” wasn't found in sampled entities.") % {"name": doubt.name}
             case LintRule.OTHER_TYPE:
-                types = ", ".join(map(type_name, doubt.types))
-                asked = type_name(doubt.asked) if doubt.asked else ""
+                types = ", ".join(type_.short_name for type_ in doubt.types)
+                asked = doubt.asked.short_name if doubt.asked else ""
                 return _("%(name)s is stored as %(types)s, not %(asked)s.") % {
                     "name": doubt.name,
                     "types": types,

@@ -10,7 +10,6 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from console.grid.columns import KEYS, TIMESTAMP
-from console.site.typed_text import type_name
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, Filter, IsSet, Not, parse
@@ -67,7 +66,11 @@ def known(table: Table) -> dict[str, Any]:
     shares = {it.name: round(it.share * 100) for it in properties.sample(table).properties}
     return {
         "properties": [
-            {"name": name, "types": ", ".join(map(type_name, types)), "share": shares.get(name, 100)}
+            {
+                "name": name,
+                "types": ", ".join(type_.short_name for type_ in types),
+                "share": shares.get(name, 100),
+            }
             for name, types in types_of(table).items()
         ],
         "functions": [

@@ -12,7 +12,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.site.access import user_of
-from storage.domain.values.edm import Edm
 from storage.editing.conversions import Loss
 from storage.editing.typed_text import InvalidText, TextFault
 
@@ -50,11 +49,6 @@ LOSSES: Final[Mapping[Loss, Promise]] = {
 def sentence(refusal: InvalidText) -> str:
     size = number_format(refusal.size, force_grouping=True)
     return str(FAULTS[refusal.fault]) % {"position": refusal.position, "size": size}
-
-
-def type_name(type_: Edm) -> str:
-    """``Int64``, without the namespace."""
-    return type_.value.removeprefix("Edm.")
 
 
 def now_of(request: HttpRequest) -> datetime:

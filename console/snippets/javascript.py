@@ -87,4 +87,4 @@ def _javascript_value(value: EdmValue) -> str:
         case (Edm.BOOLEAN | Edm.INT32, _):
             return encoding.write(value)
     # a number of JavaScript has one type and 53 bits, its Date three digits after the second
-    return f'{{ type: "{value.type.value.removeprefix("Edm.")}", value: "{plain(value)}" }}'
+    return f'{{ type: "{value.type.short_name}", value: "{plain(value)}" }}'

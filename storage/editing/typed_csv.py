@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|NaN|
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _TYPES: Final = {
     **{type_.value.lower(): type_ for type_ in Edm},
-    **{type_.value.removeprefix("Edm.").lower(): type_ for type_ in Edm},
+    **{type_.short_name.lower(): type_ for type_ in Edm},
 }
 
 csv.field_size_limit(1024 * 1024)

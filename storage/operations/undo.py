@@ -18,7 +18,7 @@ from storage.domain.errors import (
     TableAlreadyExists,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.service.activity import UNDOABLE, Verb
+from storage.domain.service.activity import Verb
 from storage.domain.values.etag import Precondition
 from storage.models import Account, Activity, EntityChange, Table
 from storage.operations import accounts, activity, edits, policies, sas, service_properties, tables
@@ -59,7 +59,7 @@ def effect(done: Activity) -> Verb:
 
 def is_undoable(done: Activity) -> bool:
     """Whether there is a way back at all; not whether it is still open."""
-    return effect(done) in UNDOABLE - {Verb.UNDO}
+    return effect(done) in STORAGE_UNDO
 
 
 def undo(done: Activity, by: Actor) -> Activity:
@@ -72,7 +72,7 @@ def undo_all(several: Sequence[Activity], by: Actor) -> list[Activity]:
     with ExitStack() as stack:
         if len(several) > 1:
             # only those that every process heeds cannot begin inside another transaction
-            needs_all = any(effect(done) in _HEEDED for done in several)
+            needs_all = any(effect(done).changes_catalog for done in several)
             stack.enter_context(invalidating_catalogs() if needs_all else transaction.atomic())
         return [_undo(done, by) for done in sorted(several, key=lambda done: done.pk, reverse=True)]
 
@@ -81,7 +81,7 @@ def _undo(done: Activity, by: Actor) -> Activity:
     if not is_undoable(done):
         raise CannotUndo(Reason.NEVER, done)
     try:
-        undone = _WAYS[effect(done)](done, by)
+        undone = STORAGE_UNDO[effect(done)](done, by)
     except activity.UndoneAlready:
         raise CannotUndo(Reason.ALREADY_UNDONE, done) from None
     except activity.ChangedSince:
@@ -222,7 +222,7 @@ def _undo_block(done: Activity, by: Actor) -> Activity | None:
     return sas.set_blocked(_account(done), done.detail["fingerprint"], blocked=blocked, by=by, undoes=done)
 
 
-_WAYS: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]] = {
+STORAGE_UNDO: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]] = {
     Verb.ENTITY_INSERT: _undo_entities,
     Verb.ENTITY_CHANGE: _undo_entities,
     Verb.ENTITY_DELETE: _undo_entities,
@@ -238,14 +238,3 @@ _WAYS: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]] = {
     Verb.PROPERTIES_SET: _undo_properties,
     Verb.ACCOUNT_CHANGE: _undo_account_change,
 }
-_HEEDED: Final = frozenset(
-    {
-        Verb.TABLE_CREATE,
-        Verb.TABLE_RESTORE,
-        Verb.POLICIES_SET,
-        Verb.SAS_BLOCK,
-        Verb.SAS_UNBLOCK,
-        Verb.PROPERTIES_SET,
-        Verb.ACCOUNT_CHANGE,
-    }
-)

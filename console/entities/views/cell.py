@@ -18,7 +18,7 @@ from console.site import notices
 from console.site.access import account_required, actor_of, find_table, user_of
 from console.site.addresses import is_of_console
 from console.site.rendering import render_part, wants_part
-from console.site.typed_text import now_of, type_name
+from console.site.typed_text import now_of
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Update
 from storage.domain.entities.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity, read_stored
@@ -212,7 +212,7 @@ def _editor(
         "conflict": conflict,
         "is_set": place.value is not None,
         "is_staged": edit_mode.of(request, account) is EditMode.STAGED,
-        "types": [(type_.value, type_name(type_)) for type_ in Edm],
+        "types": [(type_.value, type_.short_name) for type_ in Edm],
         "zone": user_of(request).time_zone,
         "next": _back(request, place),
         "download": urlencode({"key": keys.write_key(place.key), "property": place.name, "download": "1"}),

@@ -16,7 +16,7 @@ from console.grid import cells
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table
 from console.site.rendering import render_part, wants_part
-from console.site.typed_text import field_text, now_of, type_name
+from console.site.typed_text import field_text, now_of
 from storage.domain.access.roles import Capability
 from storage.domain.errors import (
     ChangeSetError,
@@ -163,7 +163,7 @@ def _show(request: HttpRequest, table: Table, context: dict[str, Any], status: i
         "text": field_text(request.POST.get("text", "")),
         "mode": _mode(request),
         "modes": MODES.items(),
-        "types": [(type_.value, type_name(type_)) for type_ in Edm],
+        "types": [(type_.value, type_.short_name) for type_ in Edm],
         "chosen": chosen,
         "given": request.POST.getlist("column"),
         "known": [(name, type_.value) for name, type_ in _types(request, "known:").items()],

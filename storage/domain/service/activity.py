@@ -1,67 +1,72 @@
-"""What people and clients do that is worth remembering: the verbs of the record, and which can be undone."""
+"""The verbs of the activity log, one record each: stored value, subject, and what undoing takes."""
 
 from enum import StrEnum
+from typing import Final, Self
+
+from storage.domain.access.roles import Capability
+
+_CATALOG: Final = True  # undoing changes what every process caches of the account
 
 
 class Verb(StrEnum):
-    """What was done; the values are stored, so that they never change."""
+    """What was done, as ``subject.action``. The values are stored, so they never change.
+
+    ``undo_capability`` is what somebody needs in the account to undo it, None where no member can; ``changes_catalog``
+    says whether every process has to learn of the undoing.
+    """
+
+    undo_capability: Capability | None
+    changes_catalog: bool
+
+    def __new__(
+        cls, value: str, undo_capability: Capability | None = None, changes_catalog: bool = False
+    ) -> Self:
+        verb = str.__new__(cls, value)
+        verb._value_ = value
+        verb.undo_capability = undo_capability
+        verb.changes_catalog = changes_catalog
+        return verb
+
+    @property
+    def subject(self) -> str:
+        """What it was done to: account, table, entity, sas, …"""
+        return self.partition(".")[0]
 
     ACCOUNT_CREATE = "account.create"
-    ACCOUNT_CHANGE = "account.change"  # label, description, colour, flags, networks
-    ACCOUNT_EXPIRE = "account.expire"  # its time is over
+    ACCOUNT_CHANGE = "account.change", Capability.OWN, _CATALOG  # label, description, color, flags, networks
+    ACCOUNT_EXPIRE = "account.expire"  # frozen at the end of its lifetime
     ACCOUNT_DELETE = "account.delete"
     KEY_REVEAL = "key.reveal"
     KEY_COPY = "key.copy"
     KEY_ROTATE = "key.rotate"
-    KEY_END = "key.end"  # the grace of one that was replaced
-    TABLE_CREATE = "table.create"
-    TABLE_CHANGE = "table.change"  # description, tags
-    TABLE_DELETE = "table.delete"
-    TABLE_RESTORE = "table.restore"
-    QUERY_CREATE = "query.create"  # a saved one
-    QUERY_CHANGE = "query.change"
-    QUERY_DELETE = "query.delete"
-    POLICIES_SET = "policies.set"
+    KEY_END = "key.end"  # a replaced key is no longer accepted
+    TABLE_CREATE = "table.create", Capability.MANAGE_TABLES, _CATALOG
+    TABLE_CHANGE = "table.change", Capability.MANAGE_TABLES  # description, tags
+    TABLE_DELETE = "table.delete", Capability.MANAGE_TABLES
+    TABLE_RESTORE = "table.restore", Capability.MANAGE_TABLES, _CATALOG
+    QUERY_CREATE = "query.create", Capability.WRITE  # a saved query
+    QUERY_CHANGE = "query.change", Capability.WRITE
+    QUERY_DELETE = "query.delete", Capability.WRITE
+    POLICIES_SET = "policies.set", Capability.MANAGE_ACCESS, _CATALOG
     SAS_ISSUE = "sas.issue"
-    SAS_CHANGE = "sas.change"  # label, purpose, owner
-    SAS_BLOCK = "sas.block"
-    SAS_UNBLOCK = "sas.unblock"
-    PROPERTIES_SET = "properties.set"
-    ENTITY_INSERT = "entity.insert"
-    ENTITY_CHANGE = "entity.change"
-    ENTITY_DELETE = "entity.delete"
-    ENTITY_REKEY = "entity.rekey"
+    SAS_CHANGE = "sas.change", Capability.MANAGE_ACCESS  # label, purpose, owner
+    SAS_BLOCK = "sas.block", Capability.MANAGE_ACCESS, _CATALOG
+    SAS_UNBLOCK = "sas.unblock", Capability.MANAGE_ACCESS, _CATALOG
+    PROPERTIES_SET = "properties.set", Capability.MANAGE_ACCESS, _CATALOG
+    ENTITY_INSERT = "entity.insert", Capability.MANAGE_TABLES
+    ENTITY_CHANGE = "entity.change", Capability.MANAGE_TABLES
+    ENTITY_DELETE = "entity.delete", Capability.MANAGE_TABLES
+    ENTITY_REKEY = "entity.rekey", Capability.MANAGE_TABLES
     ENTITY_EXPORT = "entity.export"
     SIGN_IN = "user.sign-in"
     SIGN_OUT = "user.sign-out"
     SIGN_IN_FAILED = "user.sign-in-failed"
     USER_INVITE = "user.invite"
     USER_CREATE = "user.create"
-    USER_CHANGE = "user.change"
+    USER_CHANGE = "user.change"  # only an admin can undo it
     USER_REMOVE = "user.remove"
-    MEMBER_SET = "member.set"
-    MEMBER_REMOVE = "member.remove"
+    MEMBER_SET = "member.set", Capability.OWN
+    MEMBER_REMOVE = "member.remove", Capability.OWN
     API_TOKEN_ISSUE = "api-token.issue"  # noqa: S105  a verb
     API_TOKEN_REVOKE = "api-token.revoke"  # noqa: S105
     UNDO = "undo"
-
-
-UNDOABLE: frozenset[Verb] = frozenset(
-    {
-        Verb.UNDO,
-        Verb.ACCOUNT_CHANGE,
-        Verb.TABLE_CREATE,
-        Verb.TABLE_CHANGE,
-        Verb.TABLE_DELETE,
-        Verb.TABLE_RESTORE,
-        Verb.POLICIES_SET,
-        Verb.SAS_CHANGE,
-        Verb.SAS_BLOCK,
-        Verb.SAS_UNBLOCK,
-        Verb.PROPERTIES_SET,
-        Verb.ENTITY_INSERT,
-        Verb.ENTITY_CHANGE,
-        Verb.ENTITY_DELETE,
-        Verb.ENTITY_REKEY,
-    }
-)

@@ -40,6 +40,11 @@ class Edm(StrEnum):
     GUID = "Edm.Guid"
     BINARY = "Edm.Binary"
 
+    @property
+    def short_name(self) -> str:
+        """The name without its namespace, as in Int64."""
+        return self.value.removeprefix("Edm.")
+
 
 class EdmValue(NamedTuple):
     """A value with its type.

@@ -1,4 +1,4 @@
-"""Every verb of the activity log is shown, and can be undone exactly if its presentation says so."""
+"""Every verb of the activity log is shown, and can be undone exactly if the domain says so."""
 
 from pathlib import Path
 
@@ -9,8 +9,9 @@ from console.activity.presentation import GROUP_LABELS, PRESENTATIONS, Group
 from console.activity.sentences import plain_sentence, report_undo, sentence
 from console.activity.undo import CONSOLE_UNDO
 from storage.domain.access.actor import Actor, ActorKind
-from storage.domain.service.activity import UNDOABLE, Verb
+from storage.domain.service.activity import Verb
 from storage.operations import activity
+from storage.operations.undo import STORAGE_UNDO
 
 VERBS = sorted(set(Verb) - {Verb.UNDO})
 SPRITES = Path(__file__).parents[3] / "static/vendor/lucide"
@@ -24,8 +25,8 @@ def test_every_verb_has_a_presentation():
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_undo_agrees_with_the_domain(verb):
-    can_undo = PRESENTATIONS[verb].undo is not None or verb is Verb.USER_CHANGE  # which admins undo
-    assert can_undo == (verb in UNDOABLE or verb in CONSOLE_UNDO)
+    can_undo = verb.undo_capability is not None or verb is Verb.USER_CHANGE  # which admins undo
+    assert can_undo == (verb in STORAGE_UNDO or verb in CONSOLE_UNDO)
 
 
 @pytest.mark.parametrize("verb", VERBS)
