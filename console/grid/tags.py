@@ -19,9 +19,3 @@ def key_token(key: EntityKey) -> str:
 def key_query(key: EntityKey) -> str:
     """As it stands in an address; an empty key is there too."""
     return urlencode({"pk": key.partition_key, "rk": key.row_key})
-
-
-@register.filter
-def short_type(name: str) -> str:
-    """``Int64``, without the namespace."""
-    return name.removeprefix("Edm.")
