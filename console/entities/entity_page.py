@@ -15,7 +15,7 @@ from console.entities import entity_problems as problems
 from console.entities import entity_row, forms, opened
 from console.entities.entity_row import Row
 from console.entities.forms import Problem
-from console.grid import keys
+from console.grid import tokens
 from console.site.access import find_table
 from storage.domain.entities.entity import (
     PROPERTY_LIMIT,
@@ -96,7 +96,7 @@ def entity_address(
 
 def visit_of(request: HttpRequest, account: Account, table: str) -> Visit:
     """An empty key is one, an absent one is none."""
-    if (key := keys.read_key(request.GET.get("key", ""))) is not None:
+    if (key := tokens.decode_entity_key(request.GET.get("key", ""))) is not None:
         return Visit(account, find_table(account, table), key)
     if "pk" not in request.GET or "rk" not in request.GET:
         raise Http404

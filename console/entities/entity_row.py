@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from django.core.files.uploadedfile import UploadedFile
 
-from console.grid.indented_json import indented
+from console.grid.documents import indent_json
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
 from storage.editing.typed_text import TextForm
@@ -49,7 +49,7 @@ class Row:
     @property
     def pretty(self) -> str:
         """A JSON document that is kept as text, with a line for each member; every token as it is written."""
-        return indented(self.text) if self.type is Edm.STRING and self.form is not TextForm.ESCAPED else ""
+        return indent_json(self.text) if self.type is Edm.STRING and self.form is not TextForm.ESCAPED else ""
 
     @property
     def whitespace(self) -> str:

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from console.entities import cell
 from console.entities.cell import Draft
-from console.grid import keys
+from console.grid import tokens
+from console.models import EditMode
+from console.site.access import user_of
 from storage.domain.entities.changes import Change, Update
 from storage.domain.entities.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity, read_stored
 from storage.domain.errors import StorageError
@@ -19,10 +22,15 @@ from storage.domain.values.etag import ANY, read_if_match, write_etag
 from storage.domain.values.names import check_property_name
 from storage.editing import typed_text
 from storage.editing.typed_text import InvalidText
-from storage.models import Table
+from storage.models import Account, Table
 from storage.operations import entities
 
 LIMIT: Final = 1_000  # cells
+
+
+def is_staging(request: HttpRequest, account: Account) -> bool:
+    """Whether changed cells are collected: the user chose so, or the account is protected."""
+    return account.protected or user_of(request).edit_mode == EditMode.STAGED
 
 
 class Unreadable(Exception):
@@ -65,7 +73,7 @@ def read(text: str, now: datetime) -> list[Staged]:
 
 
 def _read_one(found: Mapping[str, str], now: datetime) -> Staged:
-    key, name = keys.read_key(found["key"]), found["property"]
+    key, name = tokens.decode_entity_key(found["key"]), found["property"]
     check_property_name(name)
     if key is None or name in SYSTEM_PROPERTIES or read_if_match(found["etag"]) == ANY:
         raise Unreadable
@@ -85,7 +93,7 @@ def _there(table: Table, staged: Sequence[Staged]) -> dict[EntityKey, StoredEnti
 
 
 def _line(staged: Staged, stored: StoredEntity | None, error: str) -> Line:
-    token = keys.write_key(staged.key)
+    token = tokens.encode_entity_key(staged.key)
     if stored is None:
         return Line(staged, token, None, "", _("This entity was deleted while you were editing."))
     etag = write_etag(stored.timestamp)

@@ -1,13 +1,19 @@
-"""Which columns a grid has, in which order and how wide: as it stands in an address, and as it is arranged.
+"""The columns of a grid: as an address names them, as they are arranged, and as users save them in layouts.
 
 ``!PartitionKey:120,!RowKey,-Photo,*,Timestamp``: an exclamation mark pins, a hyphen hides, a colon gives the width in
-pixels, and the star stands for all that are not named; without it there are no others.
+pixels, and the star stands for all columns without a name here; without a star they are left out.
 """
 
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
+
+from django.db.models import Q
+
+from console.models import ColumnLayout, User
+from storage.models import Account, Table
 
 KEYS: Final = ("PartitionKey", "RowKey")
 TIMESTAMP: Final = "Timestamp"
@@ -18,7 +24,7 @@ _ITEM = re.compile(r"([!-]?)([^,:!*\s-]{1,255})(?::([0-9]{1,4}))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ColumnChoice:
     """A column as somebody wants it."""
 
     name: str
@@ -32,14 +38,14 @@ class Choice:
         return f"{mark}{self.name}{width}"
 
 
-_PINNED: Final = [Choice(name, is_pinned=True) for name in KEYS]
+_PINNED: Final = [ColumnChoice(name, is_pinned=True) for name in KEYS]
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """``rest`` is the place before which the columns stand that are not named; None: they are left out."""
 
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[ColumnChoice, ...] = ()
     rest: int | None = 0
 
     def __str__(self) -> str:
@@ -63,9 +69,9 @@ class Columns:
 DEFAULT: Final = Columns()
 
 
-def read(text: str) -> Columns:
+def parse_columns(text: str) -> Columns:
     """What cannot be understood is left out."""
-    choices: dict[str, Choice] = {}
+    choices: dict[str, ColumnChoice] = {}
     rest = None
     for item in text.split(",")[: _MOST + 1]:
         if item == _REST:
@@ -77,25 +83,29 @@ def read(text: str) -> Columns:
     return Columns(tuple(choices.values()), rest)
 
 
-def _choice(mark: str, name: str, width: str | None) -> Choice:
+def _choice(mark: str, name: str, width: str | None) -> ColumnChoice:
     # a key is never hidden: without it nobody knows what a row is
     is_hidden = mark == "-" and name not in KEYS
     pixels = None if width is None else min(max(int(width), WIDTHS[0]), WIDTHS[-1])
-    return Choice(name, None if is_hidden else pixels, mark == "!", is_hidden)
+    return ColumnChoice(name, None if is_hidden else pixels, mark == "!", is_hidden)
 
 
-def arrange(columns: Columns, seen: Iterable[str]) -> list[Choice]:
+def arrange_columns(columns: Columns, seen: Iterable[str]) -> list[ColumnChoice]:
     """The columns that are shown, in their order, pinned ones first; ``seen`` are the properties there are."""
     named = {choice.name for choice in columns.choices}
     shown = [choice for choice in columns.choices if not choice.is_hidden]
     keys = [choice for choice in _PINNED if choice.name not in named]
     if columns.rest is not None:
         place = sum(not choice.is_hidden for choice in columns.choices[: columns.rest])
-        shown[place:place] = [Choice(name) for name in dict.fromkeys((*seen, TIMESTAMP)) if name not in named]
+        shown[place:place] = [
+            ColumnChoice(name) for name in dict.fromkeys((*seen, TIMESTAMP)) if name not in named
+        ]
     return sorted([*keys, *shown], key=lambda choice: not choice.is_pinned)
 
 
-def described(shown: Sequence[Choice], hidden: Iterable[str], *, loose: Collection[str] | None) -> Columns:
+def describe_columns(
+    shown: Sequence[ColumnChoice], hidden: Iterable[str], *, loose: Collection[str] | None
+) -> Columns:
     """What has to be said so that arrange shows these; ``loose`` None: and no others.
 
     ``loose`` are the columns that stand where they would stand anyway: at the end they need not be named.
@@ -103,15 +113,15 @@ def described(shown: Sequence[Choice], hidden: Iterable[str], *, loose: Collecti
     if loose is None:
         return Columns(tuple(shown), None)
     named = list(shown)
-    while named and named[-1] == Choice(named[-1].name) and named[-1].name in loose:
+    while named and named[-1] == ColumnChoice(named[-1].name) and named[-1].name in loose:
         named.pop()
     if named[: len(_PINNED)] == _PINNED:
         named = named[len(_PINNED) :]
-    gone = [Choice(name, is_hidden=True) for name in hidden if name not in KEYS]
+    gone = [ColumnChoice(name, is_hidden=True) for name in hidden if name not in KEYS]
     return Columns((*named, *gone), len(named) + len(gone))
 
 
-def moved(shown: Sequence[Choice], name: str, by: int) -> list[Choice]:
+def move_column(shown: Sequence[ColumnChoice], name: str, by: int) -> list[ColumnChoice]:
     """One place to the left or to the right, among those that are pinned alike."""
     found = list(shown)
     place = next((at for at, choice in enumerate(found) if choice.name == name), None)
@@ -123,7 +133,64 @@ def moved(shown: Sequence[Choice], name: str, by: int) -> list[Choice]:
     return found
 
 
-def listed(columns: Columns, names: Iterable[str]) -> Columns:
+def list_columns(columns: Columns, names: Iterable[str]) -> Columns:
     """These and no others, in this order; pinned as they are in ``columns``."""
-    pinned = {choice.name for choice in arrange(columns, ()) if choice.is_pinned}
-    return Columns(tuple(Choice(name, is_pinned=name in pinned) for name in names), None)
+    pinned = {choice.name for choice in arrange_columns(columns, ()) if choice.is_pinned}
+    return Columns(tuple(ColumnChoice(name, is_pinned=name in pinned) for name in names), None)
+
+
+# layouts that users save
+
+LAST = ""  # the name under which the columns stand that a user saw last in a table
+
+
+def last_columns(user: User, account: Account, table: Table) -> str:
+    """The columns a user has not asked for and yet expects: those of last time, else of a layout that fits."""
+    found = _of(user, account)
+    for layout in found:
+        if layout.user_id is not None and layout.name == LAST and layout.tables == table.name:
+            return layout_text(layout)
+    named = fitting_layouts(found, table)
+    return layout_text(named[0]) if named else ""
+
+
+def layouts_for(user: User, account: Account, table: Table) -> list[ColumnLayout]:
+    """The named layouts that fit a table, the closest first."""
+    return fitting_layouts(_of(user, account), table)
+
+
+def fitting_layouts(found: Sequence[ColumnLayout], table: Table) -> list[ColumnLayout]:
+    fits = [
+        layout
+        for layout in found
+        if layout.name != LAST and fnmatchcase(table.name.lower(), layout.tables.lower())
+    ]
+    # of a table alone before a pattern, a longer pattern before a shorter one, one's own before a shared one
+    return sorted(fits, key=lambda it: ("*" in it.tables, -len(it.tables), it.user_id is None, it.name))
+
+
+def remember_columns(user: User, account: Account, table: Table, columns: str) -> None:
+    save_layout(user, account, LAST, table.name, columns)
+
+
+def forget_columns(user: User, account: Account, table: Table) -> None:
+    ColumnLayout.objects.filter(user=user, account=account, name=LAST, tables=table.name).delete()
+
+
+def save_layout(user: User | None, account: Account, name: str, tables: str, columns: str) -> None:
+    """``user`` None: for everybody. One of the same name and tables is replaced."""
+    ColumnLayout.objects.bulk_create(
+        [ColumnLayout(user=user, account=account, name=name, tables=tables, columns=columns.split(","))],
+        update_conflicts=True,
+        unique_fields=("account", "user", "name", "tables"),
+        update_fields=("columns", "updated_at"),
+    )
+
+
+def layout_text(layout: ColumnLayout) -> str:
+    """The columns as they stand in an address."""
+    return ",".join(layout.columns)
+
+
+def _of(user: User, account: Account) -> list[ColumnLayout]:
+    return list(ColumnLayout.objects.filter(Q(user=user) | Q(user=None), account=account))

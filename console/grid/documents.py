@@ -1,8 +1,11 @@
 """Entities as the JSON documents of the service, one below the other, and one alone with its whole values."""
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from typing import Final
 
 from django.template.defaultfilters import filesizeformat
 from django.utils.html import escape, format_html
@@ -10,8 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from console.grid import cells
 from console.grid.cells import Cell
-from console.grid.indented_json import indented
-from console.grid.keys import write_key
+from console.grid.tokens import encode_entity_key
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.entities.previews import STRING_PREVIEW_LENGTH, EntityPreview
 from storage.domain.values import edm, encoding
@@ -49,7 +51,7 @@ def document(glance: EntityPreview) -> Document:
         if encoding.needs_annotation(value):
             members.append(_plain(f"{name}@odata.type", f'"{value.type}"', "note"))
         members.append(_member(name, value, glance.sizes.get(name)))
-    return Document(write_key(glance.key), glance.key, members)
+    return Document(encode_entity_key(glance.key), glance.key, members)
 
 
 _NAMES = {"partition_key": "PartitionKey", "row_key": "RowKey"}
@@ -96,7 +98,7 @@ def _readable(text: str) -> str:
 
 def _laid_out(text: str) -> str:
     """JSON with its members on lines of their own; nothing for what is no object or array."""
-    return indented(text).encode(errors="replace").decode()
+    return indent_json(text).encode(errors="replace").decode()
 
 
 # one entity
@@ -120,3 +122,48 @@ def _whole(value: EdmValue, zone: tzinfo | None) -> Cell:
         # the only markup in it is ours
         return Cell(mark_safe(f'<span class="whole">{escape(text)}</span>'), 0)  # noqa: S308
     return cells.draw(value, None, zone)
+
+
+# JSON in a string
+
+LONGEST_INDENT: Final = 256 * 1024  # characters, of all lines
+_PIECE: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
+_OPENING: Final = ("{", "[")
+_CLOSING: Final = ("}", "]")
+
+
+def indent_json(text: str) -> str:
+    """Nothing for what is no object or array, or is nested so deeply that its lines would be mostly spaces."""
+    if text[:1] not in _OPENING or not _is_json(text):
+        return ""
+    written: list[str] = []
+    depth = size = 0
+    for piece in _PIECE.findall(text):
+        if piece in _CLOSING:
+            depth -= 1
+        if written and _breaks_line(written[-1], piece):
+            written.append("\n" + "  " * depth)
+            size += 2 * depth
+            if size > LONGEST_INDENT:
+                return ""
+        written.append(piece)
+        if piece in _OPENING:
+            depth += 1
+        elif piece == ":":
+            written.append(" ")
+    return "".join(written)
+
+
+def _breaks_line(last: str, piece: str) -> bool:
+    """Whether a line ends between them; an empty object stays together."""
+    if last in _OPENING:
+        return piece not in _CLOSING
+    return last == "," or piece in _CLOSING
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

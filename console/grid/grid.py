@@ -12,10 +12,11 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from console.grid import cells, columns, grid_state
+from console.grid import cells, columns
 from console.grid.cells import MIXED, NUMBERS, Cell
-from console.grid.columns import KEYS, TIMESTAMP, Choice, Columns
-from console.grid.keys import write_key
+from console.grid.columns import KEYS, TIMESTAMP, ColumnChoice, Columns
+from console.grid.state import read_state
+from console.grid.tokens import encode_entity_key
 from console.site.glyphs import mark
 from storage.domain.entities.entity import StoredEntity, read_stored
 from storage.domain.entities.previews import EntityPreview
@@ -100,7 +101,7 @@ class Setting:
 def grid(setting: Setting, found: Sequence[EntityPreview], *, before: int, is_last: bool) -> Grid:
     """Keys, then properties in the order they were first seen in, then Timestamp, unless it is said otherwise."""
     types = _types(found)
-    shown = _selected(columns.arrange(setting.columns, (*types, *setting.select)), setting.select)
+    shown = _selected(columns.arrange_columns(setting.columns, (*types, *setting.select)), setting.select)
     drawn = [_draw(glance, shown, types, setting.zone) for glance in found]
     made = _columns(setting.columns, shown, types, drawn)
     rows = [
@@ -112,7 +113,7 @@ def grid(setting: Setting, found: Sequence[EntityPreview], *, before: int, is_la
     return Grid(made, rows, count, sorted(setting.columns.hidden), setting.columns.rest is not None)
 
 
-def _selected(shown: Sequence[Choice], select: Sequence[str]) -> list[Choice]:
+def _selected(shown: Sequence[ColumnChoice], select: Sequence[str]) -> list[ColumnChoice]:
     return [choice for choice in shown if not select or choice.name in KEYS or choice.name in select]
 
 
@@ -122,8 +123,8 @@ def draw_row(account: Account, table: Table, stored: StoredEntity, page: QueryDi
     The fields of ``page``: ``next``, the address of the grid, ``column``, the names of its columns, and ``index``,
     the aria-rowindex of the row.
     """
-    state = grid_state.read(QueryDict(page.get("next", "").partition("?")[2]), table)
-    setting = Setting(account, table, columns.listed(state.columns, page.getlist("column")), state.zone)
+    state = read_state(QueryDict(page.get("next", "").partition("?")[2]), table)
+    setting = Setting(account, table, columns.list_columns(state.columns, page.getlist("column")), state.zone)
     entity = read_stored(stored)
     glance = EntityPreview(entity.key, stored.timestamp, entity.properties, {})
     index = page.get("index", "")
@@ -145,7 +146,10 @@ def _types(found: Iterable[EntityPreview]) -> dict[str, frozenset[Edm]]:
 
 
 def _draw(
-    glance: EntityPreview, shown: Sequence[Choice], types: Mapping[str, frozenset[Edm]], zone: tzinfo | None
+    glance: EntityPreview,
+    shown: Sequence[ColumnChoice],
+    types: Mapping[str, frozenset[Edm]],
+    zone: tzinfo | None,
 ) -> list[Cell]:
     none = cells.absent()
     found = []
@@ -168,7 +172,7 @@ def _draw_system(glance: EntityPreview, name: str, zone: tzinfo | None) -> Cell:
 
 def _columns(
     asked: Columns,
-    shown: Sequence[Choice],
+    shown: Sequence[ColumnChoice],
     types: Mapping[str, frozenset[Edm]],
     drawn: Sequence[Sequence[Cell]],
 ) -> list[Column]:
@@ -223,7 +227,7 @@ def _row(
         else:
             parts.append(f">{cell.markup}</td>")
     # all that is not ours in it was escaped where it was drawn
-    return Row(write_key(glance.key), write_etag(glance.timestamp), index, SafeString("".join(parts)))
+    return Row(encode_entity_key(glance.key), write_etag(glance.timestamp), index, SafeString("".join(parts)))
 
 
 def _opening(at: int, name: str, pin: int, *, is_number: bool) -> str:
@@ -244,7 +248,7 @@ def _handle(setting: Setting, glance: EntityPreview) -> str:
     name = escape(f"{partition_key}, {row_key}")
     return (
         f'<td class="handle" aria-colindex="1"><input type="checkbox" name="key" form="selection"'
-        f' value="{write_key(glance.key)}" aria-label="{setting.select_label} {name}">'
+        f' value="{encode_entity_key(glance.key)}" aria-label="{setting.select_label} {name}">'
         f'<a class="open" data-drawer href="{escape(href)}" title="{setting.open_label}"'
         f' aria-label="{setting.open_label} {name}"></a></td>'
     )

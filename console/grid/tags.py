@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 from django import template
 
-from console.grid import keys
+from console.grid import tokens
 from storage.domain.entities.entity import EntityKey
 
 register = template.Library()
@@ -12,7 +12,7 @@ register = template.Library()
 
 @register.filter
 def key_token(key: EntityKey) -> str:
-    return keys.write_key(key)
+    return tokens.encode_entity_key(key)
 
 
 @register.filter

@@ -8,8 +8,8 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils.functional import Promise
 
-from console.grid import differences, grid_state
-from console.grid.grid_state import State
+from console.grid import differences
+from console.grid.state import GridState, read_state
 from console.models import SavedQuery, User
 from console.queries import saved as saved_queries
 from storage.domain.access.roles import Role
@@ -19,7 +19,7 @@ from storage.models import Account, Table
 KEPT: Final = ("f", "s", "cols", "sort", "top", "view")  # of an address
 
 
-def content_of(state: State) -> dict[str, str]:
+def content_of(state: GridState) -> dict[str, str]:
     """What a query keeps of a grid."""
     return {name: value for name, value in state.fields if name in KEPT}
 
@@ -29,13 +29,13 @@ def parameters(query: SavedQuery) -> tuple[str, ...]:
     return list_parameters(query.content.get("f", ""))
 
 
-def state_of(query: SavedQuery, values: Mapping[str, str]) -> State:
+def state_of(query: SavedQuery, values: Mapping[str, str]) -> GridState:
     """The grid as it was saved; raises Unfilled."""
     asked = QueryDict(mutable=True)
     asked.update({name: value for name, value in query.content.items() if name in KEPT})
     asked["f"] = fill_parameters(asked.get("f", ""), values)
     used = tuple((name, values[name]) for name in parameters(query))
-    return replace(grid_state.read(asked), saved=query.slug, values=used)
+    return replace(read_state(asked), saved=query.slug, values=used)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Applied:
         return parameters(self.query)
 
 
-def applied(user: User, role: Role, account: Account, table: Table, state: State) -> Applied | None:
+def applied(user: User, role: Role, account: Account, table: Table, state: GridState) -> Applied | None:
     """None when the address names no query, or one that is not there."""
     query = saved_queries.find(user, table, state.saved) if state.saved else None
     if query is None:
@@ -77,7 +77,7 @@ def applied(user: User, role: Role, account: Account, table: Table, state: State
     )
 
 
-def _text(query: SavedQuery, state: State) -> str:
+def _text(query: SavedQuery, state: GridState) -> str:
     """The filter with its places, where it was only filled."""
     saved: str = query.content.get("f", "")
     try:
@@ -95,7 +95,7 @@ def _changed(saved: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _again(query: SavedQuery, account: Account, table: Table, state: State) -> str:
+def _again(query: SavedQuery, account: Account, table: Table, state: GridState) -> str:
     address = reverse("queries:run", args=(account.name, table.name, query.slug))
     if not parameters(query):
         return address

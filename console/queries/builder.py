@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from console.grid.grid_state import State
+from console.grid.state import GridState
 from console.queries import drafts as query_rows
 from console.queries import values as query_values
 from console.queries.drafts import ROOT, Row, Rows, Unshowable
@@ -210,7 +210,7 @@ def _choices(labels: Mapping[Name, Promise], chosen: Name) -> Choices:
     return [(str(value), str(label), value == chosen) for value, label in labels.items()]
 
 
-def requested_builder(table: Table, state: State, reading: Reading) -> Builder | None:
+def requested_builder(table: Table, state: GridState, reading: Reading) -> Builder | None:
     """The rows, if they are asked for; none while the text cannot be read."""
     if not state.by:
         return None

@@ -9,7 +9,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.grid.grid_state import State
+from console.grid.state import GridState
 from storage.domain.errors import StorageError
 from storage.editing.filters import parameters
 from storage.editing.filters.parameters import ParameterFault, ParameterSuggestion, UnfilledParameter
@@ -84,7 +84,7 @@ class QueryForm(forms.Form):
 
     def _check(self, text: str) -> None:
         try:
-            replace(State(), filter=text).wanted  # noqa: B018
+            replace(GridState(), filter=text).wanted  # noqa: B018
         except StorageError as error:
             raise forms.ValidationError(error.text) from None
 

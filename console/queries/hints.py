@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from django.utils import timezone
 
-from console.grid.grid_state import State
+from console.grid.state import GridState
 from storage.domain.filters import all_of, conjuncts, write
 from storage.editing.filters.lint import LintFinding, LintRule, lint_filter
 from storage.models import Table
@@ -25,12 +25,12 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    looser: State | None  # the same without the last clause
+    looser: GridState | None  # the same without the last clause
     dropped: str  # that clause
     mismatches: Sequence[Mismatch]
 
 
-def of(table: Table, state: State) -> Hints | None:
+def of(table: Table, state: GridState) -> Hints | None:
     wanted = state.wanted.filter
     if wanted is None:
         return None

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from console.grid.grid_state import ROWS, State
+from console.grid.state import ROWS, GridState
 from console.queries import access_paths
 from console.queries.access_paths import Described
 from storage.domain.errors import StorageError
@@ -76,7 +76,7 @@ class Reader:
 
     account: Account
     table: Table
-    state: State
+    state: GridState
     known: KnownTypes  # the properties that entities have
     is_sure: bool  # whether there are no others
     is_estimated: bool
@@ -156,7 +156,7 @@ class Reader:
         return self._offer(label, text, text[:-1])
 
 
-def read(account: Account, table: Table, state: State, *, known: PropertySample | None = None) -> Reading:
+def read(account: Account, table: Table, state: GridState, *, known: PropertySample | None = None) -> Reading:
     """What is ``known`` of the table is what may be doubted; without it nothing is estimated either."""
     start = state.at_start()
     found = known or EMPTY

@@ -8,21 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from console.grid import (
-    bookmarks,
-    cells,
-    columns,
-    documents,
-    edit_mode,
-    grid,
-    grid_state,
-    layouts,
-    saved_urls,
-)
+from console.entities.staged import is_staging
+from console.grid import bookmarks, cells, columns, documents, grid, saved_urls
 from console.grid.cells import Cell
-from console.grid.cursor import Cursor
-from console.grid.grid_state import PAUSES, SIZES, State, View
-from console.grid.keys import write_key
+from console.grid.state import PAUSES, SIZES, GridState, View, read_state
+from console.grid.tokens import Cursor, encode_entity_key
 from console.queries import applied, builder, hints, reading, recent, saved, values
 from console.site.access import account_required, find_table, role_of, user_of
 from console.site.rendering import render_part, wants_part
@@ -58,7 +48,7 @@ class Ran:
     """The figures of a query that was answered."""
 
     rows: int
-    state: State
+    state: GridState
     has_next: bool
     request: str  # its id
 
@@ -75,7 +65,7 @@ class Ran:
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """A page of entities: a filter that cannot be answered is explained beside its field."""
     found = find_table(account, table)
-    state = grid_state.read(request.GET, found)
+    state = read_state(request.GET, found)
     if saved_urls.NAME in request.GET and state.short is None:
         return render(
             request, "console/queries/saved/expired.html", {"account": account, "table": found}, status=404
@@ -100,7 +90,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         request,
         page="console/entities/browse/show.html",
         part="console/entities/browse/_answer.html",
-        context=context | {"edit_mode": edit_mode.of(request, account)},
+        context=context | {"is_staging": is_staging(request, account)},
         status=422 if context["error"] else 200,
     )
     if wants_part(request):
@@ -109,31 +99,31 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     return response
 
 
-def _remember(request: HttpRequest, table: Table, state: State) -> None:
+def _remember(request: HttpRequest, table: Table, state: GridState) -> None:
     """A filter that somebody ran; not its later pages, nor a grid that looks anew by itself."""
     is_refresh = wants_part(request) and "HX-Current-URL" not in request.headers
     if state.filter and not state.starts and not is_refresh:
         recent.ran(user_of(request), table, state.filter)
 
 
-def _arranged(request: HttpRequest, account: Account, table: Table, state: State) -> State:
+def _arranged(request: HttpRequest, account: Account, table: Table, state: GridState) -> GridState:
     """With the columns of last time where the address names none."""
-    layout = "" if state.has_columns else layouts.last(user_of(request), account, table)
-    return replace(state, columns=columns.read(layout), has_columns=True) if layout else state
+    layout = "" if state.has_columns else columns.last_columns(user_of(request), account, table)
+    return replace(state, columns=columns.parse_columns(layout), has_columns=True) if layout else state
 
 
 @account_required(Capability.READ)
 def count(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """How many entities the filter finds, counted one by one, or that it took too long."""
     found = find_table(account, table)
-    state = grid_state.read(request.GET, found)
+    state = read_state(request.GET, found)
     if not wants_part(request):
         return redirect(replace(state, is_counted=True).address(account, found))
     context = {"table": found, "state": state, "total": _count(found, state), "counted": True}
     return render(request, "console/entities/browse/_total.html", context)
 
 
-def results(account: Account, table: Table, state: State) -> dict[str, Any]:
+def results(account: Account, table: Table, state: GridState) -> dict[str, Any]:
     """What the part of the page needs that shows the results."""
     began = time.perf_counter()
     page, error = _query(table, state)
@@ -153,7 +143,7 @@ def results(account: Account, table: Table, state: State) -> dict[str, Any]:
     }
 
 
-def _shown(account: Account, table: Table, state: State, page: Found) -> dict[str, object]:
+def _shown(account: Account, table: Table, state: GridState, page: Found) -> dict[str, object]:
     before = state.cursor.rows if state.cursor else 0
     match state.view:
         case View.GRID:
@@ -166,7 +156,7 @@ def _shown(account: Account, table: Table, state: State, page: Found) -> dict[st
             entity = read_stored(stored) if stored is not None else None
             return {
                 "entity": entity,
-                "token": write_key(page.entities[0].key),
+                "token": encode_entity_key(page.entities[0].key),
                 "timestamp": cells.draw_time(page.entities[0].timestamp, state.zone),
                 "fields": _fields(entity, state) if entity is not None else [],
             }
@@ -174,7 +164,7 @@ def _shown(account: Account, table: Table, state: State, page: Found) -> dict[st
             assert_never(state.view)
 
 
-def _fields(entity: Entity, state: State) -> list[documents.Field]:
+def _fields(entity: Entity, state: GridState) -> list[documents.Field]:
     return [
         field
         for field in documents.fields(entity, state.zone)
@@ -182,7 +172,7 @@ def _fields(entity: Entity, state: State) -> list[documents.Field]:
     ]
 
 
-def _nothing(account: Account, table: Table, state: State, error: str) -> dict[str, object]:
+def _nothing(account: Account, table: Table, state: GridState, error: str) -> dict[str, object]:
     found = None if error else hints.of(table, state)
     return {
         "hints": found,
@@ -199,7 +189,7 @@ def _frame(request: HttpRequest, account: Account, table: Table) -> dict[str, An
     }
 
 
-def _query(table: Table, state: State) -> tuple[Found, str]:
+def _query(table: Table, state: GridState) -> tuple[Found, str]:
     """A page, or none and the service's own words why."""
     try:
         page = _read_page(table, state)
@@ -208,13 +198,13 @@ def _query(table: Table, state: State) -> tuple[Found, str]:
         return Found([], None), error.text
 
 
-def _read_page(table: Table, state: State) -> Found:
+def _read_page(table: Table, state: GridState) -> Found:
     if state.sort is None:
         return Found(*entities.preview_page(table, state.wanted))
     return Found(*entities.sorted_preview_page(table, state.wanted, state.sort, state.sorted_start))
 
 
-def _selected(glance: EntityPreview, state: State) -> EntityPreview:
+def _selected(glance: EntityPreview, state: GridState) -> EntityPreview:
     """Without what $select leaves out, which a small entity has nevertheless."""
     if not state.select:
         return glance
@@ -222,7 +212,7 @@ def _selected(glance: EntityPreview, state: State) -> EntityPreview:
     return glance._replace(properties=kept)
 
 
-def _listing(account: Account, table: Table, state: State, page: Found) -> dict[str, object]:
+def _listing(account: Account, table: Table, state: GridState, page: Found) -> dict[str, object]:
     before = state.cursor.rows if state.cursor else 0
     after = before + len(page.entities)
     following = state.after(Cursor(page.next, after)) if page.next else None
@@ -252,14 +242,14 @@ def _key(glance: EntityPreview) -> list[Cell]:
     return [cells.draw(EdmValue(Edm.STRING, text)) for text in glance.key]
 
 
-def _zone_name(state: State) -> str:
+def _zone_name(state: GridState) -> str:
     if state.zone is None:
         return "UTC"
     name = timezone.localtime(timezone=state.zone).tzname() or str(state.zone)
     return f"UTC{name}" if name[0] in "+-" else name
 
 
-def _total(table: Table, overview: Overview, state: State, page: Found) -> Total:
+def _total(table: Table, overview: Overview, state: GridState, page: Found) -> Total:
     before = state.cursor.rows if state.cursor else 0
     if page.next is None:
         return Total(before + len(page.entities), is_exact=True)
@@ -274,7 +264,7 @@ def _total(table: Table, overview: Overview, state: State, page: Found) -> Total
     return Total(max(found.number, before + len(page.entities) + 1))
 
 
-def _count(table: Table, state: State) -> Total:
+def _count(table: Table, state: GridState) -> Total:
     try:
         return Total(entities.count(table, EntityQuery(filter=state.wanted.filter)), is_exact=True)
     except (OperationTimedOut, StorageError):

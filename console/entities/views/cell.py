@@ -12,8 +12,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.entities import cell
 from console.entities.cell import Draft, Note
-from console.grid import cells, edit_mode, grid, keys
-from console.models import EditMode
+from console.entities.staged import is_staging
+from console.grid import cells, grid, tokens
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table, user_of
 from console.site.addresses import is_of_console
@@ -164,7 +164,7 @@ def _staged(request: HttpRequest, place: Place, value: EdmValue | None, draft: D
         draft = replace(draft, text=typed_text.write(value, draft.form))
     context = {
         "markup": cells.draw_or_absent(value).markup,
-        "key": keys.write_key(place.key),
+        "key": tokens.encode_entity_key(place.key),
         "property": place.name,
         "etag": request.POST.get("etag", ""),
         "draft": draft,
@@ -203,7 +203,7 @@ def _editor(
     context: dict[str, Any] = {
         "table": place.table,
         "key": place.key,
-        "token": keys.write_key(place.key),
+        "token": tokens.encode_entity_key(place.key),
         "property": place.name,
         "etag": etag or request.POST.get("etag", ""),
         "was": request.POST.get("was", cell.shortened(place.value)),
@@ -211,11 +211,13 @@ def _editor(
         "note": note,
         "conflict": conflict,
         "is_set": place.value is not None,
-        "is_staged": edit_mode.of(request, account) is EditMode.STAGED,
+        "is_staged": is_staging(request, account),
         "types": [(type_.value, type_.short_name) for type_ in Edm],
         "zone": user_of(request).time_zone,
         "next": _back(request, place),
-        "download": urlencode({"key": keys.write_key(place.key), "property": place.name, "download": "1"}),
+        "download": urlencode(
+            {"key": tokens.encode_entity_key(place.key), "property": place.name, "download": "1"}
+        ),
         "address": urlencode({"pk": place.key.partition_key, "rk": place.key.row_key}),
     }
     return render_part(
@@ -229,7 +231,7 @@ def _editor(
 
 def _place(account: Account, name: str, sent: QueryDict) -> Place:
     table = find_table(account, name)
-    key = keys.read_key(sent.get("key", ""))
+    key = tokens.decode_entity_key(sent.get("key", ""))
     name = sent.get("property", "")
     if key is None or name in SYSTEM_PROPERTIES:
         raise Http404

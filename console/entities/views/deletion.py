@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from console.grid import keys, selection
-from console.grid.selection import Scope, Selection
+from console.grid import tokens
+from console.grid.tokens import Scope, Selection
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table
 from console.site.addresses import is_of_console
@@ -45,7 +45,7 @@ def delete(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 
 def _selection(request: HttpRequest) -> Selection | None:
     try:
-        return selection.read(request.POST)
+        return tokens.read_selection(request.POST)
     except StorageError:
         return None
 
@@ -76,7 +76,7 @@ def _ask(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:
     context = {
         "table": table,
         "keys": wanted.keys,
-        "tokens": [keys.write_key(key) for key in wanted.keys],
+        "tokens": [tokens.encode_entity_key(key) for key in wanted.keys],
         "next": _back(request, table),
     }
     return render_part(

@@ -13,7 +13,7 @@ from console.entities import entity_row, opened
 from console.entities.entity_page import Draft, Visit
 from console.entities.forms import Problem
 from console.entities.views import conflict
-from console.grid import keys
+from console.grid import tokens
 from console.site.access import account_required, actor_of, find_table
 from console.site.notices import say
 from console.site.redirects import see_other
@@ -47,7 +47,7 @@ def _opened(request: HttpRequest, account: Account, table: Table) -> tuple[Visit
     """A draft with the values of another entity, or with the properties that others have and no values."""
     key = EntityKey(request.GET.get("pk", ""), request.GET.get("rk", ""))
     tab = "json" if request.GET.get("tab") == "json" else "form"
-    source = keys.read_key(request.GET.get("from", ""))
+    source = tokens.decode_entity_key(request.GET.get("from", ""))
     stored = entities.get(table, source) if source is not None else None
     if stored is None:
         names = list(pages.sample(table).items())[: pages.MOST_SUGGESTED]
@@ -144,5 +144,5 @@ def _insert(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> Ht
         return render(request, visit, draft.refused(problems.of_error(error, draft.entity)), 422)
     say(request, _("Inserted the entity"), undo=done.activity)
     if action == "save_another":
-        return see_other(f"{request.path}?from={keys.write_key(draft.key)}")
+        return see_other(f"{request.path}?from={tokens.encode_entity_key(draft.key)}")
     return see_other(visit.address())

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from console.entities import viewers
 from console.entities.viewers import Viewer
-from console.grid import keys
+from console.grid import tokens
 from console.site.access import account_required, find_table
 from console.site.rendering import render_part
 from storage.domain.access.roles import Capability
@@ -54,7 +54,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 
 def key_of(request: HttpRequest) -> EntityKey:
     if "key" in request.GET:
-        key = keys.read_key(request.GET["key"])
+        key = tokens.decode_entity_key(request.GET["key"])
         if key is None:
             raise Http404
         return key
@@ -79,7 +79,7 @@ def _view(request: HttpRequest, table: Table, key: EntityKey, name: str, value: 
     views = viewers.views(value)
     wanted = request.GET.get("as", "")
     chosen = next((viewer for viewer in views if viewer == wanted), next(iter(views)))
-    query = {"key": keys.write_key(key), "property": name}
+    query = {"key": tokens.encode_entity_key(key), "property": name}
     context = {
         "table": table,
         "key": key,

@@ -9,10 +9,10 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console.grid import columns, grid_state, layouts
+from console.grid import columns
 from console.grid.cells import MIXED
-from console.grid.columns import KEYS, TIMESTAMP, Choice, Columns
-from console.grid.grid_state import State
+from console.grid.columns import KEYS, TIMESTAMP, ColumnChoice, Columns
+from console.grid.state import GridState, read_state
 from console.models import ColumnLayout
 from console.site import notices
 from console.site.access import account_required, find_table, place_of, user_of
@@ -29,7 +29,7 @@ from storage.operations.properties import Property
 class Line:
     """A column that can be shown; ``share`` of the looked-at entities, in percent, that have it."""
 
-    choice: Choice
+    choice: ColumnChoice
     type: str
     share: int | None
 
@@ -41,10 +41,10 @@ def choose(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     found = find_table(account, table)
     if request.method == "POST":
         return _chosen(request, account, found)
-    return _show(request, account, found, grid_state.read(request.GET, found))
+    return _show(request, account, found, read_state(request.GET, found))
 
 
-def _show(request: HttpRequest, account: Account, table: Table, state: State) -> HttpResponse:
+def _show(request: HttpRequest, account: Account, table: Table, state: GridState) -> HttpResponse:
     context: dict[str, Any] = {
         "account": account,
         "table": table,
@@ -52,8 +52,13 @@ def _show(request: HttpRequest, account: Account, table: Table, state: State) ->
         "here": state.address(account, table),
         **_lines(table, state),
         "layouts": [
-            (layout, replace(state, columns=columns.read(layouts.text(layout)), has_columns=True).query())
-            for layout in layouts.choices(user_of(request), account, table)
+            (
+                layout,
+                replace(
+                    state, columns=columns.parse_columns(columns.layout_text(layout)), has_columns=True
+                ).query(),
+            )
+            for layout in columns.layouts_for(user_of(request), account, table)
         ],
         "may_share": _may_share(request),
     }
@@ -61,14 +66,14 @@ def _show(request: HttpRequest, account: Account, table: Table, state: State) ->
     return render(request, f"console/grid/{template}", context)
 
 
-def _lines(table: Table, state: State) -> dict[str, object]:
+def _lines(table: Table, state: GridState) -> dict[str, object]:
     """Shown ones in their order, then the others by name."""
     catalogue = properties.sample(table)
     known = {found.name: found for found in catalogue.properties}
     seen = _seen(table, state)
-    shown = columns.arrange(state.columns, seen)
+    shown = columns.arrange_columns(state.columns, seen)
     names = {choice.name for choice in shown}
-    others = [Choice(name, is_hidden=True) for name in sorted({*known, *seen, TIMESTAMP} - names)]
+    others = [ColumnChoice(name, is_hidden=True) for name in sorted({*known, *seen, TIMESTAMP} - names)]
     return {
         "lines": [_line(choice, known) for choice in (*shown, *others)],
         "looked_at": catalogue.entities,
@@ -77,7 +82,7 @@ def _lines(table: Table, state: State) -> dict[str, object]:
     }
 
 
-def _seen(table: Table, state: State) -> list[str]:
+def _seen(table: Table, state: GridState) -> list[str]:
     """The properties of the page, in the order of the grid."""
     try:
         page = entities.preview_page(table, replace(state.wanted, select=None))
@@ -86,7 +91,7 @@ def _seen(table: Table, state: State) -> list[str]:
     return list(dict.fromkeys(name for glance in page.entities for name in glance.properties))
 
 
-def _line(choice: Choice, known: dict[str, Property]) -> Line:
+def _line(choice: ColumnChoice, known: dict[str, Property]) -> Line:
     if choice.name in (*KEYS, TIMESTAMP):
         return Line(choice, Edm.DATETIME if choice.name == TIMESTAMP else Edm.STRING, None)
     found = known.get(choice.name)
@@ -97,9 +102,9 @@ def _line(choice: Choice, known: dict[str, Property]) -> Line:
 
 def _chosen(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """The fields name (in order), show, pin, width-NAME; up and down move a column."""
-    state = grid_state.read(QueryDict(request.POST.get("state", "")), table)
-    asked = columns.read(request.POST["cols"]) if "cols" in request.POST else _read(request.POST)
-    layouts.remember(user_of(request), account, table, str(asked))
+    state = read_state(QueryDict(request.POST.get("state", "")), table)
+    asked = columns.parse_columns(request.POST["cols"]) if "cols" in request.POST else _read(request.POST)
+    columns.remember_columns(user_of(request), account, table, str(asked))
     wanted = replace(state, columns=asked, has_columns=True)
     if wants_part(request):
         return HttpResponse(status=204)
@@ -114,15 +119,17 @@ def _chosen(request: HttpRequest, account: Account, table: Table) -> HttpRespons
 def _read(form: QueryDict) -> Columns:
     show, pins = set(form.getlist("show")), set(form.getlist("pin"))
     every = [
-        Choice(name, _width(form.get(f"width-{name}", "")), name in pins)
+        ColumnChoice(name, _width(form.get(f"width-{name}", "")), name in pins)
         for name in dict.fromkeys(form.getlist("name"))
     ]
     shown = [choice for choice in every if choice.name in show or choice.name in KEYS]
     hidden = [choice.name for choice in every if choice not in shown]
     for name, by in ((form.get("up"), -1), (form.get("down"), 1)):
-        shown = columns.moved(shown, name, by) if name else shown
+        shown = columns.move_column(shown, name, by) if name else shown
     # read again: what is none of ours in the form has no place in an address
-    return columns.read(str(columns.described(shown, hidden, loose=() if "rest" in form else None)))
+    return columns.parse_columns(
+        str(columns.describe_columns(shown, hidden, loose=() if "rest" in form else None))
+    )
 
 
 def _width(text: str) -> int | None:
@@ -139,7 +146,7 @@ def _may_share(request: HttpRequest) -> bool:
 def save_layout(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """The fields name, tables (a table or a pattern), shared, cols, and state to return to."""
     found = find_table(account, table)
-    state = grid_state.read(QueryDict(request.POST.get("state", "")), found)
+    state = read_state(QueryDict(request.POST.get("state", "")), found)
     name, pattern = (
         request.POST.get(field, "").replace("\0", "").strip()[:64] for field in ("name", "tables")
     )
@@ -147,9 +154,9 @@ def save_layout(request: HttpRequest, account: Account, table: str) -> HttpRespo
     if shared and not _may_share(request):
         raise PermissionDenied
     if name:
-        asked = str(columns.read(request.POST.get("cols", "")))
-        layouts.save(None if shared else user_of(request), account, name, pattern or found.name, asked)
-        layouts.forget(user_of(request), account, found)
+        asked = str(columns.parse_columns(request.POST.get("cols", "")))
+        columns.save_layout(None if shared else user_of(request), account, name, pattern or found.name, asked)
+        columns.forget_columns(user_of(request), account, found)
         notices.say(request, _("Layout %(name)s saved") % {"name": name})
     return redirect(state.address(account, found))
 
@@ -158,7 +165,7 @@ def save_layout(request: HttpRequest, account: Account, table: str) -> HttpRespo
 @account_required(Capability.READ)
 def delete_layout(request: HttpRequest, account: Account, table: str, layout: int) -> HttpResponse:
     found = find_table(account, table)
-    state = grid_state.read(QueryDict(request.POST.get("state", "")), found)
+    state = read_state(QueryDict(request.POST.get("state", "")), found)
     kept = ColumnLayout.objects.filter(account=account, pk=layout).first()
     if kept is not None and kept.user_id not in (None, user_of(request).pk):
         kept = None

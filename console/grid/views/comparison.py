@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from console.grid import cells, keys
+from console.grid import cells, tokens
 from console.grid.cells import Cell
-from console.grid.grid_state import State
+from console.grid.state import GridState
 from console.site.access import account_required, find_table
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
@@ -35,7 +35,7 @@ class Line:
 def compare(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """The entities of two fields ``key``, property by property."""
     found = find_table(account, table)
-    wanted = [keys.read_key(token) for token in request.GET.getlist("key")[:2]]
+    wanted = [tokens.decode_entity_key(token) for token in request.GET.getlist("key")[:2]]
     stored = [entities.get(found, key) for key in wanted if key is not None]
     if len(stored) != 2 or stored[0] is None or stored[1] is None:
         raise Http404
@@ -43,10 +43,10 @@ def compare(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     lines = [_line(name, left, right) for name in dict.fromkeys((*left.properties, *right.properties))]
     context = {
         "table": found,
-        "sides": [(entity.key, keys.write_key(entity.key)) for entity in (left, right)],
+        "sides": [(entity.key, tokens.encode_entity_key(entity.key)) for entity in (left, right)],
         "lines": lines,
         "differing": sum(not line.is_same for line in lines),
-        "state": State(),
+        "state": GridState(),
     }
     return render(request, "console/grid/compare.html", context)
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from console import snippets
-from console.grid import columns, formats, selection
+from console.grid import columns, formats, tokens
 from console.site.access import account_required, find_table
 from console.snippets import Place
 from console.snippets.connections import endpoint
@@ -44,8 +44,8 @@ def copy(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 
 
 def _stored(table: Table, request: HttpRequest) -> list[StoredEntity]:
-    chosen = selection.read(request.POST)
-    is_rows = chosen.scope is selection.Scope.ROWS
+    chosen = tokens.read_selection(request.POST)
+    is_rows = chosen.scope is tokens.Scope.ROWS
     pages = (
         entities.get_many_paged(table, chosen.keys)
         if is_rows
@@ -86,7 +86,7 @@ def _names(request: HttpRequest, stored: list[StoredEntity]) -> list[str]:
     if asked := request.POST.getlist("column"):
         return asked
     seen = dict.fromkeys(name for one in stored for name in read_stored(one).properties)
-    return [choice.name for choice in columns.arrange(columns.DEFAULT, seen)]
+    return [choice.name for choice in columns.arrange_columns(columns.DEFAULT, seen)]
 
 
 def _as(form: str, request: HttpRequest, account: Account, table: Table, stored: list[StoredEntity]) -> str:

@@ -11,10 +11,11 @@ from django.utils.text import get_valid_filename
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from console.grid import columns, formats, grid_state, selection
+from console.grid import columns, formats, tokens
 from console.grid.columns import Columns
 from console.grid.formats import Format
-from console.grid.selection import Scope, Selection
+from console.grid.state import read_state
+from console.grid.tokens import Scope, Selection
 from console.site.access import account_required, actor_of, find_table
 from console.site.addresses import is_of_console
 from console.site.streaming import streamed
@@ -45,19 +46,19 @@ def export(request: HttpRequest, account: Account, table: str) -> HttpResponseBa
     if request.method == "GET" or "format" not in request.POST:
         return _ask(request, account, found)
     try:
-        chosen = selection.read(request.POST)
+        chosen = tokens.read_selection(request.POST)
     except StorageError as error:
         return _ask(request, account, found, error.text)
     format_ = request.POST["format"]
     if format_ not in list(Format):
         return _ask(request, account, found, _("Unknown format."))
-    asked = columns.read(request.POST.get("cols", ""))
+    asked = columns.parse_columns(request.POST.get("cols", ""))
     return _file(request, Wanted(found, chosen, Format(format_), asked, actor_of(request)))
 
 
 def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") -> HttpResponse:
     asked = request.POST if request.method == "POST" else request.GET
-    state = grid_state.read(asked, table)
+    state = read_state(asked, table)
     keys = asked.getlist("key")
     scopes: list[tuple[Scope, int | None, bool]] = [(Scope.ROWS, len(keys), True)] if keys else []
     if state.filter and not error:

@@ -15,8 +15,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
 from console import snippets
-from console.grid import grid_state
-from console.grid.grid_state import State
+from console.grid.state import GridState, read_state
 from console.people import reauthentication
 from console.site.access import RoleNeeded, account_required, actor_of, find_table, place_of
 from console.snippets import Language, Place, Query
@@ -41,7 +40,7 @@ LIFE: Final = timedelta(hours=1)  # of a token that is written into code
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """The code, with a credential from the environment; posted, with a token that is made for it."""
     found = find_table(account, table)
-    state = grid_state.read(request.GET, found)
+    state = read_state(request.GET, found)
     language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
     place = Place(endpoint(request, account), account.name, found.name)
     if request.method == "POST":
@@ -68,7 +67,7 @@ def _issue(request: HttpRequest, account: Account, table: Table) -> str:
     return sas.write(issued.token)
 
 
-def _show(request: HttpRequest, table: Table, state: State, language: Language, place: Place) -> HttpResponse:
+def _show(request: HttpRequest, table: Table, state: GridState, language: Language, place: Place) -> HttpResponse:
     context: dict[str, Any] = {
         "table": table,
         "state": state,
@@ -90,7 +89,7 @@ def _show(request: HttpRequest, table: Table, state: State, language: Language, 
     )
 
 
-def _asked(state: State) -> tuple[Query, list[str]]:
+def _asked(state: GridState) -> tuple[Query, list[str]]:
     """What of the query every service understands, and the conditions that only this console does."""
     wanted = state.wanted
     parts = conjuncts(wanted.filter) if wanted.filter is not None else []
@@ -103,7 +102,7 @@ def _asked(state: State) -> tuple[Query, list[str]]:
     return Query(root, wanted.select or (), state.size, keys), left_out
 
 
-def _address(account: Account, table: Table, state: State, language: Language) -> str:
+def _address(account: Account, table: Table, state: GridState, language: Language) -> str:
     path = reverse("queries:code", args=(account.name, table.name))
     query = state.at_start().query()
     return f"{path}?{query}{'&' if query else ''}{urlencode({'lang': language.slug})}"

@@ -9,9 +9,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.views.decorators.http import require_GET, require_POST
 
-from console.grid import grid_state
-from console.grid.grid_state import SIZES, State
-from console.grid.keys import read_key
+from console.grid.state import SIZES, GridState, read_state
+from console.grid.tokens import decode_entity_key
 from console.queries import builder as query_builder
 from console.queries import drafts as query_rows
 from console.queries import reading as query_reading
@@ -35,7 +34,7 @@ from storage.operations import properties
 def check(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """What is wrong with a filter, or how it would reach its entities; nothing of them is read."""
     found = find_table(account, table)
-    state = grid_state.read(request.POST, found)
+    state = read_state(request.POST, found)
     if not wants_part(request):
         return redirect(state.address(account, found))
     return render(request, "console/queries/builder/_answer.html", context(account, found, state))
@@ -49,7 +48,7 @@ def rows(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     types = query_values.types_of(found)
     drafted = query_rows.read(request.POST, types)
     focus = query_rows.change(drafted, request.POST.get("do", ""))
-    state = grid_state.read(request.POST, found)
+    state = read_state(request.POST, found)
     state = replace(state, filter=_compiled(drafted, state.filter))
     if request.POST.get("do") == "run" and not wants_part(request):
         return redirect(state.address(account, found))
@@ -74,7 +73,7 @@ def _compiled(drafted: Rows, text: str) -> str:
     return to_text(group)
 
 
-def context(account: Account, table: Table, state: State) -> dict[str, Any]:
+def context(account: Account, table: Table, state: GridState) -> dict[str, Any]:
     """What the bar of the query needs, and its parts."""
     reading = query_reading.read(account, table, state, known=properties.sample(table, quickly=True))
     return {
@@ -108,7 +107,7 @@ def values(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 def select(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """Which properties are to be read."""
     found = find_table(account, table)
-    state = grid_state.read(request.GET, found).at_start()
+    state = read_state(request.GET, found).at_start()
     return render(
         request,
         f"console/queries/builder/{'_select' if wants_part(request) else 'select'}.html",
@@ -128,8 +127,8 @@ def select(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 def cell(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """The filter that also asks for the value of a cell, or for another one."""
     found = find_table(account, table)
-    state = grid_state.read(request.POST, found)
-    key = read_key(request.POST.get("key", ""))
+    state = read_state(request.POST, found)
+    key = decode_entity_key(request.POST.get("key", ""))
     how = request.POST.get("how", "")
     if key is None or how not in list(ConditionKind):
         raise Http404

@@ -6,9 +6,9 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from console.grid import cells, grid_state
+from console.grid import cells
 from console.grid.cells import Cell
-from console.grid.grid_state import State
+from console.grid.state import GridState, read_state
 from console.site.access import account_required, find_table
 from console.site.rendering import render_part
 from storage.domain.access.roles import Capability
@@ -40,7 +40,7 @@ class Strip:
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     found = find_table(account, table)
-    state = grid_state.read(request.GET, found)
+    state = read_state(request.GET, found)
     try:
         counted, error = facets.facets(found, state.wanted), ""
     except StorageError as refused:
@@ -62,7 +62,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     )
 
 
-def _strip(account: Account, table: Table, state: State, facet: Facet) -> Strip:
+def _strip(account: Account, table: Table, state: GridState, facet: Facet) -> Strip:
     choices = [
         Choice(
             cells.draw(value, zone=state.zone),
@@ -75,6 +75,6 @@ def _strip(account: Account, table: Table, state: State, facet: Facet) -> Strip:
     return Strip(facet.name, choices, facet.distinct - len(choices))
 
 
-def _narrower(state: State, name: str, value: EdmValue) -> State:
+def _narrower(state: GridState, name: str, value: EdmValue) -> GridState:
     text = add_condition(state.filter, state.wanted.filter, build_condition(name, ConditionKind.IS, value))
     return replace(state.at_start(), filter=text, saved="", values=(), short=None)

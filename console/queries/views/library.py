@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from console.grid.grid_state import State
+from console.grid.state import GridState
 from console.models import SavedQuery
 from console.queries import recent as recent_queries
 from console.queries import saved as saved_queries
@@ -72,9 +72,9 @@ def _recent(request: HttpRequest, account: Account) -> list[tuple[Any, str, str]
     return [
         (
             recent,
-            State(filter=recent.text).address(account, recent.table),
+            GridState(filter=recent.text).address(account, recent.table),
             reverse("queries:new", args=(account.name, recent.table.name))
-            + f"?{State(filter=recent.text).query()}",
+            + f"?{GridState(filter=recent.text).query()}",
         )
         for recent in recent_queries.of_account(user_of(request), account.pk)
     ]

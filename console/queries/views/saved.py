@@ -7,8 +7,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from console.grid import grid_state
-from console.grid.grid_state import State
+from console.grid.state import GridState, read_state
 from console.models import SavedQuery
 from console.queries import applied as applied_queries
 from console.queries import recent as recent_queries
@@ -81,17 +80,17 @@ def menu(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         "state": state,
         "queries": [(query, parameters(query)) for query in saved_queries.of_table(user, found)],
         "recent": [
-            (recent, State(filter=recent.text).address(account, found))
+            (recent, GridState(filter=recent.text).address(account, found))
             for recent in recent_queries.of_table(user, found, top=MENU)
         ],
     }
     return render(request, "console/queries/saved/_menu_list.html", context)
 
 
-def _state_of_page(request: HttpRequest, account: Account, table: Table) -> State:
+def _state_of_page(request: HttpRequest, account: Account, table: Table) -> GridState:
     page = addresses.split(request.headers.get("HX-Current-URL", ""))
     is_grid = page.path == reverse("entities:index", args=(account.name, table.name))
-    return grid_state.read(QueryDict(page.query) if is_grid else request.GET, table)
+    return read_state(QueryDict(page.query) if is_grid else request.GET, table)
 
 
 # for those who change one

@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console.grid import differences, grid_state
-from console.grid.grid_state import State
+from console.grid import differences
+from console.grid.state import GridState, read_state
 from console.models import SavedQuery
 from console.queries import applied as applied_queries
 from console.queries import saved as saved_queries
@@ -50,13 +50,13 @@ def new(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     return render(request, "console/queries/saved/edit.html", context, status=422 if form.is_bound else 200)
 
 
-def _sent_state(request: HttpRequest, table: Table) -> State:
+def _sent_state(request: HttpRequest, table: Table) -> GridState:
     sent = QueryDict(request.POST.get("state", "")) if request.method == "POST" else request.GET
-    state = grid_state.read(sent, table)
+    state = read_state(sent, table)
     return replace(state.at_start(), open="", is_counted=False)
 
 
-def _initial(request: HttpRequest, account: Account, table: Table, state: State) -> dict[str, object]:
+def _initial(request: HttpRequest, account: Account, table: Table, state: GridState) -> dict[str, object]:
     initial: dict[str, object] = {"filter": state.filter, "keeps_view": True}
     source = applied(user_of(request), role_of(request), account, table, state)
     if source is not None:
@@ -95,7 +95,7 @@ def _grid(account: Account, table: Table, query: SavedQuery, values: Mapping[str
 
 
 def _form_context(
-    request: HttpRequest, account: Account, table: Table, state: State, form: QueryForm
+    request: HttpRequest, account: Account, table: Table, state: GridState, form: QueryForm
 ) -> dict[str, Any]:
     if not may(role_of(request), Capability.WRITE):
         form.fields.pop("is_shared")
@@ -148,16 +148,16 @@ def edit(request: HttpRequest, account: Account, table: str, slug: str) -> HttpR
     return render(request, "console/queries/saved/edit.html", context, status=status)
 
 
-def _next(slug: str, state: State) -> str:
+def _next(slug: str, state: GridState) -> str:
     """Back to the grid, if it came from there."""
     return "queries:run" if state.saved == slug else "queries:versions"
 
 
-def _state_of(query: SavedQuery) -> State:
+def _state_of(query: SavedQuery) -> GridState:
     """Not to be run: what it asks for is not filled."""
     asked = QueryDict(mutable=True)
     asked.update(query.content)
-    return grid_state.read(asked)
+    return read_state(asked)
 
 
 def _initial_of(query: SavedQuery, content: Mapping[str, str]) -> dict[str, object]:

@@ -13,8 +13,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console.grid import selection
-from console.grid.selection import Scope
+from console.grid import tokens
+from console.grid.tokens import Scope
 from console.people import reauthentication
 from console.sas import sas_range, sas_words
 from console.sas.forms import SasForm
@@ -72,7 +72,7 @@ def of_selection(request: HttpRequest, account: Account, table: str) -> HttpResp
     """From the grid: the ticked rows, or all that the filter finds, become a range of keys."""
     found = find_table(account, table)
     try:
-        chosen = selection.read(request.POST)
+        chosen = tokens.read_selection(request.POST)
     except StorageError as error:
         complain(request, error.text)
         return redirect("entities:index", account.name, found.name)

@@ -2,13 +2,20 @@
 
 import pytest
 
-from console.grid.columns import DEFAULT, Choice, arrange, described, moved, read
+from console.grid.columns import (
+    DEFAULT,
+    ColumnChoice,
+    arrange_columns,
+    describe_columns,
+    move_column,
+    parse_columns,
+)
 
 SEEN = ["Name", "Age", "Score"]
 
 
 def names(text, seen=SEEN):
-    return [choice.name for choice in arrange(read(text), seen)]
+    return [choice.name for choice in arrange_columns(parse_columns(text), seen)]
 
 
 @pytest.mark.parametrize(
@@ -31,32 +38,32 @@ def test_arrange(text, expected):
 
 
 def test_widths_and_pins():
-    found = arrange(read("!RowKey:240,Name:90,Age:9,Score:9999"), SEEN)
+    found = arrange_columns(parse_columns("!RowKey:240,Name:90,Age:9,Score:9999"), SEEN)
     assert found == [
-        Choice("PartitionKey", is_pinned=True),
-        Choice("RowKey", 240, is_pinned=True),
-        Choice("Name", 90),
-        Choice("Age", 40),
-        Choice("Score", 2000),
+        ColumnChoice("PartitionKey", is_pinned=True),
+        ColumnChoice("RowKey", 240, is_pinned=True),
+        ColumnChoice("Name", 90),
+        ColumnChoice("Age", 40),
+        ColumnChoice("Score", 2000),
     ]
 
 
 @pytest.mark.parametrize("text", ["", "*", "Name,*", "!RowKey:240,Name,-Age,*", "Name:90,Age", "*,Name"])
 def test_what_is_read_is_written(text):
-    assert str(read(text)) == (text or "*")
+    assert str(parse_columns(text)) == (text or "*")
 
 
 @pytest.mark.parametrize("text", [",", ":", "a b", "<i>", "-", "!", "Name:x", "Name:12345", "\0,\n"])
 def test_what_cannot_be_understood_is_left_out(text):
-    assert read(text) == DEFAULT
+    assert parse_columns(text) == DEFAULT
 
 
 def test_a_name_counts_once():
-    assert str(read("Name:90,Name:100,*")) == "Name:90,*"
+    assert str(parse_columns("Name:90,Name:100,*")) == "Name:90,*"
 
 
 def test_many_columns():
-    assert len(read(",".join(f"P{number}" for number in range(5000))).choices) == 301
+    assert len(parse_columns(",".join(f"P{number}" for number in range(5000))).choices) == 301
 
 
 @pytest.mark.parametrize(
@@ -72,16 +79,16 @@ def test_many_columns():
     ],
 )
 def test_only_what_must_be_is_said(moves, expected):
-    shown = arrange(DEFAULT, SEEN)
+    shown = arrange_columns(DEFAULT, SEEN)
     loose = {*SEEN, "Timestamp"}
     for name, by in moves:
-        shown = moved(shown, name, by)
+        shown = move_column(shown, name, by)
         loose -= {name}
-    found = described(shown, [], loose=loose)
+    found = describe_columns(shown, [], loose=loose)
     assert str(found) == expected
-    assert arrange(found, SEEN) == shown
+    assert arrange_columns(found, SEEN) == shown
 
 
 def test_hidden_ones_are_said():
-    found = described(arrange(DEFAULT, ["Name"]), ["Age", "RowKey"], loose={"Name", "Timestamp"})
+    found = describe_columns(arrange_columns(DEFAULT, ["Name"]), ["Age", "RowKey"], loose={"Name", "Timestamp"})
     assert str(found) == "-Age,*"

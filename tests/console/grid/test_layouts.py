@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.grid import layouts
+from console.grid import columns
 from console.models import ColumnLayout
 from storage.operations import tables
 
@@ -15,7 +15,7 @@ def logs(account, people):
     return {name: tables.create(account.pk, name) for name in ("logs1", "logs42")}
 
 
-def columns(answer):
+def names(answer):
     return [column.name for column in answer.context["grid"].columns]
 
 
@@ -35,13 +35,13 @@ def test_offers_all_there_are(visit, logs, people):
 def test_a_choice_becomes_an_address(visit, logs):
     answer = choose(visit("victor"), show=["Name"], **{"width-Name": "200"})
     assert answer["Location"] == PEOPLE + "?cols=%21PartitionKey%2C%21RowKey%2CName%3A200".replace("%21", "")
-    assert columns(visit("victor").get(answer["Location"])) == ["PartitionKey", "RowKey", "Name"]
+    assert names(visit("victor").get(answer["Location"])) == ["PartitionKey", "RowKey", "Name"]
 
 
 def test_what_is_hidden_and_what_turns_up(visit, logs):
     client = visit("victor")
     answer = choose(client, show=["Age"], rest="on", pin=["PartitionKey", "RowKey"])
-    assert columns(client.get(answer["Location"])) == ["PartitionKey", "RowKey", "Age", "Timestamp"]
+    assert names(client.get(answer["Location"])) == ["PartitionKey", "RowKey", "Age", "Timestamp"]
 
 
 def test_up_and_down(visit, logs):
@@ -82,8 +82,8 @@ def test_the_closest_one_is_taken(cast, account, logs):
         ("own", "logs*", cast["victor"]),
         ("long", "logs4*", None),
     ]:
-        layouts.save(user, account, name, pattern, name)
-    found = layouts.choices(cast["victor"], account, logs["logs42"])
+        columns.save_layout(user, account, name, pattern, name)
+    found = columns.layouts_for(cast["victor"], account, logs["logs42"])
     assert [layout.name for layout in found] == ["long", "own", "all", "any"]
 
 

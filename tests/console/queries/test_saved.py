@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from console.grid import saved_urls
-from console.grid.keys import read_key
+from console.grid.tokens import decode_entity_key
 from console.models import RecentQuery, SavedQuery, StoredState
 from console.queries import recent as recent_queries
 from console.queries import saved as saved_queries
@@ -41,7 +41,7 @@ def query(**fields):
 
 
 def names(answer):
-    return [read_key(row.token).row_key for row in answer.context["grid"].rows]
+    return [decode_entity_key(row.token).row_key for row in answer.context["grid"].rows]
 
 
 def text_of(answer):

@@ -1,17 +1,17 @@
-"""Where a page starts, in an address."""
+"""Keys and cursors in addresses."""
 
 import pytest
 
-from console.grid import cursor
-from console.grid.cursor import CUT, Cursor
+from console.grid import tokens
+from console.grid.tokens import EARLIER_CUT, Cursor
 from storage.domain.filters.query import Position
 
 
 @pytest.mark.parametrize("key", ["", "se", "a b&c=d%", "é👩‍👧", "'\"<>", "x" * 1024])
 def test_round_trip(key):
     found = Cursor(Position(key, key[::-1]), 50)
-    token = cursor.write(found)
-    assert cursor.read(token) == found
+    token = tokens.encode_cursor(found)
+    assert tokens.decode_cursor(token) == found
     assert all(character.isalnum() or character in "-_" for character in token)
 
 
@@ -31,12 +31,12 @@ def test_round_trip(key):
     ],
 )
 def test_forged_ones_are_none(token):
-    assert cursor.read(token) is None
+    assert tokens.decode_cursor(token) is None
 
 
 def test_the_oldest_go_first():
-    tokens = ["a" * 700, "b" * 700, "c" * 700]
-    assert cursor.shortened(tokens[:2]) == tokens[:2]
-    assert cursor.shortened(tokens) == [CUT, *tokens[1:]]
-    assert cursor.shortened([CUT, *tokens]) == [CUT, *tokens[1:]]
-    assert cursor.shortened(["a" * 5000]) == ["a" * 5000]
+    starts = ["a" * 700, "b" * 700, "c" * 700]
+    assert tokens.shorten_cursors(starts[:2]) == starts[:2]
+    assert tokens.shorten_cursors(starts) == [EARLIER_CUT, *starts[1:]]
+    assert tokens.shorten_cursors([EARLIER_CUT, *starts]) == [EARLIER_CUT, *starts[1:]]
+    assert tokens.shorten_cursors(["a" * 5000]) == ["a" * 5000]

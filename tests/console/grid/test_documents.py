@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.grid.indented_json import indented
+from console.grid.documents import indent_json
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ from console.grid.indented_json import indented
     ],
 )
 def test_every_piece_is_as_it_is_written(text, shown):
-    assert indented(text) == shown
+    assert indent_json(text) == shown

@@ -10,10 +10,10 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 
-from console.grid import columns, cursor, saved_urls
+from console.grid import columns, saved_urls, tokens
 from console.grid.columns import Columns
-from console.grid.cursor import Cursor
 from console.grid.saved_urls import LONGEST, Short
+from console.grid.tokens import Cursor
 from storage.domain.filters import Dialect, parse
 from storage.domain.filters.query import EntityQuery, Position, Sort, SortedPosition
 from storage.models import Account, Table
@@ -34,7 +34,7 @@ class View(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class GridState:
     filter: str = ""
     size: int = DEFAULT_SIZE
     starts: tuple[str, ...] = ()  # of each page so far but the first
@@ -56,7 +56,7 @@ class State:
 
     @property
     def cursor(self) -> Cursor | None:
-        return cursor.read(self.starts[-1]) if self.starts else None
+        return tokens.decode_cursor(self.starts[-1]) if self.starts else None
 
     @property
     def zone(self) -> tzinfo | None:
@@ -101,13 +101,13 @@ class State:
         return replace(self, starts=self.starts[:-1])
 
     def after(self, following: Cursor) -> Self:
-        kept = cursor.shortened([*self._mark, *self.starts, cursor.write(following)])
-        is_cut = kept[0] == cursor.CUT
+        kept = tokens.shorten_cursors([*self._mark, *self.starts, tokens.encode_cursor(following)])
+        is_cut = kept[0] == tokens.EARLIER_CUT
         return replace(self, starts=tuple(kept[1:] if is_cut else kept), is_cut=is_cut)
 
     @property
     def _mark(self) -> tuple[str, ...]:
-        return (cursor.CUT,) if self.is_cut else ()
+        return (tokens.EARLIER_CUT,) if self.is_cut else ()
 
     @property
     def fields(self) -> list[tuple[str, str]]:
@@ -168,7 +168,7 @@ class State:
         return replace(self, short=saved_urls.keep(table, replace(self, short=None).query()))
 
 
-def read(query: QueryDict, table: Table | None = None) -> State:
+def read_state(query: QueryDict, table: Table | None = None) -> GridState:
     """What is not understood is as if it were not there; a key says something only of its own table."""
     key = query.get(saved_urls.NAME, "")
     short = saved_urls.find(table, key) if key and table is not None else None
@@ -177,12 +177,12 @@ def read(query: QueryDict, table: Table | None = None) -> State:
     sort = _sort(query.get("sort", ""))
     starts = query.getlist("after")
     view = query.get("view", "")
-    return State(
+    return GridState(
         filter=query.get("f", "").strip(),
         size=_one_of(SIZES, query.get("top", ""), DEFAULT_SIZE),
-        starts=tuple(token for token in starts if _fits(cursor.read(token), sort)),
-        is_cut=starts[:1] == [cursor.CUT],
-        columns=columns.read(query.get("cols", "")),
+        starts=tuple(token for token in starts if _fits(tokens.decode_cursor(token), sort)),
+        is_cut=starts[:1] == [tokens.EARLIER_CUT],
+        columns=columns.parse_columns(query.get("cols", "")),
         has_columns="cols" in query,
         view=View(view) if view in list(View) else View.GRID,
         is_utc=query.get("tz") == "utc",

@@ -1,0 +1,131 @@
+"""What addresses and forms of a grid carry as one word: the key of an entity, the start of a page, a selection."""
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from django.http import QueryDict
+from django.utils import timezone
+
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import StorageError
+from storage.domain.filters import Dialect, Filter, parse
+from storage.domain.filters.query import Position, SortedPosition
+from storage.domain.values.names import check_key
+
+# keys
+
+
+def encode_entity_key(key: EntityKey) -> str:
+    return _encode(key)
+
+
+def decode_entity_key(token: str) -> EntityKey | None:
+    """The key of a token, or None for a token that is not one of ours."""
+    try:
+        partition_key, row_key = _decode(token)
+        return EntityKey(*_checked([partition_key, row_key]))
+    except _INVALID:
+        return None
+
+
+_INVALID: Final = (ValueError, TypeError, binascii.Error, OverflowError, RecursionError, StorageError)
+
+
+def _encode(content: object) -> str:
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _decode(token: str) -> Any:
+    return json.loads(base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True))
+
+
+def _checked(keys: Sequence[Any]) -> Sequence[str]:
+    for key in keys:
+        check_key("key", key)
+    return keys
+
+
+# starts of pages
+
+EARLIER_CUT: Final = "-"  # stands for the cursors that were left out
+LONGEST_CURSORS: Final = 1500  # characters of all cursors: an address must stay below the limit of proxies
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The first key of a page, or its position in the order of a property, and the number of rows before it."""
+
+    position: Position | SortedPosition
+    rows: int
+
+
+def encode_cursor(cursor: Cursor) -> str:
+    return _encode([*cursor.position, cursor.rows])
+
+
+def decode_cursor(token: str) -> Cursor | None:
+    """The cursor of a token, or None for a token that is not one of ours. It is opaque, and harmless if forged."""
+    try:
+        *place, rows = _decode(token)
+        position = _read_position(place)
+        return None if position is None else Cursor(position, min(max(0, int(rows)), 2**63))
+    except _INVALID:
+        return None
+
+
+def _read_position(place: list[Any]) -> Position | SortedPosition | None:
+    if len(place) != len(Position._fields):
+        return SortedPosition.read(place)
+    return Position(*_checked(place))
+
+
+def shorten_cursors(tokens: list[str]) -> list[str]:
+    """The last cursors that together fit into an address, at least one; a mark comes first if some do not fit."""
+    kept: list[str] = []
+    length = 0
+    for token in reversed(tokens):
+        length += len(token)
+        if kept and length > LONGEST_CURSORS:
+            return [EARLIER_CUT, *kept[::-1]]
+        kept.append(token)
+    return kept[::-1]
+
+
+# selections
+
+
+class Scope(StrEnum):
+    ROWS = "rows"  # the selected ones
+    QUERY = "query"  # everything the filter matches
+    TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The entities that a form is about: ``keys`` in the scope of rows, ``filter`` in that of a query.
+
+    ``text`` is the filter as it was typed.
+    """
+
+    scope: Scope
+    keys: tuple[EntityKey, ...] = ()
+    filter: Filter | None = None
+    text: str = ""
+
+
+def read_selection(form: QueryDict) -> Selection:
+    """Read the fields key (many), scope and f; raises the error of an invalid filter."""
+    scope = form.get("scope", "")
+    if scope == Scope.TABLE:
+        return Selection(Scope.TABLE)
+    if scope == Scope.QUERY:
+        text = form.get("f", "").strip()
+        return Selection(Scope.QUERY, filter=parse(text, Dialect.CONSOLE, timezone.now()), text=text)
+    keys = map(decode_entity_key, dict.fromkeys(form.getlist("key")))
+    return Selection(Scope.ROWS, tuple(key for key in keys if key is not None))
