@@ -29,7 +29,7 @@ service = TableService(
         key_length_limit=settings.TABLERO_KEY_LENGTH_LIMIT,
     )
 )
-probing = probes.Probes()
+probing = probes.ProbeHandler()
 static = static_files.StaticFiles(development=settings.DEVELOPMENT)
 # bytes; Django writes a body to the disk before it looks who sends it
 BODY_LIMIT: Final = 1024 * 1024

@@ -37,7 +37,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "console.site.middleware.Compression",  # with padding of random length, so that sizes betray nothing
+    "console.site.middleware.CompressionMiddleware",  # with padding of random length, so that sizes betray nothing
     "console.site.middleware.response_headers",
     "storage.api.middleware.problem_details",
     "csp.middleware.CSPMiddleware",
@@ -52,7 +52,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "console.site.middleware.Meanwhile",
+    "console.site.middleware.ConcurrentDeletionMiddleware",
 ]
 LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
 TEMPLATES = [
@@ -74,7 +74,7 @@ TEMPLATES = [
         },
     }
 ]
-FORM_RENDERER = "console.site.rendering.Renderer"
+FORM_RENDERER = "console.site.forms.FormRenderer"
 STATIC_URL = f"/ui/static/{static_files.version()}/"
 ROOT_URLCONF = "console.urls"
 ASGI_APPLICATION = "console.asgi.application"

@@ -5,7 +5,7 @@ from django.urls import include, path
 
 from console.help.views import kit
 from console.home.views import home
-from console.site import health, metrics
+from console.site import probes
 
 SUBJECTS = (
     "site", "people", "grid", "queries", "entities", "policies", "sas", "accounts", "tables", "activity", "home",
@@ -17,9 +17,9 @@ urlpatterns = [
     path("ui/", include("console.people.allauth_urls")),
     *(path("ui/", include(f"console.{subject}.urls")) for subject in SUBJECTS),
     path("ui/api/v1/", include("storage.api.urls")),
-    path("ui/healthz", health.alive),
-    path("ui/readyz", health.ready),
-    path("ui/metrics", metrics.metrics),
+    path("ui/healthz", probes.alive),
+    path("ui/readyz", probes.ready),
+    path("ui/metrics", probes.metrics),
 ]
 if settings.DEVELOPMENT:
     urlpatterns.append(path("ui/dev/kit/", kit.show))

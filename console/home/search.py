@@ -15,7 +15,7 @@ from console.grid import bookmarks
 from console.models import User
 from console.queries import saved as saved_queries
 from console.site import layout
-from console.site.access import Place
+from console.site.access import AccountContext
 from storage.domain.access.roles import Capability, Role, may
 from storage.models import Account, Table
 from storage.operations import search
@@ -57,11 +57,11 @@ class Group:
     hits: list[Hit]
 
 
-def find(user: User, text: str, place: Place | None, *, top: int = TOP) -> list[Hit]:
-    """Without a text what was opened last, and where one may go from here. ``place``: the account one is in."""
+def find(user: User, text: str, current: AccountContext | None, *, top: int = TOP) -> list[Hit]:
+    """Without a text what was opened last, and where one may go from here. ``current``: the account one is in."""
     accounts = visible_accounts(user)
     if not text:
-        return [*_recent(user, accounts), *_pages(user, place)]
+        return [*_recent(user, accounts), *_pages(user, current)]
     # no language's own casing for names; words of ours are compared as they are read
     tables = list(_tables(accounts, text, top))
     return [
@@ -70,7 +70,7 @@ def find(user: User, text: str, place: Place | None, *, top: int = TOP) -> list[
         *_queries(user, accounts, text),
         *_policies(accounts, text),
         *_tokens(accounts, text),
-        *(hit for hit in _pages(user, place) if text.casefold() in str(hit.text).casefold()),
+        *(hit for hit in _pages(user, current) if text.casefold() in str(hit.text).casefold()),
         *_users(user, text),
         *(_more(text) if len(tables) == top else ()),
     ]
@@ -142,12 +142,12 @@ def _more(text: str) -> Iterator[Hit]:
     yield Hit(Kind.MORE, _("All tables of such a name"), address, "search")
 
 
-def _pages(user: User, place: Place | None) -> Iterator[Hit]:
-    if place is not None:
-        for entry in (*layout.RAIL, *layout.ACTIONS):
-            if may(place.role, entry.capability):
-                address = reverse(entry.url, args=(place.account.name,))
-                yield Hit(Kind.PAGE, entry.label, address, entry.icon, account=place.account)
-    for entry in (*layout.SERVER_RAIL, *layout.SERVER_ACTIONS):
-        if user.is_admin or not entry.is_for_admins:
-            yield Hit(Kind.PAGE, entry.label, reverse(entry.url), entry.icon)
+def _pages(user: User, current: AccountContext | None) -> Iterator[Hit]:
+    if current is not None:
+        for item in (*layout.ACCOUNT_SIDEBAR, *layout.ACTIONS):
+            if may(current.role, item.capability):
+                address = reverse(item.url, args=(current.account.name,))
+                yield Hit(Kind.PAGE, item.label, address, item.icon, account=current.account)
+    for item in (*layout.SERVER_SIDEBAR, *layout.SERVER_ACTIONS):
+        if user.is_admin or not item.is_for_admins:
+            yield Hit(Kind.PAGE, item.label, reverse(item.url), item.icon)

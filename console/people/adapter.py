@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy
 from console.models import User
 from console.people import reauthentication, sign_ins
 from console.site import rate_limits
-from console.site.addresses import is_of_console
-from console.site.notices import complain
+from console.site.addresses import is_console_path
+from console.site.notices import notify_error
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -26,7 +26,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return False
 
     def is_safe_url(self, url: str) -> bool:
-        return bool(url) and is_of_console(url)
+        return bool(url) and is_console_path(url)
 
     def add_message(
         self,
@@ -38,7 +38,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     ) -> None:
         """Nothing, mostly: whoever signs in or out sees that they did."""
         if message_template == "socialaccount/messages/account_connected_other.txt":
-            complain(request, _("That sign-in belongs to another user."))
+            notify_error(request, _("That sign-in belongs to another user."))
 
     def is_reauthentication_required(self, *, app: str, **kwargs: object) -> bool:
         return not reauthentication.is_recent(context.request)

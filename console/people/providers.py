@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from console.models import Invitation, User
 from console.people import invitations, setup, sign_ins
 from console.site.access import actor_named
-from console.site.notices import complain, say
+from console.site.notices import notify_error, notify_success
 from storage.domain.service.activity import Verb
 from storage.operations import activity
 
@@ -104,7 +104,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         if error != AuthError.CANCELLED:
             # without its text, which may hold what the provider sent
             logger.warning("Signing in with %s failed: %s", provider.name, type(exception).__name__)
-            complain(
+            notify_error(
                 request, _("Signing in with %(name)s did not work. Try again.") % {"name": provider.name}
             )
         raise ImmediateHttpResponse(
@@ -115,7 +115,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 @receiver(social_account_added)
 def _added(request: HttpRequest, sociallogin: SocialLogin, **_kwargs: Any) -> None:
     sign_ins.changed(request, sociallogin.user, added="connection")
-    say(request, _("Connected the sign-in."))
+    notify_success(request, _("Connected the sign-in."))
 
 
 def _invitation(sociallogin: SocialLogin) -> Invitation | None:

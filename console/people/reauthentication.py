@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django_htmx.http import HttpResponseClientRedirect
 
-from console.site.addresses import is_of_console, split
+from console.site.addresses import is_console_path, split_url
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -50,6 +50,6 @@ def _page_of(request: HttpRequest) -> str:
     """The address somebody was at, who follows a link or sends a form."""
     if request.method == "GET" and request.headers.get("HX-Request") != "true":
         return request.get_full_path()
-    page = split(request.headers.get("HX-Current-URL") or request.headers.get("Referer", ""))
+    page = split_url(request.headers.get("HX-Current-URL") or request.headers.get("Referer", ""))
     address = f"{page.path}?{page.query}" if page.query else page.path
-    return address if page.netloc == request.get_host() and is_of_console(address) else request.path
+    return address if page.netloc == request.get_host() and is_console_path(address) else request.path

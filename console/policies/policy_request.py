@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from console.policies import forms, policy_effects, policy_page, policy_presets
 from console.policies.forms import Draft, PolicyDraft
-from console.site.access import place_of, user_of
+from console.site.access import account_context, user_of
 from console.site.typed_text import now_of
 from storage.domain.access.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier
 from storage.domain.access.roles import Capability, may
@@ -49,7 +49,7 @@ class Asked:
 
     @property
     def may_edit(self) -> bool:
-        place = place_of(self.request)
+        place = account_context(self.request)
         is_allowed = place is not None and may(place.role, Capability.MANAGE_ACCESS)
         return is_allowed and not self.account.read_only
 

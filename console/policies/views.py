@@ -14,8 +14,8 @@ from console.policies.forms import Draft
 from console.policies.policy_effects import listed
 from console.policies.policy_request import Asked
 from console.site.access import account_required, actor_of, find_table
-from console.site.notices import complain, say
-from console.site.rendering import render_part, wants_part
+from console.site.notices import notify_error, notify_success
+from console.site.responses import render_part, wants_part
 from storage.domain.access.policies import SignedIdentifier, check_policies
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
@@ -91,7 +91,7 @@ def _save_draft(asked: Asked, draft: Draft) -> HttpResponse:
     try:
         return _save(asked, draft.read(now), draft.seen)
     except StorageError as error:
-        complain(asked.request, error.text)
+        notify_error(asked.request, error.text)
         return _answer(asked, draft, status=422)
 
 
@@ -107,7 +107,7 @@ def _save(
     except activity.ChangedSince:
         return _conflict(asked, wanted)
     text = _told(asked, before, wanted) if done else _("Nothing was changed.")
-    say(asked.request, text, undo=done)
+    notify_success(asked.request, text, undo=done)
     return redirect(asked.address(xml=xml))
 
 
@@ -142,7 +142,7 @@ def _copy(asked: Asked, draft: Draft) -> HttpResponse:
         source = tables.get(asked.account.pk, asked.request.POST.get("source", ""))
         copied = policies.stored(asked.account.pk, source.folded_name)
     except StorageError as error:
-        complain(asked.request, error.text)
+        notify_error(asked.request, error.text)
         return _answer(asked, draft)
     draft = policy_presets.copied(draft, copied)
     focus = f"{draft.rows[0].id}-identifier" if draft.rows else "add"

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.utils.safestring import SafeString
 
 from console.sas import sas_words
-from console.site.csv_files import write_csv
+from console.site.downloads import write_csv
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.sas import TableSas

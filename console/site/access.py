@@ -1,4 +1,4 @@
-"""Who may open a page: the decorators by which views ask the table of permissions."""
+"""Who may open a page: decorators of views that check the user's role."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,41 +28,41 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The account that a page is in, and what its reader is there."""
+class AccountContext:
+    """The account a page belongs to, and the role of its reader there."""
 
     account: Account
     role: Role
 
 
-_SHOWN: Final = 10  # people, of those who may
+_MOST_SHOWN: Final = 10  # people to ask
 ADMIN: Final[Promise] = gettext_lazy("Admin")
 
 
 def user_of(request: HttpRequest) -> User:
-    """The user of a request that has passed one of the decorators."""
+    """Return the user; the view must have one of the decorators."""
     return cast("User", request.user)
 
 
-def place_of(request: HttpRequest) -> Place | None:
-    """The account of a request that has passed account_required."""
-    return getattr(request, "place", None)
+def account_context(request: HttpRequest) -> AccountContext | None:
+    """Return the account and role that account_required found, if the view has it."""
+    return getattr(request, "account_context", None)
 
 
 def role_of(request: HttpRequest) -> Role:
-    """The role of the user in the account of a request that has passed account_required."""
-    place = place_of(request)
-    assert place is not None  # account_required has passed
-    return place.role
+    """Return the role of the user; the view must have account_required."""
+    current = account_context(request)
+    assert current is not None
+    return current.role
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    """Who does what a request asks for."""
+    """Name the user as the actor of what the request does."""
     return actor_named(request, user_of(request).get_username())
 
 
 def actor_named(request: HttpRequest, username: str) -> Actor:
-    """Somebody who is not signed in yet."""
+    """Name somebody who is not signed in yet as the actor."""
     return Actor(
         ActorKind.USER,
         username,
@@ -72,9 +72,9 @@ def actor_named(request: HttpRequest, username: str) -> Actor:
 
 
 def account_required(capability: Capability) -> Callable[[AccountView[P]], View[P]]:
-    """The view gets the account that the address names, if the user may do this there.
+    """Pass the account in the URL to the view if the user has the capability there.
 
-    An account that the user may not see does not exist for them.
+    An account the user is not a member of is answered with 404.
     """
 
     def decorate(view: AccountView[P]) -> View[P]:
@@ -86,7 +86,7 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
                 raise Http404
             if not may(role, capability):
                 raise RoleNeeded(LEAST_ROLE[capability], account)
-            request.place = Place(account, role)  # type: ignore[attr-defined]
+            request.account_context = AccountContext(account, role)  # type: ignore[attr-defined]
             return view(request, account, *args, **kwargs)
 
         return cast("View[P]", login_required(check))
@@ -95,7 +95,7 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
 
 
 def find_table(account: Account, name: str) -> Table:
-    """The table that an address names in any letter case; one that is not there has no page."""
+    """Return the table named in a URL, in any letter case; raises Http404."""
     try:
         return tables.get(account.pk, name)
     except StorageError:
@@ -113,7 +113,7 @@ def admin_required(view: View[P]) -> View[P]:
 
 
 class RoleNeeded(PermissionDenied):
-    """``role``: the least that would do in the account; None: that of an admin of the server."""
+    """``role``: the lowest role that is enough; None if only an admin of the server may."""
 
     def __init__(self, role: Role | None, account: Account | None = None) -> None:
         label = ADMIN if role is None else roles.label(role)
@@ -122,10 +122,10 @@ class RoleNeeded(PermissionDenied):
         self.account = account
 
 
-def who_may(needed: RoleNeeded) -> list[User]:
-    """Whom to ask: those in the account who have the role, else the admins."""
+def users_with_role(needed: RoleNeeded) -> list[User]:
+    """Return the members of the account who have the role, or else the admins."""
     active = User.objects.filter(is_active=True).order_by("username")
     members = active.filter(memberships__account=needed.account, memberships__role__gte=needed.role or 0)
-    return list((members if needed.account else active.none())[:_SHOWN]) or list(
-        active.filter(is_admin=True)[:_SHOWN]
+    return list((members if needed.account else active.none())[:_MOST_SHOWN]) or list(
+        active.filter(is_admin=True)[:_MOST_SHOWN]
     )

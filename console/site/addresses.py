@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils.http import url_has_allowed_host_and_scheme
 
 
-def is_of_console(address: str) -> bool:
+def is_console_path(address: str) -> bool:
     """Whether it is a path of the console: everything else on this host is data that anybody may have written."""
     if (
         not address.startswith("/")
@@ -21,7 +21,7 @@ def is_of_console(address: str) -> bool:
     )
 
 
-def split(address: str) -> SplitResult:
+def split_url(address: str) -> SplitResult:
     """What a browser says in a header; the parts of what is no address are empty."""
     try:
         return urlsplit(address)

@@ -1,4 +1,4 @@
-"""How the console looks to one browser: theme and density live in cookies, so that the first byte is drawn right."""
+"""Theme, density and sidebar of one browser, kept in cookies so that the first paint is right."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from console.models import Density, Theme
 
 THEME_COOKIE = "tablero_theme"
 DENSITY_COOKIE = "tablero_density"
-RAIL_COOKIE = "tablero_rail"  # written by rail.js
+SIDEBAR_COOKIE = "tablero_rail"  # written by JavaScript
 AGE = 400 * 24 * 3600  # seconds; no browser keeps a cookie longer
 
 
@@ -18,24 +18,24 @@ AGE = 400 * 24 * 3600  # seconds; no browser keeps a cookie longer
 class Appearance:
     theme: Theme = Theme.SYSTEM
     density: Density = Density.DEFAULT
-    rail_closed: bool = False
+    sidebar_closed: bool = False
 
 
 def read(request: HttpRequest) -> Appearance:
-    """What the cookies say; a value that is none of ours counts as the default."""
+    """Read the cookies; an unknown value means the default."""
     theme = request.COOKIES.get(THEME_COOKIE, "")
     density = request.COOKIES.get(DENSITY_COOKIE, "")
     return Appearance(
         Theme(theme) if theme in set(Theme) else Theme.SYSTEM,
         Density(density) if density in set(Density) else Density.DEFAULT,
-        request.COOKIES.get(RAIL_COOKIE) == "closed",
+        request.COOKIES.get(SIDEBAR_COOKIE) == "closed",
     )
 
 
 def remember(
     response: HttpResponse, *, language: str = "", theme: str = "", density: str = ""
 ) -> HttpResponse:
-    """Have the browser send these choices from now on; an empty one stays as it is."""
+    """Set the cookies of these choices; an empty one stays as it is."""
     if language and check_for_language(language):
         _set(response, settings.LANGUAGE_COOKIE_NAME, language)
     if theme in set(Theme):

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from console.site import appearance, rate_limits
-from console.site.access import RoleNeeded, who_may
+from console.site.access import RoleNeeded, users_with_role
 from storage.domain.errors import OperationTimedOut, ServerBusy
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Says which role would do and who has it, when that is the reason."""
     context: dict[str, object] = {"reason": str(exception)}
     if isinstance(exception, RoleNeeded):
-        context["people"] = who_may(exception)
+        context["people"] = users_with_role(exception)
     return render(request, "403.html", context, status=403)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from console.site.csv_files import write_csv
+from console.site.downloads import write_csv
 
 Item = TypeVar("Item")
 

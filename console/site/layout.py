@@ -1,4 +1,4 @@
-"""What the frame around every page needs: the appearance, whose account this is, and where its links lead."""
+"""The layout around every page: its sidebar, the account it belongs to, and the appearance."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,51 +9,50 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.site import appearance
-from console.site.access import Place, place_of, user_of
+from console.site.access import AccountContext, account_context, user_of
 from storage.domain.access.roles import Capability, may
-from storage.models import Account
 from storage.operations.members import visible_accounts
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A line of the rail: the name of its URL, which takes the account; who may not open it does not see it."""
+class NavigationItem:
+    """A link to a page, shown to users who may open it; ``url`` is the name of a URL, which takes the account."""
 
     url: str
     label: str | Promise
     icon: str
     capability: Capability = Capability.READ
-    is_for_admins: bool = False  # of the server's own rail
+    is_for_admins: bool = False  # among the pages of the server
 
 
-RAIL: Final = (
-    Entry("tables:index", _("Tables"), "table-2"),
-    Entry("queries:index", _("Queries"), "bookmark"),
-    Entry("sas:index", _("Policies & SAS"), "ticket", Capability.MANAGE_ACCESS),
-    Entry("activity:index", _("Activity"), "history"),
-    Entry("accounts:service", _("Service"), "sliders-horizontal"),
-    Entry("accounts:keys", _("Keys"), "key-round", Capability.MANAGE_ACCESS),
-    Entry("accounts:members", _("Members"), "users"),
-    Entry("accounts:settings", _("Settings"), "settings", Capability.OWN),
+ACCOUNT_SIDEBAR: Final = (
+    NavigationItem("tables:index", _("Tables"), "table-2"),
+    NavigationItem("queries:index", _("Queries"), "bookmark"),
+    NavigationItem("sas:index", _("Policies & SAS"), "ticket", Capability.MANAGE_ACCESS),
+    NavigationItem("activity:index", _("Activity"), "history"),
+    NavigationItem("accounts:service", _("Service"), "sliders-horizontal"),
+    NavigationItem("accounts:keys", _("Keys"), "key-round", Capability.MANAGE_ACCESS),
+    NavigationItem("accounts:members", _("Members"), "users"),
+    NavigationItem("accounts:settings", _("Settings"), "settings", Capability.OWN),
 )
-SERVER_RAIL: Final = (
-    Entry("home:index", _("Home"), "house"),
-    Entry("sas:inspector", _("Inspector"), "scroll-text"),
-    Entry("people:users", _("Users"), "users", is_for_admins=True),
-    Entry("activity:server_index", _("Activity"), "history", is_for_admins=True),
-    Entry("help:index", _("Help"), "book-open"),
-    Entry("help:about", _("About"), "info"),
+SERVER_SIDEBAR: Final = (
+    NavigationItem("home:index", _("Home"), "house"),
+    NavigationItem("sas:inspector", _("Inspector"), "scroll-text"),
+    NavigationItem("people:users", _("Users"), "users", is_for_admins=True),
+    NavigationItem("activity:server_index", _("Activity"), "history", is_for_admins=True),
+    NavigationItem("help:index", _("Help"), "book-open"),
+    NavigationItem("help:about", _("About"), "info"),
 )
 
-# found by search, without a line of their own
-ACTIONS: Final = (Entry("tables:new", _("New table"), "plus", Capability.MANAGE_TABLES),)
+# found by search only
+ACTIONS: Final = (NavigationItem("tables:new", _("New table"), "plus", Capability.MANAGE_TABLES),)
 SERVER_ACTIONS: Final = (
-    Entry("accounts:new", _("New account"), "plus", is_for_admins=True),
-    Entry("people:profile", _("Profile"), "user"),
-    Entry("people:api_tokens", _("API tokens"), "plug"),
-    Entry("help:api", _("Management API"), "code"),
-    Entry("help:shortcuts", _("Keyboard shortcuts"), "keyboard"),
-    Entry("help:limits", _("Limits of the service"), "book-open"),
+    NavigationItem("accounts:new", _("New account"), "plus", is_for_admins=True),
+    NavigationItem("people:profile", _("Profile"), "user"),
+    NavigationItem("people:api_tokens", _("API tokens"), "plug"),
+    NavigationItem("help:api", _("Management API"), "code"),
+    NavigationItem("help:shortcuts", _("Keyboard shortcuts"), "keyboard"),
+    NavigationItem("help:limits", _("Limits of the service"), "book-open"),
 )
 
 _WRITES: Final = frozenset({Capability.WRITE, Capability.MANAGE_TABLES})
@@ -63,43 +62,41 @@ def context(request: HttpRequest) -> dict[str, Any]:
     found: dict[str, Any] = {
         "appearance": appearance.read(request),
         "languages": settings.LANGUAGES,
-        "has_data_styles": _is_of_table(request),
-        "server_entries": [entry for entry in SERVER_RAIL if not entry.is_for_admins or _is_admin(request)],
+        "has_data_styles": _shows_table(request),
+        "server_sidebar_items": [
+            item for item in SERVER_SIDEBAR if not item.is_for_admins or _is_admin(request)
+        ],
     }
-    place = place_of(request)
-    if place is not None:
-        found |= _of_account(request, place)
+    current = account_context(request)
+    if current is not None:
+        found |= _account_values(request, current)
     return found
 
 
-def _is_of_table(request: HttpRequest) -> bool:
+def _shows_table(request: HttpRequest) -> bool:
     match = request.resolver_match
     return match is not None and "table" in match.kwargs
 
 
 def _is_admin(request: HttpRequest) -> bool:
-    # none yet where a request fails before anybody asked who it is
+    # a request that fails early has no user yet
     return getattr(getattr(request, "user", None), "is_admin", False)
 
 
-def _of_account(request: HttpRequest, place: Place) -> dict[str, Any]:
+def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, Any]:
     return {
-        "account": place.account,
-        "role": place.role,
-        "may": _may(place),
-        "accounts": _others(request),
-        "rail_entries": [entry for entry in RAIL if may(place.role, entry.capability)],
+        "account": current.account,
+        "role": current.role,
+        "may": _allowed(current),
+        "accounts": [account for account, _role in visible_accounts(user_of(request))],
+        "sidebar_items": [item for item in ACCOUNT_SIDEBAR if may(current.role, item.capability)],
     }
 
 
-def _may(place: Place) -> dict[str, bool]:
-    """What pages offer; an account that is read-only refuses writes of everybody."""
-    refused = _WRITES if place.account.read_only else frozenset()
+def _allowed(current: AccountContext) -> dict[str, bool]:
+    """Tell templates which actions to offer; nobody may write to a read-only account."""
+    refused = _WRITES if current.account.read_only else frozenset()
     return {
-        capability.name.lower(): may(place.role, capability) and capability not in refused
+        capability.name.lower(): may(current.role, capability) and capability not in refused
         for capability in Capability
     }
-
-
-def _others(request: HttpRequest) -> list[Account]:
-    return [account for account, _role in visible_accounts(user_of(request))]

@@ -1,4 +1,4 @@
-"""What every answer of the console says about itself."""
+"""The console's middleware: headers, time zone, compression and concurrent deletion."""
 
 import uuid
 import zoneinfo
@@ -16,7 +16,7 @@ from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFou
 
 Next = Callable[[HttpRequest], HttpResponse]
 
-# none of the browser's devices
+# the console uses none of the browser's devices
 PERMISSIONS = ", ".join(
     f"{feature}=()"
     for feature in (
@@ -33,7 +33,7 @@ def response_headers(get_response: Next) -> Next:
         response = get_response(request)
         response.headers["X-Request-Id"] = request.number  # type: ignore[attr-defined]
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
-        # a page shows what one person may see; views with secrets say no-store themselves
+        # a page is for one user; views with secrets send no-store themselves
         response.headers.setdefault("Cache-Control", "private, no-cache")
         if response.headers.get("Content-Type", "").startswith("text/html"):
             patch_vary_headers(response, ["Cookie", "HX-Request", "HX-Request-Type"])
@@ -42,8 +42,8 @@ def response_headers(get_response: Next) -> Next:
     return answer
 
 
-class Meanwhile:
-    """What a page is about may go while it is made: that is no failure of the server."""
+class ConcurrentDeletionMiddleware:
+    """Answers 404 instead of 500 when somebody deletes a table while its page is made."""
 
     def __init__(self, get_response: Next) -> None:
         self._get_response = get_response
@@ -61,7 +61,7 @@ class Meanwhile:
 
 
 def time_zone(get_response: Next) -> Next:
-    """The times of a page are those of whoever reads it."""
+    """Show times in the user's time zone."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         with timezone.override(_zone(getattr(request.user, "time_zone", "UTC"))):
@@ -73,12 +73,12 @@ def time_zone(get_response: Next) -> Next:
 def _zone(name: str) -> zoneinfo.ZoneInfo | None:
     try:
         return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError):  # of another machine's database of zones
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError):  # a zone that this machine does not know
         return None
 
 
-class Compression(GZipMiddleware):
-    """Not of what is streamed: each piece would be a gzip file of its own, of which browsers read only the first."""
+class CompressionMiddleware(GZipMiddleware):
+    """Compresses all but streams: each piece would be a gzip file of its own, and browsers read only the first."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if response.streaming:

@@ -1,4 +1,4 @@
-"""What a page says once, after something was done: a sentence, and the way back if there is one."""
+"""Toasts: what was done, with a button to undo it, and what went wrong."""
 
 from collections.abc import Sequence
 
@@ -11,13 +11,15 @@ UNDO = "undo-"
 LINK = "link-"
 
 
-def say(request: HttpRequest, text: str, *, undo: Activity | Sequence[Activity] | None = None) -> None:
-    """``undo``: the records of what was done, if it can be undone; several are undone together."""
+def notify_success(
+    request: HttpRequest, text: str, *, undo: Activity | Sequence[Activity] | None = None
+) -> None:
+    """Show a sentence; ``undo``: the activities it offers to undo, all together."""
     done = [undo] if isinstance(undo, Activity) else undo or ()
     numbers = ",".join(str(activity.pk) for activity in done)
     messages.success(request, text, extra_tags=f"{UNDO}{numbers}" if numbers else "")
 
 
-def complain(request: HttpRequest, text: str, *, link: str = "") -> None:
-    """``link``: where to look at what is in the way."""
+def notify_error(request: HttpRequest, text: str, *, link: str = "") -> None:
+    """Show an error; ``link``: the address of what caused it."""
     messages.error(request, text, extra_tags=f"{LINK}{link}" if link else "")

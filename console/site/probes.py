@@ -1,17 +1,104 @@
-"""Django without the console's middleware: that runs in a thread, which none of an operator's probes needs."""
+"""What an operator's tools ask: is the process alive, can it serve, and what do its metrics say.
 
-from typing import Any
+These paths bypass the console's middleware, which runs in a thread that probes do not need.
+"""
 
+import asyncio
+import hmac
+import math
+from functools import cache
+from time import monotonic
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.exception import convert_exception_to_response
+from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from django.http import HttpRequest, HttpResponse, JsonResponse
 
-PATHS = frozenset({"/ui/healthz", "/ui/readyz", "/ui/metrics"})
+from storage.domain.errors import ServerBusy
+from storage.operations import prometheus
+from storage.operations.threads import in_thread
+
+PATHS: Final = frozenset({"/ui/healthz", "/ui/readyz", "/ui/metrics"})
+_CACHED_FOR: Final = 1.0  # seconds; many probes must not keep the database busy
 
 
-class Probes(ASGIHandler):
+class ProbeHandler(ASGIHandler):
+    """Django without middleware."""
+
     def load_middleware(self, is_async: bool = True) -> None:
         self._view_middleware: list[Any] = []
         self._template_response_middleware: list[Any] = []
         self._exception_middleware: list[Any] = []
         respond: Any = self._get_response_async  # type: ignore[attr-defined]
         self._middleware_chain = convert_exception_to_response(respond)
+
+
+@login_not_required
+async def alive(request: HttpRequest) -> JsonResponse:
+    return JsonResponse({"status": "alive"})
+
+
+@login_not_required
+async def ready(request: HttpRequest) -> JsonResponse:
+    reason = await _readiness.reason()
+    if reason:
+        return JsonResponse({"status": "unavailable", "reason": reason}, status=503)
+    return JsonResponse({"status": "ready"})
+
+
+class _Readiness:
+    def __init__(self) -> None:
+        self._reason = ""
+        self._checked_at = -math.inf
+        self._checking = asyncio.Lock()
+
+    async def reason(self) -> str:
+        """Return why the process cannot serve; empty if it can."""
+        async with self._checking:
+            if monotonic() - self._checked_at > _CACHED_FOR:
+                self._reason = await _check()
+                self._checked_at = monotonic()
+        return self._reason
+
+
+async def _check() -> str:
+    try:
+        is_migrated = await in_thread(_is_migrated)
+    except (DatabaseError, ServerBusy):
+        return "The database cannot be reached."
+    return "" if is_migrated else "The database is not migrated."
+
+
+def _is_migrated() -> bool:
+    return _migrations() <= set(MigrationRecorder(connection).applied_migrations())
+
+
+@cache
+def _migrations() -> frozenset[tuple[str, str]]:
+    loader = MigrationLoader(None, ignore_no_migrations=True)
+    return frozenset(loader.graph.leaf_nodes())
+
+
+_readiness: Final = _Readiness()
+
+
+@login_not_required
+async def metrics(request: HttpRequest) -> HttpResponse:
+    """The server's metrics, for a Prometheus that sends the metrics token."""
+    token: str = settings.OPTIONS.metrics_token
+    if not token:
+        return HttpResponse("This server shows no metrics.\n", status=404, content_type="text/plain")
+    scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not hmac.compare_digest(sent.strip().encode(), token.encode()):
+        return HttpResponse(
+            "The token is missing or wrong.\n",
+            status=401,
+            content_type="text/plain",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    return HttpResponse(await asyncio.to_thread(prometheus.write), content_type=prometheus.CONTENT_TYPE)

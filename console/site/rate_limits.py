@@ -15,12 +15,12 @@ ACTIONS = ("login", "reauthenticate", "change_password")
 
 def refuse_if_limited(request: HttpRequest, key: str) -> None:
     """Raises what a form shows when there were too many failed attempts for this key, or from this address."""
-    seconds = wait(request, FAILED, key)
+    seconds = seconds_to_wait(request, FAILED, key)
     if seconds:
-        raise ValidationError(said(seconds), code="limited", params={"seconds": seconds})
+        raise ValidationError(wait_message(seconds), code="limited", params={"seconds": seconds})
 
 
-def said(seconds: int) -> str:
+def wait_message(seconds: int) -> str:
     return ngettext(
         "Too many attempts. Try again in %(seconds)d second.",
         "Too many attempts. Try again in %(seconds)d seconds.",
@@ -28,7 +28,7 @@ def said(seconds: int) -> str:
     ) % {"seconds": seconds}
 
 
-def wait(request: HttpRequest, action: str, key: str = "", app: str = "allauth.account") -> int:
+def seconds_to_wait(request: HttpRequest, action: str, key: str = "", app: str = "allauth.account") -> int:
     """Seconds until this may be tried again; 0 when it may be now."""
     now = time.time()
     longest = 0.0
@@ -44,5 +44,5 @@ def wait(request: HttpRequest, action: str, key: str = "", app: str = "allauth.a
 
 def longest_wait(request: HttpRequest) -> int:
     """Of whatever this client does too often that has no key."""
-    found = [wait(request, action) for action in ACTIONS]
-    return max(*found, wait(request, "webauthn_login", app="allauth.mfa"))
+    found = [seconds_to_wait(request, action) for action in ACTIONS]
+    return max(*found, seconds_to_wait(request, "webauthn_login", app="allauth.mfa"))

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_POST
 
 from console.models import User
 from console.site import appearance
-from console.site.addresses import is_of_console
+from console.site.addresses import is_console_path
 
 
 @login_not_required
@@ -17,4 +17,4 @@ def change(request: HttpRequest) -> HttpResponse:
     chosen = {name: request.POST.get(name, "") for name in ("language", "theme", "density")}
     if isinstance(request.user, User):
         request.user.remember(**chosen)
-    return appearance.remember(redirect(target if is_of_console(target) else "home:index"), **chosen)
+    return appearance.remember(redirect(target if is_console_path(target) else "home:index"), **chosen)

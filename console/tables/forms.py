@@ -7,8 +7,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.site.name_rules import NameRule
-from console.site.shown_values import keep_seen
+from console.site.forms import NameRule, include_initial_values
 from storage.domain.errors import StorageError
 from storage.domain.values.names import RESERVED_TABLE_NAME, fold_table_name, is_analytics_name
 from storage.models import Account, Table
@@ -103,7 +102,7 @@ class NotesForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        keep_seen(self)
+        include_initial_values(self)
 
 
 class NewTableForm(forms.Form):

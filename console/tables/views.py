@@ -16,9 +16,9 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from console.site.access import account_required, actor_of, find_table, place_of
-from console.site.notices import complain, say
-from console.site.rendering import render_part, wants_part
-from console.site.shown_values import meant
+from console.site.forms import meant
+from console.site.notices import notify_error, notify_success
+from console.site.responses import render_part, wants_part
 from console.snippets import connections
 from console.tables.forms import NewTableForm, NotesForm, TagsField
 from storage.domain.access.roles import Capability, may
@@ -152,7 +152,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
         made = _create(request, account, form)
         if made is not None:
             done = activity.latest(made, Verb.TABLE_CREATE)
-            say(request, _("Created %(table)s.") % {"table": made.name}, undo=done)
+            notify_success(request, _("Created %(table)s.") % {"table": made.name}, undo=done)
             return redirect("entities:index", account.name, made.name)
     context = {"form": form, "tags": table_list.tags(account.pk)}
     if is_saved:
@@ -184,10 +184,10 @@ def sample(request: HttpRequest, account: Account) -> HttpResponse:
     try:
         table = samples.create(account, by=actor_of(request))
     except StorageError as error:
-        complain(request, error.text)
+        notify_error(request, error.text)
         return redirect("tables:index", account.name)
     text = _("Created %(table)s with %(number)s entities.") % {"table": table.name, "number": samples.ROWS}
-    say(request, text)
+    notify_success(request, text)
     return redirect("entities:index", account.name, table.name)
 
 
@@ -205,11 +205,11 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
         try:
             done.append(tables.delete(account.pk, name, by=actor, keep=DELETED_TABLE_RETENTION))
         except StorageError as error:
-            complain(request, f"{name}: {error.text}")
+            notify_error(request, f"{name}: {error.text}")
     if done:
         one = _("Deleted %(name)s.")
         several = ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", len(done))
-        say(request, _told(one, several, done), undo=done)
+        notify_success(request, _told(one, several, done), undo=done)
     return redirect(_read_state(request.POST).address(account))
 
 
@@ -228,16 +228,16 @@ def tag(request: HttpRequest, account: Account) -> HttpResponse:
                 tables.change(table, by=actor, tags=tags) for table, tags in zip(found, lists, strict=True)
             ]
     except forms.ValidationError as error:
-        complain(request, " ".join(error.messages))
+        notify_error(request, " ".join(error.messages))
         return back
     except StorageError as error:
-        complain(request, error.text)
+        notify_error(request, error.text)
         return back
     done = [result for result in results if result is not None]
     if done:
         one = _("Tagged %(name)s.")
         several = ngettext("Tagged %(number)s table.", "Tagged %(number)s tables.", len(done))
-        say(request, _told(one, several, done), undo=done)
+        notify_success(request, _told(one, several, done), undo=done)
     return back
 
 
@@ -263,16 +263,18 @@ def restore(request: HttpRequest, account: Account) -> HttpResponse:
     wanted = request.POST.get("table", "")
     table = next((table for table in tables.deleted(account.pk) if str(table.pk) == wanted), None)
     if table is None:
-        complain(request, _("This table can no longer be restored."))
+        notify_error(request, _("This table can no longer be restored."))
         return redirect("tables:index", account.name)
     try:
         tables.restore(table.pk, by=actor_of(request))
     except TableAlreadyExists:
-        complain(request, _("Another table is named %(table)s now. Delete it first.") % {"table": table.name})
+        notify_error(
+            request, _("Another table is named %(table)s now. Delete it first.") % {"table": table.name}
+        )
     except StorageError as error:
-        complain(request, error.text)
+        notify_error(request, error.text)
     else:
-        say(request, _("Restored %(table)s.") % {"table": table.name})
+        notify_success(request, _("Restored %(table)s.") % {"table": table.name})
     return redirect("tables:index", account.name)
 
 
@@ -299,7 +301,7 @@ def note(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     except StorageError as error:
         form.add_error(None, error.text)
         return _settings(request, account, found, form)
-    say(request, _("Saved the notes for %(table)s.") % {"table": found.name}, undo=done)
+    notify_success(request, _("Saved the notes for %(table)s.") % {"table": found.name}, undo=done)
     return redirect("tables:settings", account.name, found.name)
 
 

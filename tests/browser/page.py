@@ -118,7 +118,7 @@ def check_reflow(page):
     """G7: nothing but a grid's own region scrolls sideways."""
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), page.evaluate(
         "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1"
-        " && !e.closest('.grid-region, .tabs, .rail')).map(e => e.outerHTML.slice(0, 120)).slice(0, 5)"
+        " && !e.closest('.grid-region, .tabs, .sidebar')).map(e => e.outerHTML.slice(0, 120)).slice(0, 5)"
     )
 
 
@@ -141,7 +141,7 @@ LENGTHEN = """
 # words that stick out of what holds them
 CUT = """
 () => [...document.querySelectorAll("button, .button, .badge, label, legend, h1, h2, .tabs a")]
-    .filter(it => it.checkVisibility() && !it.closest(".visually-hidden, [hidden], .rail, dialog, [popover]"))
+    .filter(it => it.checkVisibility() && !it.closest(".visually-hidden, [hidden], .sidebar, dialog, [popover]"))
     .filter(it => it.clientWidth > 0 && it.scrollWidth > it.clientWidth + 1)
     .filter(it => getComputedStyle(it).display !== "inline" && getComputedStyle(it).textOverflow !== "ellipsis")
     .map(it => it.outerHTML.slice(0, 160))

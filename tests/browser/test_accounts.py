@@ -254,7 +254,7 @@ def test_search_without_scripts(shop, open_signed_in):
 
 def test_the_rail_closes_to_icons(shop, open_signed_in):
     page = open_signed_in("/ui/a/shop/", reduced_motion="reduce")
-    rail = page.locator("#rail")
+    rail = page.locator("#sidebar")
     page.get_by_role("button", name="Navigation").click()
     assert rail.bounding_box()["width"] == 56
     keys = rail.get_by_role("link", name="Keys")

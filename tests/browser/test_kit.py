@@ -128,9 +128,9 @@ def test_drawer(open_page):
 def test_rail_stays_closed(open_page):
     page = open_page(KIT)
     page.get_by_role("button", name="Navigation").click()
-    assert page.locator("#rail").bounding_box()["width"] == 56
+    assert page.locator("#sidebar").bounding_box()["width"] == 56
     page.reload()
-    assert page.locator("#rail").bounding_box()["width"] == 56
+    assert page.locator("#sidebar").bounding_box()["width"] == 56
     assert page.get_by_role("button", name="Navigation").get_attribute("aria-expanded") == "false"
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 from django.test import RequestFactory
 
-from console.site import health
+from console.site import probes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -15,14 +15,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def checks(monkeypatch):
     """How often the database was asked."""
     asked = []
-    monkeypatch.setattr(health, "_readiness", health._Readiness())
-    is_migrated = health._is_migrated
-    monkeypatch.setattr(health, "_is_migrated", lambda: asked.append(1) or is_migrated())
+    monkeypatch.setattr(probes, "_readiness", probes._Readiness())
+    is_migrated = probes._is_migrated
+    monkeypatch.setattr(probes, "_is_migrated", lambda: asked.append(1) or is_migrated())
     return asked
 
 
 async def ready():
-    answer = await health.ready(RequestFactory().get("/ui/readyz"))
+    answer = await probes.ready(RequestFactory().get("/ui/readyz"))
     return answer.status_code, json.loads(answer.content)["status"]
 
 
@@ -32,8 +32,8 @@ async def test_many_who_ask_have_the_database_asked_once(checks):
 
 
 async def test_asks_again_after_a_while(checks, monkeypatch):
-    monkeypatch.setattr(health, "_STEADY", 0)
+    monkeypatch.setattr(probes, "_CACHED_FOR", 0)
     await ready()
-    monkeypatch.setattr(health, "_migrations", lambda: {("storage", "9999_of_tomorrow")})
+    monkeypatch.setattr(probes, "_migrations", lambda: {("storage", "9999_of_tomorrow")})
     assert await ready() == (503, "unavailable")
     assert len(checks) == 2

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.site.name_rules import NameRule
+from console.site.forms import NameRule
 from storage.domain.access.addresses import read_network
 from storage.domain.service import lifetimes
 from storage.domain.service.labels import LabelError, read_lines, write_lines

@@ -19,8 +19,8 @@ from console.accounts.forms.settings import RotationForm
 from console.people.reauthentication import recently_authenticated
 from console.sas import sas_registry
 from console.site.access import account_required, actor_of
-from console.site.notices import say
-from console.site.rendering import render_part, wants_part
+from console.site.notices import notify_success
+from console.site.responses import render_part, wants_part
 from console.snippets.connections import FORMATS, MASK, Choice, hosts, read_choice
 from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import retired_key_name
@@ -139,7 +139,9 @@ def _rotate(request: HttpRequest, account: Account, which: int, form: RotationFo
     if not form.is_valid():
         return _rotation(request, account, which, form)
     accounts.rotate(account.name, which, by=actor_of(request), grace=form.cleaned_data["grace"])
-    say(request, _("key%(number)d of %(account)s is new.") % {"number": which, "account": account.name})
+    notify_success(
+        request, _("key%(number)d of %(account)s is new.") % {"number": which, "account": account.name}
+    )
     response = redirect("accounts:keys", account.name)
     response["Location"] += f"?rotated={which}&key={which}"
     return response
@@ -153,7 +155,7 @@ def end(request: HttpRequest, account: Account, which: int) -> HttpResponse:
     """Accept a replaced key no longer, although its grace is not over."""
     _check(which)
     if retired_keys.end(account, which, by=actor_of(request)):
-        say(request, _("%(key)s is refused from now on.") % {"key": retired_key_name(which)})
+        notify_success(request, _("%(key)s is refused from now on.") % {"key": retired_key_name(which)})
     return redirect("accounts:keys", account.name)
 
 

@@ -13,7 +13,7 @@ from console.people.forms.people import InviteForm, MemberForm, RoleForm
 from console.people.invitations import Offer
 from console.site import roles
 from console.site.access import account_required, actor_of, user_of
-from console.site.notices import complain, say
+from console.site.notices import notify_error, notify_success
 from storage.domain.access.roles import Capability, Role, may
 from storage.models import Account
 from storage.operations import members as members_of
@@ -54,10 +54,10 @@ def remove(request: HttpRequest, account: Account, member: int) -> HttpResponse:
     try:
         done = members_of.remove(account, user, by=actor_of(request))
     except LastOwner:
-        complain(request, _last_owner(user))
+        notify_error(request, _last_owner(user))
     else:
         text = _("%(user)s is no member of %(account)s any more.")
-        say(request, text % {"user": user, "account": account.name}, undo=done)
+        notify_success(request, text % {"user": user, "account": account.name}, undo=done)
     return redirect("accounts:members", account.name)
 
 
@@ -82,7 +82,7 @@ def withdraw(request: HttpRequest, invitation: int) -> HttpResponse:
     if not _may_withdraw(user_of(request), found):
         raise Http404
     invitations.withdraw(found, by=actor_of(request))
-    say(request, _("The link does not work any more."))
+    notify_success(request, _("The link does not work any more."))
     if found.account is not None and request.POST.get("from") == "members":
         return redirect("accounts:members", found.account.name)
     return redirect("people:users")
@@ -99,10 +99,10 @@ def _set(request: HttpRequest, account: Account, user: User, role: Role) -> None
     try:
         done = members_of.set_role(account, user, role, by=actor_of(request))
     except LastOwner:
-        complain(request, _last_owner(user))
+        notify_error(request, _last_owner(user))
         return
     values = {"user": user, "account": account.name, "role": roles.label(role)}
-    say(request, _("%(user)s is now %(role)s of %(account)s.") % values, undo=done)
+    notify_success(request, _("%(user)s is now %(role)s of %(account)s.") % values, undo=done)
 
 
 def _last_owner(user: User) -> str:

@@ -15,8 +15,8 @@ from django.views.decorators.http import require_GET, require_POST
 from console.accounts.forms import service as forms
 from console.accounts.forms.service import METHODS, RECIPES, Draft
 from console.site.access import account_required, actor_of
-from console.site.notices import complain, say
-from console.site.rendering import render_part
+from console.site.notices import notify_error, notify_success
+from console.site.responses import render_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import CorsPreflightFailure, InvalidHeaderValue, StorageError
 from storage.domain.service import cors
@@ -128,9 +128,11 @@ def _save(
     except StorageError as error:
         if view:
             raise
-        complain(request, error.text)
+        notify_error(request, error.text)
         return _answer(request, account, {"draft": forms.read_draft(request.POST)}, status=422)
-    say(request, _("Saved the service properties.") if done else _("Nothing was changed."), undo=done)
+    notify_success(
+        request, _("Saved the service properties.") if done else _("Nothing was changed."), undo=done
+    )
     return redirect(f"{reverse('accounts:service', args=(account.name,))}{f'?view={view}' if view else ''}")
 
 

@@ -12,9 +12,9 @@ from django.views.decorators.http import require_GET
 
 from console.accounts.forms.settings import FORMS, LifetimeForm, NameForm, NewAccountForm, initial_of
 from console.site.access import account_required, actor_of, admin_required
-from console.site.notices import complain, say
-from console.site.rendering import render_part
-from console.site.shown_values import keep_seen, meant
+from console.site.forms import changed_values, include_initial_values
+from console.site.notices import notify_error, notify_success
+from console.site.responses import render_part
 from console.snippets import connections
 from storage.domain.access.roles import Capability
 from storage.models import Account, Activity
@@ -77,7 +77,7 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
         name: form(request.POST if name == which else None, initial=initial) for name, form in FORMS.items()
     }
     for form in found.values():
-        keep_seen(form)
+        include_initial_values(form)
     if request.method == "POST" and which in found and _save(request, account, found[which]):
         return redirect("accounts:settings", account.name)
     context = {"forms": found}
@@ -88,14 +88,16 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
 def _save(request: HttpRequest, account: Account, form: forms.Form) -> bool:
     if not form.is_valid():
         return False
-    values = {"expires_at": form.end()} if isinstance(form, LifetimeForm) else meant(form)
+    values = {"expires_at": form.end()} if isinstance(form, LifetimeForm) else changed_values(form)
     try:
         done = _change(request, account, values)
     except AccountExpired:
         form.add_error(None, _("Its time is over. Give it more time, and it is switched on again."))
         return False
     if done is not None:
-        say(request, _("Saved the settings of %(account)s.") % {"account": account.name}, undo=done)
+        notify_success(
+            request, _("Saved the settings of %(account)s.") % {"account": account.name}, undo=done
+        )
     return True
 
 
@@ -109,7 +111,7 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
     """For good: whoever does it types the name, after reading what goes."""
     form = NameForm(request.POST if request.method == "POST" else None, account=account)
     if request.method == "POST" and not account.protected and form.is_valid() and _remove(request, form):
-        say(request, _("Deleted the account %(account)s.") % {"account": account.name})
+        notify_success(request, _("Deleted the account %(account)s.") % {"account": account.name})
         return redirect("home:index")
     context = {
         "form": form,
@@ -123,6 +125,6 @@ def _remove(request: HttpRequest, form: forms.Form) -> bool:
     try:
         accounts.remove(form.cleaned_data["name"], with_tables=True, by=actor_of(request))
     except AccountError as error:
-        complain(request, str(error))
+        notify_error(request, str(error))
         return False
     return True

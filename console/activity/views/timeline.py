@@ -19,8 +19,8 @@ from console.activity.filters import LogQuery, parse_number, read_query
 from console.activity.presentation import GROUP_LABELS
 from console.grid import differences
 from console.site.access import account_required, admin_required, user_of
-from console.site.rendering import render_part
-from console.site.streaming import streamed
+from console.site.downloads import stream_file
+from console.site.responses import render_part
 from storage.domain.access.roles import Capability
 from storage.models import Account, Activity
 from storage.operations import activity
@@ -179,4 +179,4 @@ def _export(request: HttpRequest, account: Account | None) -> HttpResponseBase:
         raise Http404
     activities = activity.export(_filter(read_query(request.GET), account))
     name = f"{account.name if account else 'server'}-activity.{form.extension}"
-    return streamed(request, form.write(activities), content_type=form.content_type, filename=name)
+    return stream_file(request, form.write(activities), content_type=form.content_type, filename=name)

@@ -16,9 +16,9 @@ from django.views.decorators.http import require_POST
 from console.activity import sentences
 from console.activity.undo import may_see, may_undo, roles_of, undo_several
 from console.site.access import actor_of, user_of
-from console.site.addresses import is_of_console
-from console.site.notices import complain, say
-from console.site.rendering import wants_part
+from console.site.addresses import is_console_path
+from console.site.notices import notify_error, notify_success
+from console.site.responses import wants_part
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
 from storage.models import Activity
@@ -36,13 +36,13 @@ def undo(request: HttpRequest, numbers: str) -> HttpResponse:
     try:
         undone = undo_several(several, actor_of(request))
     except CannotUndo as cannot:
-        complain(request, sentences.explain_refusal(cannot), link=_conflict_address(cannot))
+        notify_error(request, sentences.explain_refusal(cannot), link=_conflict_address(cannot))
     except OperationalError:
-        complain(request, _("Not undone: a server or the database did not respond in time. Try again."))
+        notify_error(request, _("Not undone: a server or the database did not respond in time. Try again."))
     except StorageError as error:
-        complain(request, error.text)
+        notify_error(request, error.text)
     else:
-        say(request, sentences.report_undo(undone), undo=undone)
+        notify_success(request, sentences.report_undo(undone), undo=undone)
     if wants_part(request):
         return HttpResponse(render_to_string("components/toasts_beside.html", {}, request))
     return redirect(_next_address(request, several[0], undone))
@@ -69,7 +69,7 @@ def _conflict_address(cannot: CannotUndo) -> str:
 def _next_address(request: HttpRequest, first: Activity, undone: Sequence[Activity]) -> str:
     """The page that asked, unless the undo deleted its table."""
     address = request.POST.get("next", "")
-    if not is_of_console(address):
+    if not is_console_path(address):
         name = first.account_name
         address = reverse("activity:index", args=(name,)) if name else reverse("home:index")
     if any(effect(done) is Verb.TABLE_DELETE for done in undone):

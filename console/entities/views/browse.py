@@ -15,7 +15,7 @@ from console.grid.state import PAUSES, SIZES, GridState, View, read_state
 from console.grid.tokens import Cursor, encode_entity_key
 from console.queries import applied, builder, hints, reading, recent, saved, values
 from console.site.access import account_required, find_table, role_of, user_of
-from console.site.rendering import render_part, wants_part
+from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
 from storage.domain.entities.previews import EntityPreview

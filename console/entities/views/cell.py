@@ -16,8 +16,8 @@ from console.entities.staged import is_staging
 from console.grid import cells, grid, tokens
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table, user_of
-from console.site.addresses import is_of_console
-from console.site.rendering import render_part, wants_part
+from console.site.addresses import is_console_path
+from console.site.responses import render_part, wants_part
 from console.site.typed_text import now_of
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Update
@@ -132,7 +132,7 @@ def _change(request: HttpRequest, place: Place, value: EdmValue | None, draft: D
     except StorageError as error:
         return _editor(request, place, draft, Note("error", error.text), status=422)
     said = _("%(property)s saved") if value is not None else _("%(property)s removed")
-    notices.say(request, said % {"property": place.name}, undo=applied.activity)
+    notices.notify_success(request, said % {"property": place.name}, undo=applied.activity)
     return _saved(request, place, applied.after[place.key])
 
 
@@ -244,6 +244,6 @@ def _place(account: Account, name: str, sent: QueryDict) -> Place:
 
 def _back(request: HttpRequest, place: Place) -> str:
     wanted = request.POST.get("next", "") or request.GET.get("next", "")
-    if is_of_console(wanted):
+    if is_console_path(wanted):
         return wanted
     return reverse("entities:index", args=(place.table.account.name, place.table.name))

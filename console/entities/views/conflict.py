@@ -12,9 +12,8 @@ from console.entities import entity_problems as problems
 from console.entities import opened
 from console.entities.entity_page import Visit
 from console.site.access import actor_of
-from console.site.notices import complain, say
-from console.site.redirects import leave_for, see_other
-from console.site.rendering import render_part, wants_part
+from console.site.notices import notify_error, notify_success
+from console.site.responses import redirect_page, render_part, see_other, wants_part
 from storage.domain.entities.changes import Change, Insert, Update
 from storage.domain.entities.entity import Entity, StoredEntity, read_stored, write_stored
 from storage.domain.errors import (
@@ -166,9 +165,9 @@ def settle(request: HttpRequest, visit: Visit, action: str) -> HttpResponse:
     if action == "theirs":
         return see_other(visit.address())
     if action == "discard":
-        return leave_for(request, visit.table_address)
+        return redirect_page(request, visit.table_address)
     if base is None or image is None or visit.key not in (base.key, image.key):
-        complain(request, _("This form has expired. Nothing was saved."))
+        notify_error(request, _("This form has expired. Nothing was saved."))
         return see_other(visit.address())
     mine = read_stored(image).properties
     if action == "insert":
@@ -213,7 +212,7 @@ def _write(
         problem = problems.of_error(error, Entity(visit.key, mine))
         return show(request, visit, base, mine, chosen=_chosen(request), problem=problem.text)
     text = _("Inserted the entity again") if isinstance(change, Insert) else _("Saved the merged version")
-    say(request, text, undo=done.activity)
+    notify_success(request, text, undo=done.activity)
     return see_other(visit.address())
 
 

@@ -11,8 +11,8 @@ from console.grid import tokens
 from console.grid.tokens import Scope, Selection
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table
-from console.site.addresses import is_of_console
-from console.site.rendering import render_part, wants_part
+from console.site.addresses import is_console_path
+from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.models import Account, Table
@@ -27,11 +27,11 @@ def delete(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     wanted = _selection(request)
     is_done = False
     if wanted is None or wanted.scope is not Scope.ROWS:
-        notices.complain(
+        notices.notify_error(
             request, _("Select the rows to delete. All query results cannot be deleted at once.")
         )
     elif not wanted.keys:
-        notices.complain(request, _("Select at least one row."))
+        notices.notify_error(request, _("Select at least one row."))
     elif account.protected and "confirmed" not in request.POST:
         return _ask(request, found, wanted)
     else:
@@ -55,14 +55,14 @@ def _delete(request: HttpRequest, table: Table, wanted: Selection) -> bool:
     try:
         applied = edits.delete(table, wanted.keys, by=actor_of(request))
     except ChangeSetError as failure:
-        notices.complain(request, failure.error.text)
+        notices.notify_error(request, failure.error.text)
     except StorageError as error:
-        notices.complain(request, error.text)
+        notices.notify_error(request, error.text)
     else:
         if applied is None:
-            notices.say(request, _("These entities were already deleted"))
+            notices.notify_success(request, _("These entities were already deleted"))
         else:
-            notices.say(request, _sentence(len(applied.timestamps)), undo=applied.activity)
+            notices.notify_success(request, _sentence(len(applied.timestamps)), undo=applied.activity)
         return True
     return False
 
@@ -90,5 +90,7 @@ def _ask(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:
 def _back(request: HttpRequest, table: Table) -> str:
     wanted = request.POST.get("next", "")
     return (
-        wanted if is_of_console(wanted) else reverse("entities:index", args=(table.account.name, table.name))
+        wanted
+        if is_console_path(wanted)
+        else reverse("entities:index", args=(table.account.name, table.name))
     )

@@ -18,9 +18,8 @@ from console.entities import entity_row, forms, opened
 from console.entities.entity_page import Draft, Visit
 from console.entities.views import conflict
 from console.site.access import account_required, actor_of, find_table
-from console.site.notices import complain, say
-from console.site.redirects import leave_for, see_other
-from console.site.rendering import render_part, wants_part
+from console.site.notices import notify_error, notify_success
+from console.site.responses import redirect_page, render_part, see_other, wants_part
 from console.site.typed_text import now_of
 from console.snippets.connections import endpoint
 from storage.domain.access.roles import Capability
@@ -66,7 +65,7 @@ def _next(request: HttpRequest, visit: Visit) -> HttpResponse:
     page = entities.page(visit.table, EntityQuery(top=2, start=Position(*visit.key)))
     following = next((found.key for found in page.entities if found.key != visit.key), None)
     if following is None:
-        say(request, _("This is the last entity in the table."))
+        notify_success(request, _("This is the last entity in the table."))
         return redirect(visit.address())
     return redirect(replace(visit, key=following).address())
 
@@ -184,7 +183,7 @@ def _save(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> Http
     base = read_stored(draft.before).properties
     names = merge.changed_names(base, draft.properties)
     if not names:
-        say(request, _("Nothing was changed."))
+        notify_success(request, _("Nothing was changed."))
         return see_other(_after(visit, draft, action))
     if problem := problems.of_whole(draft.entity):
         return render(request, visit, draft.refused(problem), 422)
@@ -198,7 +197,7 @@ def _save(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> Http
         return conflict.show(request, visit, draft.before, dict(draft.properties))
     except StorageError as error:
         return render(request, visit, draft.refused(problems.of_error(error, draft.entity)), 422)
-    say(request, _saved(names, removed, draft), undo=done.activity)
+    notify_success(request, _saved(names, removed, draft), undo=done.activity)
     return see_other(_after(visit, draft, action))
 
 
@@ -220,16 +219,18 @@ def _delete(request: HttpRequest, visit: Visit) -> HttpResponse:
     try:
         done = edits.apply_one(visit.table, Delete(visit.key, _condition(request)), by=actor_of(request))
     except ResourceNotFound:
-        complain(request, _("This entity was already deleted."))
-        return leave_for(request, visit.table_address)
+        notify_error(request, _("This entity was already deleted."))
+        return redirect_page(request, visit.table_address)
     except UpdateConditionNotSatisfied:
-        complain(request, _("This entity was changed since you opened it. Review it before you delete it."))
+        notify_error(
+            request, _("This entity was changed since you opened it. Review it before you delete it.")
+        )
         return see_other(visit.address())
     except StorageError as error:
-        complain(request, problems.of_error(error, pages.EMPTY).text)
+        notify_error(request, problems.of_error(error, pages.EMPTY).text)
         return see_other(visit.address())
-    say(request, _("Deleted %(key)s") % {"key": shown_key(visit.key)}, undo=done.activity)
-    return leave_for(request, visit.table_address)
+    notify_success(request, _("Deleted %(key)s") % {"key": shown_key(visit.key)}, undo=done.activity)
+    return redirect_page(request, visit.table_address)
 
 
 def shown_key(key: EntityKey) -> str:

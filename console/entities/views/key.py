@@ -14,9 +14,8 @@ from console.entities.entity_page import Visit
 from console.entities.forms import Problem
 from console.entities.views.entity import gone
 from console.site.access import account_required, actor_of
-from console.site.notices import say
-from console.site.redirects import see_other
-from console.site.rendering import render_part, wants_part
+from console.site.notices import notify_success
+from console.site.responses import render_part, see_other, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import (
@@ -96,5 +95,5 @@ def _change(request: HttpRequest, visit: Visit) -> HttpResponse:
         return gone(request, visit)
     except StorageError as error:
         return _page(request, visit, wanted, etag, [problems.of_error(error, pages.EMPTY)])
-    say(request, _("Changed the key"), undo=done.activity)
+    notify_success(request, _("Changed the key"), undo=done.activity)
     return see_other(replace(visit, key=wanted).address())

@@ -15,9 +15,8 @@ from console.entities.forms import Problem
 from console.entities.views import conflict
 from console.grid import tokens
 from console.site.access import account_required, actor_of, find_table
-from console.site.notices import say
-from console.site.redirects import see_other
-from console.site.rendering import render_part, wants_part
+from console.site.notices import notify_success
+from console.site.responses import render_part, see_other, wants_part
 from console.site.typed_text import now_of
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert
@@ -142,7 +141,7 @@ def _insert(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> Ht
         return render(request, visit, draft.refused(Problem(field, "", text)), 422)
     except StorageError as error:
         return render(request, visit, draft.refused(problems.of_error(error, draft.entity)), 422)
-    say(request, _("Inserted the entity"), undo=done.activity)
+    notify_success(request, _("Inserted the entity"), undo=done.activity)
     if action == "save_another":
         return see_other(f"{request.path}?from={tokens.encode_entity_key(draft.key)}")
     return see_other(visit.address())

@@ -15,7 +15,7 @@ from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Mode, Plan
 from console.grid import cells
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table
-from console.site.rendering import render_part, wants_part
+from console.site.responses import render_part, wants_part
 from console.site.typed_text import field_text, now_of
 from storage.domain.access.roles import Capability
 from storage.domain.errors import (
@@ -78,7 +78,7 @@ def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: Plan) -
         return _preview(request, table, pasted, plan, error=error)
     except StorageError as failure:
         return _preview(request, table, pasted, plan, error=failure.text)
-    notices.say(request, _sentence(len(plan.changes)), undo=applied.activity)
+    notices.notify_success(request, _sentence(len(plan.changes)), undo=applied.activity)
     address = reverse("entities:index", args=(table.account.name, table.name))
     if not wants_part(request):
         return HttpResponseRedirect(address)

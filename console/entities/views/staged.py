@@ -12,7 +12,7 @@ from console.entities.staged import Line, Staged
 from console.grid import cells
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table
-from console.site.rendering import render_part, wants_part
+from console.site.responses import render_part, wants_part
 from console.site.typed_text import now_of
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
@@ -45,7 +45,7 @@ def _apply(request: HttpRequest, table: Table, kept: list[Staged]) -> HttpRespon
         return _show(request, table, kept, {changes[failure.index].key: failure.error.text}, status=409)
     except StorageError as error:
         return _show(request, table, kept, dict.fromkeys((one.key for one in kept), error.text), status=409)
-    notices.say(request, _sentence(len(kept)), undo=applied.activity)
+    notices.notify_success(request, _sentence(len(kept)), undo=applied.activity)
     if wants_part(request):
         return HttpResponse(status=SAVED)
     return HttpResponseRedirect(reverse("entities:index", args=(table.account.name, table.name)))

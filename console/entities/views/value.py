@@ -15,7 +15,7 @@ from console.entities import viewers
 from console.entities.viewers import Viewer
 from console.grid import tokens
 from console.site.access import account_required, find_table
-from console.site.rendering import render_part
+from console.site.responses import render_part
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
 from storage.domain.values.edm import Edm, EdmValue

@@ -15,8 +15,8 @@ from console.grid.columns import KEYS, TIMESTAMP, ColumnChoice, Columns
 from console.grid.state import GridState, read_state
 from console.models import ColumnLayout
 from console.site import notices
-from console.site.access import account_required, find_table, place_of, user_of
-from console.site.rendering import wants_part
+from console.site.access import account_context, account_required, find_table, user_of
+from console.site.responses import wants_part
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm
@@ -137,7 +137,7 @@ def _width(text: str) -> int | None:
 
 
 def _may_share(request: HttpRequest) -> bool:
-    place = place_of(request)
+    place = account_context(request)
     return place is not None and may(place.role, Capability.WRITE)
 
 
@@ -157,7 +157,7 @@ def save_layout(request: HttpRequest, account: Account, table: str) -> HttpRespo
         asked = str(columns.parse_columns(request.POST.get("cols", "")))
         columns.save_layout(None if shared else user_of(request), account, name, pattern or found.name, asked)
         columns.forget_columns(user_of(request), account, found)
-        notices.say(request, _("Layout %(name)s saved") % {"name": name})
+        notices.notify_success(request, _("Layout %(name)s saved") % {"name": name})
     return redirect(state.address(account, found))
 
 
@@ -173,5 +173,5 @@ def delete_layout(request: HttpRequest, account: Account, table: str, layout: in
         raise PermissionDenied
     if kept is not None:
         kept.delete()
-        notices.say(request, _("Layout %(name)s deleted") % {"name": kept.name})
+        notices.notify_success(request, _("Layout %(name)s deleted") % {"name": kept.name})
     return redirect(state.address(account, found))

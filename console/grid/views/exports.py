@@ -17,8 +17,8 @@ from console.grid.formats import Format
 from console.grid.state import read_state
 from console.grid.tokens import Scope, Selection
 from console.site.access import account_required, actor_of, find_table
-from console.site.addresses import is_of_console
-from console.site.streaming import streamed
+from console.site.addresses import is_console_path
+from console.site.downloads import stream_file
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import StoredEntity, read_stored
@@ -79,7 +79,7 @@ def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") 
         "scope": asked.get("scope") or scopes[0][0],
         "formats": list(Format),
         "error": error,
-        "here": back if is_of_console(back) else state.address(account, table),
+        "here": back if is_console_path(back) else state.address(account, table),
     }
     return render(request, "console/grid/export.html", context, status=422 if error else 200)
 
@@ -87,7 +87,7 @@ def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") 
 def _file(request: HttpRequest, wanted: Wanted) -> StreamingHttpResponse:
     name = get_valid_filename(f"{wanted.table.name}.{wanted.format}")
     content_type = formats.TYPES[wanted.format]
-    return streamed(request, _pieces(wanted), content_type=content_type, filename=name)
+    return stream_file(request, _pieces(wanted), content_type=content_type, filename=name)
 
 
 def _pieces(wanted: Wanted) -> Generator[str, None, None]:

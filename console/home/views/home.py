@@ -15,7 +15,7 @@ from console.home import sparkline
 from console.sas import sas_registry
 from console.sas.sas_registry import Row
 from console.site.access import account_required, find_table, user_of
-from console.site.rendering import wants_part
+from console.site.responses import wants_part
 from console.snippets import connections
 from storage.domain.access.roles import Capability, Role, may
 from storage.models import Account

@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 
 from console.home import search
 from console.home.search import Kind
-from console.site.access import Place, user_of
+from console.site.access import AccountContext, user_of
 from storage.operations import accounts
 from storage.operations.members import role_in
 
@@ -19,7 +19,7 @@ MOST: Final = 200  # tables on a page
 def index(request: HttpRequest) -> HttpResponse:
     """The name of one table leads there at once."""
     text = _text(request)
-    hits = search.find(user_of(request), text, _place(request), top=MOST)
+    hits = search.find(user_of(request), text, _current_account(request), top=MOST)
     only = search.exact(hits, text)
     if only is not None:
         return redirect(only.address)
@@ -32,7 +32,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def palette(request: HttpRequest) -> HttpResponse:
     """The part of the palette below its field."""
     text = _text(request)
-    hits = search.find(user_of(request), text, _place(request))
+    hits = search.find(user_of(request), text, _current_account(request))
     context = {"text": text, "groups": search.groups(hits)}
     return render(request, "console/home/search/_hits.html", context)
 
@@ -41,8 +41,8 @@ def _text(request: HttpRequest) -> str:
     return request.GET.get("q", "").strip()[:100].replace("\0", "")
 
 
-def _place(request: HttpRequest) -> Place | None:
+def _current_account(request: HttpRequest) -> AccountContext | None:
     """The account that the reader came from."""
     account = accounts.find(request.GET.get("in", "").replace("\0", ""))
     role = None if account is None else role_in(user_of(request), account)
-    return None if account is None or role is None else Place(account, role)
+    return None if account is None or role is None else AccountContext(account, role)

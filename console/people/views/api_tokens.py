@@ -14,7 +14,7 @@ from console.models import User
 from console.people.forms.api_tokens import SCOPES, TokenForm
 from console.people.reauthentication import recently_authenticated
 from console.site.access import actor_of, admin_required, user_of
-from console.site.notices import say
+from console.site.notices import notify_success
 from storage.models import ApiToken
 from storage.operations import api_tokens
 from storage.operations.api_tokens import TokenError
@@ -80,4 +80,4 @@ def revoke_of(request: HttpRequest, user: int, token: int) -> HttpResponse:
 
 def _revoke(request: HttpRequest, token: ApiToken) -> None:
     api_tokens.revoke(token, by=actor_of(request))
-    say(request, _("Revoked the token %(name)s.") % {"name": token.name})
+    notify_success(request, _("Revoked the token %(name)s.") % {"name": token.name})

@@ -19,7 +19,7 @@ from console.people.browsers import name_of
 from console.people.forms.profile import PasswordForm, PreferencesForm
 from console.site import appearance
 from console.site.access import user_of
-from console.site.notices import say
+from console.site.notices import notify_success
 from storage.operations.members import visible_accounts
 
 
@@ -32,7 +32,7 @@ def edit(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         form.save()
         translation.activate(user.language)
-        say(request, _("Saved your preferences."))
+        notify_success(request, _("Saved your preferences."))
         return appearance.remember(
             redirect("people:profile"), language=user.language, theme=user.theme, density=user.density
         )
@@ -68,7 +68,7 @@ def _set_password(request: HttpRequest, user: User, password: str) -> None:
     update_session_auth_hash(request, user)
     signed_in.end_all(user, but=request.session.session_key)
     sign_ins.changed(request, user, changed="password")
-    say(request, _("Changed your password. Other browsers are signed out."))
+    notify_success(request, _("Changed your password. Other browsers are signed out."))
 
 
 @login_required
@@ -85,7 +85,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
 @require_POST
 def end_session(request: HttpRequest, number: int) -> HttpResponse:
     if signed_in.end(user_of(request), number):
-        say(request, _("Signed out that browser."))
+        notify_success(request, _("Signed out that browser."))
     return redirect("people:sessions")
 
 
@@ -94,7 +94,7 @@ def end_session(request: HttpRequest, number: int) -> HttpResponse:
 def end_other_sessions(request: HttpRequest) -> HttpResponse:
     ended = signed_in.end_all(user_of(request), but=request.session.session_key)
     text = ngettext("Signed out %(number)d browser.", "Signed out %(number)d browsers.", ended)
-    say(request, text % {"number": ended})
+    notify_success(request, text % {"number": ended})
     return redirect("people:sessions")
 
 

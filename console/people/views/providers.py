@@ -18,7 +18,7 @@ from console.models import User
 from console.people import providers, sign_ins
 from console.people.reauthentication import recently_authenticated
 from console.site.access import user_of
-from console.site.notices import complain, say
+from console.site.notices import notify_error, notify_success
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def _reaching(view: Callable[..., HttpResponse]) -> Callable[[HttpRequest, str],
             return view(request, provider_id)
         except (RequestException, KeyError, ValueError) as error:
             logger.warning("The provider of sign-ins cannot be reached: %s", type(error).__name__)
-            complain(
+            notify_error(
                 request, _("%(name)s cannot be reached. Try again, or sign in another way.") % {"name": name}
             )
             return redirect("people:security" if request.user.is_authenticated else "account_login")
@@ -62,11 +62,11 @@ def disconnect(request: HttpRequest, number: int) -> HttpResponse:
     user = user_of(request)
     found = get_object_or_404(SocialAccount, user=user, pk=number)
     if _is_last_way(user, found):
-        complain(request, _("It is your only way to sign in. Set a password or add a passkey first."))
+        notify_error(request, _("It is your only way to sign in. Set a password or add a passkey first."))
     else:
         found.delete()
         sign_ins.changed(request, user, removed="connection")
-        say(request, _("Disconnected the sign-in."))
+        notify_success(request, _("Disconnected the sign-in."))
     return redirect("people:security")
 
 

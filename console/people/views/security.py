@@ -21,7 +21,7 @@ from console.people.forms import passkeys
 from console.people.forms.security import AppForm
 from console.people.reauthentication import recently_authenticated
 from console.site.access import user_of
-from console.site.notices import say
+from console.site.notices import notify_success
 
 secret_page = method_decorator([never_cache, recently_authenticated], name="dispatch")  # type: ignore[list-item]
 SECURITY = reverse_lazy("people:security")
@@ -71,7 +71,7 @@ class AddPasskey(_Form, AddWebAuthnView):  # type: ignore[misc]
         return found
 
     def get_success_url(self) -> str:
-        say(self.request, _("Added the passkey."))
+        notify_success(self.request, _("Added the passkey."))
         return str(reverse_lazy("mfa_view_recovery_codes") if self.did_generate_recovery_codes else SECURITY)
 
 
@@ -88,7 +88,7 @@ class RemovePasskey(RemoveWebAuthnView):  # type: ignore[misc]
     success_url = SECURITY
 
     def get_success_url(self) -> str:
-        say(self.request, _("Removed the passkey."))
+        notify_success(self.request, _("Removed the passkey."))
         return str(SECURITY)
 
 
@@ -98,7 +98,7 @@ class AddApp(_Form, ActivateTOTPView):  # type: ignore[misc]
     form_class = AppForm
 
     def get_success_url(self) -> str:
-        say(self.request, _("Signing in asks for a code of your app."))
+        notify_success(self.request, _("Signing in asks for a code of your app."))
         return str(reverse_lazy("mfa_view_recovery_codes") if self.did_generate_recovery_codes else SECURITY)
 
 
@@ -107,7 +107,7 @@ class RemoveApp(DeactivateTOTPView):  # type: ignore[misc]
     template_name = "console/people/security/remove_app.html"
 
     def get_success_url(self) -> str:
-        say(self.request, _("Signing in asks for no code of an app."))
+        notify_success(self.request, _("Signing in asks for no code of an app."))
         return str(SECURITY)
 
 

@@ -17,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from console.people import mfa, providers, setup
 from console.people.forms import passkeys
 from console.people.forms.sessions import CodeForm
-from console.site.notices import complain
+from console.site.notices import notify_error
 
 ASKED_FOR: Final = 600  # seconds in which a passkey is to be used
 
@@ -75,7 +75,7 @@ class SignInByPasskey(LoginWebAuthnView):  # type: ignore[misc]
         return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
-        complain(self.request, _("This passkey is not known here. Sign in another way."))
+        notify_error(self.request, _("This passkey is not known here. Sign in another way."))
         return redirect("account_login")
 
 

@@ -15,7 +15,7 @@ from console.people.invitations import Offer
 from console.people.users import LastAdmin
 from console.people.views import api_tokens
 from console.site.access import actor_of, admin_required
-from console.site.notices import complain, say
+from console.site.notices import notify_error, notify_success
 from storage.models import Activity
 
 
@@ -63,9 +63,9 @@ def change(request: HttpRequest, user: int) -> HttpResponse:
     try:
         done, text = action(request, found)
     except LastAdmin:
-        complain(request, _("%(user)s is the last admin who can sign in.") % {"user": found})
+        notify_error(request, _("%(user)s is the last admin who can sign in.") % {"user": found})
     else:
-        say(request, text % {"user": found}, undo=done)
+        notify_success(request, text % {"user": found}, undo=done)
     return redirect("people:user", found.pk)
 
 

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from console import snippets
 from console.grid.state import GridState, read_state
 from console.people import reauthentication
-from console.site.access import RoleNeeded, account_required, actor_of, find_table, place_of
+from console.site.access import RoleNeeded, account_context, account_required, actor_of, find_table
 from console.snippets import Language, Place, Query
 from console.snippets.connections import endpoint
 from storage.domain import sas
@@ -52,7 +52,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 
 
 def _check_may_issue(request: HttpRequest, account: Account) -> None:
-    place = place_of(request)
+    place = account_context(request)
     if place is None or not may(place.role, Capability.MANAGE_ACCESS):
         raise RoleNeeded(LEAST_ROLE[Capability.MANAGE_ACCESS], account)
 
@@ -67,7 +67,9 @@ def _issue(request: HttpRequest, account: Account, table: Table) -> str:
     return sas.write(issued.token)
 
 
-def _show(request: HttpRequest, table: Table, state: GridState, language: Language, place: Place) -> HttpResponse:
+def _show(
+    request: HttpRequest, table: Table, state: GridState, language: Language, place: Place
+) -> HttpResponse:
     context: dict[str, Any] = {
         "table": table,
         "state": state,

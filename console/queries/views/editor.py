@@ -18,7 +18,7 @@ from console.queries import values as query_values
 from console.queries.builder import Builder
 from console.queries.drafts import Rows
 from console.site.access import account_required, find_table
-from console.site.rendering import render_part, wants_part
+from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, parse

@@ -10,7 +10,7 @@ from console.grid import cells
 from console.grid.cells import Cell
 from console.grid.state import GridState, read_state
 from console.site.access import account_required, find_table
-from console.site.rendering import render_part
+from console.site.responses import render_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import EdmValue

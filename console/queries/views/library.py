@@ -16,8 +16,7 @@ from console.queries import saved as saved_queries
 from console.queries.applied import parameters
 from console.site import notices
 from console.site.access import account_required, role_of, user_of
-from console.site.redirects import see_other
-from console.site.rendering import render_part
+from console.site.responses import render_part, see_other
 from storage.domain.access.roles import Capability
 from storage.models import Account, Table
 
@@ -84,5 +83,5 @@ def _recent(request: HttpRequest, account: Account) -> list[tuple[Any, str, str]
 @account_required(Capability.READ)
 def forget(request: HttpRequest, account: Account) -> HttpResponse:
     recent_queries.forget(user_of(request), account.pk)
-    notices.say(request, _("Recent queries cleared."))
+    notices.notify_success(request, _("Recent queries cleared."))
     return see_other(f"{reverse('queries:index', args=(account.name,))}?tab=recent")

@@ -22,7 +22,7 @@ from console.queries.saved import Draft
 from console.queries.views.saved import change, to_change
 from console.site import notices
 from console.site.access import RoleNeeded, account_required, actor_of, find_table, role_of, user_of
-from console.site.redirects import see_other
+from console.site.responses import see_other
 from storage.domain.access.roles import LEAST_ROLE, Capability, may
 from storage.editing.filters.parameters import UnfilledParameter
 from storage.models import Account, Table
@@ -43,7 +43,7 @@ def new(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         query = saved_queries.create(
             found, _draft(form, content_of(state)), owner=user_of(request), by=actor_of(request)
         )
-        notices.say(request, _("Saved the query %(name)s.") % {"name": query.name})
+        notices.notify_success(request, _("Saved the query %(name)s.") % {"name": query.name})
         return see_other(_grid(account, found, query, dict(state.values) | form.given))
     form.fields["name"].widget.attrs["autofocus"] = not form.is_bound
     context = _form_context(request, account, found, state, form)
@@ -135,7 +135,7 @@ def edit(request: HttpRequest, account: Account, table: str, slug: str) -> HttpR
             form.add_error(None, _("A newer version was saved in the meantime. Save again to replace it."))
             status = 409
         else:
-            notices.say(request, _("Saved the query %(name)s.") % {"name": changed.name})
+            notices.notify_success(request, _("Saved the query %(name)s.") % {"name": changed.name})
             return see_other(reverse(_next(slug, state), args=(account.name, found.name, changed.slug)))
     shown = replace(_state_of(query), saved=query.slug) if content is query.content else state
     context = _form_context(request, account, found, shown, form) | {
@@ -193,7 +193,7 @@ def update(request: HttpRequest, account: Account, table: str, slug: str) -> Htt
         change(request, query, replace(saved_queries.draft_of(query), content=shown.content))
     except ChangedSince:
         link = reverse("queries:versions", args=(account.name, found.name, slug))
-        notices.complain(request, _("Not saved: a newer version was saved in the meantime."), link=link)
+        notices.notify_error(request, _("Not saved: a newer version was saved in the meantime."), link=link)
     else:
-        notices.say(request, _("Saved the query %(name)s.") % {"name": query.name})
+        notices.notify_success(request, _("Saved the query %(name)s.") % {"name": query.name})
     return see_other(back)

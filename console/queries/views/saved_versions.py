@@ -17,8 +17,8 @@ from console.queries import saved as saved_queries
 from console.queries.views.saved import change, check_change, find, to_change
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table, role_of, user_of
-from console.site.addresses import is_of_console
-from console.site.redirects import see_other
+from console.site.addresses import is_console_path
+from console.site.responses import see_other
 from storage.domain.access.roles import Capability
 from storage.models import Account
 from storage.operations.activity import ChangedSince
@@ -76,9 +76,9 @@ def restore(request: HttpRequest, account: Account, table: str, slug: str, numbe
     try:
         change(request, query, saved_queries.draft_at(version, is_shared=query.is_shared))
     except ChangedSince:
-        notices.complain(request, _("Not restored: a newer version was saved in the meantime."))
+        notices.notify_error(request, _("Not restored: a newer version was saved in the meantime."))
     else:
-        notices.say(request, _("Restored version %(number)s.") % {"number": number})
+        notices.notify_success(request, _("Restored version %(number)s.") % {"number": number})
     return see_other(back)
 
 
@@ -93,6 +93,6 @@ def delete(request: HttpRequest, account: Account, table: str, slug: str) -> Htt
         done = saved_queries.delete(query, by=actor_of(request))
     except ChangedSince:
         raise Http404 from None
-    notices.say(request, _("Deleted the query %(name)s.") % {"name": query.name}, undo=done)
+    notices.notify_success(request, _("Deleted the query %(name)s.") % {"name": query.name}, undo=done)
     back = request.POST.get("next", "")
-    return see_other(back if is_of_console(back) else reverse("queries:index", args=(account.name,)))
+    return see_other(back if is_console_path(back) else reverse("queries:index", args=(account.name,)))

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_http_methods
 
 from console.models import User
 from console.sas import inspection, sas_words
-from console.site.access import RoleNeeded, user_of, who_may
-from console.site.rendering import render_part
+from console.site.access import RoleNeeded, user_of, users_with_role
+from console.site.responses import render_part
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.roles import LEAST_ROLE, Capability, may
 from storage.domain.sas.explain import Meaning, summarize
@@ -151,4 +151,4 @@ def _who_may(name: str, user: User) -> list[User]:
     account = accounts.find(name)
     if account is None or role_in(user, account) is None:
         return []
-    return who_may(RoleNeeded(LEAST_ROLE[Capability.MANAGE_ACCESS], account))
+    return users_with_role(RoleNeeded(LEAST_ROLE[Capability.MANAGE_ACCESS], account))

@@ -21,7 +21,7 @@ from console.sas.forms import SasForm
 from console.sas.sas_range import Fit, Reach
 from console.sas.sas_registry import row
 from console.site.access import account_required, actor_of, find_table
-from console.site.notices import complain
+from console.site.notices import notify_error
 from console.snippets.connections import endpoint
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy
@@ -74,7 +74,7 @@ def of_selection(request: HttpRequest, account: Account, table: str) -> HttpResp
     try:
         chosen = tokens.read_selection(request.POST)
     except StorageError as error:
-        complain(request, error.text)
+        notify_error(request, error.text)
         return redirect("entities:index", account.name, found.name)
     if chosen.scope is Scope.ROWS:
         return _to_form(account, found.name, sas_range.of_rows(chosen.keys), Scope.ROWS)

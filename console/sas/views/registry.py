@@ -20,9 +20,9 @@ from console.sas import sas_registry, sas_words
 from console.sas.forms import DescriptionForm
 from console.sas.sas_registry import Row
 from console.site.access import account_required, actor_of
-from console.site.notices import complain, say
-from console.site.rendering import render_part
-from console.site.streaming import streamed
+from console.site.downloads import stream_file
+from console.site.notices import notify_error, notify_success
+from console.site.responses import render_part
 from storage.domain import sas
 from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import Authentication
@@ -100,7 +100,7 @@ def export(request: HttpRequest, account: Account) -> HttpResponseBase:
         raise Http404
     found = sas_registry.matching(sas_registry.rows(account, timezone.now()), *_asked(request))
     name = f"{account.name}-sas.{form.extension}"
-    return streamed(request, form.write(found), content_type=form.content_type, filename=name)
+    return stream_file(request, form.write(found), content_type=form.content_type, filename=name)
 
 
 # one of them
@@ -203,7 +203,7 @@ def describe(request: HttpRequest, account: Account, fingerprint: str) -> HttpRe
     if not form.is_valid():
         return _show(request, account, fingerprint, form)
     done = sas_operations.describe(account, fingerprint, form.description(), by=actor_of(request))
-    say(request, _("Saved the notes.") if done else _("Nothing was changed."), undo=done)
+    notify_success(request, _("Saved the notes.") if done else _("Nothing was changed."), undo=done)
     return redirect("sas:show", account.name, fingerprint)
 
 
@@ -216,7 +216,7 @@ def block(request: HttpRequest, account: Account, fingerprint: str) -> HttpRespo
     try:
         done = sas_operations.set_blocked(account, fingerprint, blocked=blocked, by=actor_of(request))
     except OperationalError:
-        complain(
+        notify_error(
             request, _("Nothing was changed: a server or the database did not respond in time. Try again.")
         )
     else:
@@ -225,7 +225,7 @@ def block(request: HttpRequest, account: Account, fingerprint: str) -> HttpRespo
             if blocked
             else _("Unblocked the token.")
         )
-        say(request, told if done else _("Nothing was changed."), undo=done)
+        notify_success(request, told if done else _("Nothing was changed."), undo=done)
     return redirect("sas:show", account.name, fingerprint)
 
 

@@ -7,7 +7,7 @@ const drawer = document.getElementById("drawer");
 let opener = null;
 
 // beside main, which is a container, and in some browsers what is fixed inside one is fixed to it
-if (drawer) document.querySelector(".frame")?.after(drawer);
+if (drawer) document.querySelector(".layout")?.after(drawer);
 
 function remember(token) {
   const address = new URL(location.href);

@@ -7,7 +7,7 @@ export function open(id) {
 }
 
 document.addEventListener("click", (event) => {
-  const opener = event.target.closest("[data-open]:not(.rail)");
+  const opener = event.target.closest("[data-open]:not(.sidebar)");
   if (opener) {
     event.preventDefault();
     open(opener.dataset.open);

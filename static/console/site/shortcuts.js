@@ -1,4 +1,4 @@
-// Keys that work anywhere but in a field: ? shows the list, / goes to the filter, G and a letter to a page of the rail.
+// Keys that work anywhere but in a field: ? shows the list, / goes to the filter, G and a letter to a page of the sidebar.
 import { open } from "./dialog.js";
 
 const SOON = 1500; // milliseconds in which the letter has to come after G
@@ -34,7 +34,7 @@ document.addEventListener(
     const isSecond = event.timeStamp - leader < SOON;
     leader = event.key.toLowerCase() === "g" && isPlain(event) ? event.timeStamp : -SOON;
     if (!isSecond || !isPlain(event)) return;
-    const page = document.querySelector(`#rail [data-go="${CSS.escape(event.key.toLowerCase())}"]`);
+    const page = document.querySelector(`#sidebar [data-go="${CSS.escape(event.key.toLowerCase())}"]`);
     if (!page) return;
     event.preventDefault();
     event.stopImmediatePropagation();

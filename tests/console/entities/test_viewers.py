@@ -122,7 +122,9 @@ def test_a_viewer_sees_the_whole_value(visit, people):
     assert b"y" * 32_000 in answer.content
     assert b"32,000 bytes" in answer.content
     part = visit("victor").get(
-        VALUE, {"key": encode_entity_key(ADA), "property": "Long", "as": "nothing"}, headers={"HX-Request": "true"}
+        VALUE,
+        {"key": encode_entity_key(ADA), "property": "Long", "as": "nothing"},
+        headers={"HX-Request": "true"},
     )
     assert part.status_code == 200 and b"<html" not in part.content
 

@@ -90,5 +90,7 @@ def test_only_what_must_be_is_said(moves, expected):
 
 
 def test_hidden_ones_are_said():
-    found = describe_columns(arrange_columns(DEFAULT, ["Name"]), ["Age", "RowKey"], loose={"Name", "Timestamp"})
+    found = describe_columns(
+        arrange_columns(DEFAULT, ["Name"]), ["Age", "RowKey"], loose={"Name", "Timestamp"}
+    )
     assert str(found) == "-Age,*"

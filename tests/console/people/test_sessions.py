@@ -3,7 +3,7 @@
 import pytest
 from django.core.cache import cache
 
-from console.site.addresses import is_of_console
+from console.site.addresses import is_console_path
 from tests.console.conftest import PASSWORD
 
 
@@ -71,7 +71,7 @@ def test_goes_on_where_one_wanted_to(visit):
      "/\\evil.example", "javascript:alert(1)", "ui/", "/ui", "/uix/", "/ui/\n//evil.example"],
 )  # fmt: skip
 def test_goes_nowhere_else(visit, next_):
-    assert not is_of_console(next_)
+    assert not is_console_path(next_)
     assert sign_in(visit(None), next=next_)["Location"] == "/ui/"
 
 

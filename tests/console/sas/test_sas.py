@@ -348,7 +348,10 @@ def test_rows_as_a_range():
 
 def test_the_grid_leads_to_the_form(visit, orders):
     client = visit("max")
-    ticked = {"scope": "rows", "key": [encode_entity_key(EntityKey("A", "1")), encode_entity_key(EntityKey("C", "3"))]}
+    ticked = {
+        "scope": "rows",
+        "key": [encode_entity_key(EntityKey("A", "1")), encode_entity_key(EntityKey("C", "3"))],
+    }
     answer = client.post("/ui/a/acme/t/orders/sas/", ticked)
     query = parse_qs(urlsplit(answer["Location"]).query)
     assert query == {

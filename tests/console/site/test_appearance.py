@@ -17,7 +17,7 @@ def read(**cookies):
 def test_reads_cookies():
     assert read() == Appearance()
     assert read(tablero_theme="dark", tablero_density="compact", tablero_rail="closed") == Appearance(
-        Theme.DARK, Density.COMPACT, rail_closed=True
+        Theme.DARK, Density.COMPACT, sidebar_closed=True
     )
 
 

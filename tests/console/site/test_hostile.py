@@ -89,7 +89,13 @@ def test_texts_of_values_that_are_none(visit, ada, type_, form, text):
 
 def test_a_place_in_the_grid_that_is_no_number(visit, ada, account):
     stored = entities.get(tables.get(account.pk, "people"), ADA)
-    sent = {"key": encode_entity_key(ADA), "property": "Name", "type": "Edm.String", "value": "x", "index": DIGITS}
+    sent = {
+        "key": encode_entity_key(ADA),
+        "property": "Name",
+        "type": "Edm.String",
+        "value": "x",
+        "index": DIGITS,
+    }
     answer = visit("eve").post(f"{TABLE}cell/", {**sent, "etag": write_etag(stored.timestamp)}, headers=HTMX)
     assert answer.status_code == 200
 

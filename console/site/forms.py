@@ -1,0 +1,34 @@
+"""What forms of several subjects share."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.forms import BaseForm
+from django.forms.renderers import TemplatesSetting
+from django.utils.functional import Promise
+
+
+class FormRenderer(TemplatesSetting):
+    form_template_name = "components/form.html"
+    field_template_name = "components/field.html"
+
+
+@dataclass(frozen=True, slots=True)
+class NameRule:
+    """A rule for a new name, shown while it is typed."""
+
+    text: str | Promise
+    is_kept: bool | None  # None while there is no name to check
+
+
+def include_initial_values(form: BaseForm) -> None:
+    """Have each field send its initial value along, so that `changed_values` can compare."""
+    for field in form.fields.values():
+        field.show_hidden_initial = True
+
+
+def changed_values(form: BaseForm) -> dict[str, Any]:
+    """Return the values the user changed; saving the others would overwrite newer changes."""
+    changed = set(form.changed_data)
+    sent = {name for name in form.fields if form[name].html_initial_name in form.data}
+    return {name: value for name, value in form.cleaned_data.items() if name in changed or name not in sent}

@@ -1,0 +1,48 @@
+"""The answers of views: pages, the parts of pages that htmx swaps, and redirects."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.shortcuts import render
+from django.template.loader import render_to_string
+
+from console.site.addresses import split_url
+
+
+def render_part(
+    request: HttpRequest, *, page: str, part: str, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    """Answer with the page, or, if htmx asks, with the part alone and the toasts for it.
+
+    A restored history entry and a boosted link get the whole page although htmx asks.
+    """
+    if not wants_part(request):
+        return render(request, page, context, status=status)
+    toasts = render_to_string("components/toasts_beside.html", context, request)
+    response = render(request, part, context, status=status)
+    response.write(toasts)
+    return response
+
+
+def wants_part(request: HttpRequest) -> bool:
+    """Whether htmx will swap the answer into a page."""
+    return request.headers.get("HX-Request") == "true" and request.headers.get("HX-Request-Type") != "full"
+
+
+def see_other(address: str) -> HttpResponse:
+    """Redirect after a form: to another page, or within a drawer to another part."""
+    response = HttpResponseRedirect(address)
+    response.status_code = 303
+    return response
+
+
+def redirect_page(request: HttpRequest, address: str) -> HttpResponse:
+    """Redirect the whole page after a form, even from a drawer; a grid beside the drawer keeps its state."""
+    if wants_part(request):
+        shown = split_url(request.headers.get("HX-Current-URL", ""))
+        if shown.path == address:
+            query = QueryDict(shown.query, mutable=True)
+            query.pop("open", None)
+            address = f"{address}?{query.urlencode()}"
+        return HttpResponse(status=204, headers={"HX-Redirect": address})
+    return see_other(address)
