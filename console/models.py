@@ -28,8 +28,8 @@ class Density(StrEnum):
 class EditMode(models.TextChoices):
     """When a changed cell of a grid is saved."""
 
-    DIRECT = "direct", _("At once, with undo")
-    STAGED = "staged", _("When I save all of them")
+    DIRECT = "direct", _("Immediately, with undo")
+    STAGED = "staged", _("Together, when you save")
 
 
 class UserManager(BaseUserManager["User"]):
@@ -55,7 +55,7 @@ class User(AbstractBaseUser):
         validators=[
             RegexValidator(
                 r"^[A-Za-z0-9._@+-]+\Z",
-                _("A user name is made of letters of the English alphabet, digits and . _ @ + -"),
+                _("Use only the letters a to z, digits and . _ @ + -"),
             )
         ],
     )

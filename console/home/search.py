@@ -27,12 +27,12 @@ TOP: Final = 8  # tables, so that what else is found is seen too
 class Kind(Enum):
     """The groups in which hits are shown, in this order."""
 
-    RECENT = _("Opened last")
+    RECENT = _("Recent tables")
     TABLE = _("Tables")
     ACCOUNT = _("Accounts")
     QUERY = _("Saved queries")
     POLICY = _("Stored access policies")
-    TOKEN = _("Shared access signatures")
+    TOKEN = _("SAS tokens")
     PAGE = _("Pages")
     USER = _("Users")
     MORE = _("More")
@@ -139,7 +139,7 @@ def _users(user: User, text: str) -> Iterator[Hit]:
 
 def _more(text: str) -> Iterator[Hit]:
     address = f"{reverse('home:search')}?{urlencode({'q': text})}"
-    yield Hit(Kind.MORE, _("All tables of such a name"), address, "search")
+    yield Hit(Kind.MORE, _("Show all matching tables"), address, "search")
 
 
 def _pages(user: User, current: AccountContext | None) -> Iterator[Hit]:

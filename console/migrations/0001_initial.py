@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
                         validators=[
                             django.core.validators.RegexValidator(
                                 "^[A-Za-z0-9._@+-]+\\Z",
-                                "A user name is made of letters of the English alphabet, digits and . _ @ + -",
+                                "Use only the letters a to z, digits and . _ @ + -",
                             )
                         ],
                         verbose_name="user name",

@@ -18,8 +18,8 @@ from console.site.notices import notify_error
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     error_messages: ClassVar = {
         **DefaultAccountAdapter.error_messages,
-        "username_password_mismatch": gettext_lazy("The user name or the password is wrong."),
-        "incorrect_password": gettext_lazy("This is not your password."),
+        "username_password_mismatch": gettext_lazy("Incorrect user name or password."),
+        "incorrect_password": gettext_lazy("Incorrect password."),
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
@@ -38,7 +38,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     ) -> None:
         """Nothing, mostly: whoever signs in or out sees that they did."""
         if message_template == "socialaccount/messages/account_connected_other.txt":
-            notify_error(request, _("That sign-in belongs to another user."))
+            notify_error(request, _("That sign-in is already connected to another user."))
 
     def is_reauthentication_required(self, *, app: str, **kwargs: object) -> bool:
         return not reauthentication.is_recent(context.request)

@@ -22,7 +22,7 @@ NAME = "Tablero"
 class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     error_messages: ClassVar = {
         **DefaultMFAAdapter.error_messages,
-        "incorrect_code": gettext_lazy("This code is wrong, or was used already."),
+        "incorrect_code": gettext_lazy("This code is incorrect or was already used. Enter a new one."),
     }
 
     def encrypt(self, text: str) -> str:

@@ -104,9 +104,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         if error != AuthError.CANCELLED:
             # without its text, which may hold what the provider sent
             logger.warning("Signing in with %s failed: %s", provider.name, type(exception).__name__)
-            notify_error(
-                request, _("Signing in with %(name)s did not work. Try again.") % {"name": provider.name}
-            )
+            notify_error(request, _("Sign-in with %(name)s failed. Try again.") % {"name": provider.name})
         raise ImmediateHttpResponse(
             redirect("people:security" if request.user.is_authenticated else "account_login")
         )
@@ -115,7 +113,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 @receiver(social_account_added)
 def _added(request: HttpRequest, sociallogin: SocialLogin, **_kwargs: Any) -> None:
     sign_ins.changed(request, sociallogin.user, added="connection")
-    notify_success(request, _("Connected the sign-in."))
+    notify_success(request, _("Connected the sign-in provider."))
 
 
 def _invitation(sociallogin: SocialLogin) -> Invitation | None:

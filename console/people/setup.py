@@ -16,7 +16,7 @@ def announcement(origin: str) -> Iterator[str]:
     """Lines that a server prints when it starts."""
     if is_open():
         yield f"Console:           {origin}{reverse('people:setup')}?token={issue()}"
-        yield "                   This address makes the first admin, once."
+        yield "                   Open this link to create the first admin. It works once."
     else:
         yield f"Console:           {origin}{reverse('home:index')}"
 

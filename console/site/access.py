@@ -117,7 +117,7 @@ class RoleNeeded(PermissionDenied):
 
     def __init__(self, role: Role | None, account: Account | None = None) -> None:
         label = ADMIN if role is None else roles.label(role)
-        super().__init__(_("This needs the role %(role)s.") % {"role": label})
+        super().__init__(_("This requires the %(role)s role.") % {"role": label})
         self.role = role
         self.account = account
 

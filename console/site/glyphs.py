@@ -25,7 +25,7 @@ GLYPHS: Final = {
     "Edm.DateTime": Glyph("Dt", "date", "DateTime"),
     "Edm.Guid": Glyph("Gd", "guid", "Guid"),
     "Edm.Binary": Glyph("Bn", "bin", "Binary"),
-    "mix": Glyph("mix", "mix", gettext_lazy("several types")),
+    "mix": Glyph("mix", "mix", gettext_lazy("mixed types")),
 }
 
 

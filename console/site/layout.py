@@ -52,7 +52,7 @@ SERVER_ACTIONS: Final = (
     NavigationItem("people:api_tokens", _("API tokens"), "plug"),
     NavigationItem("help:api", _("Management API"), "code"),
     NavigationItem("help:shortcuts", _("Keyboard shortcuts"), "keyboard"),
-    NavigationItem("help:limits", _("Limits of the service"), "book-open"),
+    NavigationItem("help:limits", _("Service limits"), "book-open"),
 )
 
 _WRITES: Final = frozenset({Capability.WRITE, Capability.MANAGE_TABLES})

@@ -16,32 +16,30 @@ from storage.editing.conversions import Loss
 from storage.editing.typed_text import InvalidText, TextFault
 
 FAULTS: Final[Mapping[TextFault, Promise]] = {
-    TextFault.NOT_WHOLE: _("This is not a whole number."),
-    TextFault.NOT_NUMBER: _("This is not a number. Write 1200.5, 1.5e-3, NaN, Infinity or -Infinity."),
-    TextFault.TOO_LARGE: _("This number is beyond the range of the type."),
-    TextFault.NOT_BOOLEAN: _("Only true and false are Booleans."),
-    TextFault.NOT_DATETIME: _("This is not a time. Write 2026-11-20T14:03:07Z, now, -2h or today."),
-    TextFault.NO_SUCH_TIME: _("There is no such date, time or offset."),
-    TextFault.OUT_OF_RANGE: _("A DateTime lies between the years 1601 and 9999."),
-    TextFault.TOO_PRECISE: _("A DateTime has at most seven digits after the second."),
-    TextFault.NOT_GUID: _("A GUID has 32 hexadecimal digits, as 8-4-4-4-12."),
+    TextFault.NOT_WHOLE: _("Enter a whole number."),
+    TextFault.NOT_NUMBER: _("Enter a number such as 1200.5, 1.5e-3, NaN, Infinity or -Infinity."),
+    TextFault.TOO_LARGE: _("This number is out of range for the type."),
+    TextFault.NOT_BOOLEAN: _("Enter true or false."),
+    TextFault.NOT_DATETIME: _("Enter a time such as 2026-11-20T14:03:07Z, now, -2h or today."),
+    TextFault.NO_SUCH_TIME: _("This date, time or offset does not exist."),
+    TextFault.OUT_OF_RANGE: _("A DateTime must be between the years 1601 and 9999."),
+    TextFault.TOO_PRECISE: _("A DateTime can have at most seven fractional digits."),
+    TextFault.NOT_GUID: _("A GUID needs 32 hexadecimal digits in the form 8-4-4-4-12."),
     TextFault.NOT_HEX: _("Character %(position)s is not a hexadecimal digit."),
-    TextFault.HALF_BYTE: _("A byte has two hexadecimal digits, and the last one here has one."),
-    TextFault.NOT_BASE64: _("Character %(position)s is not base64."),
-    TextFault.BASE64_LENGTH: _("This base64 ends too early: its last character is missing."),
-    TextFault.NOT_UTF8: _("Byte %(position)s is not UTF-8, so that these bytes are not a text."),
-    TextFault.NOT_ESCAPED: _("This is not a JSON string; see character %(position)s."),
-    TextFault.SURROGATE: _(
-        "Character %(position)s is half of a surrogate pair. Write it escaped, as JSON does."
-    ),
-    TextFault.TOO_LONG: _("A value holds at most 64 KiB; this one has %(size)s bytes."),
-    TextFault.NO_MEANING: _("No value of this type means the same."),
+    TextFault.HALF_BYTE: _("Each byte needs two hexadecimal digits. The last one has only one."),
+    TextFault.NOT_BASE64: _("Character %(position)s is not valid base64."),
+    TextFault.BASE64_LENGTH: _("The base64 text is incomplete: its last character is missing."),
+    TextFault.NOT_UTF8: _("Byte %(position)s is not valid UTF-8, so these bytes cannot be shown as text."),
+    TextFault.NOT_ESCAPED: _("This is not a valid JSON string. Check character %(position)s."),
+    TextFault.SURROGATE: _("Character %(position)s is half of a surrogate pair. Write it as a JSON escape."),
+    TextFault.TOO_LONG: _("A value can have at most 64 KiB. This one has %(size)s bytes."),
+    TextFault.NO_MEANING: _("This value cannot be converted to the type."),
 }
 
 LOSSES: Final[Mapping[Loss, Promise]] = {
-    Loss.SPELLING: _("How it is written is lost."),
-    Loss.FRACTION: _("The digits after the point are lost."),
-    Loss.PRECISION: _("Digits that a Double cannot hold are lost."),
+    Loss.SPELLING: _("The original spelling is lost."),
+    Loss.FRACTION: _("The digits after the decimal point are lost."),
+    Loss.PRECISION: _("Digits beyond the precision of a Double are lost."),
     Loss.SIGN: _("The sign of zero is lost."),
 }
 

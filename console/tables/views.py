@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
-from console.site.access import account_required, actor_of, find_table, place_of
-from console.site.forms import meant
+from console.site.access import account_context, account_required, actor_of, find_table
+from console.site.forms import changed_values
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, wants_part
 from console.snippets import connections
@@ -98,7 +98,7 @@ def _page(account: Account, state: State) -> Listing:
 
 def _of_whole_account(request: HttpRequest, account: Account, listing: Listing) -> dict[str, Any]:
     """What stands below the first page."""
-    place = place_of(request)
+    place = account_context(request)
     may_restore = place is not None and may(place.role, Capability.MANAGE_TABLES)
     found: dict[str, Any] = {"deleted": _deleted(account) if may_restore else []}
     if not listing.total:
@@ -297,7 +297,7 @@ def note(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     if not form.is_valid():
         return _settings(request, account, found, form)
     try:
-        done = tables.change(found, by=actor_of(request), **meant(form))
+        done = tables.change(found, by=actor_of(request), **changed_values(form))
     except StorageError as error:
         form.add_error(None, error.text)
         return _settings(request, account, found, form)

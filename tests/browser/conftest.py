@@ -91,7 +91,7 @@ def admin(chromium, console):
         page.goto(address)
         page.get_by_label("User name").fill("ada@example.org")
         page.get_by_label("Password", exact=True).fill("a password of many words")
-        page.get_by_label("The password again").fill("a password of many words")
+        page.get_by_label("Confirm password").fill("a password of many words")
         page.get_by_role("button", name="Create the admin").click()
         page.wait_for_url("**/ui/")
         state = context.storage_state()

@@ -66,7 +66,7 @@ def test_a1_names_are_refused_where_they_are_typed(shop, open_signed_in):
     page = open_signed_in("/ui/a/new/", java_script_enabled=False, expect=422)
     page.get_by_label("Name", exact=True).fill("shop")
     page.get_by_role("button", name="Create account").click()
-    assert "There is an account of this name already" in page.locator("#name-rules").inner_text()
+    assert "An account with this name already exists" in page.locator("#name-rules").inner_text()
     assert page.get_by_label("Name", exact=True).get_attribute("aria-invalid") == "true"
 
 
@@ -82,13 +82,13 @@ def test_a4_colour_and_name_are_on_every_page(shop, open_signed_in):
         assert "Test" in page.locator(".top .account").inner_text()
     page.goto("/ui/a/shop/delete/")
     assert "shop" in page.locator("main .which").inner_text()
-    assert "shop" in page.get_by_role("button", name="for good").inner_text()
+    assert "shop" in page.get_by_role("button", name="Permanently delete").inner_text()
 
 
 def test_a5_a_protected_account_cannot_be_deleted(shop, open_signed_in):
     page = open_signed_in("/ui/a/shop/settings/")
     page.get_by_label("Protected").check()
-    page.get_by_role("button", name="Save the protection").click()
+    page.get_by_role("button", name="Save protection").click()
     page.get_by_text("Saved the settings of shop.").wait_for()
     assert page.get_by_role("link", name="Delete shop").count() == 0
     page.goto("/ui/a/shop/delete/")
@@ -96,7 +96,7 @@ def test_a5_a_protected_account_cannot_be_deleted(shop, open_signed_in):
     assert page.locator("main form").count() == 0
     page.goto("/ui/a/shop/settings/")
     page.get_by_label("Protected").uncheck()
-    page.get_by_role("button", name="Save the protection").click()
+    page.get_by_role("button", name="Save protection").click()
     page.get_by_text("Saved the settings of shop.").wait_for()
 
 
@@ -107,8 +107,8 @@ def test_a5_an_account_is_deleted_by_its_typed_name(shop, open_signed_in):
     page.wait_for_url("**/ui/a/passing/created/")
     page.goto("/ui/a/passing/delete/")
     check_axe(page)
-    page.get_by_label("Name of the account").fill("passing")
-    page.get_by_role("button", name="Delete passing for good").click()
+    page.get_by_label("Account name").fill("passing")
+    page.get_by_role("button", name="Permanently delete passing").click()
     page.get_by_text("Deleted the account passing.").wait_for()
     assert page.get_by_role("link", name="passing", exact=True).count() == 0
 
@@ -116,7 +116,7 @@ def test_a5_an_account_is_deleted_by_its_typed_name(shop, open_signed_in):
 def test_a_read_only_account_refuses_writes_and_says_so(shop, open_signed_in):
     page = open_signed_in("/ui/a/shop/settings/")
     page.get_by_label("Read-only").check()
-    page.get_by_role("button", name="Save the protection").click()
+    page.get_by_role("button", name="Save protection").click()
     page.get_by_text("Saved the settings of shop.").wait_for()
     assert "read-only" in page.locator(".top .account").inner_text()
     with TableServiceClient.from_connection_string(shop) as service:
@@ -137,7 +137,7 @@ def test_k1_and_k4_a_key_is_revealed_after_a_proof_for_a_minute(shop, open_signe
     prove(page)
     assert not KEY.search(page.content())
     page.locator("#key-1-toggle").click()
-    page.get_by_text("Hidden again after 60 seconds.").wait_for()
+    page.get_by_text("Hidden again in 60 seconds.").wait_for()
     (key,) = KEY.findall(page.content())
     assert f"AccountKey={key};" in shop
     assert page.evaluate("document.activeElement.id") == "key-1-toggle"
@@ -153,10 +153,10 @@ def test_k3_copies_what_applications_connect_with(shop, open_signed_in):
     page = open_signed_in("/ui/a/shop/keys/", permissions=["clipboard-read", "clipboard-write"])
     page.locator("label.colour", has_text=".env file").click()
     page.wait_for_url("**format=env**")
-    page.get_by_label("Seen from").select_option("container")
-    page.get_by_label("Name of this server there").fill("tables:10002")
+    page.get_by_label("Client location").select_option("container")
+    page.get_by_label("Host name of this server").fill("tables:10002")
     page.locator("#connection-text", has_text="http://tables:10002/shop").wait_for()
-    page.get_by_label("Seen from").select_option("here")
+    page.get_by_label("Client location").select_option("here")
     page.locator("#connection-text", has_text=f"{page.url.split('/ui/')[0]}/shop").wait_for()
     assert not KEY.search(page.content())
     page.locator("#connection-copy").click()
@@ -167,7 +167,7 @@ def test_k3_copies_what_applications_connect_with(shop, open_signed_in):
     assert page.evaluate("navigator.clipboard.readText()") == f'TABLES_CONNECTION_STRING="{shop}"'
     assert not KEY.search(page.content())
     page.reload()
-    assert page.get_by_label("Seen from").input_value() == "here"
+    assert page.get_by_label("Client location").input_value() == "here"
 
 
 def test_k2_a_key_is_rotated_step_by_step(shop, open_signed_in):
@@ -178,22 +178,22 @@ def test_k2_a_key_is_rotated_step_by_step(shop, open_signed_in):
         page.get_by_role("heading", name="Rotate key2 of shop").wait_for()
     page.goto("/ui/a/shop/keys/")
     page.locator("#key-2-toggle").click()
-    page.get_by_text("Hidden again after 60 seconds.").wait_for()
+    page.get_by_text("Hidden again in 60 seconds.").wait_for()
     (old,) = KEY.findall(page.content())
     page.goto("/ui/a/shop/keys/2/rotate/")
     use(KEY.sub(lambda _: old, shop), old)
-    page.locator("#use").get_by_text("the whole account").wait_for(timeout=30_000)
+    page.locator("#use").get_by_text("the entire account").wait_for(timeout=30_000)
     assert "azsdk-python-data-tables" in page.locator("#use").inner_text()
     check(page)
-    page.get_by_label("The old key is refused").select_option("After 1 hour")
-    page.get_by_label("Name of the account").fill("shop")
+    page.get_by_label("Old key expires").select_option("After 1 hour")
+    page.get_by_label("Account name").fill("shop")
     page.get_by_role("button", name="Rotate key2 of shop").click()
     page.get_by_text("The one before it is accepted for a while").wait_for()
     assert not KEY.search(page.content())
     use(shop)
     use(KEY.sub(lambda _: old, shop), old)
-    page.get_by_role("button", name="End now").click()
-    page.get_by_text("key2 (old) is refused from now on.").wait_for()
+    page.get_by_role("button", name="Expire now").click()
+    page.get_by_text("Expired key2 (old).").wait_for()
     with pytest.raises(ClientAuthenticationError):
         use(KEY.sub(lambda _: old, shop))
 

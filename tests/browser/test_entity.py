@@ -100,13 +100,13 @@ def test_c2_a_type_is_changed_with_a_preview(open_entity, edited):
     page = open_entity("types", Value=1.5, Note="text")
 
     page.get_by_label("Type of Value").select_option("Edm.Int32")
-    page.get_by_text("The digits after the point are lost.").wait_for()
+    page.get_by_text("The digits after the decimal point are lost.").wait_for()
     assert field(page, "Value").input_value() == "1"
     page.get_by_label("Type of Note").select_option("Edm.Int32")
-    page.get_by_text("This is not a whole number.").wait_for()
+    page.get_by_text("Enter a whole number.").wait_for()
     assert field(page, "Note").input_value() == "text"
     page.get_by_label("Type of Note").select_option("Edm.String")
-    page.get_by_text("This is not a whole number.").wait_for(state="detached")
+    page.get_by_text("Enter a whole number.").wait_for(state="detached")
     page.get_by_label("Convert anyway").check()
     press(page, "Save")
     said(page, "Saved 1 property")

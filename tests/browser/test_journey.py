@@ -46,7 +46,7 @@ def set_up(live, page, has_script):
         check(page)
     page.get_by_label("User name").fill("ada@example.org")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("The password again").fill(PASSWORD)
+    page.get_by_label("Confirm password").fill(PASSWORD)
     page.get_by_role("button", name="Create the admin").click()
     page.wait_for_url("**/ui/")
     assert page.locator(".starts .card").count() == 3  # H2

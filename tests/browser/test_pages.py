@@ -301,13 +301,13 @@ def name_of(address):
 def join_as(role, owner, open_page):
     form = owner.get_by_role("region", name="Invite by link")
     form.get_by_label("Role").select_option(label=str(role))
-    form.get_by_role("button", name="Make the link").click()
+    form.get_by_role("button", name="Create link").click()
     link = owner.locator(".link-once code, .link-once .key-chip").first.inner_text().strip()
     page = open_page(link)
     page.get_by_label("User name").fill("walter")
     page.get_by_label("Password", exact=True).fill("a password of many words")
-    page.get_by_label("The password again").fill("a password of many words")
-    page.get_by_role("button", name="Create my user and join").click()
+    page.get_by_label("Confirm password").fill("a password of many words")
+    page.get_by_role("button", name="Create user and join").click()
     page.wait_for_url("**/ui/a/devstoreaccount1/")
     return page
 

@@ -12,11 +12,11 @@ def invite(page, who, role):
     """The link that an owner gets for somebody."""
     page.goto(MEMBERS)
     form = page.get_by_role("region", name="Invite by link")
-    form.get_by_label("For whom").fill(who)
+    form.get_by_label("Recipient").fill(who)
     form.get_by_label("Role").select_option(label=role)
-    form.get_by_role("button", name="Make the link").click()
+    form.get_by_role("button", name="Create link").click()
     return re.search(
-        r"\S+/ui/join/\?token=\S+", page.get_by_role("status", name=f"A link for {who}").inner_text()
+        r"\S+/ui/join/\?token=\S+", page.get_by_role("status", name=f"Invitation link for {who}").inner_text()
     )[0]
 
 
@@ -25,8 +25,8 @@ def join(open_page, link, name):
     check(page)
     page.get_by_label("User name").fill(name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("The password again").fill(PASSWORD)
-    page.get_by_role("button", name="Create my user and join").click()
+    page.get_by_label("Confirm password").fill(PASSWORD)
+    page.get_by_role("button", name="Create user and join").click()
     page.wait_for_url("**/ui/a/devstoreaccount1/")
     return page
 
@@ -64,7 +64,7 @@ def test_an_admin_and_users(open_page, admin, tables):
     # removing a member can be undone where it is said
     owner.goto(MEMBERS)
     owner.get_by_role("button", name="Remove nils").click()
-    owner.get_by_text("nils is no member of devstoreaccount1 any more.").wait_for()
+    owner.get_by_text("Removed nils from devstoreaccount1.").wait_for()
     assert nils.request.get("/ui/a/devstoreaccount1/").status == 404
     owner.get_by_role("button", name="Undo").click()
     owner.get_by_label("Role of nils").wait_for()
@@ -74,7 +74,7 @@ def test_an_admin_and_users(open_page, admin, tables):
     check(owner)
     owner.get_by_role("link", name="nils").click()
     check(owner)
-    owner.get_by_role("button", name="Switch off").click()
-    owner.get_by_text("nils was signed out and cannot sign in any more.").wait_for()
+    owner.get_by_role("button", name="Disable user").click()
+    owner.get_by_text("Disabled nils. They are signed out and cannot sign in.").wait_for()
     nils.goto("/ui/")
     assert "/ui/login/" in nils.url

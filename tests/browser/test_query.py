@@ -151,7 +151,7 @@ def test_q1_q4_q9_a_query_is_written(open_page, admin, queried):
     page.keyboard.press("Tab")
     with page.expect_response("**/query/rows/"):
         page.keyboard.type("7x")
-    expect(box.get_by_text("This is not a whole number.")).to_be_visible()
+    expect(box.get_by_text("Enter a whole number.")).to_be_visible()
     page.keyboard.press("Backspace")
     with page.expect_response(lambda response: "f=" in response.url and "Age" in response.url):
         page.keyboard.press("Enter")

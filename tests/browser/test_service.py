@@ -47,9 +47,9 @@ def save(page):
 
 def test_r1_verdict_is_that_of_a_real_request(open_service, console):
     page = open_service()
-    page.get_by_role("button", name="one origin").click()
+    page.get_by_role("button", name="single origin").click()
     expect(page.get_by_role("heading", name="Rule 1")).to_be_visible()
-    page.get_by_role("button", name="localhost, for development").click()
+    page.get_by_role("button", name="localhost for development").click()
     expect(page.get_by_role("heading", name="Rule 2")).to_be_visible()
     save(page)
     page.get_by_role("button", name="Close").last.click()
@@ -61,36 +61,36 @@ def test_r1_verdict_is_that_of_a_real_request(open_service, console):
                 page.get_by_label("Method", exact=True).select_option(method)
                 page.get_by_label("Headers (optional)").fill(headers)
                 with page.expect_response("**/service/save/"):
-                    page.get_by_role("button", name="Try").click()
+                    page.get_by_role("button", name="Test").click()
                 status = ask(console, origin, method, headers)
                 verdict = page.locator("#verdict")
                 expect(verdict).to_contain_text("200 OK" if status == 200 else "CorsPreflightFailure")
                 seen.add(status)
     assert seen == {200, 403}
     page.goto(f"{PAGE}?origin=https://other.example&method=GET")
-    expect(page.locator("#verdict")).to_contain_text("Rule 2 is for other origins.")
+    expect(page.locator("#verdict")).to_contain_text("Rule 2 does not match the origin.")
     check_axe(page)
 
 
 def test_r2_limits(open_service):
     page = open_service()
     for number in range(1, 6):
-        page.get_by_role("button", name="Add a rule").click()
+        page.get_by_role("button", name="Add rule").click()
         expect(page.get_by_role("heading", name=f"Rule {number}")).to_be_visible()
-        expect(page.get_by_label("Origins").nth(number - 1)).to_be_focused()
+        expect(page.get_by_label("Allowed origins").nth(number - 1)).to_be_focused()
         page.keyboard.type("https://a.example ")
         if number == 2:
             check(page)
-    expect(page.get_by_role("button", name="Add a rule")).to_have_count(0)
-    expect(page.get_by_text("5 rules are the most")).to_be_visible()
+    expect(page.get_by_role("button", name="Add rule")).to_have_count(0)
+    expect(page.get_by_text("You have reached the limit of 5 rules.")).to_be_visible()
     page.get_by_role("button", name="Save", exact=True).last.click()
-    expect(page.get_by_role("alert")).to_contain_text("5 things are not right")
+    expect(page.get_by_role("alert")).to_contain_text("Fix 5 errors")
     expect(page.get_by_text("InvalidXmlNodeValue").first).to_be_visible()
     check_axe(page)
     page.get_by_role("button", name="Remove rule 5").click()
     expect(page.get_by_role("heading", name="Rule 5")).to_have_count(0)
     for number in range(11):
-        page.get_by_label("Origins").first.fill(f"https://{number}{'x' * 200}.example,")
+        page.get_by_label("Allowed origins").first.fill(f"https://{number}{'x' * 200}.example,")
     expect(page.locator("#cors-meter .over")).to_contain_text("of 2,048 bytes")
     page.set_viewport_size({"width": 320, "height": 700})
     check_reflow(page)
@@ -98,7 +98,7 @@ def test_r2_limits(open_service):
 
 def test_r3_xml_and_form_are_one(open_service):
     page = open_service()
-    page.get_by_role("button", name="one origin").click()
+    page.get_by_role("button", name="single origin").click()
     expect(page.get_by_role("heading", name="Rule 1")).to_be_visible()
     page.get_by_role("button", name="XML").click()
     page.wait_for_url("**/?view=xml")
@@ -121,9 +121,9 @@ def test_r3_xml_and_form_are_one(open_service):
 
 def test_order_by_keyboard_and_undo(open_service):
     page = open_service()
-    page.get_by_role("button", name="one origin").click()
+    page.get_by_role("button", name="single origin").click()
     expect(page.get_by_role("heading", name="Rule 1")).to_be_visible()
-    page.get_by_role("button", name="localhost, for development").click()
+    page.get_by_role("button", name="localhost for development").click()
     page.get_by_role("button", name="Move rule 2 up").press("Enter")
     expect(page.get_by_role("button", name="Move rule 1 up")).to_be_focused()
     expect(page.locator(".cors-rule").first).to_contain_text("http://localhost:3000")
@@ -135,7 +135,7 @@ def test_order_by_keyboard_and_undo(open_service):
 
 def test_leaving_asks_when_something_is_not_saved(open_service):
     page = open_service()
-    page.get_by_role("button", name="Add a rule").click()
+    page.get_by_role("button", name="Add rule").click()
     expect(page.get_by_role("heading", name="Rule 1")).to_be_visible()
     page.get_by_role("link", name="Tables").click()
     expect(page.get_by_role("dialog", name="Leave without saving?")).to_be_visible()
@@ -149,7 +149,7 @@ def test_leaving_asks_when_something_is_not_saved(open_service):
 
 def test_two_editors(open_service):
     mine, theirs = open_service(), open_service()
-    for page, recipe in ((mine, "one origin"), (theirs, "localhost, for development")):
+    for page, recipe in ((mine, "single origin"), (theirs, "localhost for development")):
         page.get_by_role("button", name=recipe).click()
         expect(page.get_by_role("heading", name="Rule 1")).to_be_visible()
     save(theirs)
@@ -158,7 +158,7 @@ def test_two_editors(open_service):
     expect(mine.locator(".lines .different", has_text="localhost")).to_be_visible()
     expect(mine.locator(".lines .different", has_text="app.example.org")).to_be_visible()
     check_axe(mine)
-    mine.get_by_role("button", name="Save mine instead").click()
+    mine.get_by_role("button", name="Overwrite with mine").click()
     expect(mine.get_by_text("Saved the service properties.").last).to_be_visible()
     theirs.reload()
     expect(theirs.get_by_role("button", name="Remove https://app.example.org")).to_be_visible()
@@ -166,10 +166,10 @@ def test_two_editors(open_service):
 
 def test_without_javascript(open_service):
     page = open_service(java_script_enabled=False)
-    page.get_by_role("button", name="one origin").click()
-    page.get_by_label("Origins").fill("https://plain.example, *")
+    page.get_by_role("button", name="single origin").click()
+    page.get_by_label("Allowed origins").fill("https://plain.example, *")
     page.get_by_role("button", name="Save", exact=True).last.click()
-    expect(page.get_by_label("Origins")).to_have_value("https://plain.example, *")
+    expect(page.get_by_label("Allowed origins")).to_have_value("https://plain.example, *")
     page.get_by_label("Origin", exact=True).fill("https://any.example")
-    page.get_by_role("button", name="Try").click()
-    expect(page.locator("#verdict")).to_contain_text("Rule 1 allows it.")
+    page.get_by_role("button", name="Test").click()
+    expect(page.locator("#verdict")).to_contain_text("Rule 1 allows the request.")

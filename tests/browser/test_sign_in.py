@@ -1,4 +1,4 @@
-"""Signing in with a password, codes, a passkey and a provider, in a browser with an authenticator of its own."""
+"""Sign-in with a password, codes, a passkey and a provider, in a browser with an authenticator of its own."""
 
 import re
 import subprocess
@@ -120,7 +120,7 @@ def test_l1_passkey(open_browser, person):
     page.get_by_role("link", name="Add a passkey").click()
     page.get_by_label("Name", exact=True).fill("My <b>laptop</b>")
     check_axe(page)
-    page.get_by_role("button", name="Make the passkey").click()
+    page.get_by_role("button", name="Create passkey").click()
     arrive(page, "/ui/me/security/codes/")  # for the day the device is lost
     check(page)
     codes = page.locator(".codes code").all_inner_texts()
@@ -136,14 +136,14 @@ def test_l1_passkey(open_browser, person):
     page.goto("/ui/login/?next=/ui/me/sessions/")
     page.get_by_role("button", name="Sign in with a passkey").click()
     arrive(page, "/ui/me/sessions/")
-    expect(page.get_by_text("this one")).to_be_visible()
+    expect(page.get_by_text("this browser")).to_be_visible()
 
     page.goto("/ui/me/again/?next=/ui/me/security/")
     check(page)
     page.get_by_role("button", name="Use a passkey").click()
     arrive(page, "/ui/me/security/")
     page.get_by_role("link", name="Remove My").click()
-    page.get_by_role("button", name="Remove the passkey").click()
+    page.get_by_role("button", name="Remove passkey").click()
     expect(page.get_by_text("Removed the passkey.")).to_be_visible()
     assert page.get_by_text("My <b>laptop</b>").count() == 0
 
@@ -155,7 +155,7 @@ def test_l1_password_and_totp(open_browser, person):
     check(page)
     assert page.locator("img.qr").evaluate("it => it.complete && it.naturalWidth > 0")
     # the one before is accepted as well, and so is not used up here
-    page.get_by_label("The code that the app shows").fill(code_of(secret, page, -1))
+    page.get_by_label("Code from the app").fill(code_of(secret, page, -1))
     page.get_by_role("button", name="Turn on").click()
     arrive(page, "/ui/me/security/codes/")
     code = page.locator(".codes code").first.inner_text()
@@ -196,7 +196,7 @@ def test_l2_everything_can_be_pasted(open_browser, anybody):
     arrive(page, "/ui/")
     page.goto("/ui/me/password/")
     page.evaluate("text => navigator.clipboard.writeText(text)", "a password of many words")
-    for label in ("Current password", "New password", "The new password again"):
+    for label in ("Current password", "New password", "Confirm new password"):
         page.get_by_label(label, exact=True).focus()
         page.keyboard.press("Control+V")
         assert page.get_by_label(label, exact=True).input_value() == "a password of many words"
@@ -247,7 +247,7 @@ def test_f2_keys_of_one_letter_are_switched_off(open_browser, anybody):
     page.keyboard.press("?")
     assert page.locator("dialog#shortcuts").is_visible()
     page.keyboard.press("Escape")
-    page.get_by_label("Keys of one letter").uncheck()
+    page.get_by_label("Single-key shortcuts").uncheck()
     page.get_by_role("button", name="Save preferences").click()
     arrive(page, "/ui/me/")
     expect(page.get_by_text("Saved your preferences.")).to_be_visible()
@@ -285,7 +285,7 @@ def test_a_provider_signs_in_and_connects(open_browser, person, elsewhere):
     page = open_browser()
     sign_in(page, person, "/ui/login/?next=/ui/me/security/")
     page.get_by_role("button", name="Connect", exact=True).click()
-    expect(page.get_by_text("Connected the sign-in.")).to_be_visible()
+    expect(page.get_by_text("Connected the sign-in provider.")).to_be_visible()
     sign_out(page)
     page.get_by_role("button", name="Sign in with Elsewhere").click()
     arrive(page, "/ui/")

@@ -203,7 +203,7 @@ def test_a_protected_account_wants_its_name(open_page, admin, console):
     page.get_by_role("button", name="Create a table with sample data").click()
     page.goto("/ui/a/guarded/settings/")
     page.get_by_label("Protected").check()
-    page.get_by_role("button", name="Save the protection").click()
+    page.get_by_role("button", name="Save protection").click()
     page.goto("/ui/a/guarded/")
     page.get_by_label("Select people").check()
     page.get_by_role("group", name="Selected tables").get_by_role("button", name="Delete").click()

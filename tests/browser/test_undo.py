@@ -140,7 +140,7 @@ def test_what_was_changed_since_is_said_and_led_to(open_page, admin, make):
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("Not undone: the entity se / 1 was changed since")
     assert rows(table) == ["1", "2"]
-    alert.get_by_role("link", name="Show it").click()
+    alert.get_by_role("link", name="View").click()
     page.wait_for_url("**/t/undoconflict/entity/?pk=se&rk=1")
     expect(page.locator("main")).to_contain_text("newer")
 

@@ -61,7 +61,7 @@ def table(first):
 
 
 class Readers:
-    """Clients of a server with one token, each with a connection of its own."""
+    """Clients that used a server with one token, each with a connection of its own."""
 
     def __init__(self, live, table, token):
         self.clients = [

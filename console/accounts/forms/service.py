@@ -113,7 +113,7 @@ class Draft:
     def _rule(self, fault: PropertiesFault) -> str:
         if fault.where == ("cors",) and len(self.rules) <= CORS_RULE_LIMIT:
             size = cors_size(self.read().cors)
-            return _("All rules together take %(size)s of %(most)s bytes.") % {
+            return _("The rules take %(size)s bytes. The limit is %(most)s bytes.") % {
                 "size": size,
                 "most": CORS_SIZE_LIMIT,
             }
@@ -144,22 +144,22 @@ PARTS: Final = ("logging", "hour_metrics", "minute_metrics")
 def rule_of(name: str) -> str:
     match name:
         case "cors":
-            return _("There are %(most)s rules at most.") % {"most": CORS_RULE_LIMIT}
+            return _("You can have at most %(most)s rules.") % {"most": CORS_RULE_LIMIT}
         case "origins":
             return _(
-                "1 to %(most)s origins such as https://example.org, without a path; * is every origin."
+                "Enter 1 to %(most)s origins such as https://example.org, without a path. * allows every origin."
             ) % {"most": ORIGIN_LIMIT}
         case "methods":
-            return _("Choose one at least.")
+            return _("Select at least one method.")
         case "allowed_headers" | "exposed_headers":
-            return _("Up to %(names)s names of headers, and %(prefixes)s that end in *.") % {
+            return _("Enter at most %(names)s header names and %(prefixes)s that end in *.") % {
                 "names": HEADER_LIMIT,
                 "prefixes": PREFIX_LIMIT,
             }
         case "max_age":
-            return _("Whole seconds, up to %(most)s.") % {"most": MAX_AGE[-1]}
+            return _("Enter a whole number of seconds, at most %(most)s.") % {"most": MAX_AGE[-1]}
         case _:
-            return _("%(least)s to %(most)s days, or nothing: then they are kept for good.") % {
+            return _("Enter %(least)s to %(most)s days, or leave the field empty to keep everything.") % {
                 "least": RETENTION_DAYS[0],
                 "most": RETENTION_DAYS[-1],
             }

@@ -40,7 +40,7 @@ class DescriptionForm(forms.Form):
         label=gettext_lazy("Label"),
         max_length=64,
         required=False,
-        help_text=gettext_lazy("Stands beside the name, as “Test” or “Shop, production”."),
+        help_text=gettext_lazy("Shown next to the name, e.g. “Test” or “Shop, production”."),
     )
     colour = forms.ChoiceField(
         label=gettext_lazy("Colour"),
@@ -48,7 +48,7 @@ class DescriptionForm(forms.Form):
         required=False,
         widget=forms.RadioSelect,
         help_text=gettext_lazy(
-            "A band on every page of the account, so that nobody mistakes it for another."
+            "Shown as a band on every page of the account, so you can tell accounts apart."
         ),
     )
     description = forms.CharField(
@@ -60,7 +60,7 @@ class DescriptionForm(forms.Form):
     labels = forms.CharField(
         label=gettext_lazy("Labels"),
         required=False,
-        help_text=gettext_lazy("For scripts to find it by, one in a line, as branch=main."),
+        help_text=gettext_lazy("Key=value labels for scripts, one per line, e.g. branch=main"),
         widget=forms.Textarea(attrs={"rows": 2, "class": "mono", "spellcheck": "false"}),
     )
 
@@ -72,15 +72,15 @@ class DescriptionForm(forms.Form):
 
 
 _LABEL_RULES: Final = gettext_lazy(
-    "A label is a name, = and a value: up to 32 of them, one in a line, names of letters, digits and . _ / - only."
+    "Write each label as key=value on its own line: at most 32 labels, keys of letters, digits and . _ / - only."
 )
 FOR_GOOD: Final = "never"
 # texts as domain.lifetimes reads them
 LIFETIMES: Final = (
-    ("8h", gettext_lazy("8 hours")),
-    ("1d", gettext_lazy("one day")),
-    ("7d", gettext_lazy("7 days")),
-    ("30d", gettext_lazy("30 days")),
+    ("8h", gettext_lazy("In 8 hours")),
+    ("1d", gettext_lazy("In 1 day")),
+    ("7d", gettext_lazy("In 7 days")),
+    ("30d", gettext_lazy("In 30 days")),
 )
 
 
@@ -93,12 +93,12 @@ class NewAccountForm(DescriptionForm):
         ),
     )
     lives = forms.ChoiceField(
-        label=gettext_lazy("It lives"),
-        choices=((FOR_GOOD, gettext_lazy("for good")), *LIFETIMES),
+        label=gettext_lazy("Expires"),
+        choices=((FOR_GOOD, gettext_lazy("Never")), *LIFETIMES),
         initial=FOR_GOOD,
         required=False,
         help_text=gettext_lazy(
-            "Then it refuses all requests, and a day later it is deleted with its tables."
+            "An expired account rejects all requests. One day later it is deleted with its tables."
         ),
     )
     field_order = ("name", "label", "colour", "description", "labels", "lives")
@@ -116,7 +116,7 @@ class NewAccountForm(DescriptionForm):
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
         if not all(rule.is_kept for rule in name_rules(name)):
-            raise forms.ValidationError(_("An account cannot have this name."))
+            raise forms.ValidationError(_("Choose a name that meets the rules below."))
         return name
 
 
@@ -127,9 +127,9 @@ def name_rules(name: str) -> list[NameRule]:
     return [
         NameRule(_("3 to 24 characters"), 3 <= len(name) <= 24 if is_known else None),
         NameRule(
-            _("lower-case letters a to z and digits"), bool(_CHARACTERS.fullmatch(name)) if is_known else None
+            _("lowercase letters a to z and digits"), bool(_CHARACTERS.fullmatch(name)) if is_known else None
         ),
-        NameRule(_("There is an account of this name already"), is_kept=False)
+        NameRule(_("An account with this name already exists"), is_kept=False)
         if is_taken
         else NameRule(_("not in use on this server"), is_account_name(name) or None),
     ]
@@ -141,14 +141,16 @@ class GuardForm(forms.Form):
     protected = forms.BooleanField(
         label=gettext_lazy("Protected"),
         required=False,
-        help_text=gettext_lazy("It cannot be deleted, and deleting its tables asks for its name."),
+        help_text=gettext_lazy(
+            "The account cannot be deleted, and deleting a table requires typing its name."
+        ),
     )
     read_only = forms.BooleanField(
         label=gettext_lazy("Read-only"),
         required=False,
         help_text=gettext_lazy(
-            "Every write is refused: here, and to applications with 403 InsufficientAccountPermissions. That is"
-            " creating and deleting tables, changing entities, access policies and service properties."
+            "Rejects every write, in the console and from applications (403 InsufficientAccountPermissions):"
+            " creating and deleting tables, and changing entities, access policies and service properties."
         ),
     )
 
@@ -157,22 +159,23 @@ class AccessForm(forms.Form):
     """Who gets an answer from an account."""
 
     enabled = forms.BooleanField(
-        label=gettext_lazy("Switched on"),
+        label=gettext_lazy("Enabled"),
         required=False,
-        help_text=gettext_lazy("Switched off, it refuses all requests of applications. Nothing is lost."),
+        help_text=gettext_lazy("A disabled account rejects all requests from applications. No data is lost."),
     )
     shared_key_access = forms.BooleanField(
-        label=gettext_lazy("Accept account keys"),
+        label=gettext_lazy("Allow storage account key access"),
         required=False,
         help_text=gettext_lazy(
-            "And shared access signatures, which are signed with them. Otherwise only bearer tokens are."
+            "Includes SAS tokens, which are signed with a key. If turned off, only bearer tokens are accepted."
         ),
     )
     networks = forms.CharField(
-        label=gettext_lazy("Networks"),
+        label=gettext_lazy("Allowed IP addresses"),
         required=False,
         help_text=gettext_lazy(
-            "Addresses and networks that are answered, one in a line, as 192.0.2.1 or 192.0.2.0/24; none: all are."
+            "IP addresses or ranges that may connect, one per line, e.g. 192.0.2.1 or 192.0.2.0/24."
+            " Leave empty to allow all."
         ),
         widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
     )
@@ -182,7 +185,7 @@ class AccessForm(forms.Form):
         wrong = [text for text in texts if read_network(text) is None]
         if wrong:
             raise forms.ValidationError(
-                _("This is no address and no network: %(texts)s") % {"texts": ", ".join(wrong)}
+                _("Not an IP address or range: %(texts)s") % {"texts": ", ".join(wrong)}
             )
         return texts
 
@@ -191,13 +194,13 @@ class LifetimeForm(forms.Form):
     """How long an account lives from now on."""
 
     lives = forms.ChoiceField(
-        label=gettext_lazy("From now on it lives"),
-        choices=((FOR_GOOD, gettext_lazy("for good")), *LIFETIMES, ("until", gettext_lazy("until a time"))),
+        label=gettext_lazy("Expires"),
+        choices=((FOR_GOOD, gettext_lazy("Never")), *LIFETIMES, ("until", gettext_lazy("At a set time"))),
     )
     until = forms.DateTimeField(
-        label=gettext_lazy("Until"),
+        label=gettext_lazy("Expires at"),
         required=False,
-        help_text=gettext_lazy("In your time zone, if a time is chosen."),
+        help_text=gettext_lazy("In your time zone. Applies if you chose “At a set time”."),
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
     )
 
@@ -207,7 +210,7 @@ class LifetimeForm(forms.Form):
         if found.get("lives") == "until" and "until" in found:
             end = found["until"]
             if end is None or not now < end <= now + lifetimes.LONGEST:
-                self.add_error("until", _("Give a time within the next 366 days."))
+                self.add_error("until", _("Enter a time within the next 366 days."))
         return found
 
     def end(self) -> datetime | None:
@@ -247,12 +250,12 @@ def initial_of(account: Account) -> dict[str, Any]:
 
 # hours that a replaced key may still be accepted
 GRACES: Final = (
-    ("0", gettext_lazy("At once, as in Azure")),
+    ("0", gettext_lazy("Immediately, as on Azure")),
     ("1", gettext_lazy("After 1 hour")),
     ("8", gettext_lazy("After 8 hours")),
-    ("24", gettext_lazy("After a day")),
+    ("24", gettext_lazy("After 1 day")),
     ("72", gettext_lazy("After 3 days")),
-    ("168", gettext_lazy("After a week")),
+    ("168", gettext_lazy("After 1 week")),
 )
 
 
@@ -260,7 +263,7 @@ class NameForm(forms.Form):
     """The name of the account, typed by whoever is about to do what cannot be undone."""
 
     name = forms.CharField(
-        label=gettext_lazy("Name of the account"),
+        label=gettext_lazy("Account name"),
         max_length=64,
         widget=forms.TextInput(
             attrs={"class": "mono", "autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
@@ -275,17 +278,18 @@ class NameForm(forms.Form):
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
         if name != self.account.name:
-            raise forms.ValidationError(_("This is not the name of the account."))
+            raise forms.ValidationError(_("The name does not match. Type the account name exactly."))
         return name
 
 
 class RotationForm(NameForm):
     grace = forms.ChoiceField(
-        label=gettext_lazy("The old key is refused"),
+        label=gettext_lazy("Old key expires"),
         choices=GRACES,
         initial="0",
         help_text=gettext_lazy(
-            "Until then both are accepted, and so is what they signed. Azure has no such grace: there it ends at once."
+            "Until then, both keys and the SAS tokens signed with them are accepted."
+            " Azure has no grace period: the old key expires immediately."
         ),
     )
     field_order = ("grace", "name")

@@ -140,7 +140,7 @@ def _rotate(request: HttpRequest, account: Account, which: int, form: RotationFo
         return _rotation(request, account, which, form)
     accounts.rotate(account.name, which, by=actor_of(request), grace=form.cleaned_data["grace"])
     notify_success(
-        request, _("key%(number)d of %(account)s is new.") % {"number": which, "account": account.name}
+        request, _("Rotated key%(number)d of %(account)s.") % {"number": which, "account": account.name}
     )
     response = redirect("accounts:keys", account.name)
     response["Location"] += f"?rotated={which}&key={which}"
@@ -155,7 +155,10 @@ def end(request: HttpRequest, account: Account, which: int) -> HttpResponse:
     """Accept a replaced key no longer, although its grace is not over."""
     _check(which)
     if retired_keys.end(account, which, by=actor_of(request)):
-        notify_success(request, _("%(key)s is refused from now on.") % {"key": retired_key_name(which)})
+        notify_success(
+            request,
+            _("Expired %(key)s. Requests signed with it are rejected.") % {"key": retired_key_name(which)},
+        )
     return redirect("accounts:keys", account.name)
 
 

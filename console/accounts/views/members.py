@@ -56,7 +56,7 @@ def remove(request: HttpRequest, account: Account, member: int) -> HttpResponse:
     except LastOwner:
         notify_error(request, _last_owner(user))
     else:
-        text = _("%(user)s is no member of %(account)s any more.")
+        text = _("Removed %(user)s from %(account)s.")
         notify_success(request, text % {"user": user, "account": account.name}, undo=done)
     return redirect("accounts:members", account.name)
 
@@ -82,7 +82,7 @@ def withdraw(request: HttpRequest, invitation: int) -> HttpResponse:
     if not _may_withdraw(user_of(request), found):
         raise Http404
     invitations.withdraw(found, by=actor_of(request))
-    notify_success(request, _("The link does not work any more."))
+    notify_success(request, _("Withdrew the invitation. Its link no longer works."))
     if found.account is not None and request.POST.get("from") == "members":
         return redirect("accounts:members", found.account.name)
     return redirect("people:users")
@@ -106,7 +106,7 @@ def _set(request: HttpRequest, account: Account, user: User, role: Role) -> None
 
 
 def _last_owner(user: User) -> str:
-    return _("%(user)s is the last owner. Make somebody else an owner first.") % {"user": user}
+    return _("%(user)s is the last owner. Make another member an owner first.") % {"user": user}
 
 
 def _member(account: Account, pk: int) -> User:

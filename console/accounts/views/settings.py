@@ -92,7 +92,7 @@ def _save(request: HttpRequest, account: Account, form: forms.Form) -> bool:
     try:
         done = _change(request, account, values)
     except AccountExpired:
-        form.add_error(None, _("Its time is over. Give it more time, and it is switched on again."))
+        form.add_error(None, _("The account has expired. Extend its expiration to enable it again."))
         return False
     if done is not None:
         notify_success(

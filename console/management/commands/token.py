@@ -1,4 +1,4 @@
-"""Make, list and revoke tokens of the management API."""
+"""Create, list and revoke tokens of the management API."""
 
 import argparse
 from datetime import timedelta
@@ -17,20 +17,22 @@ from storage.operations.api_tokens import TokenError, TokenRequest
 
 
 class Command(BaseCommand):
-    help = "Make, list and revoke tokens of the management API, also while the server runs."
+    help = "Create, list and revoke tokens of the management API. Works while the server runs."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--data", metavar="DIR", help="folder of database and secret (TABLERO_DATA)")
+        parser.add_argument(
+            "--data", metavar="DIR", help="folder with the database and secret (TABLERO_DATA)"
+        )
         actions = parser.add_subparsers(dest="action", required=True)
-        add = actions.add_parser("add", help="make a token, which is shown this once")
-        add.add_argument("user", help="for whom it acts")
-        add.add_argument("name", help="what uses it")
+        add = actions.add_parser("add", help="create a token; it is shown only once")
+        add.add_argument("user", help="the user whose permissions it has")
+        add.add_argument("name", help="what uses the token")
         add.add_argument("--scope", choices=list(Scope), default=Scope.READ)
-        add.add_argument("--account", help="the only one it is for")
-        add.add_argument("--days", type=int, default=90, help="it works for; 0: until it is revoked")
-        actions.add_parser("list", help="all tokens that are not revoked")
-        revoke = actions.add_parser("revoke", help="end a token")
+        add.add_argument("--account", help="limit the token to this account")
+        add.add_argument("--days", type=int, default=90, help="days until it expires; 0 for never")
+        actions.add_parser("list", help="list all tokens that are not revoked")
+        revoke = actions.add_parser("revoke", help="revoke a token")
         revoke.add_argument("user")
         revoke.add_argument("name")
 
@@ -42,7 +44,7 @@ class Command(BaseCommand):
         except TokenError as error:
             raise CommandError(str(error)) from None
         except ProgrammingError as error:
-            raise CommandError(f"Start the server once before ({error}).") from None
+            raise CommandError(f"The database is not ready. Start the server once first ({error}).") from None
 
     def _add(self, user: str, name: str, scope: str, account: str | None, days: int, **_: Any) -> None:
         end = timezone.now() + timedelta(days=days) if days else None
@@ -65,7 +67,7 @@ class Command(BaseCommand):
             raise CommandError(f"{user} has no token {name}.")
         for token in found:
             api_tokens.revoke(token, by=command_actor())
-        self.stdout.write(f"{name} is revoked.")
+        self.stdout.write(f"Revoked {name}.")
 
 
 def _user(name: str) -> User:

@@ -19,21 +19,23 @@ NONE = "none"
 
 
 class Command(BaseCommand):
-    help = "Add, list and remove users of the console, also while the server runs."
+    help = "Add, list and remove users of the console. Works while the server runs."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--data", metavar="DIR", help="folder of database and secret (TABLERO_DATA)")
+        parser.add_argument(
+            "--data", metavar="DIR", help="folder with the database and secret (TABLERO_DATA)"
+        )
         actions = parser.add_subparsers(dest="action", required=True)
-        add = actions.add_parser("add", help="make a user, with a password to be changed")
+        add = actions.add_parser("add", help="add a user with a generated password to change")
         add.add_argument("name")
-        add.add_argument("--admin", action="store_true", help="who may do everything on this server")
-        actions.add_parser("list", help="all users with their roles")
-        role = actions.add_parser("role", help="what a user may do in an account")
+        add.add_argument("--admin", action="store_true", help="give full access to this server")
+        actions.add_parser("list", help="list all users with their roles")
+        role = actions.add_parser("role", help="set the role of a user in an account")
         role.add_argument("name")
         role.add_argument("account")
         role.add_argument("role", choices=[*(role.name.lower() for role in Role), NONE])
-        actions.add_parser("password", help="give a user another password").add_argument("name")
+        actions.add_parser("password", help="generate a new password").add_argument("name")
         actions.add_parser("remove", help="remove a user").add_argument("name")
 
     def handle(self, *args: Any, action: str, **arguments: Any) -> None:
@@ -42,7 +44,7 @@ class Command(BaseCommand):
         except User.DoesNotExist:
             raise CommandError(f"There is no user {arguments['name']}.") from None
         except ProgrammingError as error:
-            raise CommandError(f"Start the server once before ({error}).") from None
+            raise CommandError(f"The database is not ready. Start the server once first ({error}).") from None
 
     def _add(self, name: str, *, admin: bool, **_: Any) -> None:
         password = secrets.token_urlsafe(12)
@@ -67,11 +69,11 @@ class Command(BaseCommand):
             raise CommandError(f"There is no account {account}.")
         if role == NONE:
             members.remove(found, user, by=command_actor(), keeps_owner=False)
-            self.stdout.write(f"{user} is no longer in {account}.")
+            self.stdout.write(f"Removed {user} from {account}.")
         else:
             given = Role[role.upper()]
             members.set_role(found, user, given, by=command_actor(), keeps_owner=False)
-            self.stdout.write(f"{user} is {role} of {account}.")
+            self.stdout.write(f"{user} is now {role} of {account}.")
 
     def _password(self, name: str, **_: Any) -> None:
         user = _user(name)
@@ -82,7 +84,7 @@ class Command(BaseCommand):
     def _remove(self, name: str, **_: Any) -> None:
         user = _user(name)
         users.remove(user, by=command_actor())
-        self.stdout.write(f"{user} is removed.")
+        self.stdout.write(f"Removed {user}.")
 
 
 def _user(name: str) -> User:

@@ -13,16 +13,19 @@ from storage.operations.api_tokens import TokenRequest
 from storage.operations.members import visible_accounts
 
 SCOPES = [
-    (Scope.READ.value, _("Read: lists, settings, activity")),
-    (Scope.WRITE.value, _("Write: also make, change and delete tables")),
-    (Scope.MANAGE.value, _("Manage: everything that I may, also keys, signatures, members and accounts")),
+    (Scope.READ.value, _("Read: view lists, settings and activity")),
+    (Scope.WRITE.value, _("Write: also create, change and delete tables")),
+    (
+        Scope.MANAGE.value,
+        _("Manage: everything you can do, including keys, SAS tokens, members and accounts"),
+    ),
 ]
 LIFETIMES = [
     (7, _("7 days")),
     (30, _("30 days")),
     (90, _("90 days")),
-    (365, _("one year")),
-    (0, _("until it is revoked")),
+    (365, _("1 year")),
+    (0, _("No expiration")),
 ]
 
 
@@ -30,7 +33,7 @@ class TokenForm(forms.Form):
     name = forms.CharField(
         label=_("Name"),
         max_length=64,
-        help_text=_("What uses it, as “CI of the shop”; it stands in the record of activity."),
+        help_text=_("What uses the token, e.g. “Shop CI”. The name appears in the activity log."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     scope = forms.TypedChoiceField(
@@ -39,20 +42,20 @@ class TokenForm(forms.Form):
     account = forms.ChoiceField(
         label=_("Account"),
         required=False,
-        help_text=_("Another account is not there for the token, whatever you may do in it."),
+        help_text=_("Limits the token to this account, even if you have access to others."),
     )
-    days = forms.TypedChoiceField(label=_("It works for"), choices=LIFETIMES, coerce=int, initial=90)
+    days = forms.TypedChoiceField(label=_("Expires after"), choices=LIFETIMES, coerce=int, initial=90)
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._accounts = {account.name: account for account, _role in visible_accounts(user)}
-        choices = [("", _("Every account that I may see")), *((name, name) for name in self._accounts)]
+        choices = [("", _("All accounts you can access")), *((name, name) for name in self._accounts)]
         self.fields["account"].choices = choices  # type: ignore[attr-defined]
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
         if not name.isprintable():
-            raise forms.ValidationError(_("A name is made of characters that can be seen."))
+            raise forms.ValidationError(_("The name contains invisible characters. Remove them."))
         return name
 
     def wanted(self, now: datetime) -> TokenRequest:

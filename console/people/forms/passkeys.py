@@ -24,7 +24,9 @@ def _checked(clean: Callable[[], Any]) -> Any:
     except forms.ValidationError:
         raise
     except MALFORMED:
-        raise forms.ValidationError(_("This is no passkey."), code="malformed") from None
+        raise forms.ValidationError(
+            _("The browser did not send a valid passkey. Try again."), code="malformed"
+        ) from None
 
 
 class _Credential(forms.JSONField):
@@ -37,7 +39,9 @@ class _Credential(forms.JSONField):
         try:
             return super().to_python(value)
         except (ValueError, RecursionError):
-            raise forms.ValidationError(_("This is no passkey."), code="malformed") from None
+            raise forms.ValidationError(
+                _("The browser did not send a valid passkey. Try again."), code="malformed"
+            ) from None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         try:
@@ -49,7 +53,7 @@ class _Credential(forms.JSONField):
 def _named() -> forms.CharField:
     return forms.CharField(
         label=_("Name"),
-        help_text=_("What tells it from others: of a device, or of where it is kept."),
+        help_text=_("A name to recognize it by, e.g. the device or password manager that stores it."),
         max_length=NAME_LENGTH,
     )
 

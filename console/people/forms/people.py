@@ -11,7 +11,7 @@ from console.site import roles
 from storage.domain.access.roles import Role
 from storage.models import Account
 
-DAYS = [(1, _("one day")), (7, _("7 days")), (30, _("30 days"))]
+DAYS = [(1, _("1 day")), (7, _("7 days")), (30, _("30 days"))]
 USERNAME = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
 
 
@@ -36,7 +36,7 @@ class MemberForm(RoleForm):
         user = User.objects.filter(username=name, is_active=True).first()
         if user is None:
             raise forms.ValidationError(
-                _("Nobody of this name can sign in here. An invitation makes a new user."), code="unknown"
+                _("No active user has this name. Send an invitation to add a new user."), code="unknown"
             )
         return user
 
@@ -45,13 +45,13 @@ class InviteForm(RoleForm):
     """An invitation into one account."""
 
     note = forms.CharField(
-        label=_("For whom"),
+        label=_("Recipient"),
         max_length=150,
         required=False,
-        help_text=_("A name or an address, so that you know later whose link this is."),
+        help_text=_("A name or e-mail address to recognize the invitation by."),
         widget=forms.TextInput(attrs=USERNAME),
     )
-    days = forms.TypedChoiceField(label=_("The link works for"), choices=DAYS, coerce=int, initial=7)
+    days = forms.TypedChoiceField(label=_("Link expires after"), choices=DAYS, coerce=int, initial=7)
     field_order: tuple[str, ...] = ("note", "role", "days")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -66,7 +66,7 @@ class ServerInviteForm(InviteForm):
         label=_("Account"),
         queryset=Account.objects.order_by("name"),
         required=False,
-        empty_label=_("none yet"),
+        empty_label=_("none"),
     )
     is_admin = forms.BooleanField(label=_("Admin of this server"), required=False)
     field_order = ("note", "account", "role", "is_admin", "days")
@@ -78,7 +78,5 @@ class JoinForm(SetupForm):
     def clean_username(self) -> str:
         name: str = User.normalize_username(self.cleaned_data["username"])
         if User.objects.filter(username=name).exists():
-            raise forms.ValidationError(
-                _("There is a user of this name already. Sign in first if it is you.")
-            )
+            raise forms.ValidationError(_("This user name is taken. If it is yours, sign in first."))
         return name

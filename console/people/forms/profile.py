@@ -13,7 +13,7 @@ from console.models import Density, EditMode, Theme, User
 from console.people.forms.setup import check_new_password, new_password
 
 THEMES = [
-    (Theme.SYSTEM.value, _("As the system")),
+    (Theme.SYSTEM.value, _("Match system")),
     (Theme.LIGHT.value, _("Light")),
     (Theme.DARK.value, _("Dark")),
 ]
@@ -33,20 +33,20 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]
     time_zone = forms.ChoiceField(
         label=_("Time zone"),
         choices=time_zones,
-        help_text=_("For the times of the console. Times inside entities stay in UTC, as they are stored."),
+        help_text=_("Used for times in the console. Times inside entities stay in UTC, as they are stored."),
     )
     theme = forms.ChoiceField(label=_("Theme"), choices=THEMES, widget=forms.RadioSelect)
-    density = forms.ChoiceField(label=_("Density of tables"), choices=DENSITIES, widget=forms.RadioSelect)
+    density = forms.ChoiceField(label=_("Table density"), choices=DENSITIES, widget=forms.RadioSelect)
     edit_mode = forms.ChoiceField(
-        label=_("A changed cell is saved"),
-        help_text=_("In a protected account changes are always collected first."),
+        label=_("Save cell changes"),
+        help_text=_("In protected accounts, changes are always collected first and saved together."),
         choices=EditMode,
         widget=forms.RadioSelect,
     )
     shortcuts = forms.BooleanField(
-        label=_("Keys of one letter"),
+        label=_("Single-key shortcuts"),
         help_text=_(
-            "Such as / for the filter and ? for the list of keys; speech input types them by accident."
+            "For example / for the filter and ? for the list of shortcuts. Turn them off if you use speech input."
         ),
         required=False,
     )
@@ -64,7 +64,7 @@ class PasswordForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
     password = new_password(_("New password"))
-    repeated = new_password(_("The new password again"))
+    repeated = new_password(_("Confirm new password"))
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -76,7 +76,7 @@ class PasswordForm(forms.Form):
     def clean_current(self) -> str:
         current: str = self.cleaned_data["current"]
         if not self.user.check_password(current):
-            raise forms.ValidationError(_("This is not your current password."))
+            raise forms.ValidationError(_("Incorrect current password."))
         return current
 
     def clean(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ class AppForm(ActivateTOTPForm):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = self.fields["code"]
-        field.label = _("The code that the app shows")
+        field.label = _("Code from the app")
         field.widget.attrs.pop("placeholder", None)
         field.widget.attrs.update({"inputmode": "numeric", "spellcheck": "false"})
 

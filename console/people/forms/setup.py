@@ -20,7 +20,7 @@ def new_password(label: Any, help_text: Any = "") -> forms.CharField:
 class SetupForm(forms.Form):
     username = forms.CharField(
         label=_("User name"),
-        help_text=_("You sign in with it. An e-mail address is a good one."),
+        help_text=_("You sign in with this name. An e-mail address works well."),
         max_length=150,
         validators=User._meta.get_field("username").validators,
         widget=forms.TextInput(
@@ -28,7 +28,7 @@ class SetupForm(forms.Form):
         ),
     )
     password = new_password(_("Password"))
-    repeated = new_password(_("The password again"))
+    repeated = new_password(_("Confirm password"))
     language = forms.ChoiceField(label=_("Language"), choices=settings.LANGUAGES)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -52,4 +52,4 @@ def check_new_password(form: forms.Form, user: User) -> None:
     except forms.ValidationError as error:
         form.add_error("password", error)
     if repeated is not None and repeated != password:
-        form.add_error("repeated", _("The two passwords differ."))
+        form.add_error("repeated", _("The passwords do not match."))

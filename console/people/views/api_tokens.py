@@ -80,4 +80,4 @@ def revoke_of(request: HttpRequest, user: int, token: int) -> HttpResponse:
 
 def _revoke(request: HttpRequest, token: ApiToken) -> None:
     api_tokens.revoke(token, by=actor_of(request))
-    notify_success(request, _("Revoked the token %(name)s.") % {"name": token.name})
+    notify_success(request, _("Revoked token %(name)s.") % {"name": token.name})

@@ -62,11 +62,11 @@ def disconnect(request: HttpRequest, number: int) -> HttpResponse:
     user = user_of(request)
     found = get_object_or_404(SocialAccount, user=user, pk=number)
     if _is_last_way(user, found):
-        notify_error(request, _("It is your only way to sign in. Set a password or add a passkey first."))
+        notify_error(request, _("This is your only way to sign in. Set a password or add a passkey first."))
     else:
         found.delete()
         sign_ins.changed(request, user, removed="connection")
-        notify_success(request, _("Disconnected the sign-in."))
+        notify_success(request, _("Disconnected the sign-in provider."))
     return redirect("people:security")
 
 

@@ -89,7 +89,7 @@ class AgainByPasskey(_Again, ByPasskey):  # type: ignore[misc]
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         is_refused = self.request.method == "POST"
         found = super().get_context_data(**kwargs)
-        return {**found, "complaint": _("This passkey is not one of yours.") if is_refused else ""}
+        return {**found, "complaint": _("This passkey is not registered to you.") if is_refused else ""}
 
 
 by_password = AgainByPassword.as_view()

@@ -98,7 +98,7 @@ class AddApp(_Form, ActivateTOTPView):  # type: ignore[misc]
     form_class = AppForm
 
     def get_success_url(self) -> str:
-        notify_success(self.request, _("Signing in asks for a code of your app."))
+        notify_success(self.request, _("Turned on the authenticator app. You enter a code when you sign in."))
         return str(reverse_lazy("mfa_view_recovery_codes") if self.did_generate_recovery_codes else SECURITY)
 
 
@@ -107,7 +107,7 @@ class RemoveApp(DeactivateTOTPView):  # type: ignore[misc]
     template_name = "console/people/security/remove_app.html"
 
     def get_success_url(self) -> str:
-        notify_success(self.request, _("Signing in asks for no code of an app."))
+        notify_success(self.request, _("Turned off the authenticator app."))
         return str(SECURITY)
 
 

@@ -75,7 +75,7 @@ class SignInByPasskey(LoginWebAuthnView):  # type: ignore[misc]
         return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
-        notify_error(self.request, _("This passkey is not known here. Sign in another way."))
+        notify_error(self.request, _("This passkey is not registered here. Sign in another way."))
         return redirect("account_login")
 
 

@@ -63,7 +63,10 @@ def change(request: HttpRequest, user: int) -> HttpResponse:
     try:
         done, text = action(request, found)
     except LastAdmin:
-        notify_error(request, _("%(user)s is the last admin who can sign in.") % {"user": found})
+        notify_error(
+            request,
+            _("%(user)s is the last active admin. Make another user an admin first.") % {"user": found},
+        )
     else:
         notify_success(request, text % {"user": found}, undo=done)
     return redirect("people:user", found.pk)
@@ -79,27 +82,29 @@ def _promote(request: HttpRequest, user: User) -> Done:
 
 def _demote(request: HttpRequest, user: User) -> Done:
     done = users.set_admin(user, is_admin=False, by=actor_of(request))
-    return done, _("%(user)s is no admin any more.")
+    return done, _("%(user)s is no longer an admin.")
 
 
 def _activate(request: HttpRequest, user: User) -> Done:
     done = users.set_active(user, is_active=True, by=actor_of(request))
-    return done, _("%(user)s can sign in again.")
+    return done, _("Enabled %(user)s. They can sign in again.")
 
 
 def _deactivate(request: HttpRequest, user: User) -> Done:
     done = users.set_active(user, is_active=False, by=actor_of(request))
-    return done, _("%(user)s was signed out and cannot sign in any more.")
+    return done, _("Disabled %(user)s. They are signed out and cannot sign in.")
 
 
 def _sign_out(request: HttpRequest, user: User) -> Done:
     users.sign_out_everywhere(user, by=actor_of(request))
-    return None, _("%(user)s was signed out everywhere.")
+    return None, _("Signed %(user)s out everywhere.")
 
 
 def _reset(request: HttpRequest, user: User) -> Done:
     users.reset_factors(user, by=actor_of(request))
-    return None, _("%(user)s signs in by password alone until they set up another way.")
+    return None, _(
+        "Removed the second factors of %(user)s. They sign in with the password alone until they set up a new one."
+    )
 
 
 _ACTIONS: dict[str, Callable[[HttpRequest, User], Done]] = {

@@ -131,7 +131,7 @@ def test_gives_access(visit, account):
 def test_refuses_what_is_no_network(visit, account, networks):
     answer = visit("alice").post(SETTINGS, {"form": "access", "enabled": "on", "networks": networks})
     assert answer.status_code == 422
-    assert b"This is no address and no network" in answer.content
+    assert b"Not an IP address or range" in answer.content
     account.refresh_from_db()
     assert account.networks == []
 

@@ -218,7 +218,7 @@ def test_everybody_knows_the_key_of_the_development_account(visit):
     accounts.add("devs", accounts.DEVELOPMENT_KEY)
     answer = visit("ada").get("/ui/a/devs/keys/")
     assert accounts.encode_key(accounts.DEVELOPMENT_KEY) in answer.context["text"]
-    assert b"Everybody knows a key of this account" in answer.content
+    assert b"A key of this account is public" in answer.content
     assert MASK in visit("ada").get("/ui/a/devs/keys/?key=2").context["text"]
 
 
@@ -235,7 +235,7 @@ def test_k2_shows_who_would_be_cut_off(proven, account):
     assert [row.known.fingerprint for row in answer.context["dying"]] == [dying]
     page = answer.content.decode()
     assert f"/ui/a/acme/sas/{dying}/" in page
-    assert "5 requests in 24 hours" in page
+    assert "5 requests in the last 24 hours" in page
 
 
 def test_k2_asks_again_and_again_how_it_is_used(visit, account):
@@ -259,8 +259,8 @@ def test_k2_rotates_by_the_typed_name(proven, account, secrets):
     assert second != secrets[1]
     assert record()[-1] == (Verb.KEY_ROTATE, {"key": "key2"}, "alice")
     page = client.get(answer["Location"]).content.decode()
-    assert "key2 is new" in page
-    assert "refused from now on" in page
+    assert "key2 was rotated" in page
+    assert "The old key no longer works." in page
     assert second not in page
     assert retired_keys.accepted(account) == ()
 
@@ -271,7 +271,7 @@ def test_k2_the_old_key_may_have_a_grace(proven, visit, account, secrets):
     client = proven("alice")
     answer = client.post(KEYS + "2/rotate/", {"name": "acme", "grace": "24"})
     page = client.get(answer["Location"]).content.decode()
-    assert "accepted for a while" in page
+    assert "works until its grace period ends" in page
     assert "key2 (old)" in page
     (old,) = retired_keys.accepted(account)
     assert (old.name, accounts.encode_key(old.key)) == ("key2 (old)", secrets[1])
@@ -286,7 +286,7 @@ def test_k2_the_old_key_may_have_a_grace(proven, visit, account, secrets):
     use(account, Authentication.KEY, "key2 (old)", 3, agent="late")
     (shown,) = client.get(KEYS).context["keys"][1].old
     assert (shown.uses, [user.agent for user in shown.clients]) == (3, ["late"])
-    assert b"End now" not in visit("max").get(KEYS).content
+    assert b"Expire now" not in visit("max").get(KEYS).content
 
 
 @pytest.mark.django_db(transaction=True)

@@ -34,7 +34,7 @@ def test_shows_the_accounts_of_a_user(visit, cast, people):
         ("other", Role.OWNER, 0),
     ]
     page = answer.content.decode()
-    assert "switched off" in page
+    assert "disabled" in page
     assert "Shop" in page
     assert 'fill="#d1383f"' in page
     assert [card.role for card in home(visit("ada")).context["cards"]] == [Role.OWNER, Role.OWNER]
@@ -49,7 +49,7 @@ def test_says_how_much_was_asked(visit, account):
     assert card.requests == 7
     assert len(card.traffic.hours) == 24
     assert card.traffic.last == (now - timedelta(minutes=1)).replace(second=0, microsecond=0)
-    assert "7 requests in 24 hours" in home(visit("victor")).content.decode()
+    assert "7 requests in the last 24 hours" in home(visit("victor")).content.decode()
 
 
 def test_says_when_something_was_asked_long_ago(visit, account):
@@ -88,7 +88,7 @@ def test_shows_no_key_that_is_a_secret(visit, account):
 
 
 def test_without_an_account(visit):
-    assert b"You are in no account yet" in home(visit("sam")).content
+    assert b"You don't have access to any account yet" in home(visit("sam")).content
 
 
 def test_h2_a_server_without_accounts_shows_where_to_begin(visit, account):

@@ -54,7 +54,7 @@ def test_finds_policies_and_the_labels_of_tokens_for_those_who_may_see_them(visi
     sas.issue(named, token, 1, SasDescription("Weekly reporting"), by=COMMAND)
     assert found(visit("max"), "report") == {
         "Stored access policies": ["Reporting"],
-        "Shared access signatures": ["Weekly reporting"],
+        "SAS tokens": ["Weekly reporting"],
     }
     assert found(visit("victor"), "report") == {"Stored access policies": ["Reporting"]}
     assert found(visit("sam"), "report") == {}
@@ -77,8 +77,8 @@ def test_finds_pages_that_one_may_open(visit):
 def test_h1_begins_with_what_was_opened_last(visit, cast, named):
     bookmarks.opened(cast["victor"], tables.get(named.pk, "carts"))
     groups = found(visit("victor"), "", **{"in": "acme"})
-    assert list(groups) == ["Opened last", "Pages"]
-    assert groups["Opened last"] == ["carts"]
+    assert list(groups) == ["Recent tables", "Pages"]
+    assert groups["Recent tables"] == ["carts"]
 
 
 def test_the_name_of_one_table_opens_it(visit, named):
@@ -95,7 +95,7 @@ def test_a_name_in_two_accounts_is_a_question(visit, named):
 
 def test_nothing_found(visit):
     page = visit("alice").get(SEARCH, {"q": '<b>"\0'}).content.decode()
-    assert "Nothing here is called “&lt;b&gt;&quot;”" in page
+    assert "No results for “&lt;b&gt;&quot;”" in page
 
 
 @pytest.mark.parametrize("text", ["%", "_", "\\", "İ", "ı", "x" * 1000, "\0", "\ud800"])

@@ -51,7 +51,7 @@ def test_an_owner_invites(visit):
 
 def test_a_new_user_joins(client, offered):
     address = offered(role=Role.MAINTAINER)
-    assert b"alice invites you as Maintainer" in client.get(address).content
+    assert b"alice invited you to join as Maintainer" in client.get(address).content
     answer = client.post(address, GOOD)
     assert (answer.status_code, answer["Location"]) == (302, "/ui/a/acme/")
     user = User.objects.get(username="nina@example.com")

@@ -1,4 +1,4 @@
-"""Signing in with an account that somebody has elsewhere."""
+"""Sign-in with an account that somebody has elsewhere."""
 
 from urllib.parse import urlsplit
 
@@ -108,7 +108,7 @@ def test_lets_nobody_in_who_may_not(visit, elsewhere, settings, kind):
         )
         answer = sign_in(visit(None), elsewhere)
         assert answer.status_code == 403
-        assert b"You are not invited yet" in answer.content
+        assert b"You need an invitation" in answer.content
         assert not User.objects.filter(username="jane.doe").exists()
     else:
         sign_in(visit(None), elsewhere)
@@ -152,7 +152,7 @@ def test_connects_nobody_to_two_users(visit, cast, elsewhere):
     client.post("/ui/me/again/", {"password": PASSWORD})
     go(client, f"/ui/me/security/connect/{elsewhere.id}/")
     assert SocialAccount.objects.get().user.username == "jane.doe"
-    assert b"belongs to another user" in client.get("/ui/me/security/").content
+    assert b"is already connected to another user" in client.get("/ui/me/security/").content
 
 
 def test_the_last_way_to_sign_in_stays(visit, elsewhere):

@@ -140,7 +140,7 @@ def test_wants_a_recent_proof(visit, page):
 
 
 def test_a_passkey_wants_a_name_over_https(alice):
-    assert b"A browser offers passkeys only" in alice.get(SECURITY).content
+    assert b"Passkeys need HTTPS" in alice.get(SECURITY).content
     for host, is_secure in (("localhost:10002", False), ("tablero.example", True)):
         page = alice.get(f"{SECURITY}passkeys/", secure=is_secure, headers={"Host": host})
         assert b'data-passkey="create"' in page.content
@@ -175,7 +175,7 @@ def test_sessions_are_listed_and_ended(visit):
         client.defaults["HTTP_USER_AGENT"] = agent
         sign_in(client)
     page = here.get("/ui/me/sessions/").content.decode()
-    assert page.count("this one</span>") == 1
+    assert page.count("this browser</span>") == 1
     assert "Firefox on Linux" in page
     assert "Edge on Windows" in page
     assert "Unknown browser" in page
@@ -200,7 +200,7 @@ def test_a_user_who_was_switched_off_stays_signed_out(visit, cast):
     cast["alice"].save()
     assert client.get("/ui/").status_code == 302
     assert sign_in(visit(None))["Location"] == "/ui/login/off/"
-    assert b"switched your user off" in visit(None).get("/ui/login/off/").content
+    assert b"An admin disabled your user" in visit(None).get("/ui/login/off/").content
 
 
 def test_expired_sessions_go(visit):

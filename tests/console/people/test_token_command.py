@@ -34,7 +34,7 @@ def test_lists_and_revokes(run):
     run("add", "ada", "ci", "--days", "0")
     prefix = ApiToken.objects.get().prefix
     assert run("list") == f"ada  ci  {prefix}…  read\n"
-    assert run("revoke", "ada", "ci") == "ci is revoked.\n"
+    assert run("revoke", "ada", "ci") == "Revoked ci.\n"
     assert run("list") == ""
 
 

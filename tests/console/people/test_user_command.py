@@ -37,10 +37,10 @@ def test_the_first_user_closes_set_up(run):
 
 def test_gives_and_takes_roles(run):
     run("add", "bob")
-    assert run("role", "BOB", "acme", "viewer") == "bob is viewer of acme.\n"
-    assert run("role", "bob", "acme", "owner") == "bob is owner of acme.\n"
+    assert run("role", "BOB", "acme", "viewer") == "bob is now viewer of acme.\n"
+    assert run("role", "bob", "acme", "owner") == "bob is now owner of acme.\n"
     assert run("list") == "bob  acme=owner\n"
-    assert run("role", "bob", "acme", "none") == "bob is no longer in acme.\n"
+    assert run("role", "bob", "acme", "none") == "Removed bob from acme.\n"
     assert run("list") == "bob\n"
 
 
@@ -54,7 +54,7 @@ def test_gives_another_password(run):
 
 def test_removes(run):
     run("add", "bob")
-    assert run("remove", "bob") == "bob is removed.\n"
+    assert run("remove", "bob") == "Removed bob.\n"
     assert run("list") == ""
 
 
@@ -74,7 +74,7 @@ def test_is_kept_in_mind(run):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["add", "b ob"], "made of letters"),
+        (["add", "b ob"], "Use only the letters"),
         (["add", ""], "blank"),
         (["role", "bob", "nothing", "owner"], "no account nothing"),
         (["role", "eve", "acme", "owner"], "no user eve"),

@@ -217,7 +217,7 @@ def test_the_property_decides_the_type(ask, folk):
 def test_a_text_that_is_no_value_is_explained(ask, folk):
     row = {"row": "r-0", "r-0:property": "Age", "r-0:type": "Edm.Int32", "r-0:value": "x7"}
     page = ask("rows", **row)
-    assert "This is not a whole number." in page
+    assert "Enter a whole number." in page
     assert text_of(page) == ""
 
 

@@ -1,4 +1,4 @@
-"""Shared access signatures in the console: made once and shown once, listed, noted, blocked."""
+"""SAS tokens in the console: made once and shown once, listed, noted, blocked."""
 
 import csv
 import json
@@ -427,7 +427,7 @@ def test_exports_without_secrets(proven, account, orders):
 def test_the_first_page_says_which_end_soon(proven, account, orders):
     client = proven("max")
     client.post(NEW, sent())
-    assert "Tokens that end within 7 days" in client.get("/ui/").content.decode()
+    assert "Tokens expiring within 7 days" in client.get("/ui/").content.decode()
     assert "partner demo" in client.get("/ui/").content.decode()
 
 

@@ -20,23 +20,23 @@ from storage.domain.errors import (
 def test_not_found_does_not_ask_to_sign_in(client, db):
     answer = client.get("/ui/nothing/")
     assert answer.status_code == 404
-    assert b"There is no such page" in answer.content
+    assert b"Page not found" in answer.content
 
 
 @pytest.mark.parametrize(
     ("error", "status", "text"),
     [
-        (PermissionDenied("This needs the role Owner."), 403, "This needs the role Owner."),
-        (PermissionDenied(), 403, "Your role does not allow it."),
-        (ZeroDivisionError("secret"), 500, "Something went wrong here"),
-        (OperationalError("secret"), 503, "The database is away"),
-        (ServerBusy(), 503, "The database is away"),
-        (OperationTimedOut(), 503, "The database is away"),
-        (TableNotFound(), 404, "There is no such page"),
-        (ResourceNotFound(), 404, "There is no such page"),
+        (PermissionDenied("This requires the Owner role."), 403, "This requires the Owner role."),
+        (PermissionDenied(), 403, "Your role does not allow this."),
+        (ZeroDivisionError("secret"), 500, "Something went wrong"),
+        (OperationalError("secret"), 503, "The database is unavailable"),
+        (ServerBusy(), 503, "The database is unavailable"),
+        (OperationTimedOut(), 503, "The database is unavailable"),
+        (TableNotFound(), 404, "Page not found"),
+        (ResourceNotFound(), 404, "Page not found"),
         (InsufficientAccountPermissions(), 403, "Write operations are not allowed."),
-        (SuspiciousOperation("secret"), 400, "This request makes no sense"),
-        (RequestDataTooBig("secret"), 413, "A form may hold 8.0"),
+        (SuspiciousOperation("secret"), 400, "Bad request"),
+        (RequestDataTooBig("secret"), 413, "The limit for a form is 8.0"),
     ],
 )
 def test_what_a_view_raises(visit, monkeypatch, error, status, text):
@@ -79,7 +79,7 @@ def test_says_who_may(visit):
     page = visit("victor").get("/ui/a/acme/members/add/").content.decode()
     assert "Owner" not in page  # it is a form that is posted
     page = visit("victor").post("/ui/a/acme/members/add/").content.decode()
-    assert "This needs the role Owner." in page
+    assert "This requires the Owner role." in page
     assert "<bdi>alice</bdi>" in page
     assert "<bdi>max</bdi>" not in page
     assert "<bdi>ada</bdi>" in visit("victor").get("/ui/u/").content.decode()
@@ -101,4 +101,4 @@ def test_a_form_of_another_site(cast):
     client.force_login(cast["alice"])
     answer = client.post("/ui/me/", {"theme": "dark"})
     assert answer.status_code == 403
-    assert b"This form is too old" in answer.content
+    assert b"Your session has expired" in answer.content

@@ -1,4 +1,4 @@
-"""What others made is what they published, and says under which licence."""
+"""Open-source licenses is what they published, and says under which licence."""
 
 import tomllib
 from hashlib import sha256
