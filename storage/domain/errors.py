@@ -1,6 +1,6 @@
-"""What can go wrong, one class per error code of the Table service.
+"""The errors of the service, one class per error code of the Table service.
 
-The class name is the code, ``message`` the service's own sentence; the HTTP status is ``domain.statuses``' business.
+The class name is the code, ``message`` is Azure's own sentence; ``requests/statuses.py`` maps it to an HTTP status.
 https://learn.microsoft.com/rest/api/storageservices/table-service-error-codes
 """
 
@@ -8,14 +8,14 @@ from typing import ClassVar
 
 
 class StorageError(Exception):
-    """An error that a client may see: code, sentence, and (XML bodies only) named details."""
+    """An error that a client may see: code, message and, in XML bodies, named details."""
 
     message: ClassVar[str] = "The server encountered an internal error. Please retry the request."
 
     def __init__(self, message: str | None = None, **details: str) -> None:
         self.text = self.message if message is None else message
         self.details = details
-        self.span: tuple[int, int] | None = None  # of characters, where a text was at fault
+        self.span: tuple[int, int] | None = None  # the characters at fault
         super().__init__(self.text)
 
     @property
@@ -24,7 +24,7 @@ class StorageError(Exception):
 
 
 class ChangeSetError(Exception):
-    """One change of a change set failed, so nothing of it was done; ``index`` counts from zero."""
+    """One change of a change set failed, so none was made; ``index`` counts from zero."""
 
     def __init__(self, index: int, error: StorageError) -> None:
         self.index = index
@@ -32,7 +32,7 @@ class ChangeSetError(Exception):
         super().__init__(index, error)
 
 
-# what was sent
+# invalid requests
 
 
 class InvalidInput(StorageError):
@@ -165,7 +165,7 @@ class XMethodNotUsingPost(StorageError):
     message = "The request uses X-HTTP-Method with an HTTP verb other than POST."
 
 
-# who asks
+# authentication and authorization
 
 
 class AuthenticationFailed(StorageError):

@@ -1,1 +1,1 @@
-"""What people type, paste and read: typed text, rows, CSV, documents, conversions and merges."""
+"""Values and filters as people edit them: typed text, pasted rows, CSV, documents, conversions, merges."""

@@ -1,4 +1,4 @@
-"""A value as a value of another type: the same, or with something lost, or not at all."""
+"""Conversions of a value to another type, and what they lose."""
 
 import math
 import uuid
@@ -13,9 +13,9 @@ from storage.editing.typed_text import InvalidText, TextFault, TextForm
 
 
 class Loss(StrEnum):
-    """What a conversion does not keep."""
+    """What a conversion loses."""
 
-    SPELLING = "how it is written"  # leading zeros, capital letters, an offset
+    SPELLING = "how it is written"  # leading zeros, capital letters, a time offset
     FRACTION = "the digits after the point"
     PRECISION = "digits that a Double cannot hold"
     SIGN = "the sign of zero"
@@ -32,7 +32,7 @@ class Converted:
 
 
 def convert(value: EdmValue, to: Edm, now: datetime) -> Converted:
-    """Raises InvalidText where no value of the type means the same; ``now`` gives a zone to times without one."""
+    """Convert a value; raises InvalidText if the type has no such value. ``now`` has the zone of times without one."""
     if value.type is to:
         return Converted(value)
     match to:
@@ -63,7 +63,7 @@ def _to_string(value: EdmValue) -> Converted:
 
 
 def _text_of(data: bytes) -> str:
-    """Bytes as the text that they are in UTF-8, else in base64."""
+    """Decode bytes as UTF-8, or write them in base64."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -143,7 +143,7 @@ def _to_guid(value: EdmValue, now: datetime) -> Converted:
 
 
 def _to_datetime(value: EdmValue, now: datetime) -> Converted:
-    # words such as "now" are for typing: a stored one means no instant
+    # words such as "now" are for typing: in a stored text they are not times
     if value.type is Edm.STRING and cast("str", value.value).strip()[:4].isdecimal():
         return _read(value, Edm.DATETIME, now)
     raise InvalidText(TextFault.NOT_DATETIME if value.type is Edm.STRING else TextFault.NO_MEANING)

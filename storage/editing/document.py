@@ -1,4 +1,4 @@
-"""An entity as a JSON document that people read and edit: OData with its types, exact, and every fault with its place.
+"""An entity as a JSON document that people edit: exact OData with types, and the line and column of each error.
 
 https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations
 """
@@ -20,11 +20,11 @@ TYPE: Final = "@odata.type"
 
 
 class DocumentFault(StrEnum):
-    """What is wrong with a document."""
+    """Why a document cannot be read."""
 
     NOT_JSON = "not JSON"
-    NOT_OBJECT = "no object"
-    TWICE = "a name that comes twice"
+    NOT_OBJECT = "not an object"
+    TWICE = "a name appears twice"
     NO_TYPE = "an @odata.type that does not exist"
     NO_PROPERTY = "an @odata.type without its property"
     NESTED = "an object or array"
@@ -33,13 +33,13 @@ class DocumentFault(StrEnum):
     TOO_LARGE = "a value beyond 64 KiB"
     OUT_OF_RANGE = "a time before 1601 or after 9999"
     NAME = "not a name"
-    KEY = "a key that is no text"
+    KEY = "a key is not a string"
     NO_KEY = "no PartitionKey or RowKey"
 
 
 @dataclass(frozen=True, slots=True)
 class InvalidDocument(Exception):
-    """``line`` and ``column`` count from one, ``about`` is the name of a property or the type it has."""
+    """``line`` and ``column`` count from one; ``about`` is the name of a property or its type."""
 
     fault: DocumentFault
     line: int
@@ -48,7 +48,7 @@ class InvalidDocument(Exception):
 
 
 def write(entity: Entity) -> str:
-    """A line for each member."""
+    """Write an entity with one line per member."""
     lines = [_member(name, _text(key)) for name, key in zip(_KEYS, entity.key, strict=True)]
     for name, value in entity.properties.items():
         if encoding.needs_annotation(value):
@@ -71,7 +71,7 @@ def _value(value: EdmValue) -> str:
     return encoding.write(value)
 
 
-# what no page can carry, what would not be seen, and what would change how the rest of a line is seen
+# characters that HTML cannot carry, that are invisible, or that change the direction of the text after them
 _ESCAPED = re.compile(
     "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
 )
@@ -82,7 +82,7 @@ def _text(text: str) -> str:
 
 
 def read(text: str) -> Entity:
-    """The entity; its control information and Timestamp are passed over. Raises InvalidDocument."""
+    """Read an entity, ignoring control information and Timestamp; raises InvalidDocument."""
     reader = _Reader(text)
     members = reader.members()
     types = {name.removesuffix(TYPE): member for name, member in members.items() if name.endswith(TYPE)}
@@ -110,7 +110,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class _Reader:
-    """Walks the members of the one object itself: the library's own reader does not tell where things stand."""
+    """Reads the members of one object by itself, because the standard library does not report their positions."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -202,7 +202,7 @@ class _Reader:
             return self._decoder.raw_decode(self.text, at)
         except json.JSONDecodeError as error:
             raise self.fault(DocumentFault.NOT_JSON, error.pos) from None
-        except (ValueError, RecursionError):  # NaN without quotes, a number of thousands of digits
+        except (ValueError, RecursionError):  # NaN without quotes, or a number of thousands of digits
             raise self.fault(DocumentFault.NOT_JSON, at) from None
 
 

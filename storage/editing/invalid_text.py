@@ -1,4 +1,4 @@
-"""In what ways a text may stand for a value, and why it may not."""
+"""The forms in which a text can represent a value, and why a text is not valid."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,10 +7,10 @@ from storage.domain.values.edm import Edm
 
 
 class TextForm(StrEnum):
-    """In what way a text stands for a value, where there are several."""
+    """The form of a text, for types that have several."""
 
     PLAIN = "plain"
-    ESCAPED = "escaped"  # a String as JSON writes it, with its quotes: for what no field of a page can carry
+    ESCAPED = "escaped"  # a String as JSON, with quotes: for characters that a form field cannot carry
     HEX = "hex"
     BASE64 = "base64"
     TEXT = "text"  # a Binary as UTF-8
@@ -34,14 +34,14 @@ class TextFault(StrEnum):
     BASE64_LENGTH = "base64 that ends too early"
     NOT_UTF8 = "bytes that are not UTF-8"
     NOT_ESCAPED = "not a JSON string"
-    SURROGATE = "half of a character"
+    SURROGATE = "a lone surrogate"
     TOO_LONG = "longer than a property may be"
-    NO_MEANING = "no value of this type means the same"
+    NO_MEANING = "no corresponding value of this type"
 
 
 @dataclass(frozen=True, slots=True)
 class InvalidText(Exception):
-    """``position`` counts characters from one; ``size`` is in bytes; ``suggestion`` is a type that would take it."""
+    """``position`` counts characters from one, ``size`` is in bytes, ``suggestion`` is a type that accepts the text."""
 
     fault: TextFault
     suggestion: Edm | None = None

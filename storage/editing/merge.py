@@ -1,4 +1,4 @@
-"""Three-way merge: two people began with the same entity, and one of them has saved."""
+"""Three-way merge of an entity that somebody else saved while it was edited."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Properties = Mapping[str, EdmValue]
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A property that both changed, and not to the same; None where it is absent."""
+    """A property that both sides changed to different values; None where it is absent."""
 
     name: str
     base: EdmValue | None
@@ -21,13 +21,13 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """``properties``: theirs with what only I changed; those in ``conflicts`` are theirs in it."""
+    """``properties`` are theirs with my changes applied; conflicting ones keep their value."""
 
     properties: dict[str, EdmValue]
     conflicts: tuple[Conflict, ...]
 
     def settled(self, mine: frozenset[str]) -> dict[str, EdmValue]:
-        """The whole when of these conflicts my value is taken, and theirs of the others."""
+        """Resolve the conflicts: my value for these names, theirs for all others."""
         chosen = dict(self.properties)
         for conflict in self.conflicts:
             if conflict.name in mine:
@@ -36,7 +36,7 @@ class MergeResult:
 
 
 def merge(base: Properties, theirs: Properties | None, mine: Properties) -> MergeResult:
-    """``theirs`` None: the entity was deleted meanwhile, and what is to be inserted again is what I have."""
+    """Merge both sides; ``theirs`` is None if the entity was deleted meanwhile: then mine is inserted again."""
     if theirs is None:
         return MergeResult(dict(mine), ())
     merged = dict(theirs)
@@ -50,13 +50,13 @@ def merge(base: Properties, theirs: Properties | None, mine: Properties) -> Merg
 
 
 def changed_names(before: Properties, after: Properties) -> list[str]:
-    """The names whose value is another, added or gone, in the order of before and then of after."""
+    """Return the names of changed, added and removed properties, in the order of before, then of after."""
     names = [*before, *(name for name in after if name not in before)]
     return [name for name in names if not is_same(before.get(name), after.get(name))]
 
 
 def is_same(one: EdmValue | None, other: EdmValue | None) -> bool:
-    """Whether they are stored alike: NaN is NaN, and -0.0 is not 0.0."""
+    """Return whether two values are stored alike: NaN equals NaN, and -0.0 differs from 0.0."""
     if one is None or other is None:
         return one is other
     return one.type is other.type and encoding.write(one) == encoding.write(other)

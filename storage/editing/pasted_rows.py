@@ -1,4 +1,4 @@
-"""Rows that are pasted: lines of fields, with or without types, or JSON. What they mean and what is wrong."""
+"""Pasted rows: entities from JSON or lines of fields, with the problems of each row."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,29 +27,29 @@ class RowFormat(StrEnum):
 
 
 class TypeSource(StrEnum):
-    """How the type of a column came about."""
+    """Where the type of a column comes from."""
 
-    SAID = "said by the text"  # a column @type, an annotation
-    CHOSEN = "chosen"  # by who pastes
+    SAID = "given in the text"  # a column @type, an annotation
+    CHOSEN = "chosen"  # by the user
     KNOWN = "as in the table"
     LOOKS = "what all values look like"
-    UNLIKE = "what all values look like, which the table knows as another type"
+    UNLIKE = "what all values look like, unlike in the table"
 
 
 class RowFault(StrEnum):
-    """What is wrong with a row as a whole, or with one of its cells, beyond text that is no value."""
+    """What is wrong with a row or a cell, apart from invalid text and broken limits."""
 
     NO_KEY = "a key is missing"
-    TWICE = "the key is there twice"
-    UNKNOWN_TYPE = "no EDM type"
-    NESTED = "a value that holds others"
+    TWICE = "the key appears twice"
+    UNKNOWN_TYPE = "not an EDM type"
+    NESTED = "an object or array"
     TOO_MANY_FIELDS = "more fields than columns"
     NO_OBJECT = "not an object"
 
 
 @dataclass(frozen=True, slots=True)
 class RowProblem:
-    """``line`` counts lines of text, or objects of JSON, from one; no column when it is the whole row."""
+    """``line`` counts lines, or JSON objects, from one; ``column`` is empty for the whole row."""
 
     line: int
     column: str
@@ -60,7 +60,7 @@ class RowProblem:
 @dataclass(frozen=True, slots=True)
 class PastedColumn:
     name: str
-    type: Edm | None  # None: several, or none at all
+    type: Edm | None  # None: several types, or no values
     why: TypeSource
 
 
@@ -72,7 +72,7 @@ class PastedRow:
 
 @dataclass(frozen=True, slots=True)
 class PastedRows:
-    """``rows`` are those without a problem; ``absent`` counts empty values of a type other than String."""
+    """``rows`` are those without a problem; ``absent`` counts empty values of types other than String."""
 
     format: RowFormat
     columns: tuple[PastedColumn, ...]
@@ -83,7 +83,7 @@ class PastedRows:
 
 
 class UnreadableRows(Exception):
-    """Not a row can be read; ``line`` is where, if it is known."""
+    """No row can be read; ``line`` is where, if known."""
 
     def __init__(self, reason: "UnreadableReason", line: int = 0) -> None:
         super().__init__(reason, line)
@@ -92,15 +92,15 @@ class UnreadableRows(Exception):
 
 
 class UnreadableReason(StrEnum):
-    EMPTY = "there is nothing"
+    EMPTY = "empty"
     NO_JSON = "neither JSON nor lines of it"
     NO_KEYS = "no columns PartitionKey and RowKey"
-    BAD_CSV = "quotation marks do not pair"
+    BAD_CSV = "unbalanced quotation marks"
 
 
 @dataclass(slots=True)
 class RowReader:
-    """What has been read so far."""
+    """Collects rows and problems while they are read."""
 
     rows: list[PastedRow] = field(default_factory=list)
     problems: list[RowProblem] = field(default_factory=list)
@@ -113,7 +113,7 @@ class RowReader:
         self.problems.append(RowProblem(line, column, reason, text[:80]))
 
     def add(self, line: int, keys: Sequence[str | None], properties: Mapping[str, EdmValue]) -> None:
-        """A row whose values are all right, unless its keys are not, or it is too much for an entity."""
+        """Add a row with valid values, after checking its keys and its size."""
         partition_key, row_key = keys
         if partition_key is None or row_key is None:
             return self.problem(line, KEYS[partition_key is not None], RowFault.NO_KEY)
@@ -150,7 +150,7 @@ class RowReader:
 
 
 def read_json(text: str, now: datetime) -> PastedRows:
-    """An object, a list of them, an answer of the service with its ``value``, or an object on each line."""
+    """Read one object, a list, a response of the service with its ``value``, or one object per line."""
     format_, objects = _objects(text)
     reading = RowReader()
     types: dict[str, set[Edm]] = {}
@@ -227,7 +227,7 @@ def _read_value(
         reading.problem(line, name, RowFault.UNKNOWN_TYPE, str(annotation))
         return None
     try:
-        # the service makes a Double of it; but whoever pastes an identifier means every digit
+        # the service would make it a Double; a pasted identifier must keep every digit
         if annotation is None and type(value) is int and value not in INT32 and value in INT64:
             return EdmValue(Edm.INT64, value)
         return edm.read(value, annotation)

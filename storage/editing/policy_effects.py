@@ -1,4 +1,4 @@
-"""What a change of a table's policies makes of the tokens that name them: by the code that judges their requests."""
+"""The effects of changed policies on the tokens that reference them, by the code that authorizes requests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _USABLE: Final = ACCEPTED_STATES | {TokenState.NOT_YET_VALID}  # now or later
 
 
 class EffectKind(StrEnum):
-    """The worst that happens to a token, the worst first."""
+    """The most severe effect on a token, the worst first."""
 
     REVOKED = "revoked"
     NARROWED = "narrowed"
@@ -25,7 +25,7 @@ class EffectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimeShift:
-    """Of a start or an expiry, in ticks since 1970; a start of None has always been."""
+    """A changed start or expiry in ticks since 1970; a start of None is unbounded."""
 
     before: int | None
     after: int | None
@@ -37,7 +37,7 @@ class TimeShift:
 
 @dataclass(frozen=True, slots=True)
 class TokenEffect:
-    """``gained`` and ``lost`` are letters; they and the shifts are there for what is usable before and after."""
+    """The effect on one token; letters and shifts are only set if it is usable before and after."""
 
     known: KnownToken
     before: TokenState
@@ -58,7 +58,7 @@ class TokenEffect:
 
     @property
     def is_paused(self) -> bool:
-        """Whether it works now, and then no more until it starts."""
+        """True if the token works now, and then not again before its start."""
         return self.before in ACCEPTED_STATES and self.after is TokenState.NOT_YET_VALID
 
     @property
@@ -72,7 +72,7 @@ def predict_effects(
     tokens: Iterable[KnownToken],
     now: datetime,
 ) -> list[TokenEffect]:
-    """Of the tokens of one table: those that name a policy, what changes most first."""
+    """Predict the effects on the tokens of one table that reference a policy, the worst first."""
     found = [
         _effect(known, _by_identifier(before), _by_identifier(after), now)
         for known in tokens

@@ -1,4 +1,4 @@
-"""Bytes as people type them: in hexadecimal digits, in base64, or as a text in UTF-8."""
+"""Bytes as people type them: hexadecimal, base64 or UTF-8 text."""
 
 import base64
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ def _read_hex(text: str) -> bytes:
 
 
 def _read_base64(text: str) -> bytes:
-    """With the alphabet of addresses too, and with or without the padding."""
+    """Read base64 in the standard or the URL alphabet, with or without padding."""
     content = text.rstrip("= \t\r\n")
     digits = []
     for position, character in enumerate(content, 1):

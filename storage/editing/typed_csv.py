@@ -1,4 +1,4 @@
-"""Lines of fields: CSV as Storage Explorer writes it, with a column P@type beside P, and what spreadsheets copy."""
+"""CSV as Storage Explorer writes it, with a column P@type beside P, and rows copied from spreadsheets."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ from storage.editing.typed_text import InvalidText, TextForm
 
 TYPE: Final = "@type"
 _DELIMITERS: Final = "\t,;|"
-# most telling first; a text that would read back in another spelling stays a String
+# most specific first; a text that would change its spelling stays a String
 _GUESSES: Final = (Edm.INT32, Edm.INT64, Edm.DOUBLE, Edm.BOOLEAN, Edm.DATETIME, Edm.GUID)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|NaN|-?Infinity", re.ASCII)
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -40,7 +40,7 @@ csv.field_size_limit(1024 * 1024)
 
 @dataclass(frozen=True, slots=True)
 class ColumnOptions:
-    """``columns`` name fields that come without a header; ``chosen`` and ``known`` are types of columns."""
+    """``columns`` names the fields of a text without header; ``chosen`` and ``known`` are types of columns."""
 
     columns: Sequence[str] = ()
     chosen: Mapping[str, Edm] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class ColumnOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A column of the text: where it stands, where its types stand, and of what type it is when they say nothing."""
+    """A column of the text: its index, the index of its types, and the type where those are empty."""
 
     name: str
     place: int
@@ -59,7 +59,7 @@ class _Source:
 
 
 def read(text: str, now: datetime, wishes: ColumnOptions) -> PastedRows:
-    """JSON too, which is told by its first character."""
+    """Read pasted rows; a text that starts like JSON is read as JSON."""
     text = text.removeprefix("\ufeff")
     if not text.strip():
         raise UnreadableRows(UnreadableReason.EMPTY)
@@ -92,7 +92,7 @@ def _delimiter(text: str) -> str:
 
 
 def _lines(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
-    """Fields by the number of the line that they end on; empty lines count, but are no rows."""
+    """Return the fields with the number of the line on which they end; empty lines are counted but skipped."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         return [(reader.line_num, fields) for fields in reader if any(fields)]
@@ -101,7 +101,7 @@ def _lines(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
 
 
 def _header(lines: Sequence[tuple[int, list[str]]], columns: Sequence[str]) -> tuple[list[str], int]:
-    """The names of the fields, and how many lines they take."""
+    """Return the names of the fields, and how many lines the header takes."""
     header = [name.strip() for name in lines[0][1]]
     if set(KEYS) <= set(header):
         return header, 1
@@ -147,7 +147,7 @@ def _type_of(
 
 
 def guess_type(values: Sequence[str], now: datetime) -> Edm:
-    """The type that all of these texts are written in."""
+    """Return the type that all texts look like."""
     if not values:
         return Edm.STRING
     return next(
@@ -182,7 +182,7 @@ def _read_row(
     now: datetime,
     last: dict[str, Edm],
 ) -> int:
-    """How many values were empty although a type was given."""
+    """Read a row; return how many values were empty although a type was given."""
     before, absent = len(reading.problems), 0
     if len(fields) > len(header):
         reading.problem(number, "", RowFault.TOO_MANY_FIELDS)
@@ -194,7 +194,7 @@ def _read_row(
             continue
         text, said = texts.get(source.name, ""), texts.get(source.name + TYPE, "").strip()
         type_ = _said(reading, number, source, said, last)
-        # of the other types nothing is no value
+        # an empty text is a value of String and Binary only
         if text or (said and type_ in (Edm.STRING, Edm.BINARY)):
             if (
                 type_ is not None
@@ -209,7 +209,7 @@ def _read_row(
 
 
 def _said(reading: RowReader, number: int, source: _Source, said: str, last: dict[str, Edm]) -> Edm | None:
-    """The type of a value: as said beside it, or as last said in its column; of the whole column otherwise."""
+    """Return the type of a value: the one beside it, else the last one in its column, else that of the column."""
     if source.why is TypeSource.CHOSEN:
         return source.type
     if said:

@@ -1,4 +1,4 @@
-"""The text of a value as people type and read it; ``read`` of what ``write`` gives is the value again, to the bit."""
+"""Values as people type and read them; ``read`` of what ``write`` returns is exactly the same value."""
 
 import json
 import math
@@ -22,7 +22,7 @@ FORMS: Final[Mapping[Edm, tuple[TextForm, ...]]] = {
 
 
 def read(type_: Edm, text: str, now: datetime, form: TextForm | None = None) -> EdmValue:
-    """``now`` knows its zone, which is that of times without one; no form means the first of the type."""
+    """Read typed text. Times without a zone have that of ``now``; without a form, the first of the type applies."""
     match type_:
         case Edm.STRING:
             return EdmValue(type_, _read_string(text, form or TextForm.PLAIN))
@@ -43,7 +43,7 @@ def read(type_: Edm, text: str, now: datetime, form: TextForm | None = None) -> 
 
 
 def write(value: EdmValue, form: TextForm | None = None) -> str:
-    """Raises InvalidText only where the form cannot hold the value: bytes that are not UTF-8 as text."""
+    """Write a value; raises InvalidText only for bytes that are not UTF-8 as text."""
     match value:
         case (Edm.STRING, str(text)):
             return edm.quote(text) if form is TextForm.ESCAPED else text
@@ -53,7 +53,7 @@ def write(value: EdmValue, form: TextForm | None = None) -> str:
 
 
 def field_form(value: EdmValue) -> TextForm | None:
-    """The form in which a field of a page shows a value and gives it back unchanged; None if there is only one."""
+    """Return the form in which a form field returns the value unchanged; None if the type has only one form."""
     match value:
         case (Edm.STRING, str(text)):
             return TextForm.ESCAPED if _LOST_IN_FIELDS.search(text) else TextForm.PLAIN
@@ -63,7 +63,7 @@ def field_form(value: EdmValue) -> TextForm | None:
 
 
 def stored_text(value: EdmValue, text: str) -> str:
-    """What will be read later, if a number or time differs from what was typed; else nothing."""
+    """Return the stored text if a number or time is stored differently from what was typed; else an empty string."""
     written = write(value)
     match value.type:
         case Edm.DOUBLE if math.isfinite(cast("float", value.value)):
@@ -76,11 +76,11 @@ def stored_text(value: EdmValue, text: str) -> str:
 def _is_same_number(one: str, other: str) -> bool:
     try:
         return Decimal(one) == Decimal(other)
-    except InvalidOperation:  # an exponent beyond what decimals have
+    except InvalidOperation:  # an exponent beyond the range of decimals
         return False
 
 
-# a browser turns every kind of line end into its own and U+0000 into U+FFFD, and has no halves of characters
+# browsers normalize line endings, turn U+0000 into U+FFFD, and cannot carry lone surrogates
 _LOST_IN_FIELDS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -100,7 +100,7 @@ def _read_escaped(text: str) -> str:
         value = json.loads(text.strip())
     except json.JSONDecodeError as error:
         raise InvalidText(TextFault.NOT_ESCAPED, position=error.pos + 1) from None
-    except (RecursionError, ValueError):  # a number of more digits than Python reads
+    except (RecursionError, ValueError):  # a number with more digits than Python converts
         raise InvalidText(TextFault.NOT_ESCAPED, position=1) from None
     if not isinstance(value, str):
         raise InvalidText(TextFault.NOT_ESCAPED, position=1)
@@ -112,7 +112,7 @@ def _read_escaped(text: str) -> str:
 _SPACES = re.compile(r"[\s_\u2009\u200a\u202f\u2060]+")
 _WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
-_LONGEST_NUMBER: Final = 400  # of digits; Python's own conversions are slow far beyond
+_LONGEST_NUMBER: Final = 400  # digits; Python's conversions are slow far beyond
 _SPECIAL: Final = {
     "nan": math.nan,
     "infinity": math.inf,
@@ -142,7 +142,7 @@ def _read_integer(type_: Edm, text: str) -> int:
 
 
 def _type_for(value: int) -> Edm:
-    """The smallest type that holds a whole number exactly."""
+    """Return the smallest type that holds a whole number exactly."""
     if value in INT64:
         return Edm.INT64
     try:

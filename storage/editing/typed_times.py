@@ -1,4 +1,4 @@
-"""Instants as people type them: ISO 8601, or how far from now; and between Python's and ours."""
+"""Times as people type them: ISO 8601, or relative to now."""
 
 import re
 from datetime import datetime, timedelta
@@ -51,7 +51,7 @@ def _read_iso(text: str, now: datetime) -> int:
 
 
 def _offset(zone: str) -> int:
-    """Seconds east of UTC."""
+    """Return seconds east of UTC."""
     if zone in "Zz":
         return 0
     hours, minutes = int(zone[1:3]), int(zone[-2:]) if len(zone) > 3 else 0

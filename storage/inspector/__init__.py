@@ -1,6 +1,6 @@
-"""Why a token, a connection string or a request is refused: text in, findings out, by the rules that decide.
+"""Explain why a token, a connection string or a request is refused, by the rules that the service applies.
 
-Nothing here keeps what it was given, and nothing that it gives holds a key or a whole signature.
+The text is not kept, and a report contains neither a key nor a whole signature.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ __all__ = [
     "inspect",
 ]
 
-# where accounts are that are not here
+# endpoints of Azure
 _ELSEWHERE: Final = (
     "table.core.windows.net",
     "table.core.chinacloudapi.cn",
@@ -47,7 +47,7 @@ _ELSEWHERE: Final = (
 
 
 def inspect(text: str, facts: Facts, account: str = "") -> Report | UnreadableText:
-    """``account``: whose a token is that does not say so, if the reader knows."""
+    """Inspect pasted text; ``account`` is the account of a token that does not name one, if known."""
     match pasted_text.recognize_text(text):
         case PastedToken(query, url):
             return _token(query, url, facts, account)
@@ -129,7 +129,7 @@ def _connection(text: str, facts: Facts) -> Report:
 
 
 def _by_key(account: ManagedAccount, key: Key | None, facts: Facts) -> Verdict:
-    """What becomes of requests that are signed with the key of a connection string."""
+    """Judge requests that are signed with the key of a connection string."""
     try:
         if key is None or not key.is_accepted:
             raise AuthenticationFailed

@@ -1,4 +1,4 @@
-"""Why something is refused beside its signature: each reason that there is now, not only the first."""
+"""All reasons to refuse a request or token apart from its signature, not only the first."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -33,7 +33,7 @@ def find_account_causes(account: ManagedAccount, client: str) -> Iterator[Findin
 
 
 def find_authorization_causes(sent: IncomingRequest, now: float) -> Iterator[Finding]:
-    """What is wrong with the header or the date of a request, whoever signed it."""
+    """Find what is wrong with the Authorization header or the date of a request."""
     header = sent.headers.get(b"authorization", b"")
     if header[:7].lower() == b"bearer ":
         yield finding(Mistake.BEARER)
@@ -59,7 +59,7 @@ def _of_date(sent: IncomingRequest, now: float) -> Iterator[Finding]:
 
 
 def read_request_date(sent: IncomingRequest) -> int | None:
-    """In seconds since 1970."""
+    """Read the date of a request in seconds since 1970."""
     return read_date(_date(sent))
 
 
@@ -70,7 +70,7 @@ def _date(sent: IncomingRequest) -> bytes:
 def find_token_causes(
     token: Token, account: ManagedAccount | None, scheme: str, client: str, facts: Facts
 ) -> Iterator[Finding]:
-    """Without the account what the token says by itself."""
+    """Find why a token is refused; without the account, judge the token alone."""
     policy = AccessPolicy()
     if isinstance(token, TableSas) and account is not None:
         yield from _of_policy(token, account)
@@ -137,7 +137,7 @@ def _of_time(token: Token, policy: AccessPolicy, now: float) -> Iterator[Finding
 def find_operation_causes(
     sent: IncomingRequest, grant: Grant, account: ManagedAccount | None, name: str
 ) -> Iterator[Finding]:
-    """Why a grant is not enough for what is asked."""
+    """Find why a grant is not sufficient for a request."""
     try:
         resource, meant = resolve_request(sent, name)
     except StorageError:
@@ -182,7 +182,7 @@ def _types(resources: Resource) -> str:
 
 
 def derive_grant(token: Token, account: ManagedAccount | None) -> Grant | None:
-    """What it is good for, whenever it is good; None when that cannot be told."""
+    """Return what a token grants, regardless of time; None if its terms are not known or not valid."""
     policy = AccessPolicy()
     if isinstance(token, TableSas) and token.identifier:
         found_policy = account.policies.get(token.folded, {}).get(token.identifier) if account else None

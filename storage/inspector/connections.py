@@ -1,4 +1,4 @@
-"""A connection string, part by part."""
+"""Connection strings: their parts, and what is wrong with them."""
 
 import binascii
 from base64 import b64decode
@@ -39,7 +39,7 @@ _SECRET: Final = frozenset({"AccountKey", "SharedAccessSignature"})
 
 @dataclass(frozen=True, slots=True)
 class ConnectionPart:
-    """``value`` as it may be shown."""
+    """A part of a connection string; ``value`` is masked if it is secret."""
 
     name: str
     value: str
@@ -73,7 +73,7 @@ def read_connection(text: str) -> Connection:
 
 
 def _unknown(name: str, equals: str, value: str) -> ConnectionPart:
-    # a piece of a secret may have come loose: nothing of it is shown but how it begins
+    # it may be a fragment of a secret, so only its beginning is shown
     shown = name.strip()[:24] if equals else name.strip()[:6]
     mistake = (
         finding(Mistake.PART_UNKNOWN, name=shown) if equals else finding(Mistake.PART_MALFORMED, text=shown)
@@ -141,7 +141,7 @@ def _whose(value: bytes, account: ManagedAccount, facts: Facts) -> Finding:
 
 
 def find_key(connection: Connection, account: ManagedAccount) -> Key | None:
-    """The key of the account that the string holds."""
+    """Return the key of the account that the connection string contains."""
     value = decode_key(connection.values.get("AccountKey", ""))
     return next((key for key in account.keys if key.value == value), None)
 

@@ -1,4 +1,4 @@
-"""A curl command as the request it sends."""
+"""Reading of curl commands as the requests that they send."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ _VARIABLE = re.compile(r"\$(?:[A-Za-z_{(]|env:)")
 
 _DATA: Final = frozenset({"-d", "--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode"})
 _FORM: Final = "application/x-www-form-urlencoded"
-# what says nothing about what is signed: with a word of its own, and without
+# options that do not affect the signed text: with an argument, and without
 _WITH_WORD: Final = (
     "-o --output -m --max-time --connect-timeout -x --proxy --cacert --cert --key -w --write-out --resolve --retry "
     "--retry-delay -c --cookie-jar -b --cookie -e --referer -u --user --connect-to -D --dump-header"
@@ -54,13 +54,13 @@ def read(text: str) -> Command:
 
 
 class _Reader:
-    """Goes through the words once; an option may be joined with its word, and short ones with each other."""
+    """Reads the words in one pass; an option may be joined with its argument, and short options with each other."""
 
     def __init__(self, words: list[str]) -> None:
         self._words = words[::-1]
         self._url = self._method = ""
         self._headers: list[tuple[str, str]] = []
-        self._types: list[tuple[str, str]] = []  # what an option brings along, unless it is given
+        self._types: list[tuple[str, str]] = []  # headers that an option implies unless they are given
         self._has_data = self._is_get = False
 
     def read(self, problems: list[Finding]) -> Command:
@@ -85,7 +85,7 @@ class _Reader:
             return self._named(name)
         name, rest = word[:2], word[2:]
         if rest:
-            # what follows is the word of an option that takes one, and else more options
+            # the rest is the argument of an option that takes one, else more options
             takes_word = name in _IGNORED_WITH_WORD or name in {"-X", "-H", "-d", "-A", "-T"}
             self._words.append(rest if takes_word else f"-{rest}")
         return self._named(name)
@@ -131,7 +131,7 @@ class _Reader:
         self._has_data = True
 
     def _header(self, text: str) -> None:
-        # `Name:` takes a header away, `Name;` sends it empty
+        # `Name:` removes a header, `Name;` sends it empty
         name, _, value = text.partition(":")
         self._headers.append((name.strip().rstrip(";"), value.strip()))
 
@@ -147,5 +147,5 @@ def _quoted(match: re.Match[str]) -> str:
 
 
 def _without_single_quotes(text: str) -> str:
-    """Where a shell puts in what its variables hold."""
+    """Return the text in which a shell expands variables."""
     return re.sub(r"'[^']*'", "", text)

@@ -1,4 +1,4 @@
-"""What an inspection may know: the accounts that its reader manages, with their keys, and how a request would come."""
+"""The facts of an inspection: the accounts that its reader manages, and how a request would arrive."""
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ Parameters = tuple[tuple[str, str], ...]
 
 
 class Key(NamedTuple):
-    """``is_accepted``: of an account's own that opens it; otherwise one that was replaced."""
+    """An account key; one that is not accepted was replaced."""
 
     name: str
     value: bytes
@@ -24,9 +24,9 @@ def _unknown(fingerprint: str) -> Parameters | None:
 
 @dataclass(frozen=True, slots=True)
 class ManagedAccount:
-    """``policies`` has every table, by its folded name.
+    """An account; ``policies`` has every table by its lower-case name.
 
-    ``blocked`` are fingerprints; ``known`` finds the fields of a token that was made or used by its fingerprint.
+    ``blocked`` contains fingerprints; ``known`` returns the fields of an issued or used token by its fingerprint.
     """
 
     name: str
@@ -42,7 +42,7 @@ class ManagedAccount:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """``now`` in seconds since 1970; ``scheme`` and ``client`` are how and from where a request would come."""
+    """``now`` is in seconds since 1970; ``scheme`` and ``client`` are those of a request that would arrive."""
 
     accounts: Mapping[str, ManagedAccount]
     now: float

@@ -1,4 +1,4 @@
-"""Whether the server would accept a request now, and what it would answer if not, by the rules that it goes by."""
+"""Whether the service would accept a request now, and its error if not, by the service's own rules."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ READS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class IncomingRequest:
-    """A request as it would arrive; ``is_a_request`` is False for a URL that is only to hold a token."""
+    """A request as it would arrive; ``is_a_request`` is False for a URL that is only the carrier of a token."""
 
     address: Address
     method: str
@@ -62,13 +62,13 @@ class IncomingRequest:
 
     @property
     def meant(self) -> str:
-        """The method, also where it is tunnelled through POST."""
+        """The method, even if tunnelled through POST."""
         tunnelled = self.headers.get(b"x-http-method", b"")
         return tunnelled.decode("latin-1").upper() if tunnelled and self.method == "POST" else self.method
 
 
 def judge_request(sent: IncomingRequest, account: ManagedAccount, facts: Facts) -> Verdict:
-    """Of a request with an Authorization header."""
+    """Judge a request with an Authorization header."""
     name = ""
     try:
         if "sig" in read_options(sent.query):
@@ -87,7 +87,7 @@ def judge_request(sent: IncomingRequest, account: ManagedAccount, facts: Facts) 
 def judge_token(
     token: TableSas | AccountSas, sent: IncomingRequest | None, account: ManagedAccount, facts: Facts
 ) -> Verdict:
-    """``sent``: the request that it came with, if one did."""
+    """Judge a token, together with the request ``sent`` if there is one."""
     name, grant = "", None
     try:
         accepted = _accepted(account)
@@ -112,7 +112,7 @@ def judge_token(
 
 
 def find_policy(token: TableSas | AccountSas, account: ManagedAccount) -> AccessPolicy | None:
-    """The one that it names; raises what is answered where there is none."""
+    """Return the policy that the token references, None if none; raises AuthenticationFailed if it does not exist."""
     if not isinstance(token, TableSas) or not token.identifier:
         return None
     policies = account.policies.get(token.folded, {})
@@ -122,7 +122,7 @@ def find_policy(token: TableSas | AccountSas, account: ManagedAccount) -> Access
 
 
 def resolve_request(sent: IncomingRequest, account: str) -> tuple[Target, Operation | None]:
-    """What it is about; raises what is answered to a path that means nothing."""
+    """Resolve a request to target and operation; raises the service's error for an invalid path."""
     resource = resolve_target(sent.address.rest, sent.meant, account)
     options = read_options(sent.query)
     return resource, resolve_operation(resource, sent.meant, options, conditional=b"if-match" in sent.headers)

@@ -1,4 +1,4 @@
-"""What somebody pasted: a token, a connection string, a request as text or as a curl command."""
+"""Recognition of pasted text: a token, a connection string, or a request as HTTP text, URL or curl command."""
 
 import re
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ _SIGNATURE = re.compile(r"(?:^|[?&])(?:sig|sv|se|sp|spr|tn|si|ss|srt)=", re.IGNO
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """The parts as they were written; ``scheme`` and ``host`` are empty where none was."""
+    """The parts of a URL as written; ``scheme`` and ``host`` are empty if absent."""
 
     scheme: str
     host: str
@@ -90,16 +90,16 @@ def _of_line(text: str, first: str) -> PastedText:
 
 
 def _unquoted(text: str) -> str:
-    """A connection string out of a setting, a document or a program: up to the closing quote, in one line."""
+    """Extract a connection string from a setting, document or program: up to the closing quote, in one line."""
     return "".join(line.strip() for line in _QUOTE.split(text, maxsplit=1)[0].split("\n"))
 
 
 def read_url(text: str) -> Url:
-    """Leaves every escape as it is."""
+    """Split a URL without decoding it."""
     text = text.partition("#")[0]
     try:
         parts = urlsplit(text)
-    except ValueError:  # what begins like an IPv6 address and is none
+    except ValueError:  # starts like an IPv6 address but is not
         return Url("", "", text.partition("?")[0], text.partition("?")[2])
     return Url(parts.scheme.lower(), parts.netloc, parts.path, parts.query)
 
@@ -116,7 +116,7 @@ def _of_http(method: str, target: str, lines: list[str]) -> PastedRequest:
         if not line.strip():
             break  # the body follows
         if line[0] in " \t" and headers:
-            # as old clients fold what is long
+            # a continuation line, as old clients send them
             headers[-1] = (headers[-1][0], f"{headers[-1][1]} {line.strip()}")
             continue
         header = _HEADER.fullmatch(line.strip())

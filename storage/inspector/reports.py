@@ -1,4 +1,4 @@
-"""What an inspection reports."""
+"""The report of an inspection, as codes that callers put into words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,19 +12,19 @@ from storage.domain.sas.explain import ExplainedParameter
 
 
 class Mistake(StrEnum):
-    # how a signature was carried
+    # the signature was changed in transit
     PLUS_AS_SPACE = "a plus became a space"
     ENCODED_TWICE = "encoded twice"
     URL_SAFE_BASE64 = "base64 for URLs"
     PADDING = "padding is missing"
     HEXADECIMAL = "hexadecimal"
-    # by which key
-    RETIRED_KEY = "a key that was replaced"
+    # the signing key
+    RETIRED_KEY = "replaced key"
     OTHER_ACCOUNT_KEY = "key of another account"
     DEVELOPMENT_KEY = "development key"
     KEY_NOT_DECODED = "key not decoded"
-    UNKNOWN_KEY = "no key that is known"
-    # what was signed instead
+    UNKNOWN_KEY = "unknown key"
+    # another text was signed
     OTHER_ACCOUNT = "name of another account"
     SECONDARY_ACCOUNT = "name of the secondary"
     ACCOUNT_DOUBLED = "account twice"
@@ -54,13 +54,13 @@ class Mistake(StrEnum):
     QUERY_SIGNED = "whole query signed"
     COMP_LEFT_OUT = "comp left out"
     WHOLE_URL = "whole URL signed"
-    # what else decides
+    # other rules
     NO_AUTHORIZATION = "no authorization"
     TWO_AUTHORIZATIONS = "two authorizations"
     BEARER = "bearer token"
     MALFORMED_AUTHORIZATION = "malformed Authorization"
     ACCOUNT_DIFFERS = "another account addressed"
-    ACCOUNT_NOT_SAID = "which account"
+    ACCOUNT_NOT_SAID = "account not named"
     ELSEWHERE = "address of another service"
     NO_HOST = "no host"
     NO_DATE = "no date"
@@ -73,7 +73,7 @@ class Mistake(StrEnum):
     NOT_YET_VALID = "not yet valid"
     POLICY_MISSING = "policy missing"
     POLICY_RENAMED = "policy renamed"
-    POLICY_CONFLICT = "policy says it too"
+    POLICY_CONFLICT = "also set by the policy"
     POLICY_INCOMPLETE = "policy incomplete"
     TABLE_MISSING = "table missing"
     HTTPS_ONLY = "https only"
@@ -81,30 +81,30 @@ class Mistake(StrEnum):
     NO_TABLE_SERVICE = "no table service"
     RESOURCE_TYPE = "resource type"
     PERMISSION = "permission"
-    NOT_BY_TOKEN = "no token allows it"  # noqa: S105
+    NOT_BY_TOKEN = "not allowed for tokens"  # noqa: S105
     OTHER_TABLE = "other table"
     OUTSIDE_RANGE = "outside of the key range"
     SECONDARY_WRITE = "write to the secondary"
     READ_ONLY = "account is read-only"
     BLOCKED = "blocked"
-    ACCOUNT_DISABLED = "account switched off"
+    ACCOUNT_DISABLED = "account disabled"
     KEYS_NOT_ACCEPTED = "keys not accepted"
     NETWORK = "network not accepted"
     # connection strings
-    PART_MALFORMED = "part without a sign"
+    PART_MALFORMED = "part without an equals sign"
     PART_TWICE = "part twice"
     PART_UNKNOWN = "unknown part"
     NO_ACCOUNT_NAME = "no account name"
     NO_CREDENTIAL = "no key and no signature"
     KEY_UNKNOWN = "none of the keys"
-    KEY_NOT_BASE64 = "key is no base64"
+    KEY_NOT_BASE64 = "key is not base64"
     NO_TABLE_ENDPOINT = "no table endpoint"
-    ENDPOINT_MALFORMED = "endpoint is no URL"
+    ENDPOINT_MALFORMED = "endpoint is not a URL"
     ENDPOINT_WITHOUT_ACCOUNT = "endpoint without the account"
     ENDPOINT_OTHER_ACCOUNT = "endpoint of another account"
     PROTOCOL_DIFFERS = "protocol differs"
-    # how it was pasted
-    LINE_UNREADABLE = "line is no header"
+    # the pasted text
+    LINE_UNREADABLE = "line is not a header"
     SHELL_VARIABLE = "shell variable"
     OPTION_UNKNOWN = "unknown option"
     QUOTE_OPEN = "quote not closed"
@@ -112,7 +112,7 @@ class Mistake(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``details`` fill the places of its sentence; none of them is a secret."""
+    """A mistake; ``details`` fill the placeholders of its message and contain no secrets."""
 
     mistake: Mistake
     details: tuple[tuple[str, str], ...] = ()
@@ -123,7 +123,7 @@ def finding(mistake: Mistake, **details: str) -> Finding:
 
 
 def mask(secret: str) -> str:
-    """The last four characters, of what has many more."""
+    """Keep the last four characters of a long secret, and nothing of a short one."""
     return f"…{secret[-4:]}" if len(secret) >= 16 else "…"
 
 
@@ -134,7 +134,7 @@ class ReportKind(StrEnum):
 
 
 class FieldKind(StrEnum):
-    """A field of a request."""
+    """The kinds of fields of a request."""
 
     METHOD = "method"
     ACCOUNT = "account"
@@ -155,7 +155,7 @@ class FieldKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RequestField:
-    """Of a request; ``is_signed``: whether the signature covers it."""
+    """A field of a request; ``is_signed``: the signature covers it."""
 
     name: str
     value: str
@@ -165,7 +165,7 @@ class RequestField:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSetting:
-    """Of a connection string, as it may be shown."""
+    """A part of a connection string, masked if it is secret."""
 
     name: str
     value: str
@@ -174,7 +174,7 @@ class ConnectionSetting:
 
 @dataclass(frozen=True, slots=True)
 class SignedLine:
-    """Of the text that is signed; ``name``: the field or header that it holds."""
+    """A line of the signed text; ``name`` is the field or header that it contains."""
 
     name: str
     text: str
@@ -182,7 +182,7 @@ class SignedLine:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``key`` is the name of the one that signed it; without ``error`` the request is let in."""
+    """The service's decision: ``key`` is the name of the signing key; without ``error`` the request is accepted."""
 
     key: str = ""
     error: StorageError | None = None
@@ -199,10 +199,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``account`` is empty where it could not be told; without ``verdict`` nobody here can say whether it is accepted.
+    """``account`` is empty if unknown; without ``verdict`` it is not known whether the service accepts the text.
 
-    ``parameters`` are of a token, ``fields`` of a request, ``settings`` of a connection string; a request may come
-    with a token, a connection string may hold one.
+    ``parameters`` belong to a token, ``fields`` to a request, ``settings`` to a connection string; requests and
+    connection strings may contain a token.
     """
 
     kind: ReportKind
@@ -215,9 +215,9 @@ class Report:
     token: TableSas | AccountSas | None = field(default=None, repr=False)
     verdict: Verdict | None = None
     found: Sequence[Finding] = ()
-    key: str = ""  # the name of the one that signed it, or that a connection string holds
+    key: str = ""  # the name of the key that signed it, or that a connection string contains
 
     @property
     def text(self) -> str:
-        """The whole text that is signed."""
+        """The whole signed text."""
         return "\n".join(line.text for line in self.lines)

@@ -1,4 +1,4 @@
-"""What may have been signed instead of a request as it came: the same rules, with one of them broken."""
+"""Texts that a client may have signed by mistake for a request: the right rules with one of them broken."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ _TYPES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RequestDraft:
-    """A request, and how its text is written. ``origin`` is what stood before the path, ``is_path_style`` where."""
+    """A request and how to write its text; ``origin`` precedes the path, ``resource`` replaces the right one."""
 
     request: SignedRequest
     scheme: Scheme
@@ -43,7 +43,7 @@ class RequestDraft:
     newline: bytes = b"\n"
     has_final_newline: bool = False
     is_as_of_blobs: bool = False
-    resource: bytes | None = None  # in place of the right one
+    resource: bytes | None = None
 
 
 def write(draft: RequestDraft) -> bytes:
@@ -81,7 +81,7 @@ def _schemes(draft: RequestDraft) -> Iterator[Way]:
 
 
 def _of_blobs(draft: RequestDraft) -> bytes:
-    """As blobs and queues, and the documentation of them, have it."""
+    """Write the text by the rules of blobs and queues."""
     request, headers = draft.request, draft.request.headers
     names = _LITE if draft.scheme is Scheme.SHARED_KEY_LITE else _FULL
     values = {name: headers.get(name.encode(), b"") for name in names}
@@ -118,7 +118,7 @@ def _dates(draft: RequestDraft) -> Iterator[Way]:
 
 def _types(draft: RequestDraft) -> Iterator[Way]:
     if draft.scheme is Scheme.SHARED_KEY_LITE and not draft.is_as_of_blobs:
-        return  # nothing of it is signed
+        return  # not signed
     sent = draft.request.headers.get(b"content-type", b"")
     plain = sent.partition(b";")[0].strip()
     for signed in dict.fromkeys((*_TYPES, plain, plain + b";charset=utf-8", plain + b"; charset=utf-8")):

@@ -1,4 +1,4 @@
-"""A request with an Authorization header, or with none."""
+"""Inspection of requests."""
 
 from collections.abc import Iterator
 
@@ -132,7 +132,7 @@ def _of_signature(
 
 
 def _is_signed(sent: IncomingRequest, account: ManagedAccount, authorization: Authorization) -> bool:
-    """By a key that is accepted, whenever that was and whatever account the header names."""
+    """Return whether an accepted key signed the request, regardless of its date and the account in the header."""
     date = causes.read_request_date(sent)
     accepted = [key.value for key in account.keys if key.is_accepted]
     named = authorization._replace(account=sent.address.account)
@@ -148,7 +148,7 @@ def _lines(sent: IncomingRequest, authorization: Authorization | None) -> list[S
         return []
     texts = string_to_sign(sent.signed, authorization.scheme).decode("utf-8", "replace").split("\n")
     names = ("Date", "/…") if authorization.scheme is Scheme.SHARED_KEY_LITE else _NAMES
-    # a header that is no header may hold newlines
+    # a malformed header may contain newlines
     return [
         SignedLine(names[place] if len(texts) == len(names) else "", text) for place, text in enumerate(texts)
     ]

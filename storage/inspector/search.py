@@ -1,4 +1,4 @@
-"""Looks for what was signed: a text that differs from the right one by few mistakes, and the key that signed it."""
+"""Search for the text that was signed: it differs from the right one by few mistakes, or has another key."""
 
 import binascii
 import hmac
@@ -15,19 +15,19 @@ from storage.inspector.reports import Finding, Mistake, finding
 
 Draft = TypeVar("Draft")
 
-_MANY: Final = 2  # mistakes at once
+_MANY: Final = 2  # mistakes in combination
 _SIZE: Final = 32  # bytes of a signature
-_LONGEST: Final = 256  # characters of what may have been one
+_LONGEST: Final = 256  # characters of a possible signature
 _SEARCHED: Final = (
-    8192  # characters of what is signed; of more a thousand ways to write it would take too long
+    8192  # characters of the signed text; a thousand variants of a longer one would take too long
 )
 
 
 @dataclass(frozen=True, slots=True)
 class DraftChanges(Generic[Draft]):
-    """Ways of a kind; ``apply`` gives them for a draft that may have been changed in other ways already.
+    """Mistakes of one kind; ``apply`` makes them in a draft that may contain another mistake already.
 
-    Those that are ``rare`` are many, and are not looked for together with others.
+    ``rare`` kinds have many variants and are not combined with others.
     """
 
     kind: str
@@ -36,14 +36,14 @@ class DraftChanges(Generic[Draft]):
 
 
 class Mac(NamedTuple):
-    """What a signature says, and what had to be mended to read it."""
+    """A decoded signature, and what had to be corrected to decode it."""
 
     value: bytes
     mended: tuple[Finding, ...] = ()
 
 
 class SigningKey(NamedTuple):
-    """``is_near``: of the account itself, so that it is tried with two mistakes as well."""
+    """A key to try; ``is_near`` keys belong to the account itself and are also tried with two mistakes."""
 
     value: bytes
     found: tuple[Finding, ...] = ()
@@ -58,7 +58,7 @@ def search(
     keys: Sequence[SigningKey],
     depth: int = 2,
 ) -> tuple[Finding, ...] | None:
-    """The fewest mistakes that explain the signature; empty for a good one, None if none are found.
+    """Find the fewest mistakes that explain the signature: empty for a valid one, None if nothing explains it.
 
     At most ``depth`` of them concern the text.
     """
@@ -78,7 +78,7 @@ def search(
 def _drafts(
     draft: Draft, changes: Sequence[DraftChanges[Draft]], depth: int
 ) -> Iterator[tuple[tuple[Finding, ...], Draft]]:
-    """As it should be, then with one change, then with two."""
+    """Yield the draft as it should be, then with one mistake, then with two."""
     yield (), draft
     if depth == 0:
         return
@@ -96,12 +96,12 @@ _HEXADECIMAL = re.compile(rb"[0-9a-fA-F]{64}")
 
 
 def search_depth(length: int) -> int:
-    """How many mistakes are looked for in a text of so many characters."""
+    """Return how many mistakes to search for in a text of this length."""
     return _MANY if length <= _SEARCHED else 0
 
 
 def read_macs(signature: str) -> list[Mac]:
-    """The ways to read a signature: as it is, and mended."""
+    """Decode a signature, as it is and corrected."""
     readings: list[tuple[str, tuple[Finding, ...]]] = [(signature, ())]
     if " " in signature:
         readings.append((signature.replace(" ", "+"), (finding(Mistake.PLUS_AS_SPACE, name="sig"),)))
@@ -132,7 +132,7 @@ def _macs(text: str, mended: tuple[Finding, ...]) -> Iterator[Mac]:
 
 
 def candidate_keys(account: ManagedAccount, facts: Facts) -> list[SigningKey]:
-    """Those that would do first, and then those that people take for them."""
+    """Return the valid keys first, then keys that people confuse with them."""
     own = [SigningKey(key.value) for key in account.keys if key.is_accepted]
     retired = [
         SigningKey(key.value, (finding(Mistake.RETIRED_KEY, key=key.name),))
@@ -155,5 +155,5 @@ def _others(account: ManagedAccount, facts: Facts) -> Iterator[SigningKey]:
 
 
 def _text(key: bytes) -> bytes:
-    """As somebody signs with it who does not know that it is base64."""
+    """Return the key as text, which signs if somebody forgets to decode it."""
     return binascii.b2a_base64(key, newline=False)

@@ -1,4 +1,4 @@
-"""What may have been signed instead of a token as it is: the same rules, with one of them broken."""
+"""Texts that a client may have signed by mistake for a token: the right rules with one of them broken."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -26,20 +26,20 @@ from storage.inspector.search import DraftChanges
 Token = TableSas | AccountSas
 Way = tuple[Finding, "TokenDraft"]
 
-_TABLES: Final = 1000  # that are tried
+_TABLES: Final = 1000  # tables to try
 
 
 @dataclass(frozen=True, slots=True)
 class TokenDraft:
-    """A token, and how its text is written; ``layout`` is the version whose fields are signed."""
+    """A token and how to write its text; ``layout`` is the version whose fields are signed."""
 
     token: Token
     account: str
     layout: str
-    resource: str = ""  # of a table, in place of the right one
+    resource: str = ""  # replaces the right resource of a table SAS
     newline: str = "\n"
     swapped: tuple[int, int] | None = None
-    has_final_newline: bool | None = None  # None: as it should
+    has_final_newline: bool | None = None  # None: as it should be
     is_encoded: bool = False
 
 
@@ -85,7 +85,7 @@ def changes(account: ManagedAccount, facts: Facts) -> list[DraftChanges[TokenDra
 
 
 def _mended(draft: TokenDraft) -> Iterator[Way]:
-    """Values that lost a plus or were escaped twice on their way."""
+    """Restore values that lost a plus or were encoded twice in transit."""
     values = dict(sas.to_parameters(draft.token))
     for mistake, mend in ((Mistake.PLUS_AS_SPACE, _plus), (Mistake.ENCODED_TWICE, unquote)):
         mended = {name: mend(value) for name, value in values.items()}
@@ -163,7 +163,7 @@ _STYLES: Final = {
 
 
 def _spellings(text: str) -> dict[str, str]:
-    """The same instant in the ways that clients write it."""
+    """Write an instant in the ways that clients do."""
     instant = read_instant(text) if text else None
     if instant is None:
         return {}
@@ -209,7 +209,7 @@ def _orders(draft: TokenDraft) -> Iterator[Way]:
 
 
 def _dropped(draft: TokenDraft) -> Iterator[Way]:
-    """What was put into the address after it was signed."""
+    """Remove parameters that were added after signing."""
     for name, _value in sas.to_parameters(draft.token):
         if name not in ("sv", "tn"):
             yield finding(Mistake.PARAMETER_ADDED, name=name), _with(draft, {name: ""})
@@ -278,7 +278,7 @@ _HOUR: Final = 3600 * TICKS_PER_SECOND
 
 
 def _hours(draft: TokenDraft) -> Iterator[Way]:
-    """A time that was signed in another zone."""
+    """Shift times that were signed in another time zone."""
     for name, value in (("se", draft.token.expiry), ("st", draft.token.start)):
         instant = read_instant(value) if value else None
         if instant is None or not re.search("T.*Z$", value):
@@ -290,7 +290,7 @@ def _hours(draft: TokenDraft) -> Iterator[Way]:
 
 
 def _as(text: str, instant: int) -> str:
-    """The instant in the same spelling as the text."""
+    """Write an instant in the same format as the text."""
     try:
         moment = datetime.fromtimestamp(instant // TICKS_PER_SECOND, UTC)
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""A shared access signature, by itself or with a request."""
+"""Inspection of shared access signatures, alone or with a request."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -20,11 +20,11 @@ from storage.inspector.search import candidate_keys, read_macs, search, search_d
 
 Token = TableSas | AccountSas
 
-_TRIED: Final = 20  # accounts, when a token does not say whose it is
+_TRIED: Final = 20  # accounts to search, because a token does not name its account
 
 
 def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, account: str = "") -> Report:
-    """``account``: whose it is, if that is known; a token does not say."""
+    """Inspect a token; ``account`` is its account, if known, because a token does not name it."""
     pairs = read_pairs(query)
     token, error = _read(query, pairs)
     name = sent.address.account if sent else account or _whose(token, facts)
@@ -50,7 +50,7 @@ def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, accoun
 
 
 def read_pairs(query: str) -> list[tuple[str, str]]:
-    """Names and values in the order they came, decoded as far as they can be."""
+    """Return names and values in their order, decoded as far as possible."""
     pieces = (piece.partition("=") for piece in query.removeprefix("?").split("&") if piece)
     return [(_decode(name), _decode(value)) for name, _, value in pieces]
 
@@ -81,14 +81,14 @@ def _masked(parameter: ExplainedParameter) -> ExplainedParameter:
 
 
 def _whose(token: Token, facts: Facts) -> str:
-    """The account by whose keys it is signed, or would be but for a mistake."""
+    """Return the account whose keys signed the token, or would have but for a mistake."""
     fingerprint = sas.fingerprint(token)
     for account in facts.accounts.values():
         signed = sas.find_signing_key(token, account.name, [key.value for key in account.keys])
         if signed is not None or account.known(fingerprint) is not None:
             return account.name
     for account in list(facts.accounts.values())[:_TRIED]:
-        # by its own keys: those of the others have their turn, and all of each for all would take long
+        # with its own keys only: every account has its turn
         alone = replace(facts, accounts={account.name: account})
         if _search(token, account, alone, depth=1) is not None:
             return account.name
@@ -132,7 +132,7 @@ def _of_signature(token: Token, account: ManagedAccount, facts: Facts) -> Iterat
 
 
 def _changed(token: Token, known: dict[str, str]) -> Iterator[Finding]:
-    """How a token differs from the one that has this signature, where that is known."""
+    """Find how a token differs from the known one with this signature."""
     now = dict(sas.to_parameters(token))
     for name in dict.fromkeys((*known, *now)):
         if name in SAS_NAMES and known.get(name, "") != now.get(name, ""):
@@ -167,7 +167,7 @@ def _others(
 
 
 def signed_lines(token: Token, account: str) -> list[SignedLine]:
-    """The text that is signed, with what each line is."""
+    """Return the signed text, with the name of each line."""
     texts = sas.string_to_sign(token, account).split("\n")
     if isinstance(token, TableSas):
         restricted = ("sip", "spr") if token.version >= RESTRICTED else ()
@@ -176,7 +176,7 @@ def signed_lines(token: Token, account: str) -> list[SignedLine]:
     else:
         scope = ("ses",) if token.version >= SCOPED else ()
         names = ("…", "sp", "ss", "srt", "st", "se", "sip", "spr", "sv", *scope, "")
-    # a value that was wrapped when it was copied holds newlines
+    # a value that was wrapped when it was copied contains newlines
     return [
         SignedLine(names[place] if len(texts) == len(names) else "", text) for place, text in enumerate(texts)
     ]

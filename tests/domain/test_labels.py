@@ -40,5 +40,5 @@ def test_lines_come_back():
     labels = {"branch": "fix/it=now", "empty": "", "ğ".encode().hex(): "ğ 🦊"}
     assert read_lines(write_lines(labels)) == labels
     assert read_lines(" a = 1 \n\n b\n") == {"a": "1", "b": ""}
-    with pytest.raises(LabelError, match="comes twice"):
+    with pytest.raises(LabelError, match="appears twice"):
         read_lines("a=1\na=2")

@@ -1,4 +1,4 @@
-"""Who does something that is kept in mind, through whatever door."""
+"""Who performed a recorded activity."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class ActorKind(StrEnum):
-    """By what somebody was let in."""
+    """How the actor was authenticated."""
 
     USER = "user"  # of the console
     KEY = "key"
@@ -19,9 +19,9 @@ class ActorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """``name``: of a user their user name, else as in domain.observed.Credential, never a signature.
+    """``name``: the user name of a user, else as in requests.observed.Credential; never a signature.
 
-    ``token``: the name of the user's token, through which a script acts.
+    ``token``: the name of the user's API token, if a script acts for the user.
     """
 
     kind: ActorKind

@@ -1,4 +1,4 @@
-"""The address a request came from, and those that a token or an account allows."""
+"""Client addresses, and the ranges and networks that a token or an account allows."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -20,7 +20,7 @@ class AddressRange(NamedTuple):
 
 @lru_cache(maxsize=256)
 def read_range(text: str) -> AddressRange | None:
-    """``a`` or ``a-b``, both inclusive; None if it is neither."""
+    """Read ``a`` or ``a-b``, both inclusive; None if it is neither."""
     low, dash, high = text.partition("-")
     first, last = _read(low), _read(high if dash else low)
     if first is None or last is None or first.version != last.version:
@@ -29,7 +29,7 @@ def read_range(text: str) -> AddressRange | None:
 
 
 def read_network(text: str) -> Network | None:
-    """``192.0.2.0/24`` or a single address; None for what is neither, or has bits beyond its prefix."""
+    """Read ``192.0.2.0/24`` or a single address; None if it is neither, or has bits beyond its prefix."""
     try:
         return ip_network(text)
     except ValueError:
@@ -43,7 +43,7 @@ def is_within(client: str, networks: Iterable[Network]) -> bool:
 
 @lru_cache(maxsize=256)
 def read_client(text: str) -> Address | None:
-    """Of ``192.0.2.1``, ``192.0.2.1:443``, ``2001:db8::1``, ``fe80::1%eth0`` or ``[2001:db8::1]:443``."""
+    """Read ``192.0.2.1``, ``192.0.2.1:443``, ``2001:db8::1``, ``fe80::1%eth0`` or ``[2001:db8::1]:443``."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:
@@ -59,6 +59,6 @@ def _read(text: str) -> Address | None:
     if isinstance(address, IPv4Address):
         return address
     if address.scope_id is not None:
-        return None  # a zone has a meaning on one machine only
-    # how a socket of both families shows an IPv4 client
+        return None  # a zone is meaningful on one machine only
+    # an IPv4 client as a dual-stack socket shows it
     return address.ipv4_mapped or address

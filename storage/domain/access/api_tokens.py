@@ -1,7 +1,6 @@
-"""How a token of the management API is written: so that scanners of source code find it and tell it from others.
+"""The format of management API tokens, which secret scanners can recognize.
 
-`tbl_`, 36 random letters and digits, and a checksum of six; by the checksum most mistakes are known without asking
-anybody.
+`tbl_`, 36 random letters and digits, and a checksum of six, by which a mistyped token is refused without a look-up.
 """
 
 import re
@@ -11,14 +10,14 @@ from typing import Final
 PREFIX: Final = "tbl_"
 ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 RANDOM_LENGTH: Final = 36  # more than 200 bits
-SHOWN_LENGTH: Final = 8  # what of a token tells it from others: the prefix and four more
+SHOWN_LENGTH: Final = 8  # the prefix and four characters, which identify a token in lists
 _CHECKSUM_LENGTH: Final = 6
 
 _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + _CHECKSUM_LENGTH}}}")
 
 
 def write_token(characters: str) -> str:
-    """The token of these random characters of the alphabet."""
+    """Build the token of these random characters of the alphabet."""
     return f"{PREFIX}{characters}{_checksum(characters)}"
 
 

@@ -1,4 +1,4 @@
-"""What a caller may do: the grant that a key, a token or a role gives, and what each operation asks of it.
+"""What a caller may do: the grant of a key, a token or a role, and what each operation requires.
 
 https://learn.microsoft.com/rest/api/storageservices/create-account-sas#account-sas-permissions-by-operation
 """
@@ -21,7 +21,7 @@ from storage.domain.filters.query import EntityQuery, Position
 
 
 class Operation(StrEnum):
-    """The operations of the service, by the names that its logs and metrics give them."""
+    """The operations of the service, by their names in logs and metrics."""
 
     # every request looks its operation up, and Enum's own hash is Python code
     __hash__ = str.__hash__
@@ -48,7 +48,7 @@ class Operation(StrEnum):
 
 
 class Permission(Flag):
-    """What the letters of ``sp`` and of a policy allow; those of other services mean nothing here."""
+    """What the letters of ``sp`` and of a policy allow; letters of other services are ignored."""
 
     NONE = 0
     READ = auto()
@@ -61,7 +61,7 @@ class Permission(Flag):
 
 
 class Resource(Flag):
-    """The levels that ``srt`` names: the service itself, its tables, their entities."""
+    """The levels of ``srt``: the service itself, its tables, their entities."""
 
     NONE = 0
     SERVICE = auto()
@@ -70,7 +70,7 @@ class Resource(Flag):
 
 
 class KeyRange(NamedTuple):
-    """The entities from ``start`` up to, not including, ``end``; None means no bound."""
+    """The entities from ``start`` up to, but excluding, ``end``; None means unbounded."""
 
     start: Position | None = None
     end: Position | None = None
@@ -79,7 +79,7 @@ class KeyRange(NamedTuple):
         return (self.start is None or key >= self.start) and (self.end is None or key < self.end)
 
     def narrow(self, query: EntityQuery) -> EntityQuery:
-        """The query over what it finds inside the range."""
+        """Limit a query to the range."""
         start = max(filter(None, (query.start, self.start)), default=None)
         end = min(filter(None, (query.end, self.end)), default=None)
         return replace(query, start=start, end=end)
@@ -89,7 +89,7 @@ ALL_ENTITIES: Final = KeyRange()
 
 
 class GrantKind(Enum):
-    """Where a grant comes from, which decides how a refusal reads."""
+    """Where a grant comes from, which decides the error of a refusal."""
 
     OWNER = auto()  # an account key
     ACCOUNT_SAS = auto()
@@ -101,8 +101,8 @@ class GrantKind(Enum):
 class Grant:
     """What a caller may do with an account.
 
-    ``table`` (folded) and ``keys`` narrow a table SAS; ``legacy`` is one from before 2015-04-05, when what was not
-    permitted was not found.
+    ``table`` (lower case) and ``keys`` limit a table SAS; ``legacy`` marks versions before 2015-04-05, which answer
+    ResourceNotFound to everything that is not permitted.
     """
 
     kind: GrantKind
@@ -113,14 +113,14 @@ class Grant:
     legacy: bool = False
 
     def check(self, operation: Operation, table: str | None = None) -> None:
-        """Raises what the service answers to an operation that is not allowed; ``table`` is a folded name."""
+        """Raise the error for an operation that is not allowed; ``table`` is a lower-case name."""
         if self.kind is not GrantKind.OWNER:
             refusal = self._refusal(operation, table)
             if refusal is not None:
                 raise ResourceNotFound if self.legacy else refusal
 
     def check_key(self, key: EntityKey) -> None:
-        """Raises AuthorizationFailure for an entity outside of the key range."""
+        """Raise AuthorizationFailure for an entity outside the key range."""
         if not self.keys.covers(key):
             raise ResourceNotFound if self.legacy else AuthorizationFailure
 
@@ -134,7 +134,7 @@ class Grant:
         if need is None or (self.kind is GrantKind.TABLE_SAS and Resource.OBJECT not in need.resources):
             return AuthorizationFailure
         if not need.resources & self.resources:
-            # a role has no resource types: it does not suffice, and that is all
+            # a role has no resource types to mismatch
             return (
                 AuthorizationPermissionMismatch
                 if self.kind is GrantKind.ROLE
@@ -146,7 +146,7 @@ class Grant:
 
 
 class _Need(NamedTuple):
-    """One of ``resources``, and all of one of ``permissions``."""
+    """What an operation requires: one of ``resources``, and all of one of ``permissions``."""
 
     resources: Resource
     permissions: tuple[Permission, ...]
@@ -156,7 +156,7 @@ _READ, _ADD, _UPDATE, _DELETE = Permission.READ, Permission.ADD, Permission.UPDA
 _WRITE, _CREATE, _LIST = Permission.WRITE, Permission.CREATE, Permission.LIST
 _SERVICE, _CONTAINER, _OBJECT = Resource.SERVICE, Resource.CONTAINER, Resource.OBJECT
 
-# what is not here no shared access signature allows; sources differ on the level of Query Tables: either will do
+# no SAS allows an operation that is missing here; sources differ on the level of Query Tables, so either will do
 _NEEDS: Final[Mapping[Operation, _Need]] = {
     Operation.GET_SERVICE_PROPERTIES: _Need(_SERVICE, (_READ,)),
     Operation.SET_SERVICE_PROPERTIES: _Need(_SERVICE, (_WRITE,)),
@@ -173,11 +173,11 @@ _NEEDS: Final[Mapping[Operation, _Need]] = {
     Operation.INSERT_OR_REPLACE_ENTITY: _Need(_OBJECT, (_ADD | _UPDATE,)),
     Operation.INSERT_OR_MERGE_ENTITY: _Need(_OBJECT, (_ADD | _UPDATE,)),
     Operation.DELETE_ENTITY: _Need(_OBJECT, (_DELETE,)),
-    # what its parts need is checked part by part
+    # the permissions of its parts are checked part by part
     Operation.ENTITY_GROUP_TRANSACTION: _Need(_OBJECT, (Permission.NONE,)),
 }
 
-# unlike any signature, a contributor's bearer token reaches the policies of a table
+# unlike a SAS, a contributor's bearer token can read and set the policies of a table
 _ROLE_NEEDS: Final[Mapping[Operation, _Need]] = {
     **_NEEDS,
     Operation.GET_TABLE_ACL: _Need(_CONTAINER, (_WRITE,)),
@@ -188,7 +188,7 @@ OWNER: Final = Grant(GrantKind.OWNER)
 
 _EVERYWHERE: Final = _SERVICE | _CONTAINER | _OBJECT
 _ENTITIES: Final = _READ | _ADD | _UPDATE | _DELETE
-# the built-in roles of Azure that concern tables; later ones hold what earlier ones do
+# Azure's built-in roles for tables; each includes those before it
 ROLES: Final[Mapping[str, Grant]] = {
     "Storage Table Data Reader": Grant(GrantKind.ROLE, _READ | _LIST, _CONTAINER | _OBJECT),
     "Storage Table Data Contributor": Grant(

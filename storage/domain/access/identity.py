@@ -1,4 +1,4 @@
-"""Access tokens of OpenID Connect: whose are trusted, and what the roles in them grant."""
+"""OpenID Connect access tokens: which issuer is trusted, and what the roles in them grant."""
 
 import ipaddress
 import re
@@ -12,9 +12,9 @@ from storage.domain.access.grants import ROLES, Grant, GrantKind, Permission, Re
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Whose tokens are accepted, if they are made for one of ``audiences``; without an issuer, anybody's.
+    """The issuer whose tokens are accepted, if they are meant for one of ``audiences``; without an issuer, any.
 
-    ``keys`` is the URL or the file of the issuer's JSON Web Key Set; empty: its own configuration says where.
+    ``keys`` is the URL or file of the issuer's JSON Web Key Set; if empty, the issuer's configuration says where it is.
     """
 
     issuer: str = ""
@@ -25,7 +25,7 @@ class Trust:
 
 
 def read_roles(claims: Mapping[str, object], name: str) -> tuple[str, ...]:
-    """The values of a claim; its name may be a path, as realm_access.roles is."""
+    """Read the values of a claim; its name may be a path such as realm_access.roles."""
     value: object = claims.get(name)
     if value is None and "." in name:
         value = claims
@@ -37,7 +37,7 @@ def read_roles(claims: Mapping[str, object], name: str) -> tuple[str, ...]:
 
 
 def grant_for_roles(roles: Iterable[str], account: str) -> Grant:
-    """What the strongest of the roles allows; ``ROLE@ACCOUNT`` counts for that account only."""
+    """Return the grant of the strongest role; ``ROLE@ACCOUNT`` applies to that account only."""
     parts = (role.partition("@") for role in roles)
     held = {_fold(role) for role, at, narrowed in parts if not at or narrowed == account}
     return next((known for role, known in _STRONGEST_FIRST if role in held), _NOTHING)
@@ -53,7 +53,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_safe_url(url: str) -> bool:
-    """Nobody on the way can change what such a URL answers."""
+    """Return whether nobody in between can change the response: HTTPS, or HTTP to this machine."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -63,7 +63,7 @@ def is_safe_url(url: str) -> bool:
 
 
 def _fold(role: str) -> str:
-    # the value of an app role in Entra holds no spaces
+    # the value of an app role in Entra has no spaces
     return re.sub("[ ._-]", "", role).lower()
 
 

@@ -1,4 +1,4 @@
-"""Stored access policies: at most five per table, each with an identifier that tokens name.
+"""Stored access policies: at most five per table, each with an identifier that tokens reference.
 
 https://learn.microsoft.com/rest/api/storageservices/define-stored-access-policy
 """
@@ -17,7 +17,7 @@ POLICY_LIMIT: Final = 5
 IDENTIFIER_LIMIT: Final = 64  # UTF-16 code units
 PERMISSIONS: Final = "raud"
 
-# of what XML can hold, or nobody could be told of it
+# characters that XML can carry
 _IDENTIFIER = re.compile(f"[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]{{1,{IDENTIFIER_LIMIT}}}")
 _INSTANT = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
@@ -27,10 +27,10 @@ _INSTANT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AccessPolicy:
-    """What a token with this policy may leave out.
+    """The fields that a token can inherit.
 
-    None: the element was absent; "": it was there and empty. Both leave it to the token, and each comes back as it
-    was set. Instants are '2013-11-26T08:49:37.0000000Z'; the letters of ``permission`` keep their order.
+    None: the element was absent; "": it was empty. Both leave the field to the token, and each is returned as it was
+    set. Instants are '2013-11-26T08:49:37.0000000Z'; the letters of ``permission`` keep their order.
     """
 
     start: str | None = None
@@ -40,14 +40,14 @@ class AccessPolicy:
 
 @dataclass(frozen=True, slots=True)
 class SignedIdentifier:
-    """A policy under its identifier, by which case counts; a policy of None is one without the element."""
+    """A policy with its case-sensitive identifier; None if the AccessPolicy element was absent."""
 
     identifier: str
     policy: AccessPolicy | None = None
 
 
 def read_policy(start: str | None, expiry: str | None, permission: str | None) -> AccessPolicy:
-    """The policy of values as somebody wrote them; raises InvalidXmlNodeValue."""
+    """Read a policy from its fields as written; raises InvalidXmlNodeValue."""
     if permission is not None and not _is_permission(permission):
         raise InvalidXmlNodeValue
     return AccessPolicy(
@@ -56,7 +56,7 @@ def read_policy(start: str | None, expiry: str | None, permission: str | None) -
 
 
 def read_instant(text: str) -> str:
-    """A date, or a time to the minute or finer with its zone, in UTC with seven digits after the second."""
+    """Convert a date, or a time to the minute or finer with a zone, to UTC with seven fraction digits."""
     match = _INSTANT.fullmatch(text)
     if match is None:
         raise InvalidXmlNodeValue
@@ -71,7 +71,7 @@ def read_instant(text: str) -> str:
 
 
 class PolicyRule(StrEnum):
-    """What a set of policies may break, in the order in which the service looks at it."""
+    """The rules for a set of policies, in the order in which Azure checks them."""
 
     NUMBER = "number"
     UNIQUE = "unique"
@@ -82,7 +82,7 @@ class PolicyRule(StrEnum):
 
 
 class PolicyFault(NamedTuple):
-    """``place`` of the policy that breaks it; None: there are too many of them."""
+    """A broken rule; ``place`` is the index of the policy, None if there are too many policies."""
 
     rule: PolicyRule
     place: int | None = None
@@ -94,7 +94,7 @@ class PolicyFault(NamedTuple):
 
 
 def check_policies(identifiers: Sequence[SignedIdentifier]) -> None:
-    """Raises InvalidXmlDocument for too many, for one that comes twice, for one of a wrong length."""
+    """Raise InvalidXmlDocument or InvalidXmlNodeValue for the first broken rule."""
     for fault in find_faults(identifiers):
         raise fault.error
 
@@ -123,7 +123,7 @@ def _wrong_terms(policy: AccessPolicy) -> Iterator[PolicyRule]:
 
 
 def is_instant(text: str) -> bool:
-    """Whether it is as a policy keeps it."""
+    """Return whether the text is an instant in the form that policies store."""
     try:
         return read_instant(text) == text
     except InvalidXmlNodeValue:
@@ -135,7 +135,7 @@ def _is_permission(letters: str) -> bool:
 
 
 def _offset(sign: str | None, hours: int, minutes: int) -> timedelta:
-    """East of UTC."""
+    """Return the offset east of UTC."""
     if hours > 14 or minutes > 59:
         raise ValueError
     offset = timedelta(hours=hours, minutes=minutes)

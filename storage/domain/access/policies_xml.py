@@ -16,7 +16,7 @@ _IDENTIFIER: Final = "SignedIdentifier"
 
 
 def read_identifiers(body: bytes) -> list[SignedIdentifier]:
-    """An empty body holds none."""
+    """Read the policies of a table; an empty body means none."""
     if not body:
         return []
     root = read_xml(body)
@@ -33,7 +33,7 @@ def _read_identifier(element: Element) -> SignedIdentifier:
     if "Id" not in children:
         raise MissingRequiredXmlNode
     policy = _read_policy(children["AccessPolicy"]) if "AccessPolicy" in children else AccessPolicy()
-    # an element without children is as good as none, and does not come back [wire]
+    # an element without children counts as absent and is not returned [wire]
     return SignedIdentifier(read_text(children["Id"]), None if policy == AccessPolicy() else policy)
 
 

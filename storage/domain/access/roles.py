@@ -1,4 +1,4 @@
-"""What people are in an account, and the one table of what that lets them do; every door asks it."""
+"""The roles of people in an account, and what each role may do; console and API both ask here."""
 
 from collections.abc import Mapping
 from enum import Enum, IntEnum, StrEnum
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Role(IntEnum):
-    """What somebody is in an account; each may what those before may. The values are stored."""
+    """The role of a user in an account; each includes those before it. The values are stored."""
 
     VIEWER = 1
     EDITOR = 2
@@ -34,7 +34,7 @@ LEAST_ROLE: Final[Mapping[Capability, Role]] = {
 
 
 class Scope(StrEnum):
-    """How far a token of the management API goes, at most as far as its user may; the values are stored."""
+    """What an API token may do, limited by its user's role. The values are stored."""
 
     READ = "read"
     WRITE = "write"

@@ -1,4 +1,4 @@
-"""Shared Key and Shared Key Lite: what a client signs, and whether it did.
+"""Shared Key and Shared Key Lite: the text that a client signs, and verifying its signature.
 
 https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key
 """
@@ -19,7 +19,7 @@ from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInf
 
 CLOCK_SKEW: Final = 15 * 60  # seconds, both ways
 
-_DEPTH_LIMIT: Final = 16  # of a path that could be meant otherwise than it is sent; no resource lies as deep
+_DEPTH_LIMIT: Final = 16  # of a path that is tried in other spellings; no resource is that deep
 _UNRESERVED: Final = (ascii_letters + digits + "-._~").encode()
 _ESCAPE: Final = re.compile(rb"%[0-9A-Fa-f]{2}")
 
@@ -36,7 +36,7 @@ class Authorization(NamedTuple):
 
 
 class SignedRequest(NamedTuple):
-    """The parts of a request that a signature covers, all of them as they were on the wire.
+    """The parts of a request that a signature covers, as they were on the wire.
 
     ``path`` is undecoded and without the query, header names are lower-case, and ``account`` is the addressed
     account by its primary name.
@@ -62,9 +62,9 @@ def read_authorization(value: bytes) -> Authorization:
 
 
 def verify(request: SignedRequest, authorization: Authorization, keys: Sequence[bytes], now: float) -> int:
-    """Which of ``keys`` (decoded; none: unknown account) signed the request; AuthenticationFailed if none did.
+    """Return the index of the key that signed the request; raises AuthenticationFailed if none did.
 
-    ``now`` is in seconds since 1970.
+    ``keys`` are decoded, and empty for an unknown account; ``now`` is in seconds since 1970.
     """
     if authorization.account != request.account:
         raise AuthenticationFailed
@@ -86,7 +86,7 @@ def verify(request: SignedRequest, authorization: Authorization, keys: Sequence[
 
 
 def sign(request: SignedRequest, key: bytes, scheme: Scheme = Scheme.SHARED_KEY) -> bytes:
-    """The value of the Authorization header of a request that holds its date already."""
+    """Return the Authorization header of a request that has its date already."""
     mac = hmac.digest(key, string_to_sign(request, scheme), "sha256")
     return b"%b %b:%b" % (scheme.value, request.account.encode(), binascii.b2a_base64(mac, newline=False))
 
@@ -104,7 +104,7 @@ def _signer(text: bytes, mac: bytes, keys: Sequence[bytes]) -> int | None:
 
 
 def _around_path(request: SignedRequest, scheme: Scheme, date: bytes) -> tuple[bytes, bytes]:
-    """The string to sign before and after the path, of which there may be several spellings."""
+    """Return the parts of the string to sign before and after the path, which may have several spellings."""
     account = request.account.encode()
     component = _component(request.query) if request.query else b""
     if scheme is Scheme.SHARED_KEY_LITE:
@@ -115,12 +115,12 @@ def _around_path(request: SignedRequest, scheme: Scheme, date: bytes) -> tuple[b
 
 
 def _component(query: bytes) -> bytes:
-    """``comp``, the only part of a query that is signed; its value is taken as sent."""
+    """Return ``comp`` with its value as sent: the only part of a query that is signed."""
     lower = query.lower()
     if b"comp=" in lower or b"%" in lower:
         for option in query.split(b"&"):
             name, _, value = option.partition(b"=")
-            if b"%" in name:  # or what is done would not be what is signed
+            if b"%" in name:  # otherwise the operation could differ from the signed one
                 name = unquote_to_bytes(name)
             if name.lower() == b"comp":
                 return b"?comp=" + value
@@ -145,19 +145,19 @@ def _check_freshness(date: bytes, now: float) -> None:
 
 @lru_cache(maxsize=256)
 def read_date(date: bytes) -> int | None:
-    """Seconds since 1970 of a date as RFC 1123, RFC 850 or asctime write it."""
+    """Read a date in the format of RFC 1123, RFC 850 or asctime, as seconds since 1970."""
     if len(date) > 64:
         return None
     try:
         fields = parsedate_tz(date.decode("ascii"))
-        # asctime names no zone: it is UTC, never the zone of this machine
+        # asctime has no zone: it is UTC, not the zone of this machine
         return None if fields is None else timegm(fields[:9]) - (fields[9] or 0)
     except (ValueError, OverflowError, IndexError, TypeError):
         return None
 
 
 def _other_spellings(path: bytes, account: bytes) -> Iterator[bytes]:
-    """Paths of the same meaning that a client may have signed where it, or a proxy, sent ``path``.
+    """Return equivalent paths that a client may have signed before it, or a proxy, sent ``path``.
 
     No spelling turns an escaped slash into a separator, so a signature is never good for another resource.
     """
@@ -166,7 +166,7 @@ def _other_spellings(path: bytes, account: bytes) -> Iterator[bytes]:
     secondary = b"/%b-secondary" % account
     paths = [path]
     if path == secondary or path.startswith(secondary + b"/"):
-        # some sign the primary address of what they ask the secondary for
+        # some clients sign the primary address when they read from the secondary
         below = path[len(secondary) :]
         paths.append(b"/" + account + below)
         if below.startswith(b"/%b/" % account):
@@ -180,7 +180,7 @@ def _other_spellings(path: bytes, account: bytes) -> Iterator[bytes]:
 
 
 def _respell(segment: bytes) -> bytes:
-    """As System.Uri of .NET does: everything is escaped but the unreserved and the reserved characters."""
+    """Escape as System.Uri of .NET does: everything but unreserved and reserved characters."""
     return quote(unquote_to_bytes(segment), safe="!$&'()*+,;=:@[]").encode()
 
 
@@ -193,5 +193,5 @@ def _by_escape(characters: bytes) -> Mapping[bytes, bytes]:
 
 
 _BY_MOST: Final = _by_escape(_UNRESERVED)
-_BY_YARL: Final = _by_escape(_UNRESERVED + b"!$&'()*,;=:@")  # and so by aiohttp
+_BY_YARL: Final = _by_escape(_UNRESERVED + b"!$&'()*,;=:@")  # which aiohttp uses
 _SCHEMES: Final = {name: scheme for scheme in Scheme for name in (scheme.value, scheme.value.lower())}

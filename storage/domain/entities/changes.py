@@ -1,4 +1,4 @@
-"""The writes of the service: every one is a Change, alone or in a change set.
+"""Writes: every one is a Change, alone or in a change set.
 
 https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
 """
@@ -30,7 +30,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The entity must exist and match; ``merge`` keeps the properties that the change does not name."""
+    """Update an existing entity that meets the condition; ``merge`` keeps properties that the change does not name."""
 
     entity: Entity
     condition: Precondition
@@ -64,13 +64,13 @@ Change = Insert | Update | Upsert | Delete
 
 def check_change_set_size(count: int) -> None:
     if count > CHANGE_SET_LIMIT:
-        # the index is that of the last change allowed, as the service has it
+        # Azure reports the index of the last allowed change
         text = "The batch request operation exceeds the maximum 100 changes per change set."
         raise ChangeSetError(CHANGE_SET_LIMIT - 1, InvalidInput(text))
 
 
 def check_change_set(changes: Sequence[tuple[str, Change]]) -> None:
-    """One table (folded name), one partition, each entity at most once; the first offender is named."""
+    """Require one table (lower-case name), one partition and each entity once; the error names the first offender."""
     table, first = changes[0]
     seen: set[str] = set()
     for index, (its_table, change) in enumerate(changes):

@@ -1,4 +1,4 @@
-"""An entity as it comes, as it is stored, and as it is found; what it may hold at most."""
+"""Entities as they are sent and as they are stored, and their limits."""
 
 import json
 from collections.abc import Mapping
@@ -27,17 +27,17 @@ class EntityKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Properties by name, in the order of the request; keys and Timestamp are not among them."""
+    """A key and properties by name, in the order of the request; keys and Timestamp are not among the properties."""
 
     key: EntityKey
     properties: Mapping[str, EdmValue]
 
 
 class Fragments(NamedTuple):
-    """An entity's properties ready for its row; ASCII JSON text.
+    """The properties of an entity as ASCII JSON text, as its row stores them.
 
-    ``annotations`` and ``values`` are lines, newline + comma + member each, so that an answer is a concatenation and
-    one property can be taken out by SQL without reading JSON: no JSON string holds a raw newline.
+    ``annotations`` and ``values`` hold one line per member (newline, comma, member), so that a response is a
+    concatenation and SQL can remove a property without parsing JSON: a JSON string has no raw newline.
     """
 
     projection: str
@@ -46,10 +46,10 @@ class Fragments(NamedTuple):
 
 
 class StoredEntity(NamedTuple):
-    """A row found, as ready bytes: a page holds a thousand, and none of them is taken apart.
+    """A row as bytes ready to send, because a page holds a thousand rows and needs none of them parsed.
 
     ``keys`` reads ``"PartitionKey":"p","RowKey":"r"``, ``ticks`` is the Timestamp in ticks as decimal digits,
-    ``content`` are the properties that were asked for, each led by a comma.
+    ``content`` holds the requested properties, each preceded by a comma.
     """
 
     keys: bytes
@@ -67,13 +67,13 @@ class StoredEntity(NamedTuple):
 
 
 def write_stored(entity: Entity, ticks: int) -> StoredEntity:
-    """The row that an entity becomes with this Timestamp; raises TooManyProperties."""
+    """Build the row that an entity becomes with this Timestamp; raises TooManyProperties."""
     _projection, annotations, values = write_fragments(entity.properties)
     return StoredEntity(encode_entity_key(entity.key), b"%d" % ticks, (annotations + values).encode())
 
 
 def read_stored(stored: StoredEntity) -> Entity:
-    """The entity of a row that was found with its annotations."""
+    """Parse a row that was read with its annotations."""
     content: dict[str, object] = json.loads(b"{" + stored.content.lstrip(b"\n,") + b"}")
     types = {name: content.get(name + _TYPE) for name in content}
     properties = {
@@ -86,18 +86,18 @@ _TYPE: Final = "@odata.type"  # no property name holds an @
 
 
 def encode_entity_key(key: EntityKey) -> bytes:
-    """The keys as members of a JSON object."""
+    """Write the keys as members of a JSON object."""
     return f'"PartitionKey":{edm.quote(key.partition_key)},"RowKey":{edm.quote(key.row_key)}'.encode()
 
 
 @lru_cache(maxsize=8192)
 def quote_name(name: str) -> str:
-    """A property name as an ASCII JSON string."""
+    """Write a property name as an ASCII JSON string."""
     return edm.quote(name)
 
 
 def write_fragments(properties: Mapping[str, EdmValue]) -> Fragments:
-    """The three texts of a row, after checking the limits of an entity."""
+    """Write the three texts of a row; raises TooManyProperties."""
     if len(properties) > PROPERTY_LIMIT:
         raise TooManyProperties
     projection, annotations, values = [], [], []
@@ -122,7 +122,7 @@ def check_size(entity: Entity, written: Fragments) -> None:
 
 
 def entity_size(entity: Entity) -> int:
-    """Bytes by the service's published formula.
+    """Compute the size in bytes by the published formula.
 
     https://learn.microsoft.com/archive/blogs/avkashchauhan/how-the-size-of-an-entity-is-caclulated-in-windows-azure-table-storage
     """

@@ -1,4 +1,4 @@
-"""An entity as it fits into a grid: what is long is cut, and how long it is is known."""
+"""Entities as a grid shows them: long values are cut, and their full sizes are known."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -11,9 +11,9 @@ BINARY_PREVIEW_LENGTH: Final = 24  # bytes of a Binary
 
 
 class EntityPreview(NamedTuple):
-    """``timestamp`` in ticks; ``sizes`` of what is cut, in bytes, a String's in UTF-8.
+    """An entity with long values cut; ``timestamp`` in ticks, ``sizes`` of the cut values in bytes (Strings in UTF-8).
 
-    A value that is not among the sizes is whole, however long it is.
+    A value without a size is complete, however long it is.
     """
 
     key: EntityKey

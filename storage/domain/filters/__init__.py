@@ -1,4 +1,4 @@
-"""``$filter``: the tree of a condition, its text both ways, and the key range it leaves to be read.
+"""``$filter``: the tree of a condition, its parser and writer, and the key range it has to read.
 
 https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities
 """

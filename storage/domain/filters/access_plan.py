@@ -10,7 +10,7 @@ from storage.domain.filters.keys import KeyBounds, key_range
 
 
 class AccessPath(StrEnum):
-    """What of a table has to be read for a filter, the cheapest first."""
+    """How much of a table a filter has to read, the cheapest first."""
 
     POINT = "point"  # one entity
     RANGE = "range"  # some rows of one partition
@@ -20,7 +20,7 @@ class AccessPath(StrEnum):
 
 
 class AccessReason(StrEnum):
-    """Why no less has to be read."""
+    """Why the filter has to read that much."""
 
     BOTH_KEYS = "both-keys"
     CONTRADICTION = "contradiction"  # no key meets all conditions
@@ -37,9 +37,9 @@ class AccessReason(StrEnum):
 
 
 class Improvement(StrEnum):
-    """The smallest change after which less has to be read."""
+    """The smallest change of a query that reduces what is read."""
 
-    READ_POINTS = "read-points"  # the keys of Access.point_keys, each by itself
+    READ_POINTS = "read-points"  # read each of AccessPlan.point_keys by itself
     ADD_ROW_KEY = "add-row-key"
     EQUAL_PARTITION_KEY = "equal-partition-key"
     SPLIT_BY_PARTITION = "split-by-partition"  # one query for each alternative
@@ -47,14 +47,14 @@ class Improvement(StrEnum):
 
 
 class AccessPlan(NamedTuple):
-    """How a filter reaches its rows. The protocol asks for no more than the bounds: the rest is found when asked."""
+    """How a filter reaches its rows. The protocol needs only the bounds; the rest is computed on demand."""
 
     filter: Filter | None
     bounds: KeyBounds
 
     @property
     def is_by_keys(self) -> bool:
-        """Whether every row inside the bounds matches."""
+        """True if every row inside the bounds matches."""
         return self.bounds.residual is None
 
     @property
@@ -100,7 +100,7 @@ class AccessPlan(NamedTuple):
         return AccessReason.ROW_KEY_ONLY if self._tests("RowKey") else AccessReason.NO_PARTITION_KEY
 
     def _tests(self, name: str, *, among_alternatives: bool = False) -> bool:
-        """Whether the key is compared without setting a bound."""
+        """Return whether the key is compared without setting a bound."""
         conditions = conjuncts(self.bounds.residual) if self.bounds.residual is not None else []
         return any(
             name in mentioned_properties(condition)
@@ -125,7 +125,7 @@ class AccessPlan(NamedTuple):
 
     @property
     def point_keys(self) -> tuple[EntityKey, ...]:
-        """The entities that together are the answer, if the filter says no more than their keys."""
+        """The keys of all possible results, if the filter names entities by key and nothing else."""
         return find_point_keys(self.filter) if self.filter is not None else ()
 
 
@@ -141,7 +141,7 @@ _Alternatives = list[tuple[Filter, ...]]  # one of them must hold, all its condi
 
 
 def find_point_keys(root: Filter) -> tuple[EntityKey, ...]:
-    """The keys of all entities that can match, if being one of them is all that the filter asks."""
+    """Return the keys of all possible results, if the filter names entities by key and nothing else."""
     keys = [_key(conditions) for conditions in fold(root, _alternatives)]
     found = dict.fromkeys(key for key in keys if key is not None)
     return tuple(found) if None not in keys else ()

@@ -24,7 +24,7 @@ class Operator(StrEnum):
 
     @property
     def mirrored(self) -> "Operator":
-        """The operator that says the same with its operands exchanged."""
+        """The equivalent operator for exchanged operands."""
         return _MIRRORED.get(self, self)
 
     def holds(self, left: Any, right: Any) -> bool:
@@ -63,7 +63,7 @@ IS_SET: Final = "isset"
 
 
 class MatchKind(StrEnum):
-    """How a text stands in a String; the values are the names of the functions."""
+    """Where a text must occur in a String; the values are the function names."""
 
     CONTAINS = "contains"
     ENDS_WITH = "endswith"
@@ -71,7 +71,7 @@ class MatchKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A String that has the text in it or at its end. Of the console's dialect: the service has no such thing."""
+    """A String that contains the text or ends with it. Only the console's dialect has it."""
 
     property: str
     kind: MatchKind
@@ -80,14 +80,14 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class IsSet:
-    """The entity has the property, of whatever type. Of the console's dialect."""
+    """The entity has the property, of any type. Only the console's dialect has it."""
 
     property: str
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Two or more operands; one that is an And itself stands in parentheses."""
+    """Two or more operands; an operand that is an And itself is written in parentheses."""
 
     operands: tuple["Filter", ...]
 
@@ -97,7 +97,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Two or more operands; one that is an Or itself stands in parentheses."""
+    """Two or more operands; an operand that is an Or itself is written in parentheses."""
 
     operands: tuple["Filter", ...]
 
@@ -136,7 +136,7 @@ def operands_of(node: Filter) -> tuple[Filter, ...]:
 
 
 def fold(root: Filter, visit: Callable[[Filter, list[T]], T]) -> T:
-    """Visits every node after its operands, with what the visits of these returned."""
+    """Visit every node after its operands, passing it the results of their visits."""
     results: list[T] = []
     pending = [(root, False)]
     while pending:
@@ -160,7 +160,7 @@ def walk(root: Filter) -> Iterator[Filter]:
 
 
 def conjuncts(root: Filter) -> list[Filter]:
-    """The conditions that must all hold, however their conjunction was grouped."""
+    """Return the conditions that must all hold, however they are grouped."""
     found: list[Filter] = []
     pending = [root]
     while pending:
@@ -173,15 +173,15 @@ def conjuncts(root: Filter) -> list[Filter]:
 
 
 def all_of(conditions: Sequence[Filter]) -> Filter:
-    """One filter of conditions that must all hold; there is at least one."""
+    """Combine one or more conditions that must all hold."""
     return And(tuple(conditions)) if len(conditions) > 1 else conditions[0]
 
 
 def mentioned_properties(root: Filter) -> set[str]:
-    """The names of all properties that the filter looks at."""
+    """Return the names of all properties in the filter."""
     return {node.property for node in walk(root) if isinstance(node, Comparison | Match | IsSet)}
 
 
 def is_console_only(root: Filter) -> bool:
-    """Whether the filter asks what the service has no words for."""
+    """Return whether the filter has conditions that the service does not support."""
     return any(isinstance(node, Match | IsSet) for node in walk(root))

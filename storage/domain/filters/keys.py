@@ -1,4 +1,4 @@
-"""The key range that a filter leaves to be read, and what remains to be tested inside it."""
+"""The key range that a filter has to read, and the conditions left to test inside it."""
 
 import re
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class KeyInterval:
-    """The keys between two bounds, by code point; None means no bound. Bounds can be stored as keys can."""
+    """The keys between two bounds, by code point; None means unbounded. PostgreSQL can store every bound."""
 
     lower: Bound | None = None
     upper: Bound | None = None
@@ -44,7 +44,7 @@ class KeyInterval:
         return self.lower.key
 
     def narrowed(self, operator: Operator, key: str) -> "KeyInterval":
-        """The keys of the interval for which the comparison holds; ``ne`` leaves no interval."""
+        """Return the part of the interval for which the comparison holds; do not ask for ``ne``."""
         asked = to_storable(operator, key)
         if isinstance(asked, bool):
             return self if asked else NO_KEYS
@@ -94,7 +94,7 @@ class KeyBounds:
 
 
 def key_range(root: Filter | None) -> KeyBounds:
-    """The bounds that the conditions on PartitionKey and RowKey set; alternatives (``or``) set none."""
+    """Derive the bounds that the conditions on PartitionKey and RowKey set; alternatives (``or``) set none."""
     remaining = conjuncts(root) if root is not None else []
     row = ALL_KEYS
     partition, remaining = _taken("PartitionKey", remaining)
@@ -104,7 +104,7 @@ def key_range(root: Filter | None) -> KeyBounds:
 
 
 def _taken(name: str, conditions: Iterable[Filter]) -> tuple[KeyInterval, list[Filter]]:
-    """The interval of a key, and the conditions that it does not express."""
+    """Return the interval of a key and the conditions that it does not express."""
     interval, remaining = ALL_KEYS, []
     for condition in conditions:
         match condition:
@@ -125,10 +125,10 @@ def _conjunction(conditions: list[Filter]) -> Filter | None:
 
 
 def to_storable(operator: Operator, key: str) -> tuple[Operator, str] | bool:
-    """The same comparison with a text that PostgreSQL can hold, or its outcome if that is fixed.
+    """Return the same comparison with a text that PostgreSQL can store, or its result if that is constant.
 
-    No key holds U+0000 or a lone surrogate, and no text parameter can. A literal that does equals no key, and
-    lies where the next text without such a character lies.
+    Neither keys nor text parameters contain U+0000 or lone surrogates. A literal that does equals no key and sorts
+    where the next text without such a character sorts.
     """
     found = _NEVER_IN_KEYS.search(key)
     if found is None:

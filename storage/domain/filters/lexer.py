@@ -1,6 +1,6 @@
-"""Tokens of a filter with their positions, and the sentences for what cannot be read.
+"""Tokens of a filter with their positions, and the errors for text that cannot be read.
 
-The sentences are those of WCF Data Services. A syntax error names the position where the unexpected token
+The messages are those of WCF Data Services. A syntax error names the position where the unexpected token
 ends, as the service does.
 """
 
@@ -37,7 +37,7 @@ class Token(NamedTuple):
 
 # possessive quantifiers: an unterminated string must not be tried again as a shorter one
 _QUOTED: Final = r"'[^']*+(?:''[^']*+)*+'"
-# letters, digits and underscore, and beyond ASCII whatever is not space
+# letters, digits and underscore; beyond ASCII everything but whitespace
 _NAME_CHARACTER: Final = r"[^\x00-/:-@\[-^`{-\x7f\s]"
 _TOKEN = re.compile(
     rf"""
@@ -57,7 +57,7 @@ _KINDS: Final = {kind.value: kind for kind in TokenKind}
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of the filter; the last one is of kind END."""
+    """Return the tokens of the filter, the last one of kind END."""
     found: list[Token] = []
     position = len(text) - len(text.lstrip())
     for match in _TOKEN.finditer(text, position):
@@ -71,7 +71,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def tokenize_leniently(text: str) -> list[Token]:
-    """The tokens with what cannot be read among them: character by character, of an open string all the rest."""
+    """Return the tokens; unreadable characters are tokens too, an open string up to the end of the text."""
     found: list[Token] = []
     position = len(text) - len(text.lstrip())
     while position < len(text):
@@ -110,7 +110,7 @@ def _token(match: re.Match[str], text: str) -> Token:
 
 
 def _invalid_name(text: str, name: str, start: int) -> InvalidInput:
-    if name[0] in "0123456789":  # a number that goes on as if it were a name
+    if name[0] in "0123456789":  # a number that continues like a name
         return syntax_error(text, start + len(name), (start, start + len(name)))
     for offset, character in enumerate(name):
         if not f"{'_' if offset else ''}{character}".isidentifier():

@@ -16,9 +16,9 @@ _RELATIVE = re.compile(r"\{\{\s*now\s*(?:([+-])\s*([0-9]{1,4})\s*([mhdw])\s*)?\}
 
 
 class RelativeTime(int):
-    """The ticks of a DateTime that was said relative to the present, and how: so many ``units`` after it.
+    """A DateTime in ticks that was written relative to now, with the amount and unit of the difference.
 
-    A value like any other to whoever compares; whoever writes the filter says it as it was said.
+    Comparisons treat it as any other value; the writer writes it as relative again.
     """
 
     amount: int
@@ -36,7 +36,7 @@ class RelativeTime(int):
 
 
 def read_relative(text: str, now: datetime) -> RelativeTime | None:
-    """None for any other text."""
+    """Read ``{{now-24h}}``; None for any other text."""
     found = _RELATIVE.fullmatch(text)
     if found is None:
         return None
@@ -51,7 +51,7 @@ LITERALS: Final = frozenset(
 TRUE: Final = EdmValue(Edm.BOOLEAN, True)
 FALSE: Final = EdmValue(Edm.BOOLEAN, False)
 
-# names that are literals wherever an operand may stand
+# names that are literals in the position of an operand
 WORDS: Final = {
     "true": TRUE,
     "false": FALSE,
@@ -66,9 +66,9 @@ _INT64_DIGITS: Final = 19
 
 
 def read_literal(token: Token, text: str, now: datetime | None = None) -> EdmValue:
-    """The value of a literal token; ``text`` is the whole filter, for the sentence of an error.
+    """Read a literal token; ``text`` is the whole filter, for error messages.
 
-    Where ``now`` is given, a DateTime may be said relative to it.
+    With ``now``, a DateTime may be relative to it.
     """
     match token.kind:
         case TokenKind.STRING:
@@ -91,11 +91,11 @@ def read_literal(token: Token, text: str, now: datetime | None = None) -> EdmVal
             raise _unrecognized(Edm.BINARY, token, text)
         case TokenKind.NAME:
             return WORDS[token.text]
-    raise AssertionError(f"{token.kind} is no literal")
+    raise AssertionError(f"{token.kind} is not a literal")
 
 
 def is_literal(token: Token) -> bool:
-    """Whether an operand of this text is a value, whatever stands around it."""
+    """Return whether the token is a value in every position."""
     return token.kind in LITERALS or (token.kind is TokenKind.NAME and token.text in WORDS)
 
 
@@ -114,7 +114,7 @@ def _read_number(token: Token, text: str) -> EdmValue:
         return EdmValue(Edm.DOUBLE, -math.inf)
     if suffix == "D" or (not suffix and not _is_integer(digits)):
         return EdmValue(Edm.DOUBLE, _read_double(digits, token, text))
-    # the service refuses plain digits beyond Int32; 64 bits break no client and spare it the L
+    # Azure refuses plain digits beyond Int32; accepting 64 bits breaks no client and makes the L optional
     type_ = Edm.INT64 if suffix else Edm.INT32
     return EdmValue(type_, _read_integer(digits, type_, token, text))
 
@@ -144,7 +144,7 @@ def _unrecognized(type_: Edm, token: Token, text: str) -> InvalidInput:
 
 
 def write_literal(value: EdmValue) -> str:
-    """The inverse of read_literal."""
+    """Write a value as read_literal reads it."""
     match value:
         case EdmValue(Edm.STRING, str(text)):
             return "'" + text.replace("'", "''") + "'"

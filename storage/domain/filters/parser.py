@@ -1,7 +1,7 @@
-"""Reads a filter: operator precedence over two stacks, since recursion would limit length and depth.
+"""The parser of filters: operator precedence with two stacks, because recursion would limit length and depth.
 
-What the service refuses although it is well-formed (functions, arithmetic, two properties) is carried on as
-UNSUPPORTED, so that a syntax error after it is still the one to be told.
+Well-formed expressions that the service refuses (functions, arithmetic, two properties) become UNSUPPORTED operands, so
+that a later syntax error is still the one reported.
 """
 
 from datetime import datetime
@@ -38,7 +38,7 @@ TOO_DEEP: Final = f"The $filter expression is nested deeper than {DEPTH_LIMIT} l
 
 _MATCHES: Final = frozenset(MatchKind)
 _RELATIONS: Final = {str(operator): operator for operator in Operator}
-# ``not`` stands below the relations: ``not a eq 1`` means ``not (a eq 1)``, the only reading that makes sense
+# ``not`` binds looser than comparisons: ``not a eq 1`` means ``not (a eq 1)``, the only reading that makes sense
 _NOT: Final = 3
 _NEGATE: Final = 7
 _BINARY: Final = {
@@ -52,14 +52,14 @@ _BINARY: Final = {
 
 
 class Dialect(Enum):
-    """What is understood: what the service does, or also what only the console offers."""
+    """The supported language: Azure's, or Azure's with the console's additions."""
 
     SERVICE = "service"
     CONSOLE = "console"  # contains, endswith and isset
 
 
 class _Name(NamedTuple):
-    """A property, as long as it is not known whether it is compared or stands alone."""
+    """A property that is compared or stands alone; which is not known yet."""
 
     text: str
 
@@ -85,9 +85,9 @@ _BOTTOM: Final = _Pending("", 0)
 
 
 def parse(text: str, dialect: Dialect = Dialect.SERVICE, now: datetime | None = None) -> Filter | None:
-    """The filter, None for a blank one; raises InvalidInput or NotImplemented.
+    """Parse a filter, None if it is blank; raises InvalidInput or NotImplemented.
 
-    Times may be relative, as ``datetime'{{now-24h}}'``, where ``now`` is given.
+    With ``now``, times may be relative, as in ``datetime'{{now-24h}}'``.
     """
     if dialect is Dialect.CONSOLE and len(text) > CONSOLE_LIMIT:
         raise InvalidInput(TOO_LONG)
@@ -128,10 +128,10 @@ class _Parser:
     def _unexpected(self, token: Token) -> InvalidInput:
         return syntax_error(self.text, token.end, (token.start, token.end))
 
-    # where an operand must come
+    # operands
 
     def _read_operand(self) -> None:
-        """Reads up to and including one operand, with all prefixes and parentheses before it."""
+        """Read up to and including one operand, with all prefixes and parentheses before it."""
         while True:
             token = self._next()
             if token.kind is TokenKind.OPEN:
@@ -155,7 +155,7 @@ class _Parser:
             raise
 
     def _read_name(self, token: Token) -> bool:
-        """Whether the name is an operand; otherwise it opened the arguments of a function."""
+        """Return whether the name is an operand; otherwise it opened the arguments of a function."""
         if self.dialect is Dialect.CONSOLE and (call := self._read_console_call(token)):
             self.operands.append(call)
             return True
@@ -171,7 +171,7 @@ class _Parser:
         return True
 
     def _read_console_call(self, name: Token) -> Filter | None:
-        """What only the console understands, if it stands here as it must; else it is read as any function."""
+        """Read a function of the console's dialect; None if its arguments do not fit."""
         arguments = self.tokens[self.position : self.position + 5]
         match [argument.kind for argument in arguments]:
             case [TokenKind.OPEN, TokenKind.NAME, TokenKind.CLOSE, *_] if name.text == IS_SET:
@@ -204,10 +204,10 @@ class _Parser:
             self.position += 2
         return False
 
-    # where an operator must come
+    # operators
 
     def _read_operator(self) -> bool:
-        """Reads up to and including a binary operator or a comma; whether the filter ended instead."""
+        """Read up to and including a binary operator or a comma; return whether the filter ended instead."""
         while True:
             token = self._next()
             if token.kind is TokenKind.NAME and token.text in _BINARY:
@@ -270,7 +270,7 @@ class _Parser:
         return pending
 
     def _reduce_group(self) -> None:
-        """Applies everything since the last open parenthesis, so that one operand is left."""
+        """Apply everything since the last open parenthesis, so that one operand is left."""
         while self._top().precedence:
             self._reduce()
 
@@ -337,7 +337,7 @@ def _compared(left: _Operand, operator: Operator, right: _Operand) -> Filter | _
 
 
 def _unsupported_comparison(left: _Operand, right: _Operand) -> _Other:
-    """Two properties or two literals are not implemented; a condition against a text is plainly wrong."""
+    """Refuse a condition compared with a value; two properties or two literals are only unsupported."""
     for operand, other in ((left, right), (right, left)):
         is_condition = isinstance(operand, Comparison | And | Or | Not | Constant)
         if is_condition and isinstance(other, EdmValue) and other.type is not Edm.BOOLEAN:

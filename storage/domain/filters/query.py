@@ -25,11 +25,11 @@ from storage.domain.values.names import check_key
 Row_co = TypeVar("Row_co", covariant=True)
 
 PAGE_LIMIT: Final = 1000  # entities
-PAGE_BYTES: Final = 4 * 1024 * 1024  # of ready text; the entity that passes it is the last of its page
+PAGE_BYTES: Final = 4 * 1024 * 1024  # the entity that exceeds it is the last of its page
 
 
 class Position(NamedTuple):
-    """The key of the first row not returned; if it is gone meanwhile, the next greater one."""
+    """The key of the first row not returned; if it is deleted meanwhile, the next greater row follows."""
 
     partition_key: str
     row_key: str
@@ -37,9 +37,9 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EntityQuery:
-    """From ``start`` up to, not including, ``end``.
+    """A query over the entities from ``start`` up to, but excluding, ``end``.
 
-    ``select`` None means all properties; ``annotations`` says whether the answer will carry EDM types.
+    ``select`` None means all properties; ``annotations`` says whether the response carries EDM types.
     """
 
     filter: Filter | None = None
@@ -52,7 +52,7 @@ class EntityQuery:
 
 @dataclass(frozen=True, slots=True)
 class TableQuery:
-    """``start`` is the folded name of the first table that the page before did not return."""
+    """A query over tables; ``start`` is the lower-case name of the first one that the previous page did not return."""
 
     filter: Filter | None = None
     top: int = PAGE_LIMIT
@@ -70,7 +70,7 @@ class Page(NamedTuple, Generic[Row_co]):
 
 
 def matches_table(root: Filter, name: str) -> bool:
-    """Whether the filter keeps a table of this name; table names compare without regard to case."""
+    """Return whether a table of this name matches; table names are case-insensitive."""
     folded = name.lower()
 
     def visit(node: Filter, operands: list[bool]) -> bool:
@@ -78,7 +78,7 @@ def matches_table(root: Filter, name: str) -> bool:
             case Comparison():
                 return _matches(node, folded)
             case Match() | IsSet():
-                return False  # never asked of tables
+                return False  # not offered for tables
             case Constant(value):
                 return value
             case Not():
@@ -93,7 +93,7 @@ def matches_table(root: Filter, name: str) -> bool:
 
 def _matches(comparison: Comparison, folded: str) -> bool:
     literal = comparison.literal
-    # any other property or type is as if missing [inferred]
+    # any other property or type counts as missing [inferred]
     if comparison.property != "TableName" or literal.type is not Edm.STRING:
         return False
     return comparison.operator.holds(folded, str(literal.value).lower())
@@ -102,7 +102,7 @@ def _matches(comparison: Comparison, folded: str) -> bool:
 # sorted by a property, which the service does not offer
 
 ABSENT_RANK: Final = 9  # the rank of an entity without the property: last in either direction
-SORTED_TEXT_LENGTH: Final = 100  # characters of a text: beyond them the keys decide
+SORTED_TEXT_LENGTH: Final = 100  # characters of a text that are compared; then the keys decide
 _NUMBER = re.compile(r"-?[0-9]{1,700}(?:\.[0-9]{1,1100})?|NaN", re.ASCII)
 
 
@@ -115,7 +115,7 @@ class Sort:
 
 
 class SortedPosition(NamedTuple):
-    """Where the first entity not returned stands in the order."""
+    """The position of the first entity not returned."""
 
     rank: int
     number: str
@@ -125,7 +125,7 @@ class SortedPosition(NamedTuple):
 
     @classmethod
     def read(cls, found: object) -> Self | None:
-        """From what was a list of the members; None for what can be no position."""
+        """Read a position from a list of its members; None if it is not valid."""
         match found:
             case [int(rank), str(number), str(text), str(partition_key), str(row_key)]:
                 position = cls(rank, number, text, partition_key, row_key)

@@ -1,4 +1,4 @@
-"""Writes a filter so that ``parse(write(f)) == f``, with no more parentheses than the tree needs."""
+"""The writer of filters: ``parse(write(f)) == f``, with no more parentheses than needed."""
 
 from collections.abc import Callable
 from types import UnionType
@@ -22,7 +22,7 @@ from storage.domain.values.edm import Edm, EdmValue
 
 
 def write(root: Filter, literal: Callable[[EdmValue], str] = write_literal) -> str:
-    """``literal`` writes the values, for whoever has a place for them elsewhere."""
+    """Write a filter; ``literal`` writes its values, for callers that put them elsewhere."""
     return fold(root, lambda node, operands: _write(node, operands, literal))
 
 

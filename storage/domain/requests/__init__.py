@@ -1,1 +1,1 @@
-"""Requests: routes, options, statuses, and what is counted and logged of them."""
+"""Requests: routes, options and statuses, and how requests are counted and logged."""

@@ -1,4 +1,4 @@
-"""Storage analytics: how requests are sorted, and the rows of the metrics tables.
+"""Storage analytics: categories of requests, and the rows of the metrics tables.
 
 https://learn.microsoft.com/rest/api/storageservices/storage-analytics-metrics-table-schema
 https://learn.microsoft.com/rest/api/storageservices/storage-analytics-logged-operations-and-status-messages
@@ -20,7 +20,7 @@ ALL_REQUESTS: Final = "user;All"
 
 
 class MetricsTable(StrEnum):
-    """The tables, by their names."""
+    """The metrics tables."""
 
     HOUR_PRIMARY = "$MetricsHourPrimaryTransactionsTable"
     HOUR_SECONDARY = "$MetricsHourSecondaryTransactionsTable"
@@ -29,14 +29,14 @@ class MetricsTable(StrEnum):
     CAPACITY = "$MetricsCapacityTable"
 
     def is_enabled(self, properties: ServiceProperties) -> bool:
-        """The service measures capacity with the hours [inferred]."""
+        """Return whether the table is written; capacity is measured with the hour metrics [inferred]."""
         is_minute = self in (MetricsTable.MINUTE_PRIMARY, MetricsTable.MINUTE_SECONDARY)
         return properties.minute_metrics.enabled if is_minute else properties.hour_metrics.enabled
 
 
 _BY_NAME: Final = {table.lower(): table for table in MetricsTable} | {
-    "$metricstransactionstable": MetricsTable.HOUR_PRIMARY,  # as it was called before 2013-08-15
-    "$metricscapacityblob": MetricsTable.CAPACITY,  # whose columns it has
+    "$metricstransactionstable": MetricsTable.HOUR_PRIMARY,  # the name before 2013-08-15
+    "$metricscapacityblob": MetricsTable.CAPACITY,  # with the same columns
 }
 
 
@@ -45,7 +45,7 @@ def find_metrics_table(folded_name: str) -> MetricsTable | None:
 
 
 class Category(StrEnum):
-    """What became of a request; with the prefix of how it was authenticated, a column and a status in the logs."""
+    """The outcome of a request; with the prefix of its authentication, a metrics column and a log status."""
 
     SUCCESS = "Success"
     THROTTLING = "ThrottlingError"
@@ -61,9 +61,9 @@ _PREFIXES: Final = {
     Authentication.ANONYMOUS: "Anonymous",
     Authentication.KEY: "",
     Authentication.SAS: "SAS",
-    Authentication.BEARER: "",  # v1.0 knows of no other way to be authenticated
+    Authentication.BEARER: "",  # version 1.0 has no other authentication
 }
-# what is not the caller's doing is free of charge; throttling counts neither for nor against availability
+# errors that the caller did not cause are free; throttling does not affect availability
 _FREE: Final = frozenset({Category.THROTTLING, Category.SERVER_TIMEOUT, Category.SERVER_OTHER})
 _PERCENTAGES: Final[Mapping[str, tuple[Category, ...]]] = {
     "PercentSuccess": (Category.SUCCESS,),
@@ -77,7 +77,7 @@ _PERCENTAGES: Final[Mapping[str, tuple[Category, ...]]] = {
 
 
 def categorize(status: int, error: str) -> Category:
-    """Of the answer with this HTTP status and code of the service; status 0 when nobody waited for one."""
+    """Return the category of a response by HTTP status and error code; status 0 means the client disconnected."""
     if status == 0:
         return Category.NETWORK
     if status < 300:
@@ -88,7 +88,7 @@ def categorize(status: int, error: str) -> Category:
         return Category.THROTTLING
     if error == "OperationTimedOut":
         return Category.SERVER_TIMEOUT
-    # what is not implemented is refused as expected: a probe must not spoil the availability
+    # a client that probes for an unimplemented operation must not lower the availability
     return Category.CLIENT_OTHER if status < 500 or status == 501 else Category.SERVER_OTHER
 
 
@@ -102,7 +102,7 @@ def column_name(kind: Category, authentication: Authentication) -> str:
 def group_by_row_key(
     counted: Mapping[RequestKind, Tally], *, include_apis: bool
 ) -> dict[str, Mapping[RequestKind, Tally]]:
-    """What goes into which RowKey: all, and, if asked for, each operation that was requested."""
+    """Group counts by RowKey: all requests and, with ``include_apis``, each operation."""
     found: dict[str, dict[RequestKind, Tally]] = {ALL_REQUESTS: dict(counted)}
     if include_apis:
         for kind, tally in counted.items():
@@ -112,7 +112,7 @@ def group_by_row_key(
 
 
 def transactions_entity(period: datetime, row_key: str, counted: Mapping[RequestKind, Tally]) -> Entity:
-    """The entity of these requests; zeros if there are none."""
+    """Build the entity for these requests; all zeros if there are none."""
     categories = dict.fromkeys(Category, 0)
     columns = {column_name(kind, authentication): 0 for kind in Category for authentication in _PREFIXES}
     for kind, tally in counted.items():
@@ -147,7 +147,7 @@ def sum_tallies(tallies: Iterable[Tally]) -> Tally:
 
 
 def _latencies(counted: Mapping[RequestKind, Tally]) -> dict[str, float]:
-    """Averages of the successful requests, in milliseconds."""
+    """Return the average latencies of successful requests, in milliseconds."""
     whole = sum_tallies(
         tally for kind, tally in counted.items() if categorize(kind.status, kind.error) is Category.SUCCESS
     )
@@ -163,7 +163,7 @@ def _percentage(part: int, whole: int) -> float:
 
 
 def capacity_entity(period: datetime, row_key: str, size: int, containers: int, objects: int) -> Entity:
-    """``row_key`` is "data" for what is the user's, "analytics" for what is the service's; ``size`` in bytes."""
+    """Build a capacity entity; ``row_key`` is "data" or "analytics" (the service's own tables), ``size`` in bytes."""
     return _entity(
         period, row_key, {"Capacity": size, "ContainerCount": containers, "ObjectCount": objects}, {}
     )

@@ -1,4 +1,4 @@
-"""Requests, counted: what is kept of them when they are over."""
+"""Counts of requests, by kind and by client."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,14 +7,14 @@ from typing import Final, NamedTuple
 from storage.domain.access.grants import Operation
 from storage.domain.requests.observed import Authentication
 
-# seconds; a request is counted at the first bound that it does not exceed, or after the last
+# seconds; a request counts for the first bound that it does not exceed, or after the last
 LATENCY_BOUNDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class RequestKind(NamedTuple):
-    """What requests that are counted together have in common; the fields are those of domain.observed."""
+    """The fields that requests counted together have in common, as in ObservedRequest."""
 
-    account_id: int  # 0: of none that exists
+    account_id: int  # 0: the account does not exist
     secondary: bool
     operation: Operation | None
     authentication: Authentication
@@ -24,7 +24,7 @@ class RequestKind(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """Requests of a kind: how many, bytes in and out, seconds until they were answered and until they were over."""
+    """Totals of a kind: requests, bytes in and out, seconds until the response was ready and until it was sent."""
 
     requests: int = 0
     ingress: int = 0
@@ -43,7 +43,7 @@ class Tally:
 
 
 class CredentialClient(NamedTuple):
-    """Who used which key or token: an address and a user agent; all empty for those that are too many to tell apart."""
+    """A client that used a key or token: address and user agent, both empty once there are too many to tell apart."""
 
     account_id: int
     authentication: Authentication
@@ -54,7 +54,7 @@ class CredentialClient(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UseCount:
-    """How often within a while, and when last."""
+    """How often a credential was used in a period, and when last."""
 
     count: int
     last: datetime

@@ -1,4 +1,4 @@
-"""A request as those see it who count: for metrics, logs, and who used which key or token when."""
+"""What is observed of a request, for metrics, logs and the use of credentials."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ KEY_NAMES: Final = ("key1", "key2")
 
 
 def retired_key_name(number: int) -> str:
-    """Of a key that was replaced and is still accepted."""
+    """Name a key that was replaced and is still accepted."""
     return f"key{number} (old)"
 
 
 class Authentication(StrEnum):
-    """How a caller proves who it is, by the words of the service's logs."""
+    """How a caller is authenticated, in the words of Azure's logs."""
 
-    # every request is counted by it, and Enum's own hash is Python code
+    # every request is counted by it, and Enum's own hash is slow Python code
     __hash__ = str.__hash__
 
     ANONYMOUS = "anonymous"
@@ -28,10 +28,10 @@ class Authentication(StrEnum):
 
 
 class Credential(NamedTuple):
-    """What a request was authorized with.
+    """The credential that authorized a request.
 
-    ``name``: that of an account key; of a shared access signature the SHA-256 of its signature in hexadecimal; of a
-    bearer token its subject. ``parameters`` are the fields of a shared access signature but for the signature itself.
+    ``name``: of an account key its name, of a SAS the hexadecimal SHA-256 of its signature, of a bearer token its
+    subject. ``parameters`` are the fields of a SAS without its signature.
     """
 
     authentication: Authentication
@@ -50,10 +50,10 @@ class ObservedOperation(NamedTuple):
 
 @dataclass(slots=True)
 class ObservedRequest:
-    """Filled in while the request is read; what never became known stays as it is here.
+    """Filled in while the request is processed; unknown fields keep their defaults.
 
-    Times are seconds of time.perf_counter, sizes bytes; ``sent`` is when the answer had been handed to the
-    connection, ``answered`` when it was ready.
+    Times are seconds of time.perf_counter, sizes are bytes; ``answered`` is when the response was ready, ``sent`` when
+    it had been handed to the connection.
     """
 
     started: float
@@ -62,8 +62,8 @@ class ObservedRequest:
     secondary: bool = False
     operation: Operation | None = None
     table: str = ""  # as addressed
-    authentication: Authentication = Authentication.ANONYMOUS  # as it was tried
-    credential: Credential | None = None  # once it is proven
+    authentication: Authentication = Authentication.ANONYMOUS  # as attempted
+    credential: Credential | None = None  # once verified
     address: str = ""  # of the client
     port: int = 0
     agent: bytes = b""

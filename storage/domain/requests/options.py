@@ -1,4 +1,4 @@
-"""The query string of a request as the options it gives, among them the fields of a shared access signature."""
+"""The options in the query string of a request, including the fields of a shared access signature."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -14,7 +14,7 @@ from storage.domain.errors import (
 )
 from storage.domain.sas import SAS_NAMES
 
-# names that are ours to understand in any letter case; the rest is ignored
+# known names in any letter case; other names are ignored
 _TOLERANT: Final = {
     name.lower(): name
     for name in (
@@ -28,13 +28,13 @@ _TOLERANT: Final = {
         *SAS_NAMES,
     )
 }
-# of these the operation depends: the one that is signed must be the one that is meant
+# they select the operation, so the signed value must be the one that applies
 _SIGNED: Final = frozenset({"comp", "restype"})
 
 
 @lru_cache(maxsize=512)
 def read_options(query: bytes) -> Mapping[str, str]:
-    """The parameters of a raw query string by name; a plus is a space here. ``raw:$select`` is that option as sent."""
+    """Read a raw query string, in which a plus is a space; ``raw:$select`` is that option as sent."""
     options: dict[str, str] = {}
     if not query:
         return MappingProxyType(options)
@@ -55,7 +55,7 @@ def read_options(query: bytes) -> Mapping[str, str]:
         if name == "$select":
             options["raw:$select"] = raw_value.decode("latin-1")
     if doubled and "sig" in options:
-        # which of the two was signed, whoever reads it next might judge differently
+        # readers could differ on which value was signed
         raise AuthenticationFailed(AuthenticationErrorDetail="A parameter of the signature came twice.")
     return MappingProxyType(options)
 

@@ -28,14 +28,12 @@ _WRITES: Final = frozenset(
     }
 )
 _AGENT_LIMIT: Final = 1024
-_NAMED_ERRORS_SINCE: Final = (
-    "2017-04-17"  # versions from here on are told the code of an error, not its category
-)
+_NAMED_ERRORS_SINCE: Final = "2017-04-17"  # versions from here on get the code of an error, not its category
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """What nobody but the log wants to know of a request; texts are as they were sent, empty when they were not.
+    """The parts of a request that only the log needs; texts as they were sent, empty if absent.
 
     ``url`` is without the signature of a token; ``key`` the resource as `/account/table`; sizes in bytes.
     """
@@ -55,14 +53,14 @@ class LogEntry:
 
 
 def should_log(logging: Logging, operation: Operation | None) -> bool:
-    """Whether an account that logs so has a request logged; what was no operation counts as read."""
+    """Return whether to log a request; one without an operation counts as a read."""
     if operation in _DELETES:
         return logging.delete
     return logging.write if operation in _WRITES else logging.read
 
 
 def format_lines(observed: ObservedRequest, entry: LogEntry, started: datetime) -> list[str]:
-    """A line, without its end; after that of a change set one for each of its operations."""
+    """Format the line of a request, followed by one for each operation of a change set."""
     whole = ObservedOperation(observed.operation, observed.status, observed.error, entry.key)
     return [
         _line(observed, entry, started, part, index) for index, part in enumerate((whole, *observed.parts))
@@ -98,7 +96,7 @@ def _line(
             str(observed.egress),
             str(entry.content_length),
             _quoted(entry.content_md5),
-            "",  # the MD5 that the server computed: it computes none of its own
+            "",  # the MD5 that the server computed; this one computes none
             _quoted(entry.etag),
             "",  # tables have no Last-Modified
             _plain(entry.conditions),
@@ -125,7 +123,7 @@ def _address(address: str, port: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """Quoted only if it must be."""
+    """Quote the text only if it needs quotes."""
     return _quoted(text) if _SPECIAL.search(text) else text
 
 
@@ -137,6 +135,6 @@ def _escape(match: re.Match[str]) -> str:
     return _NAMED.get(match[0]) or f"&#{ord(match[0])};"
 
 
-# a semicolon within quotation marks separates nothing; line ends of all kinds would make lines of their own
+# a semicolon in quotes does not separate; line breaks of any kind would start a new line
 _SPECIAL: Final = re.compile('["&<>;\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
 _NAMED: Final = {'"': "&quot;", "&": "&amp;", "<": "&lt;", ">": "&gt;", ";": ";"}

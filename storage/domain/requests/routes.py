@@ -1,4 +1,4 @@
-"""From the raw path of a request to the account and the resource it means."""
+"""Routing: from the raw path of a request to the account, the resource and the operation."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ class TargetKind(Enum):
     TABLE = auto()
     ENTITIES = auto()
     ENTITY = auto()
-    UNNAMED = auto()  # an entity by a key that does not say which it is
+    UNNAMED = auto()  # an entity by a key without names
     BATCH = auto()
 
 
@@ -43,7 +43,7 @@ class Target(NamedTuple):
 
 
 class Address(NamedTuple):
-    """Where a request went: ``base`` is the service's URI as the client writes it, ``rest`` the raw path below it."""
+    """Where a request goes: ``base`` is the service's URI as the client writes it, ``rest`` the raw path below it."""
 
     account: str
     secondary: bool
@@ -56,7 +56,7 @@ _HOST = re.compile(rb"[A-Za-z0-9._\-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-
 
 
 def resolve_address(path: bytes, host: bytes | None, scheme: str, suffixes: Sequence[str]) -> Address:
-    """Account and service URI, host style when the host ends in one of the suffixes, otherwise path style."""
+    """Resolve account and service URI: host style if the host ends in one of the suffixes, else path style."""
     if not host:
         raise HostInformationNotPresent
     origin, by_host = _origin(host, scheme, tuple(suffixes))
@@ -68,14 +68,14 @@ def resolve_address(path: bytes, host: bytes | None, scheme: str, suffixes: Sequ
     account, secondary = _primary(sent)
     rest = slash + rest
     if secondary and rest.startswith(b"/%b/" % account.encode()):
-        # an SDK that knows hosts only puts the secondary before the whole path; nothing lies below a table
+        # an SDK made for host style puts the secondary before the whole path; nothing lies below a table
         rest = rest[len(account) + 1 :]
     return Address(account, secondary or _is_secondary(host), False, f"{origin}/{sent}", rest)
 
 
 @lru_cache(maxsize=256)
 def _origin(host: bytes, scheme: str, suffixes: tuple[str, ...]) -> tuple[str, str | None]:
-    """Scheme and authority, and the account when the host names it."""
+    """Return scheme and authority, and the account if the host names it."""
     if not _HOST.fullmatch(host):
         raise HostInformationNotPresent
     text = host.decode("ascii")
@@ -93,13 +93,13 @@ def _primary(account: str) -> tuple[str, bool]:
 
 
 def _is_secondary(host: bytes) -> bool:
-    """Some clients derive the secondary's address from any other by a suffix to the first label of the host."""
+    """Return whether the first label of the host has the suffix from which some clients make secondary addresses."""
     label, dot, _ = host.partition(b":")[0].partition(b".")
     return bool(dot) and label.endswith(b"-secondary")
 
 
 def _decode(raw: bytes) -> str:
-    """Percent-decoding of a path segment, in which a plus is a plus."""
+    """Percent-decode a path segment, in which a plus is a plus."""
     try:
         return (unquote_to_bytes(raw) if b"%" in raw else raw).decode()
     except UnicodeDecodeError:
@@ -107,7 +107,7 @@ def _decode(raw: bytes) -> str:
 
 
 def inner_path(uri: bytes, known: Address) -> bytes:
-    """The path below the account of a URI inside a batch: absolute, or relative to the host or to the service."""
+    """Return the path below the account of a URI in a batch: absolute, or relative to the host or the service."""
     uri = uri.partition(b"?")[0]
     scheme, separator, rest = uri.partition(b"://")
     if separator and scheme.lower() in (b"http", b"https"):
@@ -116,14 +116,14 @@ def inner_path(uri: bytes, known: Address) -> bytes:
     if known.host_style:
         return path
     first, slash, below = path.partition(b"/")
-    # a table may bear the account's name: then nothing follows
+    # a table may have the account's name: then nothing follows
     if slash and _primary(_decode(first))[0] == known.account:
         return below
     return path
 
 
 def resolve_target(path: bytes, method: str, account: str) -> Target:
-    """The resource of a raw path below the account."""
+    """Resolve the raw path below the account to a resource."""
     path = path.strip(b"/")
     if not path:
         return Target(TargetKind.SERVICE)
@@ -134,7 +134,7 @@ def resolve_target(path: bytes, method: str, account: str) -> Target:
     if not parenthesis:
         if name == "$batch":
             return Target(TargetKind.BATCH)
-        if name == "$metadata":  # names a context in answers, but is no document
+        if name == "$metadata":  # responses name it as a context, but it is not served
             raise NotImplemented
         return Target(TargetKind.TABLES) if name.lower() == "tables" else Target(TargetKind.ENTITIES, name)
     if name.lower() == "tables":
@@ -144,7 +144,7 @@ def resolve_target(path: bytes, method: str, account: str) -> Target:
 
 
 def key_count_error(resource: str) -> InvalidInput:
-    """``resource`` is account.table."""
+    """Build the error for a wrong number of keys; ``resource`` is account.table."""
     return InvalidInput(
         "The number of keys specified in the URI does not match number of key properties"
         f" for the resource '{resource}'."
@@ -152,7 +152,7 @@ def key_count_error(resource: str) -> InvalidInput:
 
 
 def _nested(path: bytes, method: str) -> Target:
-    """Nothing lies below a table; SDKs that take a table's URL for the service's get what the service answers."""
+    """Resolve a path below a table, where nothing lies: SDKs that take a table's URL for the service's send such."""
     first, _, second = path.partition(b"/")
     if b"(" in first or b"%28" in first:
         raise InvalidInput(_BAD_PREDICATE)  # a slash inside a key
@@ -187,7 +187,7 @@ def _table(predicate: str) -> Target:
 
 
 def _key(resource: str, predicate: str) -> EntityKey | None:
-    """The key of the predicate, None for ``()``."""
+    """Read the key of a predicate, None for ``()``."""
     usual = _USUAL_KEY.fullmatch(predicate)
     if usual is not None:
         return EntityKey(usual[1].replace("''", "'"), usual[2].replace("''", "'"))
@@ -197,7 +197,7 @@ def _key(resource: str, predicate: str) -> EntityKey | None:
 
 
 def _unusual_key(resource: str, predicate: str) -> EntityKey:
-    """Either order, and space around names and signs."""
+    """Read a key in either order, with spaces around names and signs."""
     if _UNNAMED_KEY.fullmatch(predicate):
         raise key_count_error(resource)
     found: dict[str, str] = {}
@@ -216,7 +216,7 @@ def _unusual_key(resource: str, predicate: str) -> EntityKey:
 def resolve_operation(
     target: Target, method: str, options: Mapping[str, str], *, conditional: bool
 ) -> Operation | None:
-    """What a request is about to do; None if nothing that exists. ``conditional``: it has an If-Match."""
+    """Resolve method and options to an operation, None if there is none. ``conditional``: the request has If-Match."""
     if "comp" in options or "restype" in options:
         return _XML_OPERATIONS.get((target.kind, method, options.get("comp", "")))
     if target.kind is TargetKind.ENTITY and method in ("PUT", "MERGE", "PATCH"):
@@ -225,12 +225,12 @@ def resolve_operation(
 
 
 def check_target(grant: Grant, operation: Operation | None, target: Target) -> None:
-    """Whether the grant covers an operation; None is one that does not exist, which is said later."""
+    """Check that the grant covers an operation; None is an operation that does not exist, which is refused later."""
     if grant.kind is grants.GrantKind.OWNER:
         return
     table = target.table.lower() if target.kind in _OF_A_TABLE else None
     if grant.table is not None and table not in (None, grant.table):
-        # the name of the table is signed, so for another the signature is as good as none
+        # the table name is signed, so for another table the signature is invalid
         raise AuthenticationFailed(AuthenticationErrorDetail="The signature is for another table.")
     if operation is not None:
         grant.check(operation, table)

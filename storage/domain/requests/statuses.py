@@ -1,4 +1,4 @@
-"""Which status an error has.
+"""HTTP statuses of the errors.
 
 https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2
 """

@@ -1,4 +1,4 @@
-"""Shared access signatures: what a token says, the text that is signed, and what it grants.
+"""Shared access signatures: the fields of a token, the text that is signed, and what it grants.
 
 https://learn.microsoft.com/rest/api/storageservices/create-service-sas
 https://learn.microsoft.com/rest/api/storageservices/create-account-sas

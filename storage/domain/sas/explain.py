@@ -1,4 +1,4 @@
-"""What a token says, as codes: each parameter by itself, and all of them together. Words are the reader's own."""
+"""The meaning of a token as codes: of each parameter, and of all of them together. Callers put it into words."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from storage.domain.sas.tokens import PARAMETERS, AccountSas, TableSas, is_well_
 
 
 class Meaning(StrEnum):
-    """What a parameter is about."""
+    """The meaning of a parameter."""
 
     VERSION = "version"
     TABLE = "table"
@@ -31,7 +31,7 @@ class Meaning(StrEnum):
     END_ROW = "end row"
     ENCRYPTION_SCOPE = "encryption scope"
     SIGNATURE = "signature"
-    UNKNOWN = "unknown"  # the signature does not cover it
+    UNKNOWN = "unknown"  # not covered by the signature
 
 
 _MEANINGS: Final[Mapping[str, Meaning]] = {
@@ -52,13 +52,13 @@ _MEANINGS: Final[Mapping[str, Meaning]] = {
     "ses": Meaning.ENCRYPTION_SCOPE,
     "sig": Meaning.SIGNATURE,
 }
-# those whose value is a word of letters, each with a meaning of its own
+# parameters whose value is a set of letters
 _LETTERS: Final = frozenset({"ss", "srt", "sp"})
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedParameter:
-    """A parameter; ``letters`` are those that its value consists of. One that is malformed makes the token useless."""
+    """A parameter and the letters of its value. A malformed parameter makes the token invalid."""
 
     name: str
     value: str
@@ -68,7 +68,7 @@ class ExplainedParameter:
 
 
 def explain(pairs: Iterable[tuple[str, str]]) -> list[ExplainedParameter]:
-    """Of the decoded parameters of a URL, also of one that makes no token; in the order they came."""
+    """Explain the decoded parameters of a URL in their order, even if they do not form a token."""
     sent = list(pairs)
     names = {name for name, value in sent if value}
     kind = AccountSas if {"ss", "srt"} <= names else TableSas
@@ -79,7 +79,7 @@ def _explain(kind: type[TableSas] | type[AccountSas], name: str, value: str) -> 
     if name == "sig":
         return ExplainedParameter(name, value, Meaning.SIGNATURE)
     if name not in PARAMETERS[kind]:
-        # what belongs to the other kind is refused, and what belongs to none does not count
+        # a parameter of the other kind is refused, an unknown one is ignored
         return ExplainedParameter(
             name, value, _MEANINGS.get(name, Meaning.UNKNOWN), is_well_formed=name not in _MEANINGS
         )
@@ -88,7 +88,7 @@ def _explain(kind: type[TableSas] | type[AccountSas], name: str, value: str) -> 
 
 
 class Ability(StrEnum):
-    """What somebody with a token can do."""
+    """Something that a token allows."""
 
     QUERY = "query entities"
     ADD = "add entities"
@@ -102,7 +102,7 @@ class Ability(StrEnum):
     WRITE_SERVICE = "set service properties"
 
 
-# each by one operation that takes the same; in the order they are told
+# one operation that needs the same permissions, in display order
 _OPERATIONS: Final[Mapping[Ability, Operation]] = {
     Ability.QUERY: Operation.QUERY_ENTITIES,
     Ability.ADD: Operation.INSERT_ENTITY,
@@ -119,7 +119,7 @@ _OPERATIONS: Final[Mapping[Ability, Operation]] = {
 
 @dataclass(frozen=True, slots=True)
 class KeyLimits:
-    """The first and the last entity that a token reaches, as it says it; empty texts are no bounds."""
+    """The first and last entity within reach of a token, as its fields name them; empty means unbounded."""
 
     start_partition: str = ""
     start_row: str = ""
@@ -129,7 +129,7 @@ class KeyLimits:
 
 @dataclass(frozen=True, slots=True)
 class TokenSummary:
-    """All of a token together with its policy; instants are ticks since 1970. ``table`` is empty for all tables."""
+    """A token combined with its policy; instants are ticks since 1970, ``table`` is empty for all tables."""
 
     abilities: tuple[Ability, ...]
     table: str
@@ -141,7 +141,7 @@ class TokenSummary:
 
 
 def summarize(token: TableSas | AccountSas, terms: AccessPolicy) -> TokenSummary:
-    """``terms``: what token and policy say together, as ``effective`` or what there is of it."""
+    """Summarize a token; ``terms`` are those of token and policy, as far as they are known."""
     start, expiry = validity_period(terms)
     of_table = token if isinstance(token, TableSas) else None
     return TokenSummary(
@@ -158,7 +158,7 @@ def summarize(token: TableSas | AccountSas, terms: AccessPolicy) -> TokenSummary
 
 
 def list_abilities(token: TableSas | AccountSas, terms: AccessPolicy) -> tuple[Ability, ...]:
-    """By the same rules by which its requests are judged."""
+    """List what the token allows, by the rules that apply to its requests."""
     try:
         grant = derive_grant(token, terms)
     except AuthorizationServiceMismatch:

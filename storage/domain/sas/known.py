@@ -1,4 +1,4 @@
-"""A token of which the server knows, without its signature, and how it stands with it now."""
+"""Tokens that the server knows, without their signatures, and their state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from storage.domain.values.edm import TICKS_PER_SECOND
 
 SOON: Final = timedelta(days=7)
 
-# those of each table, by its folded name and by identifier
+# by lower-case table name and identifier
 Policies = Mapping[str, Mapping[str, AccessPolicy]]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownToken:
-    """One that was made here or that somebody has used; ``token`` is without its signature.
+    """A token that was issued here or used here; ``token`` is without its signature.
 
-    ``key`` is the number of the key that verifies it, None when none does any more; ``key_ends`` is when that is over,
-    of a key that was replaced and is still accepted. Who made it, and when, is not known of one that was only seen;
-    ``uses`` are those of 24 hours.
+    ``key`` is the number of the key that verifies it, None if no key does any more; ``key_ends`` is when a replaced key
+    stops being accepted. The creator and the time of creation are unknown for tokens that were only used; ``uses``
+    counts 24 hours.
     """
 
     fingerprint: str
@@ -45,25 +45,25 @@ class KnownToken:
 
     @property
     def table(self) -> str:
-        """As the token spells it; empty for one of the whole account."""
+        """The table as the token spells it; empty for an account SAS."""
         return self.token.table if isinstance(self.token, TableSas) else ""
 
     @property
     def identifier(self) -> str:
-        """Of the policy that it names."""
+        """The identifier of the policy that the token references."""
         return self.token.identifier if isinstance(self.token, TableSas) else ""
 
 
 class TokenState(StrEnum):
-    """How a token stands; what is not among the first three is refused."""
+    """The state of a token; it is or will be accepted only in the first three."""
 
     ACTIVE = "active"
     EXPIRES_SOON = "expires-soon"
     NOT_YET_VALID = "not-yet-valid"
     EXPIRED = "expired"
-    REVOKED = "revoked"  # the key that made it is no more
-    ORPHANED = "orphaned"  # the policy that it names is no more
-    CONFLICTING = "conflicting"  # it and its policy say the same thing, or neither says what must be said
+    REVOKED = "revoked"  # its key was removed
+    ORPHANED = "orphaned"  # its policy was removed
+    CONFLICTING = "conflicting"  # token and policy both set a field, or neither sets a required one
     BLOCKED = "blocked"
 
 
@@ -82,7 +82,7 @@ def token_state(known: KnownToken, policies: Policies, now: datetime) -> TokenSt
 
 
 def state_by_terms(token: TableSas | AccountSas, policies: Policies, now: datetime) -> TokenState:
-    """How it would stand if it were signed and not blocked."""
+    """Return the state of a token that is signed and not blocked."""
     if is_orphaned(token, policies):
         return TokenState.ORPHANED
     agreed = terms_of(token, policies)
@@ -102,7 +102,7 @@ def state_by_terms(token: TableSas | AccountSas, policies: Policies, now: dateti
 
 
 def terms_of(token: TableSas | AccountSas, policies: Policies) -> AccessPolicy | None:
-    """What token and policy say together; None when that makes no good token, whatever the time is."""
+    """Combine the terms of token and policy; None if they make no valid token."""
     if is_orphaned(token, policies):
         return None
     try:
@@ -112,7 +112,7 @@ def terms_of(token: TableSas | AccountSas, policies: Policies) -> AccessPolicy |
 
 
 def is_orphaned(token: TableSas | AccountSas, policies: Policies) -> bool:
-    """Whether it names a policy that there is not."""
+    """Return whether the token references a policy that does not exist."""
     return isinstance(token, TableSas) and bool(token.identifier) and find_policy(token, policies) is None
 
 

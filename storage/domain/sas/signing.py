@@ -14,7 +14,7 @@ Token = TypeVar("Token", TableSas, AccountSas)
 
 
 def string_to_sign(token: TableSas | AccountSas, account: str, layout: str = "") -> str:
-    """``account`` by its primary name; ``layout``: the version whose fields these are, if not the token's own."""
+    """Build the text to sign; ``account`` is the primary name, ``layout`` a version whose fields to use instead."""
     layout = layout or token.version
     if isinstance(token, TableSas):
         return "\n".join(_of_table(token, account, layout))
@@ -50,21 +50,21 @@ def _of_account(token: AccountSas, account: str, layout: str) -> tuple[str, ...]
         token.protocol,
         token.version,
         *((token.encryption_scope,) if layout >= SCOPED else ()),
-        "",  # unlike a table's, this text ends with a newline
+        "",  # unlike that of a table SAS, this text ends with a newline
     )
 
 
 def sign(token: Token, account: str, key: bytes) -> Token:
-    """The token with its signature; AuthenticationFailed if it is none that ``read`` would take."""
+    """Return the token with its signature; raises AuthenticationFailed if it is malformed."""
     check(token)
     return replace(token, signature=_signature(string_to_sign(token, account), key).decode())
 
 
 def find_signing_key(token: TableSas | AccountSas, account: str, keys: Sequence[bytes]) -> int | None:
-    """Which of ``keys`` made the token; None if none did.
+    """Return the index of the key that signed the token; None if none did.
 
-    Texts are compared, not the bytes they stand for: base64 has several spellings of the same bytes, and each would
-    be a token of its own to whoever counts or bars tokens by their signatures.
+    Texts are compared, not bytes: base64 can spell the same bytes in several ways, and each spelling would count as
+    another token and escape a block.
     """
     text, signature = string_to_sign(token, account), token.signature.encode()
     for index, key in enumerate(keys):
@@ -76,7 +76,7 @@ def find_signing_key(token: TableSas | AccountSas, account: str, keys: Sequence[
 def find_key_by_fingerprint(
     token: TableSas | AccountSas, fingerprint: str, account: str, keys: Sequence[bytes]
 ) -> int | None:
-    """Which of ``keys`` made a token of which only the fingerprint is known; None if none of them did."""
+    """Return the index of the key that signed a token with this fingerprint; None if none did."""
     text = string_to_sign(token, account)
     for index, key in enumerate(keys):
         if sha256(_signature(text, key)).hexdigest() == fingerprint:
@@ -89,7 +89,7 @@ def _signature(text: str, key: bytes) -> bytes:
 
 
 def signature_mismatch(token: TableSas | AccountSas, account: str) -> AuthenticationFailed:
-    """By no key of the account."""
+    """Build the error for a token that no key of the account signed."""
     text = string_to_sign(token, account)
     return AuthenticationFailed(
         AuthenticationErrorDetail=f"Signature did not match. String to sign used was {text}"
@@ -97,12 +97,12 @@ def signature_mismatch(token: TableSas | AccountSas, account: str) -> Authentica
 
 
 def policy_not_found() -> AuthenticationFailed:
-    """The one that its identifier names is not there."""
+    """Build the error for a token whose policy does not exist."""
     return AuthenticationFailed(
         AuthenticationErrorDetail="There is no stored access policy of this identifier."
     )
 
 
 def signature_blocked() -> AuthenticationFailed:
-    """Somebody blocked it here; the service has no such thing."""
+    """Build the error for a blocked token, which Azure does not have."""
     return AuthenticationFailed(AuthenticationErrorDetail="The signature has been blocked.")

@@ -1,4 +1,4 @@
-"""When, how, from where and for what a token is good."""
+"""The terms of a token: when, how and from where it is valid, and what it grants."""
 
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -22,10 +22,10 @@ from storage.domain.values.edm import TICKS_PER_SECOND
 def authorize(
     token: TableSas | AccountSas, policy: AccessPolicy | None, *, now: float, scheme: str, address: str
 ) -> Grant:
-    """Raises what the service answers to a token that is not good now, this way or from there.
+    """Return the grant of a token; raises the service's error if it is not valid now, over this scheme or from there.
 
-    ``policy`` is the one that the token's identifier names, ``now`` is in seconds since 1970, ``scheme`` and
-    ``address`` are those the request came by.
+    ``policy`` is the one that the token references, ``now`` is in seconds since 1970, ``scheme`` and ``address`` are
+    those of the request.
     """
     terms = combine_terms(token, policy)
     _check_time(terms, int(now * TICKS_PER_SECOND))
@@ -37,12 +37,12 @@ def authorize(
 
 
 def derive_grant(token: TableSas | AccountSas, terms: AccessPolicy) -> Grant:
-    """What a token is good for, whenever and wherever it is good."""
+    """Return what a token grants, regardless of time and place."""
     return _of_table(token, terms) if isinstance(token, TableSas) else _of_account(token)
 
 
 def combine_terms(token: TableSas | AccountSas, policy: AccessPolicy | None) -> AccessPolicy:
-    """What token and policy say together: each term comes from one of them; none but the start may be missing."""
+    """Combine token and policy: each term must come from one of them, and only the start may be missing."""
     stored = policy or AccessPolicy()
     terms = (
         (token.start, stored.start),
@@ -61,13 +61,13 @@ def combine_terms(token: TableSas | AccountSas, policy: AccessPolicy | None) -> 
 
 
 def validity_period(terms: AccessPolicy) -> tuple[int | None, int | None]:
-    """From when until when, in ticks since 1970."""
+    """Return start and expiry in ticks since 1970."""
     start = read_instant(terms.start) if terms.start else None
     return start, read_instant(terms.expiry) if terms.expiry else None
 
 
 def fields_set_by(policy: AccessPolicy | None) -> frozenset[str]:
-    """What a token may not say because the policy that it names does: attributes of the token."""
+    """Return the attributes of a token that it must leave out because its policy sets them."""
     stored = policy or AccessPolicy()
     named = (("start", stored.start), ("expiry", stored.expiry), ("permissions", stored.permission))
     return frozenset(name for name, value in named if value)
@@ -91,7 +91,7 @@ def _moment(ticks: int | None) -> str:
 def _check_address(allowed: str, address: str) -> None:
     bounds, client = read_range(allowed), read_client(address)
     if bounds is None or client is None or not bounds.covers(client):
-        # a proxy may have passed on what is no address; that is not repeated
+        # a proxy may pass on something that is not an address; it is not echoed
         told = AuthorizationSourceIPMismatch.message.format(client or "unknown")
         raise AuthorizationSourceIPMismatch(told)
 
@@ -121,7 +121,7 @@ def key_range(token: TableSas) -> KeyRange:
 
 
 def _end(token: TableSas) -> Position:
-    """The first position past the range: U+0001 sorts before all that a key may hold."""
+    """Return the first position past the range: U+0001 sorts before every character of a key."""
     if token.end_row:
         return Position(token.end_partition, token.end_row + "\x01")
     return Position(token.end_partition + "\x01", "")

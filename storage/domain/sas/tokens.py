@@ -1,7 +1,6 @@
-"""A token as the parameters of a URL, and what each of them may be.
+"""Tokens as URL parameters, and the valid values of each parameter.
 
-The text of every value is kept as it came, because the text is what is signed. An empty value is an absent one: the
-signed text tells no difference.
+Values keep their text, because the text is signed. An empty value counts as absent: the signed text is the same.
 """
 
 import re
@@ -19,20 +18,20 @@ from storage.domain.errors import AuthenticationFailed, OutOfRangeInput, Storage
 from storage.domain.values.edm import read_datetime
 from storage.domain.values.names import KEY_LENGTH_LIMIT, fold_table_name
 
-# the versions from which on the signed text is another
+# the versions that changed the signed text
 FIRST_VERSION: Final = "2012-02-12"
 NAMED_SERVICE: Final = "2015-02-21"
 RESTRICTED: Final = "2015-04-05"  # sip and spr; account SAS
 SCOPED: Final = "2020-12-06"  # ses
 
-WRITTEN_VERSION: Final = "2019-02-02"  # of the tokens made here: that of the SDKs for tables
+WRITTEN_VERSION: Final = "2019-02-02"  # of tokens issued here, the same as in the SDKs for tables
 
 MISSING_PARAMETERS: Final = "Missing mandatory parameters for valid Shared Access Signature."
 
 
 @dataclass(frozen=True, slots=True)
 class TableSas:
-    """A token for the entities of one table; between two keys, both inclusive, if it says so."""
+    """A token for the entities of one table, optionally between two keys, both inclusive."""
 
     version: str = ""
     table: str = ""
@@ -50,13 +49,13 @@ class TableSas:
 
     @property
     def folded(self) -> str:
-        """The table as it is known; the name is ASCII, so that no other letter folds into it."""
+        """The lower-case table name; it is ASCII, so no other letter folds into it."""
         return self.table.lower()
 
 
 @dataclass(frozen=True, slots=True)
 class AccountSas:
-    """A token for the services of an account; what concerns other services stays in it and means nothing here."""
+    """A token for the services of an account; parts for other services are kept and ignored."""
 
     version: str = ""
     services: str = ""
@@ -71,7 +70,7 @@ class AccountSas:
 
 
 def read(options: Mapping[str, str]) -> TableSas | AccountSas | None:
-    """The token among decoded query parameters; AuthenticationFailed for a malformed one, None without ``sig``."""
+    """Read a token from decoded query parameters; raises AuthenticationFailed if malformed, None without ``sig``."""
     if "sig" not in options:
         return None
     sent = {name: options[name] for name in SAS_NAMES & options.keys() if options[name]}
@@ -82,19 +81,19 @@ def read(options: Mapping[str, str]) -> TableSas | AccountSas | None:
 
 
 def write(token: TableSas | AccountSas) -> str:
-    """The query string."""
+    """Write the query string."""
     signed = (*to_parameters(token), ("sig", token.signature))
     return "&".join(f"{name}={quote(value, safe='')}" for name, value in signed)
 
 
 def to_parameters(token: TableSas | AccountSas) -> tuple[tuple[str, str], ...]:
-    """Names and values as they may be shown and logged: all but the signature."""
+    """Return names and values that may be shown and logged: all but the signature."""
     found = ((name, getattr(token, attribute)) for name, (attribute, _) in _FIELDS[type(token)].items())
     return tuple((name, value) for name, value in found if value)
 
 
 def from_parameters(pairs: Iterable[tuple[str, str]]) -> TableSas | AccountSas | None:
-    """The inverse of parameters; other names mean nothing. None for what makes no token."""
+    """Undo to_parameters, ignoring other names; None if they do not form a token."""
     options = dict(pairs)
     found = {name: value for name, value in options.items() if name in SAS_NAMES and name != "sig"}
     try:
@@ -104,22 +103,22 @@ def from_parameters(pairs: Iterable[tuple[str, str]]) -> TableSas | AccountSas |
 
 
 def read_leniently(options: Mapping[str, str]) -> TableSas | AccountSas:
-    """What somebody may have meant for a token, however malformed; for nobody but who is to be told what is wrong."""
+    """Read a token without any check, to explain what is wrong with it; never use it to grant access."""
     kind = AccountSas if options.get("ss") and options.get("srt") else TableSas
     return with_parameters(kind(signature=options.get("sig", "")), options)
 
 
 def with_parameters(token: TableSas | AccountSas, options: Mapping[str, str]) -> TableSas | AccountSas:
-    """With other values of some parameters, unchecked; what the kind does not have means nothing."""
+    """Replace the values of some parameters without any check, ignoring those that the kind does not have."""
     fields = _FIELDS[type(token)]
     changed = {fields[name][0]: options[name] for name in fields if name in options}
-    if isinstance(token, TableSas):  # each by itself, for the types
+    if isinstance(token, TableSas):  # separately, for the type checker
         return replace(token, **changed)
     return replace(token, **changed)
 
 
 def fingerprint(token: TableSas | AccountSas) -> str:
-    """Hexadecimal SHA-256 of the signature, by which a token is known without being kept."""
+    """Return the hexadecimal SHA-256 of the signature, which identifies a token without storing it."""
     return sha256(token.signature.encode()).hexdigest()
 
 
@@ -127,15 +126,15 @@ def _attribute(kind: type[TableSas] | type[AccountSas], name: str) -> str:
     if name == "sig":
         return "signature"
     if name not in _FIELDS[kind]:
-        raise _malformed(name)  # it looks like a restriction, but the signature does not cover it
+        raise _malformed(name)  # looks like a restriction, but is not signed
     return _FIELDS[kind][name][0]
 
 
-# what a token may say
+# valid values
 
 
 def check(token: TableSas | AccountSas) -> None:
-    """Refuses what no client writes, and whatever could be taken for something else than was signed."""
+    """Refuse malformed tokens and every value that could be read as something other than what was signed."""
     for name, (attribute, _) in _FIELDS[type(token)].items():
         if not is_well_formed(type(token), name, getattr(token, attribute)):
             raise _malformed(name)
@@ -146,7 +145,7 @@ def check(token: TableSas | AccountSas) -> None:
 
 
 def is_well_formed(kind: type[TableSas] | type[AccountSas], name: str, value: str) -> bool:
-    """Whether a parameter of a token may have this value; an empty one is as good as none."""
+    """Return whether a parameter may have this value; an empty one counts as absent."""
     return not value or bool(_PRINTABLE.fullmatch(value) and _FIELDS[kind][name][1](value))
 
 
@@ -186,7 +185,7 @@ _LONG_AGO: Final = read_datetime("1601-01-01")
 
 @lru_cache(maxsize=256)
 def _is_version(text: str) -> bool:
-    """Any day since the first version: what is newer than we are signs like the newest that we know."""
+    """Accept every day since the first version: newer versions sign like the newest one known here."""
     try:
         return _DAY.fullmatch(text) is not None and bool(date.fromisoformat(text)) and text >= FIRST_VERSION
     except ValueError:
@@ -203,11 +202,11 @@ def _is_table_name(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def read_instant(text: str) -> int | None:
-    """Ticks since 1970; a day alone is its midnight. None if the text is no instant."""
+    """Read ticks since 1970, midnight for a day alone; None if the text is not an instant."""
     try:
         return read_datetime(text) if _INSTANT.fullmatch(text) else None
     except OutOfRangeInput:
-        # no property may hold these years, but a policy or a token that is good since for ever
+        # a property cannot hold these years, but a policy or token without a real start can
         return _LONG_AGO if "0001" <= text[:4] < "1601" else None
     except StorageError:
         return None
@@ -238,7 +237,7 @@ def _made_of(letters: str) -> Callable[[str], bool]:
     return lambda text: pattern.fullmatch(text) is not None
 
 
-# by parameter, in the order of `parameters`: the attribute, and whether a text may be its value
+# by parameter, in the order of `to_parameters`: the attribute, and whether a text is a valid value
 _Fields = Mapping[str, tuple[str, Callable[[str], bool]]]
 _SHARED: Final[_Fields] = {
     "st": ("start", _is_instant),
@@ -271,7 +270,7 @@ _FIELDS: Final[Mapping[type[TableSas] | type[AccountSas], _Fields]] = {
 PARAMETERS: Final[Mapping[type[TableSas] | type[AccountSas], Sequence[str]]] = {
     kind: tuple(fields) for kind, fields in _FIELDS.items()
 }
-# user delegation SAS, which there are none of for tables
+# user delegation SAS, which tables do not have
 _DELEGATED: Final = (
     "skoid",
     "sktid",
@@ -285,5 +284,5 @@ _DELEGATED: Final = (
     "skdutid",
     "sduoid",
 )
-# none may come twice: readers could differ on which of them was signed
+# none may be repeated: readers could differ on which value was signed
 SAS_NAMES: Final = frozenset(("sig", *_DELEGATED, *_FIELDS[TableSas], *_FIELDS[AccountSas]))

@@ -1,4 +1,4 @@
-"""Programs to paste, with a place for the connection string; none of them holds any other %."""
+"""Sample programs with ``%s`` where the connection string goes, and no other percent sign."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""How applications reach an account: connection strings, and what to paste where."""
+"""Connection strings, and the snippets that put them to use."""
 
 import json
 from enum import StrEnum
@@ -9,7 +9,7 @@ from storage.domain.service import connection_samples as samples
 
 
 class ConnectionFormat(StrEnum):
-    """What a connection string is put into."""
+    """A file or program that a connection string is inserted into."""
 
     STRING = "string"
     ENV = "env"
@@ -28,7 +28,7 @@ PROGRAMS: Final = frozenset(
 
 
 def connection_string(account: str, endpoint: str, key: str) -> str:
-    """``key`` in base64, or something in its place."""
+    """Build a connection string; ``key`` is base64 or a placeholder."""
     scheme = urlsplit(endpoint).scheme
     return (
         f"DefaultEndpointsProtocol={scheme};AccountName={account};AccountKey={key};TableEndpoint={endpoint};"
@@ -36,7 +36,7 @@ def connection_string(account: str, endpoint: str, key: str) -> str:
 
 
 def write_connection(form: ConnectionFormat, text: str) -> str:
-    """``text``: a connection string."""
+    """Insert a connection string into a snippet."""
     match form:
         case ConnectionFormat.STRING:
             return text
@@ -64,7 +64,7 @@ def _json(document: object) -> str:
 
 
 def read_host(text: str) -> str:
-    """The name of a host, with a port or a scheme; empty for what is none."""
+    """Return a host name, possibly with a port or a scheme; an empty string if it is not valid."""
     text = text.strip()
     try:
         parts = urlsplit(text if "://" in text else f"//{text}")

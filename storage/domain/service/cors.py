@@ -1,4 +1,4 @@
-"""Whether scripts of other origins may use the service, by the rules of the account.
+"""CORS: which scripts of other origins may use the service, by the rules of the account.
 
 https://learn.microsoft.com/rest/api/storageservices/cross-origin-resource-sharing--cors--support-for-the-azure-storage-services
 """
@@ -14,10 +14,10 @@ MISSING_CORS_HEADER: Final = "A required CORS header is not present."  # of a re
 
 @dataclass(frozen=True, slots=True)
 class PreflightVerdict:
-    """``place`` of the rule that decides, from 0; None when no rule is for the origin and the method."""
+    """The answer to a preflight; ``place`` is the index of the rule for origin and method, None if there is none."""
 
     place: int | None
-    refused: tuple[str, ...] = ()  # headers in lower case that the rule does not allow
+    refused: tuple[str, ...] = ()  # lower-case headers that the rule does not allow
 
     @property
     def is_allowed(self) -> bool:
@@ -25,9 +25,9 @@ class PreflightVerdict:
 
 
 def check_preflight(rules: Sequence[CorsRule], origin: str, method: str, headers: str) -> PreflightVerdict:
-    """What a browser is told before its request; ``headers`` as they stand in the header that asks for them.
+    """Check a preflight request; ``headers`` is the value of Access-Control-Request-Headers.
 
-    The first rule for origin and method decides, even if the headers would fit a later one.
+    The first rule that matches origin and method decides, even if a later one would allow the headers.
     """
     place = find_rule(rules, origin, method)
     if place is None:
@@ -40,7 +40,7 @@ def check_preflight(rules: Sequence[CorsRule], origin: str, method: str, headers
 
 
 def find_rule(rules: Sequence[CorsRule], origin: str, method: str) -> int | None:
-    """The place of the first rule for both."""
+    """Return the index of the first rule that matches both."""
     for place, rule in enumerate(rules):
         if allows_origin(rule, origin) and method in rule.methods:
             return place
@@ -52,5 +52,5 @@ def allows_origin(rule: CorsRule, origin: str) -> bool:
 
 
 def matches_header(pattern: str, name: str) -> bool:
-    """Both in lower case."""
+    """Match a header name against a pattern of a rule, both in lower case."""
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern

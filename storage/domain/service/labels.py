@@ -1,4 +1,4 @@
-"""Labels of an account: texts by name, by which scripts find what they made."""
+"""Labels of an account: names and values by which scripts find the accounts they created."""
 
 import re
 from collections.abc import Mapping
@@ -9,26 +9,26 @@ NAME_LIMIT: Final = 63
 VALUE_LIMIT: Final = 255
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
-# a value is one line of characters that can be stored and shown
+# one line of characters that can be stored and shown
 _VALUE = re.compile(f"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{{0,{VALUE_LIMIT}}}")
 
 
 class LabelError(ValueError):
-    """Why these cannot be labels, as one sentence."""
+    """Why labels are invalid, as one sentence."""
 
 
 def check_labels(labels: Mapping[str, str]) -> None:
-    """Raises LabelError."""
+    """Raise LabelError unless all names and values are valid."""
     if len(labels) > LABEL_LIMIT:
-        raise LabelError(f"An account has at most {LABEL_LIMIT} labels.")
+        raise LabelError(f"An account can have at most {LABEL_LIMIT} labels.")
     for name, value in labels.items():
         if not is_label_name(name):
             raise LabelError(
-                f"The name of a label is 1 to {NAME_LIMIT} letters and digits, with . _ / - between them."
+                f"A label name needs 1 to {NAME_LIMIT} letters or digits, with . _ / - between them."
             )
         if not _VALUE.fullmatch(value):
             raise LabelError(
-                f"The value of a label is one line of at most {VALUE_LIMIT} characters; that of {name} is not."
+                f"The value of the label {name} must be one line of at most {VALUE_LIMIT} characters."
             )
 
 
@@ -37,12 +37,12 @@ def is_label_name(text: str) -> bool:
 
 
 def read_lines(text: str) -> dict[str, str]:
-    """`branch=main`, one in a line, as people type them; raises LabelError."""
+    """Read labels typed as `branch=main`, one per line; raises LabelError."""
     found: dict[str, str] = {}
     for line in filter(None, (line.strip() for line in text.splitlines())):
         name, _, value = (part.strip() for part in line.partition("="))
         if name in found:
-            raise LabelError(f"The label {name} comes twice.")
+            raise LabelError(f"The label {name} appears twice.")
         found[name] = value
     check_labels(found)
     return found

@@ -1,11 +1,11 @@
-"""How long an account lives that is made for a while: it is frozen at its end, and deleted a day later."""
+"""Lifetimes of temporary accounts, which are frozen when they expire and deleted a day later."""
 
 import re
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
-PURGE_DELAY: Final = timedelta(hours=24)  # between the end and the deletion
+PURGE_DELAY: Final = timedelta(hours=24)  # between freezing and deletion
 SHORTEST: Final = timedelta(minutes=1)
 LONGEST: Final = timedelta(days=366)
 
@@ -14,35 +14,35 @@ _LIFETIME = re.compile(r"([0-9]{1,6})([mhdw])")
 
 
 class LifetimeError(ValueError):
-    """Why this is no lifetime, as one sentence."""
+    """Why a lifetime is invalid, as one sentence."""
 
 
 class AccountStage(Enum):
-    """Where an account is in its life."""
+    """The state of an account."""
 
     ACTIVE = "active"
-    FROZEN = "frozen"  # by hand; it refuses requests, and nothing else happens to it
-    EXPIRED = "expired"  # frozen by itself, and about to be deleted
+    FROZEN = "frozen"  # by a person; it refuses requests
+    EXPIRED = "expired"  # frozen at the end of its lifetime, and about to be deleted
 
 
 def read_lifetime(text: str) -> timedelta:
-    """`90m`, `8h`, `2d` or `1w`; raises LifetimeError."""
+    """Read `90m`, `8h`, `2d` or `1w`; raises LifetimeError."""
     match = _LIFETIME.fullmatch(text)
     if match is None:
-        raise LifetimeError("A lifetime is a number and m, h, d or w, as 90m, 8h, 2d or 1w.")
+        raise LifetimeError("A lifetime needs a number and m, h, d or w, for example 90m, 8h, 2d or 1w.")
     lifetime = timedelta(**{_UNITS[match[2]]: int(match[1])})
     if not SHORTEST <= lifetime <= LONGEST:
-        raise LifetimeError("A lifetime is at least one minute (1m) and at most 366 days (366d).")
+        raise LifetimeError("A lifetime must be between one minute (1m) and 366 days (366d).")
     return lifetime
 
 
 def account_stage(*, enabled: bool, frozen_at: datetime | None) -> AccountStage:
-    """``frozen_at``: when it was frozen by itself."""
+    """Return the state; ``frozen_at`` is when the account expired."""
     if frozen_at is not None:
         return AccountStage.EXPIRED
     return AccountStage.ACTIVE if enabled else AccountStage.FROZEN
 
 
 def purge_time(frozen_at: datetime) -> datetime:
-    """When an account is deleted that was frozen by itself; not from its end, for a server may have slept."""
+    """Return when an expired account is deleted: counted from its freezing, because the server may have been off."""
     return frozen_at + PURGE_DELAY

@@ -1,4 +1,4 @@
-"""What an account wants of the service: logs, metrics, CORS rules.
+"""Service properties of an account: logging, metrics and CORS rules.
 
 https://learn.microsoft.com/rest/api/storageservices/set-table-service-properties
 """
@@ -12,11 +12,11 @@ from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue, Stora
 
 RETENTION_DAYS: Final = range(1, 366)
 CORS_RULE_LIMIT: Final = 5
-CORS_SIZE_LIMIT: Final = 2048  # bytes of what stands in the rules, tags not counted
+CORS_SIZE_LIMIT: Final = 2048  # bytes of the values in the rules, without tags
 CORS_METHODS: Final = frozenset({"DELETE", "GET", "HEAD", "MERGE", "POST", "OPTIONS", "PUT", "PATCH"})
 ORIGIN_LIMIT: Final = 64
 HEADER_LIMIT: Final = 64
-PREFIX_LIMIT: Final = 2  # of the headers that end in *
+PREFIX_LIMIT: Final = 2  # headers that end in *
 MAX_AGE: Final = range(2**31)  # seconds
 
 # no white space and no comma, since each may become a part of a header
@@ -26,7 +26,7 @@ _HEADER = re.compile(r"(?=.{1,256}\Z)[A-Za-z0-9!#$%&'+.^_`|~-]*\*?")
 
 @dataclass(frozen=True, slots=True)
 class Logging:
-    """Which requests are logged; ``retention`` in days, None keeps the logs."""
+    """Which requests are logged; ``retention`` in days, None keeps logs forever."""
 
     read: bool = False
     write: bool = False
@@ -39,7 +39,7 @@ NO_LOGGING: Final = Logging()
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """``include_apis`` adds a row per operation to the one of all; ``retention`` in days, None keeps them."""
+    """Whether requests are counted; ``include_apis`` adds a row per operation, ``retention`` as in Logging."""
 
     enabled: bool = False
     include_apis: bool = False
@@ -48,7 +48,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class CorsRule:
-    """Origins compare by case, ``*`` is any; headers do not, and may end in ``*``. ``max_age`` in seconds."""
+    """Origins are case-sensitive and ``*`` is any; headers are not and may end in ``*``. ``max_age`` in seconds."""
 
     origins: tuple[str, ...]
     methods: tuple[str, ...]
@@ -59,7 +59,7 @@ class CorsRule:
 
 @dataclass(frozen=True, slots=True)
 class ServiceProperties:
-    """A new account has its hours measured for a week, as the service has it."""
+    """The properties of an account; by default requests are counted per hour and kept for a week, as on Azure."""
 
     logging: Logging = NO_LOGGING
     hour_metrics: Metrics = Metrics(enabled=True, include_apis=True, retention=7)
@@ -72,7 +72,7 @@ DEFAULT_PROPERTIES: Final = ServiceProperties()
 
 @dataclass(frozen=True, slots=True)
 class PropertiesUpdate:
-    """What somebody wants changed; None stays as it is."""
+    """A partial change; None keeps the current value."""
 
     logging: Logging | None = None
     hour_metrics: Metrics | None = None
@@ -86,20 +86,20 @@ class PropertiesUpdate:
 
 @dataclass(frozen=True, slots=True)
 class PropertiesFault:
-    """``where``: names of fields and places in lists, from the outermost; such as cors, 0, origins."""
+    """An invalid value; ``where`` is its path from the outermost field, for example cors, 0, origins."""
 
     where: tuple[str | int, ...]
     error: StorageError
 
 
 def check_properties(properties: ServiceProperties) -> None:
-    """Raises InvalidXmlDocument for too many and for days out of range, InvalidXmlNodeValue for what may not be."""
+    """Raise InvalidXmlDocument for too many rules or days out of range, InvalidXmlNodeValue for an invalid value."""
     for fault in find_faults(properties):
         raise fault.error
 
 
 def find_faults(properties: ServiceProperties) -> Iterator[PropertiesFault]:
-    """All of them; the service tells its clients of the first."""
+    """Find all invalid values; the service reports the first."""
     for name in ("logging", "hour_metrics", "minute_metrics"):
         days = getattr(properties, name).retention
         if days is not None and days not in RETENTION_DAYS:
@@ -134,7 +134,7 @@ def _are_headers(names: Sequence[str]) -> bool:
 
 
 def cors_size(rules: Sequence[CorsRule]) -> int:
-    """What counts towards the limit, in bytes."""
+    """Compute the size that counts towards the limit, in bytes."""
     return sum(map(_size, rules))
 
 

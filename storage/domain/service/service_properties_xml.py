@@ -24,13 +24,15 @@ from storage.domain.service.service_properties import (
 )
 from storage.domain.values.xml import START, read_children, read_items, read_text, read_xml, write_text
 
-FIRST_PARTIAL_VERSION: Final = "2013-08-15"  # before, there are no parts, no rules and one sort of metrics
+FIRST_PARTIAL_VERSION: Final = (
+    "2013-08-15"  # older versions have no partial updates, no CORS and one kind of metrics
+)
 
 _ROOT: Final = "StorageServiceProperties"
 _LOGGING: Final = ("Version", "Delete", "Read", "Write", "RetentionPolicy")
 _METRICS: Final = ("Version", "Enabled", "RetentionPolicy")
 _RULE: Final = ("AllowedMethods", "AllowedOrigins", "AllowedHeaders", "ExposedHeaders", "MaxAgeInSeconds")
-_VERSION: Final = "1.0"  # of what is logged and measured
+_VERSION: Final = "1.0"  # of logging and metrics
 _NUMBER = re.compile(r"[0-9]{1,10}")
 
 
@@ -73,7 +75,7 @@ def _read_metrics(element: Element) -> Metrics:
 
 
 def _read_retention(element: Element) -> int | None:
-    """Days, None without an end. The days of a policy that is off are let pass: some clients always send them."""
+    """Read the days, None for no limit. Days of a disabled policy are ignored: some clients always send them."""
     nodes = _required(element, ("Enabled",), "Days")
     if not _read_boolean(nodes["Enabled"]):
         return None

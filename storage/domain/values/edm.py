@@ -1,4 +1,4 @@
-"""The eight EDM types, and how a value is read from JSON; encoding.py writes it.
+"""The eight EDM types, and reading their values from JSON; encoding.py writes them.
 
 https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
 """
@@ -57,7 +57,7 @@ class EdmValue(NamedTuple):
     value: str | bool | int | float | bytes
 
 
-# what the types look like as text
+# types as text
 
 _EPOCH = date(1970, 1, 1)
 _FIRST_TICK: Final = (date(1601, 1, 1) - _EPOCH).days * 86_400 * TICKS_PER_SECOND
@@ -78,7 +78,7 @@ _SPECIAL_DOUBLES: Final = {
 
 
 def read_datetime(text: str) -> int:
-    """Ticks since 1970; no zone means UTC, digits beyond the seventh are cut (nothing can hold them)."""
+    """Return ticks since 1970. Without a zone it is UTC; digits after the seventh are dropped."""
     match = _DATETIME.fullmatch(text)
     if match is None:
         raise InvalidInput(UNREADABLE)
@@ -118,14 +118,14 @@ def _offset(zone: str | None) -> int:
 
 @lru_cache(maxsize=4096)
 def second_text(seconds: int) -> str:
-    """A second since 1970 as '2017-08-30T13:20:33'; the rows of a page share few of them."""
+    """Format a second since 1970 as '2017-08-30T13:20:33'; cached because the rows of a page share few of them."""
     days, rest = divmod(seconds, 86_400)
     day = _EPOCH + timedelta(days=days)
     return f"{day.isoformat()}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
 
 
 def write_datetime(ticks: int) -> str:
-    """'2017-08-30T13:20:33.413914Z': trailing zeros of the fraction trimmed, as the service does."""
+    """Format as '2017-08-30T13:20:33.413914Z', without trailing zeros in the fraction, as Azure does."""
     seconds, fraction = divmod(ticks, TICKS_PER_SECOND)
     if fraction:
         return f"{second_text(seconds)}.{fraction:07}".rstrip("0") + "Z"
@@ -195,7 +195,7 @@ def _read_double(json: object) -> float:
             raise InvalidInput(UNREADABLE) from None
     else:
         raise InvalidInput(UNREADABLE)
-    if math.isinf(value):  # a number too large for a double is not stored as something else
+    if math.isinf(value):  # too large for a Double
         raise InvalidInput(UNREADABLE)
     return value
 
@@ -237,7 +237,7 @@ _READ: Final[Mapping[str, tuple[Edm, Callable[[object], str | bool | int | float
 
 
 def read(json: object, annotation: object) -> EdmValue:
-    """A JSON value and its ``odata.type``, None if it has none; null is the caller's business."""
+    """Read a JSON value with its ``odata.type`` (None: not annotated); the caller handles null."""
     if annotation is None:
         known = _UNTYPED.get(type(json))
         if type(json) is int and json not in INT32:
@@ -251,7 +251,7 @@ def read(json: object, annotation: object) -> EdmValue:
 
 
 def _read_bare_integer(json: object) -> float:
-    """An integer beyond Int32 is a Double, as JavaScript means it, if a Double is exactly it [inferred]."""
+    """Read an integer beyond Int32 as a Double, as in JavaScript, if a Double holds it exactly [inferred]."""
     value = _read_double(json)
     if value != json:
         raise InvalidInput(UNREADABLE)

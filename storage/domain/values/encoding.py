@@ -1,4 +1,4 @@
-"""How a value is kept and sent: as JSON text, exact, and as a member of the jsonb projection, typed and comparable."""
+"""Values as exact JSON text, and as typed, comparable members of the jsonb projection."""
 
 import base64
 import math
@@ -11,7 +11,7 @@ from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue, quote, re
 
 
 def _write_double(value: float) -> str:
-    """JSON for a Double: never a bare integer, which clients would take for an Int32."""
+    """Write a Double as JSON, never as a bare integer, which clients would read as Int32."""
     if math.isnan(value):
         return '"NaN"'
     if math.isinf(value):
@@ -20,7 +20,7 @@ def _write_double(value: float) -> str:
 
 
 def needs_annotation(value: EdmValue) -> bool:
-    """Whether the type must be said beside the JSON value: clients cannot tell it otherwise."""
+    """Return whether the JSON value alone does not tell its type, so that an annotation must."""
     type_, content = value
     return type_ in _ANNOTATED or (type_ is Edm.DOUBLE and not math.isfinite(content))  # type: ignore[arg-type]
 
@@ -29,7 +29,7 @@ _ANNOTATED: Final = frozenset({Edm.INT64, Edm.DATETIME, Edm.GUID, Edm.BINARY})
 
 
 def write(value: EdmValue) -> str:
-    """The value as ASCII JSON text, exactly as every answer will carry it."""
+    """Write the value as ASCII JSON text, exactly as every response carries it."""
     return ENCODE[value.type](value.value)[0]
 
 
@@ -49,14 +49,14 @@ _ESCAPED_PAIR = re.compile("[\x01\ue000].", re.DOTALL)
 
 
 def escape(text: str) -> str:
-    """Text that PostgreSQL can hold, in the order of the original by code point."""
+    """Escape text so that PostgreSQL can store it and its code-point order is kept."""
     if _ESCAPED_CHARACTER.search(text) is None:
         return text
     return text.translate(_ESCAPES)
 
 
 def unescape(text: str) -> str:
-    """The inverse of escape."""
+    """Undo escape."""
     if "\x01" not in text and "\ue000" not in text:
         return text
     return _ESCAPED_PAIR.sub(lambda pair: _UNESCAPES[pair[0]], text)
@@ -74,16 +74,16 @@ def _project_double(value: float) -> str:
 
 
 def project(value: EdmValue) -> str:
-    """JSON text of the value in the jsonb projection: every member tells its own type.
+    """Write the value as JSON text for the jsonb projection, in which every member carries its type.
 
-    A letter leads strings (s String, t DateTime, g Guid, b Binary, n NaN); the scale tells numbers apart, which
-    compare by value all the same: 5 is an Int32, 5.00 an Int64, 5.0 a Double, 0.000 the Double -0.0.
+    Strings start with a letter (s String, t DateTime, g Guid, b Binary, n NaN). The scale tells numeric types apart
+    without changing how they compare: 5 is an Int32, 5.00 an Int64, 5.0 a Double, 0.000 the Double -0.0.
     """
     return ENCODE[value.type](value.value)[1]
 
 
 def unproject(text: str) -> EdmValue:
-    """The inverse of project, from the member as PostgreSQL's ``->>`` gives it: a string without its quotes."""
+    """Undo project; ``text`` is what PostgreSQL's ``->>`` returns, a string without its quotes."""
     if text in ("true", "false"):
         return EdmValue(Edm.BOOLEAN, text == "true")
     if text[0].isdigit() or text[0] == "-":
@@ -118,7 +118,7 @@ def _unproject_number(text: str) -> EdmValue:
 
 def _encode_string(value: str) -> tuple[str, str]:
     text = quote(value)
-    if "\\u" in text:  # it may hold what the projection escapes in its own way
+    if "\\u" in text:  # may contain characters that the projection escapes differently
         return text, quote("s" + escape(value))
     return text, '"s' + text[1:]
 
@@ -148,7 +148,7 @@ def _encode_boolean(value: bool) -> tuple[str, str]:
     return ("true", "true") if value else ("false", "false")
 
 
-# both texts of a value at once, as write and project make them: a write spends most of its time here
+# the results of write and project in one call, because inserts spend most of their time here
 ENCODE: Final[Mapping[Edm, Callable[..., tuple[str, str]]]] = {
     Edm.STRING: _encode_string,
     Edm.BOOLEAN: _encode_boolean,
@@ -162,7 +162,7 @@ ENCODE: Final[Mapping[Edm, Callable[..., tuple[str, str]]]] = {
 
 
 def write_column(member: bytes, column: list[bytes | None], *, annotations: bool) -> list[bytes]:
-    """write_projected for the rows of a page, which mostly have values of one type: strings, or plain numbers."""
+    """Call write_projected for a column of a page, faster if all values are strings or plain numbers."""
     if None not in column:
         values = cast("list[bytes]", column)
         kinds = {value[:1] for value in values}
@@ -175,14 +175,14 @@ def write_column(member: bytes, column: list[bytes | None], *, annotations: bool
 
 
 _NUMBER_STARTS: Final = {b"%d" % digit for digit in range(10)} | {b"-"}
-# what JSON escapes, and the first byte of what escape() makes
+# characters that JSON escapes, and the first byte that escape() produces
 _CAREFUL: Final = bytes(range(32)) + b'"\\\xee'
 
 
 def write_projected(member: bytes, projected: bytes | None, *, annotations: bool) -> bytes:
-    """A selected property as it goes into an answer, from its projection; null when the entity lacks it.
+    """Write a selected property for a response from its projection; null if the entity lacks it.
 
-    ``member`` is the quoted name. The common types are cut out of the text, since a page holds thousands of them.
+    ``member`` is the quoted name. Common types are copied unparsed, because a page holds thousands of them.
     """
     if projected is None:
         return b",%b:null" % member

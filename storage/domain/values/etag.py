@@ -1,4 +1,4 @@
-"""The entity tag, which is the Timestamp in another dress, and the conditions made of it."""
+"""ETags, which encode the Timestamp of an entity, and the preconditions made of them."""
 
 import re
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ NEVER: Final = -(2**63)  # ticks that no entity carries
 
 
 class Precondition(NamedTuple):
-    """If-Match: the ticks the entity must carry; None when any will do."""
+    """If-Match: the Timestamp in ticks that the entity must have; None matches any."""
 
     expected: int | None
 
@@ -23,12 +23,12 @@ ANY: Final = Precondition(None)
 
 
 def write_etag(ticks: int) -> str:
-    """``W/"datetime'2017-08-30T13%3A20%3A33.413914Z'"``: clients rebuild it from Timestamp, so it is exact."""
+    """Write ``W/"datetime'2017-08-30T13%3A20%3A33.413914Z'"``, exactly as clients rebuild it from Timestamp."""
     return f"W/\"datetime'{write_datetime(ticks).replace(':', '%3A')}'\""
 
 
 def read_if_match(value: str) -> Precondition:
-    """Any weak quoted tag is well formed, but only one of ours can match."""
+    """Read an If-Match header. Any quoted weak tag is well formed, but only one of ours can match."""
     if value == "*":
         return ANY
     weak = _WEAK.fullmatch(value)

@@ -1,4 +1,4 @@
-"""What may name an account, a table, a property; what may be a key.
+"""Valid names of accounts, tables and properties, and valid keys.
 
 https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
 """
@@ -22,7 +22,7 @@ RESERVED_TABLE_NAME: Final = "tables"
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 _ANALYTICS = re.compile(r"\$Metrics[A-Z]{1,55}", re.IGNORECASE | re.ASCII)
 _TABLE_CHARACTERS = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-# lone surrogates are no characters; the service's own list is / \ # ? and the control characters
+# lone surrogates are not characters; Azure's own list is / \ # ? and the control characters
 _DISALLOWED_IN_KEYS = re.compile("[/\\\\#?\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -32,7 +32,7 @@ def is_account_name(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def fold_table_name(name: str) -> str:
-    """The lower-case form that identifies a table, after checking what may name one."""
+    """Check a table name and return its lower-case form, which identifies the table."""
     if not _TABLE_CHARACTERS.fullmatch(name):
         if _ANALYTICS.fullmatch(name):
             return name.lower()
@@ -47,7 +47,7 @@ def fold_table_name(name: str) -> str:
 
 
 def is_analytics_name(folded: str) -> bool:
-    """Whether a checked name is that of a table which the service itself writes."""
+    """Return whether a checked name belongs to a metrics table, which the service itself writes."""
     return folded.startswith("$")
 
 
@@ -56,7 +56,7 @@ _LENGTH: Final = "The specified resource name length is not within the permissib
 
 @lru_cache(maxsize=8192)
 def check_property_name(name: str) -> None:
-    """A letter or underscore, then letters, digits, connectors and combining characters, as in C#."""
+    """Require a letter or underscore, then letters, digits, connectors or combining characters, as in C#."""
     if utf16_length(name) > 255:
         raise PropertyNameTooLong
     if not name.isidentifier():
@@ -64,7 +64,7 @@ def check_property_name(name: str) -> None:
 
 
 def check_key(property_name: str, key: str, *, limit: int = KEY_LENGTH_LIMIT) -> None:
-    """Refuses a PartitionKey or RowKey that is too long or holds a disallowed character."""
+    """Refuse a PartitionKey or RowKey that is too long or contains a disallowed character."""
     if len(key) > limit // 2 and utf16_length(key) > limit:
         raise KeyValueTooLarge
     if _DISALLOWED_IN_KEYS.search(key):

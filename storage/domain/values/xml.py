@@ -1,7 +1,7 @@
-"""Reads XML that nobody vouches for: no DTD and so no entities, in memory and time bounded by what was sent.
+"""Reading of untrusted XML: no DTD and so no entities, with memory and time bounded by the size of the document.
 
-Expat rather than libxml2, because lxml keeps every name it has ever met for the life of the thread, and property names
-are names of elements here: who invents new ones would fill the memory for good.
+Expat rather than libxml2, because lxml keeps every name it has seen for the life of the thread. Property names are
+element names here, so a client that invents new ones would fill the memory for good.
 """
 
 import re
@@ -18,7 +18,7 @@ DEPTH_LIMIT: Final = 256
 TAG_LIMIT: Final = 64 * 1024  # bytes: 380,000 attributes would keep the parser busy for a second
 MARKUP_LIMIT: Final = 100_000  # tags, comments, sections; the largest entity needs a thousand
 
-# what every document of the service begins with
+# the start of every document that the service sends
 START: Final = b'\xef\xbb\xbf<?xml version="1.0" encoding="utf-8"?>'
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -31,7 +31,7 @@ _TAG = re.compile(rb"""<(?![!?])(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+""")
 
 
 def read_xml(body: bytes) -> Element:
-    """The root of a document in UTF-8, whatever its declaration says; raises InvalidXmlDocument."""
+    """Parse a document as UTF-8, whatever its declaration says; raises InvalidXmlDocument."""
     document = body.removeprefix(_BOM)
     _check(document)
     parser = DefusedXMLParser(target=TreeBuilder(), encoding="utf-8", forbid_dtd=True)
@@ -45,7 +45,7 @@ def read_xml(body: bytes) -> Element:
 
 
 def _check(document: bytes) -> None:
-    """Refuses what the parser must not see."""
+    """Refuse documents that the parser must not see."""
     try:
         document.decode()
     except UnicodeDecodeError:
@@ -70,11 +70,11 @@ def _check_depth(root: Element) -> None:
     raise InvalidXmlDocument
 
 
-# documents of which every element is known
+# documents with a fixed set of elements
 
 
 def read_children(element: Element, allowed: Container[str]) -> dict[str, Element]:
-    """The children by name, each there at most once, and nothing between them.
+    """Return the children by name; each may occur once, with no text between them.
 
     Raises UnsupportedXmlNode for a name that is not allowed.
     """
@@ -85,7 +85,7 @@ def read_children(element: Element, allowed: Container[str]) -> dict[str, Elemen
 
 
 def read_items(element: Element, allowed: Container[str]) -> list[Element]:
-    """The children, of which several may have one name, and nothing between them."""
+    """Return the children, whose names may repeat, with no text between them."""
     if (element.text or "").strip() or any((child.tail or "").strip() for child in element):
         raise InvalidXmlDocument
     if any(child.tag not in allowed for child in element):
@@ -94,7 +94,7 @@ def read_items(element: Element, allowed: Container[str]) -> list[Element]:
 
 
 def read_text(element: Element) -> str:
-    """What stands in an element without children."""
+    """Return the text of an element without children."""
     if len(element):
         raise UnsupportedXmlNode
     return element.text or ""

@@ -1,1 +1,1 @@
-"""Editing a $filter: builder rows, lint, quick fixes, highlighting and templates."""
+"""Editing a ``$filter``: builder rows, lint, quick fixes, highlighting and parameters."""

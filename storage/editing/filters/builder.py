@@ -1,4 +1,7 @@
-"""A filter as rows that can be edited one by one."""
+"""A filter as rows of the query builder, with operators for what a filter needs several conditions for.
+
+``to_rows`` and ``to_filter`` are inverse: unedited rows become the filter that they came from.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +26,7 @@ from storage.domain.filters.literals import RelativeTime
 from storage.domain.filters.writer import write
 from storage.domain.values.edm import Edm, EdmValue
 
-GROUP_DEPTH_LIMIT: Final = 3  # of groups, the outermost counted
+GROUP_DEPTH_LIMIT: Final = 3  # levels of groups, including the outermost
 
 
 class RowOperator(StrEnum):
@@ -34,7 +37,7 @@ class RowOperator(StrEnum):
     LT = "lt"
     LE = "le"
     STARTS_WITH = "starts-with"
-    BETWEEN = "between"  # both ends included
+    BETWEEN = "between"  # inclusive
     ONE_OF = "one-of"
     IN_THE_LAST = "in-the-last"
     CONTAINS = "contains"
@@ -59,7 +62,7 @@ class Connective(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FilterRow:
-    """``values`` are of ``type``: none for is (not) set, two for between, any number for one-of, else one."""
+    """A condition; ``values`` are none for is (not) set, two for between, one or more for one-of, else one."""
 
     property: str
     operator: RowOperator
@@ -80,7 +83,7 @@ class RowGroup:
 
 
 class Obstacle(StrEnum):
-    """Why a filter can be shown as text only."""
+    """Why a filter cannot be shown as rows."""
 
     TOO_DEEP = "too-deep"
     CONSTANT = "constant"
@@ -96,7 +99,7 @@ NO_CONDITIONS: Final = RowGroup(Connective.AND, ())
 
 
 def operators_for(type_: Edm) -> tuple[RowOperator, ...]:
-    """The operators that make sense for values of the type, the usual first."""
+    """Return the operators for values of the type, the most common first."""
     match type_:
         case Edm.STRING:
             return (*_COMPARING, RowOperator.STARTS_WITH, RowOperator.BETWEEN, RowOperator.ONE_OF,
@@ -117,13 +120,13 @@ def operators_for(type_: Edm) -> tuple[RowOperator, ...]:
 
 
 def to_text(group: RowGroup) -> str:
-    """The text of the filter; empty for no clauses."""
+    """Write the rows as the text of a filter; empty without conditions."""
     root = to_filter(group)
     return "" if root is None else write(root)
 
 
 def to_filter(group: RowGroup) -> Filter | None:
-    """None for a group without clauses."""
+    """Build the filter of a group; None if it has no conditions."""
     operands: list[Filter] = []
     for item in group.items:
         match item:
@@ -145,7 +148,7 @@ def _joined(connective: Connective, operands: Sequence[Filter]) -> Filter:
 
 
 def _operands(clause: FilterRow, *, is_flat: bool) -> list[Filter]:
-    """What the clause is among the operands of its group: two bounds need no parentheses in a conjunction."""
+    """Return the operands of a row; the two bounds of a range need no parentheses in a conjunction."""
     bounds = _bounds(clause)
     if is_flat and not clause.negated and bounds:
         return bounds
@@ -204,7 +207,7 @@ class _Undrawable(Exception):
 
 
 def _drawn_group(root: Filter) -> RowGroup:
-    """The outermost group is never negated: what is stands alone in it."""
+    """Build the outermost group, which is never negated: a negated filter is its only item."""
     match root:
         case And(operands):
             return RowGroup(Connective.AND, _items(operands, depth=1))
@@ -214,7 +217,7 @@ def _drawn_group(root: Filter) -> RowGroup:
 
 
 def _items(operands: Sequence[Filter], *, depth: int) -> tuple[RowGroup | FilterRow, ...]:
-    """The items of a conjunction, where two bounds of a property that follow each other are one clause."""
+    """Return the items of a conjunction; two adjacent bounds of a property become one row."""
     items: list[RowGroup | FilterRow] = []
     position = 0
     while position < len(operands):
@@ -225,12 +228,12 @@ def _items(operands: Sequence[Filter], *, depth: int) -> tuple[RowGroup | Filter
 
 
 def _operand(node: Filter, *, depth: int) -> RowGroup | FilterRow:
-    """An operand of a conjunction: a conjunction in parentheses keeps them by being a group, even of one clause."""
+    """Return an operand of a conjunction; a conjunction in parentheses stays a group, even of one row."""
     return _inner(Connective.AND, node.operands, depth) if isinstance(node, And) else _item(node, depth=depth)
 
 
 def _item(node: Filter, *, depth: int) -> RowGroup | FilterRow:
-    """``depth`` is that of the group the item is in."""
+    """Return the row or group of a node; ``depth`` is that of the group around it."""
     match node:
         case Comparison(name, operator, literal):
             return FilterRow(name, _row_operator(operator, literal), literal.type, (literal,))
@@ -304,10 +307,10 @@ _SURROGATES: Final = range(0xD800, 0xE000)
 
 
 def prefix_end(prefix: str) -> str | None:
-    """The first text after all that begin with the prefix; None where there is none.
+    """Return the first text after all that start with the prefix, in code-point order; None if there is none.
 
-    The last character is raised by one, past the surrogates, which no key can hold and no address carry; the last
-    character of all is dropped.
+    The last character is incremented, skipping the surrogates, which neither keys nor URLs can contain; trailing
+    U+10FFFF are dropped.
     """
     rest = prefix.rstrip(_LAST)
     if not rest:

@@ -1,4 +1,4 @@
-"""What the quick fixes of a filter share: the context of an error, a quick fix, and where a well-formed text fails."""
+"""The basis of quick fixes: the error in its context, a fix, and the fault of a well-formed but unsupported filter."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,10 +12,10 @@ from storage.domain.values.edm import Edm, EdmValue
 
 
 class FixReason(StrEnum):
-    """Why the repair says the same, in the words of a filter."""
+    """What a quick fix corrects."""
 
     FOREIGN_SIGN = "foreign-sign"  # =, &&, "text", AND
-    FUNCTION = "function"  # the service has none
+    FUNCTION = "function"  # the service has no functions
     LIST = "list"  # in (...)
     SQL = "sql"  # like, between, is null
     NULL = "null"
@@ -30,7 +30,7 @@ class FixReason(StrEnum):
 
 
 class QuickFix(NamedTuple):
-    """``replacement`` in the place of the characters from ``start`` up to ``end``."""
+    """Replace the characters from ``start`` up to ``end`` by ``replacement``."""
 
     start: int
     end: int
@@ -42,7 +42,7 @@ class QuickFix(NamedTuple):
 
 
 class DiagnosisContext(NamedTuple):
-    """``at`` is the index of the token at fault."""
+    """A filter with an error; ``at`` is the index of the token at fault."""
 
     text: str
     tokens: list[Token]
@@ -53,17 +53,17 @@ class DiagnosisContext(NamedTuple):
         return [token.kind for token in self.tokens[max(0, start) : start + count]] if start >= 0 else []
 
     def name(self, index: int) -> str:
-        """Of a name; nothing where there is none."""
+        """Return the text of the token if it is a name, else an empty string."""
         if not 0 <= index < len(self.tokens) or self.tokens[index].kind is not TokenKind.NAME:
             return ""
         return self.tokens[index].text
 
     def repair(self, first: int, last: int, replacement: str, reason: FixReason) -> QuickFix:
-        """``replacement`` for the tokens from ``first`` to ``last``, both included."""
+        """Replace the tokens from ``first`` to ``last``, inclusive."""
         return QuickFix(self.tokens[first].start, self.tokens[last].end, replacement, reason)
 
     def close(self, opening: int) -> int | None:
-        """The index of the parenthesis that closes the one at ``opening``."""
+        """Return the index of the parenthesis that closes the one at ``opening``."""
         depth = 0
         for index in range(opening, len(self.tokens)):
             depth += {TokenKind.OPEN: 1, TokenKind.CLOSE: -1}.get(self.tokens[index].kind, 0)
@@ -77,7 +77,7 @@ def quote_text(text: str) -> str:
 
 
 def find_fault(tokens: Sequence[Token]) -> tuple[int, int] | None:
-    """Of the first function, null, list, or comparison of unfit sides."""
+    """Return the span of the first function, null, list or comparison with unsupported sides."""
     patient = DiagnosisContext("", list(tokens), 0, datetime.min)  # noqa: DTZ901
     for index, token in enumerate(tokens):
         last = _last_of_fault(patient, index)
@@ -109,7 +109,7 @@ _BEFORE_GROUP: Final = frozenset({"and", "or", "not", *RELATIONS, *_UNSUPPORTED}
 
 
 def _is_value(patient: DiagnosisContext, index: int) -> bool | None:
-    """Whether a literal stands there, or a name; None for anything else."""
+    """Return True for a literal, False for a name, None for anything else."""
     token = patient.tokens[index]
     if token.kind in LITERALS or patient.name(index) in WORDS:
         return True

@@ -1,4 +1,4 @@
-"""What the pieces of a filter's text are, for whoever paints it; unreadable text has pieces too."""
+"""Syntax highlighting of filters, including unreadable ones."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class HighlightClass(StrEnum):
 
 
 class HighlightedText(NamedTuple):
-    """None paints what lies between tokens."""
+    """A piece of text; the class is None between tokens."""
 
     text: str
     paint: HighlightClass | None
@@ -47,7 +47,7 @@ _PAINTS: Final = {
 
 
 def highlight_filter(text: str) -> list[HighlightedText]:
-    """Together they are the text."""
+    """Split a filter into pieces that together are its text."""
     found: list[HighlightedText] = []
     position = 0
     places = {place.start(): place for place in _PLACE.finditer(text)}
@@ -66,7 +66,7 @@ def highlight_filter(text: str) -> list[HighlightedText]:
 
 
 def classify_tokens(found: list[Token]) -> Iterator[tuple[Token, HighlightClass]]:
-    """A name is what its place makes it: properties may be named eq, and, or contains."""
+    """Classify tokens by position, because properties may be named eq, and, or contains."""
     is_operand = True
     for token, following in pairwise(found):
         if token.kind is not TokenKind.NAME:
@@ -81,7 +81,7 @@ def classify_tokens(found: list[Token]) -> Iterator[tuple[Token, HighlightClass]
 
 
 def _is_sign(token: Token) -> bool:
-    """Whether it is what stands between operands elsewhere: = or &&."""
+    """Return whether the token is an operator of another language, such as = or &&."""
     return token.kind is TokenKind.UNREADABLE and token.text in '=&|<>!"'
 
 
@@ -104,7 +104,7 @@ def _between(text: str) -> list[HighlightedText]:
 
 
 def _with_places(text: str, paint: HighlightClass) -> list[HighlightedText]:
-    """A place in quotes is seen too."""
+    """Split a literal at the parameters in its quotes."""
     if paint not in (HighlightClass.STRING, HighlightClass.TYPED) or "{{" not in text:
         return [HighlightedText(text, paint)]
     found: list[HighlightedText] = []
@@ -119,7 +119,7 @@ def _with_places(text: str, paint: HighlightClass) -> list[HighlightedText]:
 
 
 def _joined(found: list[HighlightedText]) -> list[HighlightedText]:
-    """Neighbours of one paint are one piece."""
+    """Join adjacent pieces of the same class."""
     joined: list[HighlightedText] = []
     for piece in found:
         if joined and joined[-1].paint is piece.paint:

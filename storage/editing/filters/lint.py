@@ -1,4 +1,4 @@
-"""What a filter that can be read probably does not mean: judged by the properties that entities have."""
+"""Lint: likely mistakes in a valid filter, judged by the properties of the entities."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -15,25 +15,25 @@ from storage.editing.filters.highlight import HighlightClass, classify_tokens
 from storage.editing.filters.quick_fixes import FixReason, QuickFix
 from storage.editing.invalid_text import InvalidText
 
-KnownTypes = Mapping[str, Sequence[Edm]]  # the properties that entities have, and their types there
+KnownTypes = Mapping[str, Sequence[Edm]]  # the types of each property of the entities
 
 SYSTEM_TYPES: Final[KnownTypes] = {
     "PartitionKey": (Edm.STRING,),
     "RowKey": (Edm.STRING,),
     "Timestamp": (Edm.DATETIME,),
 }
-FINDING_LIMIT: Final = 5  # doubts of a filter; whoever has more will see the others when these are gone
+FINDING_LIMIT: Final = 5  # findings per filter; others appear once these are fixed
 _NUMBERS: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})
 
 
 class LintRule(StrEnum):
-    INT64_SUFFIX = "int64-suffix"  # the service refuses it
+    INT64_SUFFIX = "int64-suffix"  # required by the service
     UNKNOWN_PROPERTY = "unknown-property"
     OTHER_TYPE = "other-type"
 
 
 class LintFinding(NamedTuple):
-    """``name`` is the property, ``asked`` the type it is compared with and ``types`` those that it has."""
+    """``name`` is the property, ``asked`` the type it is compared with, ``types`` the types of its values."""
 
     start: int
     end: int
@@ -45,14 +45,14 @@ class LintFinding(NamedTuple):
 
 
 class _Mention(NamedTuple):
-    """A property in a text, and the literal that it is compared with."""
+    """A property in a filter, and the literal that it is compared with."""
 
     property: Token
     literal: Token | None
 
 
 def lint_filter(text: str, known: KnownTypes, now: datetime) -> list[LintFinding]:
-    """The first of a text that can be read. Nothing is known of the properties of an empty table."""
+    """Return the first findings of a valid filter; ``known`` is empty for an empty table."""
     found = list(classify_tokens(tokenize_leniently(text)))
     every = (
         doubt
@@ -64,13 +64,13 @@ def lint_filter(text: str, known: KnownTypes, now: datetime) -> list[LintFinding
 
 
 def is_comparable(asked: Edm, stored: Sequence[Edm]) -> bool:
-    """Whether a literal of the type can equal a value of one of the others."""
+    """Return whether a literal of the type can equal a stored value."""
     is_any_number = asked in (Edm.INT32, Edm.DOUBLE)
     return asked in stored or (is_any_number and not _NUMBERS.isdisjoint(stored))
 
 
 def similar_property(name: str, known: KnownTypes) -> str | None:
-    """The property that was probably meant."""
+    """Return the most similar known property."""
     folded = {other.lower(): other for other in (*SYSTEM_TYPES, *known)}
     close = get_close_matches(name.lower(), folded, 1)
     return folded[close[0]] if close else None

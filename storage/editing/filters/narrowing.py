@@ -1,4 +1,4 @@
-"""One more condition for a filter, which otherwise stays as it was written."""
+"""Adding a condition to a filter whose text is otherwise kept."""
 
 import re
 from enum import StrEnum
@@ -15,7 +15,7 @@ _LAST: Final = read_datetime("9999-12-31T23:59:59.9999999Z")
 
 
 class ConditionKind(StrEnum):
-    """What a value that somebody points at is to mean."""
+    """The condition to build from a value in the grid."""
 
     IS = "is"
     IS_NOT = "is-not"
@@ -25,7 +25,7 @@ class ConditionKind(StrEnum):
 
     @property
     def types(self) -> frozenset[Edm]:
-        """Of the values that it can be asked of."""
+        """The types of values that it applies to."""
         match self:
             case ConditionKind.IS | ConditionKind.IS_NOT:
                 return frozenset(Edm)
@@ -45,7 +45,7 @@ _OPERATORS: Final = {
 
 
 def fits_in_url(value: EdmValue) -> bool:
-    """Whether an address can carry it: half of a character cannot be encoded."""
+    """Return whether a URL can carry the value: lone surrogates cannot be encoded."""
     return not isinstance(value.value, str) or _HALF.search(value.value) is None
 
 
@@ -62,7 +62,7 @@ def build_condition(name: str, how: ConditionKind, value: EdmValue) -> Filter:
 
 
 def add_condition_text(text: str, root: Filter | None, clause: str) -> str:
-    """``root`` is what the text means."""
+    """Add a condition to a filter; ``root`` is the parsed text."""
     if root is None:
         return clause
     return f"({text.strip()}) and {clause}" if isinstance(root, Or) else f"{text.strip()} and {clause}"

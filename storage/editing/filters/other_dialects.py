@@ -1,4 +1,4 @@
-"""Quick fixes for conditions written in other languages."""
+"""Quick fixes for operators and functions of other languages, such as ``=``, ``&&``, ``like`` or ``startswith``."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -72,7 +72,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = {
 
 
 def fix_functions(patient: DiagnosisContext) -> Iterator[QuickFix]:
-    """``startswith(A, 'x')``, the arguments in either order, and with ``eq true`` behind."""
+    """Rewrite ``startswith(A, 'x')``, with arguments in either order, possibly followed by ``eq true``."""
     at = patient.at
     function = _FUNCTIONS.get(patient.name(at).lower())
     arguments = patient.kinds(at + 2, 4)
@@ -97,7 +97,7 @@ def _said(name: str, function: str, literal: str) -> str:
 
 
 def fix_sql_operators(patient: DiagnosisContext) -> Iterator[QuickFix]:
-    """``A like 'x%'``, ``A contains 'x'``, ``A between 1 and 5``, ``A is not null``, ``A in ('x', 'y')``."""
+    """Rewrite ``A like 'x%'``, ``A contains 'x'``, ``A between 1 and 5``, ``A is not null``, ``A in ('x', 'y')``."""
     at = patient.at
     subject = patient.name(at - 1)
     word = patient.name(at).lower()
@@ -144,7 +144,7 @@ def _like(name: str, literal: str) -> str:
 
 
 def fix_null_comparisons(patient: DiagnosisContext) -> Iterator[QuickFix]:
-    """``A eq null``, either way round; the fault is one of its sides."""
+    """Rewrite ``A eq null`` in either order."""
     for at in (patient.at - 1, patient.at + 1):
         sides = patient.name(at - 1), patient.name(at + 1)
         names = [side for side in sides if side.lower() != "null"]

@@ -1,4 +1,8 @@
-"""Parameters of a filter: ``{{tenant}}`` for a value, ``datetime'{{now-24h}}'`` for a time relative to the run."""
+"""Parameters of a filter: ``{{tenant}}`` for a value, ``datetime'{{now-24h}}'`` for a time relative to the run.
+
+In quotes, a value is text whose apostrophes are doubled; outside of them it must be one literal. So a value cannot
+change the structure of the filter.
+"""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -24,7 +28,7 @@ class ParameterFault(StrEnum):
 
 
 class UnfilledParameter(ValueError):
-    """A place that cannot be filled."""
+    """A parameter without a usable value."""
 
     def __init__(self, name: str, fault: ParameterFault) -> None:
         super().__init__(name, fault)
@@ -33,7 +37,7 @@ class UnfilledParameter(ValueError):
 
 
 def list_parameters(text: str) -> tuple[str, ...]:
-    """The names of the places, each once, in the order of the text."""
+    """Return the names of the parameters, each once, in the order of the text."""
     found: dict[str, None] = {}
     for match in _QUOTED_OR_PLACE.finditer(text):
         names = _PLACE.findall(match["quoted"]) if match["quoted"] else [match[2]]
@@ -42,7 +46,7 @@ def list_parameters(text: str) -> tuple[str, ...]:
 
 
 def fill_parameters(text: str, values: Mapping[str, str]) -> str:
-    """With a value in each place; relative times stay as they are. Raises Unfilled."""
+    """Replace parameters by values, keeping relative times; raises UnfilledParameter."""
 
     def filled(match: re.Match[str]) -> str:
         if match["quoted"]:
@@ -53,18 +57,18 @@ def fill_parameters(text: str, values: Mapping[str, str]) -> str:
 
 
 def resolve_times(text: str, now: datetime) -> str:
-    """With the times that it means now."""
+    """Replace relative times by absolute ones."""
     return _DATETIME.sub(_at(now), text)
 
 
 def resolve_filter(text: str, now: datetime, values: Mapping[str, str]) -> str:
-    """What is to be run. A value in the place of a DateTime may be relative itself; raises Unfilled."""
+    """Replace parameters, then relative times, which values may contain; raises UnfilledParameter."""
     return resolve_times(fill_parameters(text, values), now)
 
 
 def has_relative_times(text: str) -> bool:
-    """Whether it means something else at another time."""
-    long_ago = datetime(2000, 1, 1)  # noqa: DTZ001  any time will do
+    """Return whether the filter contains relative times."""
+    long_ago = datetime(2000, 1, 1)  # noqa: DTZ001  any time works
     return resolve_times(text, long_ago) != text
 
 
@@ -86,7 +90,7 @@ def _literal(name: str, value: str) -> str:
 
 
 def _apart(place: re.Match[str], literal: str) -> str:
-    """Kept from growing together with what stands beside it: two texts would be one with an apostrophe."""
+    """Separate a literal from its neighbors: two adjacent strings would be one with an apostrophe."""
     before, after = place.string[: place.start()][-1:], place.string[place.end() :][:1]
     left = " " if before and before not in " \t\r\n(," else ""
     right = " " if after and after not in " \t\r\n)," else ""
@@ -107,7 +111,7 @@ _OPERATORS: Final = frozenset(Operator)
 
 
 class ParameterSuggestion(NamedTuple):
-    """A literal of the text, what it is compared with, and the name of the place it may become."""
+    """A literal that can become a parameter: the property it is compared with, and the name of the parameter."""
 
     compared: str
     literal: str
@@ -121,13 +125,13 @@ class ParameterSuggestion(NamedTuple):
 
     @property
     def value(self) -> str:
-        """By which the place says the same again."""
+        """The value for which the parameter means the same as the literal."""
         _, quote, rest = self.literal.partition("'")
         return rest[:-1].replace("''", "'") if quote else self.literal
 
 
 def suggest_parameters(text: str) -> list[ParameterSuggestion]:
-    """None of what cannot be read, nor of what has places already."""
+    """Suggest a parameter for each literal of a valid filter that has no parameter in it yet."""
     found: list[ParameterSuggestion] = []
     for compared, literal in _compared(text):
         name = _free_name(compared.text, {offer.name for offer in found})
@@ -136,7 +140,7 @@ def suggest_parameters(text: str) -> list[ParameterSuggestion]:
 
 
 def add_parameters(text: str, names: Collection[str]) -> str:
-    """With places for the offers of these names."""
+    """Replace the literals of the suggestions with these names by parameters."""
     for offer in reversed(suggest_parameters(text)):
         if offer.name in names:
             text = text[: offer.start] + offer.place + text[offer.start + len(offer.literal) :]

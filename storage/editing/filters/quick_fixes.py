@@ -1,4 +1,4 @@
-"""Quick fixes."""
+"""Quick fixes: the characters at fault in a text that is not a filter, and replacements that make it one."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ _GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?"
 
 
 def fix_unquoted(patient: DiagnosisContext) -> Iterator[QuickFix]:
-    """A text, a time or a GUID without its quotes; a name that is meant as a text."""
+    """Quote a text, a time or a GUID without quotes."""
     places = {patient.tokens[patient.at].start} | {
         token.start for token in patient.tokens[patient.at + 2 :][:1]
     }
@@ -74,7 +74,7 @@ _PREFIXES: Final = {
 
 
 def fix_prefixes(patient: DiagnosisContext) -> Iterator[QuickFix]:
-    """``DateTime'...'`` and ``datetime('...')``."""
+    """Correct the prefixes of ``DateTime'...'`` and ``datetime('...')``."""
     at = patient.at
     if patient.tokens[at].kind is TokenKind.STRING and (
         prefix := _PREFIXES.get(patient.name(at - 1).lower())
@@ -86,7 +86,7 @@ def fix_prefixes(patient: DiagnosisContext) -> Iterator[QuickFix]:
 
 
 def fix_spelling(patient: DiagnosisContext) -> Iterator[QuickFix]:
-    """What is a time or a GUID to whoever types it into a field."""
+    """Correct a time, GUID or binary that is valid as typed text."""
     token = patient.tokens[patient.at]
     type_ = _TYPES.get(token.kind)
     if type_ is not None:
@@ -117,7 +117,7 @@ _RULES: Final[Sequence[Callable[[DiagnosisContext], Iterator[QuickFix]]]] = (
 
 
 class Diagnosis(NamedTuple):
-    """Which characters are at fault, and what may be done about it, the best first."""
+    """The characters at fault, and quick fixes, the best first."""
 
     start: int
     end: int
@@ -125,7 +125,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(text: str, error: StorageError, now: datetime) -> Diagnosis:
-    """``error`` is what reading the text raised."""
+    """Find the fault and its fixes; ``error`` is what parsing the text raised."""
     if len(text) > CONSOLE_LIMIT:
         return Diagnosis(0, len(text), ())
     tokens = tokenize_leniently(text)
@@ -134,7 +134,7 @@ def diagnose(text: str, error: StorageError, now: datetime) -> Diagnosis:
     patient = DiagnosisContext(text, tokens, at, now)
     found = list(dict.fromkeys(repair for rule in _RULES for repair in rule(patient)))
     curing = [repair for repair in found if _is_filter(repair.applied(text), now)]
-    # one step of several is better than none
+    # a fix of one error of several is better than none
     return Diagnosis(start, end, tuple(curing or found[:1]))
 
 
