@@ -1,132 +1,47 @@
-"""Stored access policies as they are being edited: texts, which may be wrong, beside what each was when it came in.
+"""The form of a table's policies: a form for each policy, and hidden fields for the set it started from."""
 
-What was not touched goes back as it was, to the letter: absent and empty terms, the order of permissions, times that
-no field shows in full.
-"""
-
-import json
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from django.core.exceptions import BadRequest
+from django import forms
 from django.http import QueryDict
-from django.utils import timezone
+from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from console.policies.drafts import (
+    NEW,
+    PolicyDraft,
+    SetDraft,
+    read_identifiers,
+    write_identifiers,
+)
+from console.policies.effects import LETTERS
 from storage.domain.access.policies import (
     IDENTIFIER_LIMIT,
     PERMISSIONS,
     POLICY_LIMIT,
-    AccessPolicy,
     PolicyFault,
     PolicyRule,
     SignedIdentifier,
     find_faults,
-    read_instant,
 )
-from storage.domain.errors import StorageError
-from storage.domain.values import edm
-from storage.editing import typed_times
-from storage.editing.invalid_text import InvalidText
-from storage.operations import policies
 
-MOST_DRAFTS: Final = 12  # policies of a form; more than may be saved, so that a surplus can be told
-NOTHING: Final = SignedIdentifier("")
+PREFIX: Final = "policies"
+MOST_FORMS: Final = 12  # more than can be saved, so that a surplus can be shown
 
-_ID = re.compile(r"p[0-9]{1,6}")
-_BREAKS = re.compile("[\r\n]")
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What is wrong: the service's code and sentence, and the rule in other words."""
-
-    error: StorageError
-    rule: str
-    where: str  # for people
+_FIELDS: Final = {
+    PolicyRule.UNIQUE: "identifier",
+    PolicyRule.IDENTIFIER: "identifier",
+    PolicyRule.START: "start",
+    PolicyRule.EXPIRY: "expiry",
+    PolicyRule.PERMISSION: "permissions",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyDraft:
-    """``id`` stays the same while others come and go; ``basis`` is what the texts were drawn from."""
-
-    id: str
-    basis: SignedIdentifier
-    identifier: str
-    permissions: frozenset[str]
-    start: str
-    expiry: str
-
-    def read(self, now: datetime) -> SignedIdentifier:
-        was = self.basis.policy or AccessPolicy()
-        policy = AccessPolicy(
-            _read_time(self.start, was.start, now),
-            _read_time(self.expiry, was.expiry, now),
-            _read_permission(self.permissions, was.permission),
-        )
-        if policy == was:
-            return SignedIdentifier(self.read_identifier, self.basis.policy)
-        return SignedIdentifier(self.read_identifier, None if policy == AccessPolicy() else policy)
-
-    @property
-    def read_identifier(self) -> str:
-        is_untouched = self.identifier == _shown(self.basis.identifier)
-        return self.basis.identifier if is_untouched else self.identifier
-
-    @property
-    def written_basis(self) -> str:
-        return json.dumps(policies.write([self.basis])[0])
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """``seen`` is the set that somebody began with, ``zone`` that of the times without one."""
-
-    seen: tuple[SignedIdentifier, ...]
-    rows: tuple[PolicyDraft, ...]
-    zone: str
-
-    def now(self) -> datetime:
-        return timezone.now().astimezone(ZoneInfo(self.zone))
-
-    def read(self, now: datetime) -> list[SignedIdentifier]:
-        """With texts that are no times in the place of times."""
-        return [row.read(now) for row in self.rows]
-
-    def told(self, now: datetime) -> dict[str, Told]:
-        """What is wrong, by the field: ``policies``, ``<id of a policy>-<field>``; of a field the first."""
-        found: dict[str, Told] = {}
-        for fault in find_faults(self.read(now)):
-            if (
-                fault.rule is PolicyRule.UNIQUE
-                and fault.place is not None
-                and not self.rows[fault.place].identifier
-            ):
-                continue  # that it is missing is said once, and better
-            where = _("Policies") if fault.place is None else _where(fault.place)
-            found.setdefault(self._field(fault), Told(fault.error, rule_of(fault.rule), where))
-        return found
-
-    def _field(self, fault: PolicyFault) -> str:
-        if fault.place is None:
-            return "policies"
-        name = "identifier" if fault.rule is PolicyRule.UNIQUE else fault.rule.value
-        return f"{self.rows[fault.place].id}-{name}"
-
-    @property
-    def written_seen(self) -> str:
-        return write_seen(self.seen)
-
-
-def _where(place: int) -> str:
-    return _("Policy %(number)s") % {"number": place + 1}
-
-
-def rule_of(rule: PolicyRule) -> str:
+def describe_rule(rule: PolicyRule) -> str:
     match rule:
         case PolicyRule.NUMBER:
             return _("A table can have up to %(most)s policies.") % {"most": POLICY_LIMIT}
@@ -144,143 +59,182 @@ def rule_of(rule: PolicyRule) -> str:
             }
 
 
-# from what is stored
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    id: str  # of the element to go to
+    policy: str  # for people
+    text: str
+    code: str  # of the service
 
 
-def write_draft(
-    identifiers: Sequence[SignedIdentifier], zone: str, seen: Sequence[SignedIdentifier] | None = None
-) -> Draft:
-    rows = tuple(write_row(f"p{place}", it, ZoneInfo(zone)) for place, it in enumerate(identifiers))
-    return Draft(tuple(identifiers if seen is None else seen), rows, zone)
+class IdentifiersField(forms.Field):
+    """Policies as JSON in a hidden field."""
+
+    widget = forms.HiddenInput
+
+    def prepare_value(self, value: Any) -> str:
+        return value if isinstance(value, str) else write_identifiers(value)
+
+    def to_python(self, value: str | None) -> tuple[SignedIdentifier, ...]:
+        return read_identifiers(value or "[]")
 
 
-def write_row(id_: str, identifier: SignedIdentifier, zone: tzinfo) -> PolicyDraft:
-    policy = identifier.policy or AccessPolicy()
-    return PolicyDraft(
-        id_,
-        identifier,
-        _shown(identifier.identifier),
-        frozenset(policy.permission or ""),
-        write_time(policy.start, zone),
-        write_time(policy.expiry, zone),
+class ZoneField(forms.CharField):
+    widget = forms.HiddenInput
+
+    def clean(self, value: str | None) -> str:
+        """Return "" for a name that is not a time zone."""
+        try:
+            return ZoneInfo(value or "").key
+        except (ValueError, OSError, ZoneInfoNotFoundError):
+            return ""
+
+
+class SetForm(forms.Form):
+    """What is edited: the stored set, and the time zone in which its times are shown."""
+
+    seen = IdentifiersField(required=False)
+    zone = ZoneField(required=False)
+
+
+class NotedField(forms.BoundField):
+    """A field with a note below it that says what its value means."""
+
+    @property
+    def aria_describedby(self) -> str:
+        return " ".join(filter(None, [f"{self.html_name}-note", super().aria_describedby]))
+
+
+class TextField(forms.CharField):
+    bound_field_class = NotedField
+
+    def __init__(self, label: Any, placeholder: Any = "") -> None:
+        attributes = {"class": "mono", "autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
+        if placeholder:
+            attributes["placeholder"] = placeholder
+        super().__init__(label=label, required=False, strip=False, widget=forms.TextInput(attrs=attributes))
+
+
+class PermissionBoxes(forms.CheckboxSelectMultiple):
+    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        option = super().create_option(name, value, *args, **kwargs)
+        option["attrs"]["aria-describedby"] = f"allows-{value}"
+        return option
+
+
+class PolicyForm(forms.Form):
+    basis = IdentifiersField(required=False)
+    identifier = TextField(gettext_lazy("Id"))
+    permissions = forms.MultipleChoiceField(
+        label=gettext_lazy("Permissions"), choices=LETTERS.items(), required=False, widget=PermissionBoxes
     )
+    start = TextField(gettext_lazy("Start"), gettext_lazy("set by each token"))
+    expiry = TextField(gettext_lazy("Expiry"), gettext_lazy("set by each token"))
+
+    def draft(self) -> PolicyDraft:
+        """Return what was entered, valid or not."""
+        self.is_valid()
+        values = self.cleaned_data
+        return PolicyDraft(
+            next(iter(values["basis"]), NEW),
+            values.get("identifier", ""),
+            frozenset(values.get("permissions", ())),
+            values.get("start", "").strip(),
+            values.get("expiry", "").strip(),
+        )
 
 
-def _shown(identifier: str) -> str:
-    """What a field of one line makes of it."""
-    return _BREAKS.sub("", identifier)
+def initial_of(row: PolicyDraft) -> dict[str, Any]:
+    return {
+        "basis": [row.basis],
+        "identifier": row.identifier,
+        "permissions": [letter for letter in PERMISSIONS if letter in row.permissions],
+        "start": row.start,
+        "expiry": row.expiry,
+    }
 
 
-def write_time(instant: str | None, zone: tzinfo) -> str:
-    """To the minute, or as finely as it is; the instant itself where the zone has no such year."""
-    if not instant:
-        return ""
-    try:
-        local = datetime.fromisoformat(f"{instant[:19]}+00:00").astimezone(zone).isoformat(" ")[:19]
-    except (ValueError, OverflowError):
-        return instant
-    fraction = instant[20:27].rstrip("0")
-    if fraction:
-        return f"{local}.{fraction}"
-    return local.removesuffix(":00")
+class BasePolicyFormSet(forms.BaseFormSet):  # type: ignore[type-arg]
+    """Bound to ``data``, or unbound to show a draft."""
+
+    def __init__(self, data: QueryDict | None = None, *, draft: SetDraft | None = None, zone: str = "UTC"):
+        draft = draft or SetDraft((), (), zone)
+        self.zone = draft.zone
+        self.set_form = SetForm(data, initial={"seen": draft.seen, "zone": draft.zone})
+        if data is None:
+            self.__dict__["draft"] = draft
+        super().__init__(data, prefix=PREFIX, initial=[initial_of(row) for row in draft.rows])
+
+    @cached_property
+    def draft(self) -> SetDraft:
+        self.set_form.full_clean()
+        state = self.set_form.cleaned_data
+        rows = tuple(form.draft() for form in self.forms)
+        return SetDraft(state["seen"], rows, state["zone"] or self.zone)
+
+    @cached_property
+    def now(self) -> datetime:
+        return self.draft.now()
+
+    @cached_property
+    def identifiers(self) -> list[SignedIdentifier]:
+        return self.draft.read(self.now)
+
+    def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
+        return {"empty_permitted": False}
+
+    def clean(self) -> None:
+        faults = list(find_faults(self.identifiers))
+        for fault in faults:
+            if fault.place is not None:
+                self._add_fault(fault, fault.place)
+        if any(fault.place is None for fault in faults):
+            raise _error_of(PolicyFault(PolicyRule.NUMBER))
+
+    def _add_fault(self, fault: PolicyFault, place: int) -> None:
+        name = _FIELDS[fault.rule]
+        is_missing = fault.rule is PolicyRule.UNIQUE and not self.draft.rows[place].identifier
+        # of each field the first fault is shown, and a missing Id is one of its own
+        if not is_missing and name not in self.forms[place].errors:
+            self.forms[place].add_error(name, _error_of(fault))
+
+    @property
+    def problems(self) -> list[FieldError]:
+        if not self.is_bound:
+            return []
+        return [
+            *(
+                FieldError("id_policies", _("Policies"), str(error.message), error.code or "")
+                for error in self.non_form_errors().as_data()
+            ),
+            *(
+                FieldError(
+                    form[name].auto_id, _("Policy %(number)s") % {"number": number}, text, error.code or ""
+                )
+                for number, form in enumerate(self.forms, 1)
+                for name, errors in form.errors.as_data().items()
+                for error in errors
+                for text in error.messages
+            ),
+        ]
 
 
-# from what was sent
+def _error_of(fault: PolicyFault) -> forms.ValidationError:
+    return forms.ValidationError(describe_rule(fault.rule), code=fault.error.code)
 
 
-def read_draft(data: QueryDict, zone: str) -> Draft:
-    """The fields of the form; its times have the zone in which it was drawn."""
-    drawn_in = data.get("zone", zone)
-    ids = [id_ for id_ in dict.fromkeys(data.getlist("policy")) if _ID.fullmatch(id_)]
-    return Draft(
-        read_seen(data.get("seen", "[]")),
-        tuple(_read_row(data, id_) for id_ in ids[:MOST_DRAFTS]),
-        drawn_in if _is_zone(drawn_in) else zone,
-    )
+PolicyFormSet = forms.formset_factory(
+    PolicyForm, formset=BasePolicyFormSet, extra=0, max_num=MOST_FORMS, absolute_max=MOST_FORMS
+)
 
 
-def _is_zone(name: str) -> bool:
-    try:
-        return bool(ZoneInfo(name))
-    except (ValueError, OSError, ZoneInfoNotFoundError):
-        return False
-
-
-def _read_row(data: QueryDict, id_: str) -> PolicyDraft:
-    return PolicyDraft(
-        id_,
-        _read_basis(data.get(f"{id_}-basis")),
-        data.get(f"{id_}-identifier", ""),
-        frozenset(data.getlist(f"{id_}-permissions")) & frozenset(PERMISSIONS),
-        data.get(f"{id_}-start", "").strip(),
-        data.get(f"{id_}-expiry", "").strip(),
-    )
-
-
-def _read_time(text: str, was: str | None, now: datetime) -> str | None:
-    """What is no time comes back as it is, which no policy may hold."""
-    assert now.tzinfo is not None
-    if text == write_time(was, now.tzinfo):
-        return was
-    if not text:
-        return None
-    try:
-        return read_instant(edm.write_datetime(typed_times.read(text, now)))
-    except InvalidText:
-        return text
-
-
-def _read_permission(letters: frozenset[str], was: str | None) -> str | None:
-    if letters == frozenset(was or ""):
-        return was
-    return "".join(letter for letter in PERMISSIONS if letter in letters) or None
-
-
-# what a form remembers of the set it began with
-
-
-def write_seen(identifiers: Sequence[SignedIdentifier]) -> str:
-    return json.dumps(policies.write(identifiers))
-
-
-def read_seen(text: str) -> tuple[SignedIdentifier, ...]:
-    found = _read_json(text)
-    if not isinstance(found, list):
-        raise BadRequest
-    return tuple(_read_identifier(one) for one in found)
-
-
-def _read_basis(text: str | None) -> SignedIdentifier:
-    return NOTHING if text is None else _read_identifier(_read_json(text))
-
-
-def _read_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise BadRequest from None
-
-
-def _read_identifier(found: object) -> SignedIdentifier:
-    """Nobody but our own pages writes these."""
-    match found:
-        case {"identifier": str(name), "policy": None}:
-            return _checked(SignedIdentifier(name))
-        case {
-            "identifier": str(name),
-            "policy": {"start": start, "expiry": expiry, "permission": permission},
-        }:
-            return _checked(SignedIdentifier(name, AccessPolicy(start, expiry, permission)))
-        case _:
-            raise BadRequest
-
-
-def _checked(found: SignedIdentifier) -> SignedIdentifier:
-    policy = found.policy or AccessPolicy()
-    terms = (policy.start, policy.expiry, policy.permission)
-    if not all(term is None or isinstance(term, str) for term in terms):
-        raise BadRequest
-    # of a template or a new policy, the Id may be missing
-    if [*find_faults([replace(found, identifier=found.identifier or "-")])]:
-        raise BadRequest
-    return found
+def write_data(draft: SetDraft) -> QueryDict:
+    """Return a draft as a browser sends its form."""
+    data = QueryDict(mutable=True)
+    data["seen"], data["zone"] = write_identifiers(draft.seen), draft.zone
+    data[f"{PREFIX}-TOTAL_FORMS"] = data[f"{PREFIX}-INITIAL_FORMS"] = str(len(draft.rows))
+    for place, row in enumerate(draft.rows):
+        for name, value in initial_of(row).items():
+            values = [write_identifiers(value)] if name == "basis" else value
+            data.setlist(f"{PREFIX}-{place}-{name}", values if isinstance(values, list) else [values])
+    return data

@@ -1,6 +1,6 @@
-"""The stored access policies of a table: as a form or as XML, with what a save does to the tokens that are known."""
+"""The policy editor: the policies of a table as a form or as XML, with a preview of the impact on known tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -9,10 +9,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
-from console.policies import forms, policy_presets, policy_xml
-from console.policies.forms import Draft
-from console.policies.policy_effects import listed
-from console.policies.policy_request import Asked
+from console.policies import presets, xml_text
+from console.policies.drafts import SetDraft, draft_set, read_identifiers, write_identifiers
+from console.policies.effects import join_items
+from console.policies.forms import BasePolicyFormSet, PolicyFormSet, write_data
+from console.policies.requests import PolicyRequest
 from console.site.access import account_required, actor_of, find_table
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, wants_part
@@ -23,220 +24,241 @@ from storage.domain.service.activity import Verb
 from storage.models import Account
 from storage.operations import activity, policies, tables
 
-PAGE: Final = "console/policies/show.html"
-EDITOR: Final = "console/policies/_editor.html"
+_NOTHING: Final[Mapping[str, Any]] = {}
 
 
 @account_required(Capability.READ)
 @require_GET
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """The editor, as a form or as XML."""
     found = find_table(account, table)
     if found.name != table:
         return redirect("policies:show", account.name, found.name, permanent=True)
-    asked = Asked(request, account, found)
-    stored = asked.stored()
+    editor = PolicyRequest(request, account, found)
+    stored = editor.stored()
     if request.GET.get("view") == "xml":
-        return _answer_xml(asked, policy_xml.write(stored), stored)
-    return _answer(asked, forms.write_draft(stored, asked.zone))
+        return _render_xml(editor, xml_text.write_xml(stored), stored)
+    return _render_draft(editor, draft_set(stored, editor.zone))
 
 
 @account_required(Capability.MANAGE_ACCESS)
 @require_POST
 def save(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """What a button of the editor asks for; only one of them saves."""
-    asked = Asked(request, account, find_table(account, table))
-    what = request.POST.get("do", "save")
+    """Do what the pressed button says; only "save" saves."""
+    editor = PolicyRequest(request, account, find_table(account, table))
+    command = request.POST.get("do", "save")
     if "xml" in request.POST:
-        return _act_on_xml(asked, what)
-    draft = forms.read_draft(request.POST, asked.zone)
-    match what.split(":"):
+        return _submit_xml(editor, command)
+    formset = PolicyFormSet(request.POST, zone=editor.zone)
+    match command.split(":"):
         case ["save"]:
-            return _save_draft(asked, draft)
+            return _save_form(editor, formset)
         case ["preview"]:
-            return _preview(asked, draft)
+            return _preview_form(editor, formset)
         case ["xml"]:
-            return _turn_into_xml(asked, draft)
+            return _switch_to_xml(editor, formset)
         case ["copy"]:
-            return _copy(asked, draft)
-        case _:
-            return _answer(asked, *_changed(draft, what, request))
-
-
-def _changed(draft: Draft, what: str, request: HttpRequest) -> tuple[Draft, dict[str, Any]]:
-    """The draft after a button, and where the focus goes."""
-    match what.split(":"):
+            return _copy_from_table(editor, formset.draft)
         case ["add", template]:
-            draft = policy_presets.added(draft, template)
-            return draft, {"focus": f"{draft.rows[-1].id}-identifier"}
-        case ["remove", id_]:
-            return policy_presets.removed(draft, id_), {"focus": "add"}
-        case ["expiry", id_, "date"]:
-            text = request.POST.get(f"{id_}-date", "")
-            return policy_presets.dated(draft, id_, text), {"focus": f"{id_}-expiry"}
-        case ["start" | "expiry" as field, id_, name]:
-            return policy_presets.preset(draft, id_, field, name), {"focus": f"{id_}-{field}"}
-        case _:
-            return draft, {}
+            draft = presets.add_policy(formset.draft, template)
+            return _render_draft(editor, draft, focus=(len(draft.rows) - 1, "identifier"))
+        case ["remove", place]:
+            draft = presets.remove_policy(formset.draft, _read_place(place))
+            return _render_draft(editor, draft, {"focus_add": True})
+        case ["expiry", place, "date"]:
+            number = _read_place(place)
+            text = request.POST.get(f"{formset.prefix}-{number}-date", "")
+            draft = presets.set_last_day(formset.draft, number, text)
+            return _render_draft(editor, draft, focus=(number, "expiry"))
+        case ["start" | "expiry" as field, place, name]:
+            number = _read_place(place)
+            draft = presets.set_preset(formset.draft, number, field, name)
+            return _render_draft(editor, draft, focus=(number, field))
+    return _render_draft(editor, formset.draft)
+
+
+def _read_place(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 3 else -1
 
 
 # as a form
 
 
-def _save_draft(asked: Asked, draft: Draft) -> HttpResponse:
-    now = draft.now()
-    told = draft.told(now)
-    if told:
-        return _answer(asked, draft, {"told": told}, status=422)
+def _save_form(editor: PolicyRequest, formset: BasePolicyFormSet) -> HttpResponse:
+    if not formset.is_valid():
+        return _render_form(editor, formset, status=422)
     try:
-        return _save(asked, draft.read(now), draft.seen)
+        return _replace_policies(editor, formset.identifiers, formset.draft.seen)
     except StorageError as error:
-        notify_error(asked.request, error.text)
-        return _answer(asked, draft, status=422)
+        notify_error(editor.request, error.text)
+        return _render_form(editor, formset, status=422)
 
 
-def _save(
-    asked: Asked, wanted: Sequence[SignedIdentifier], seen: Sequence[SignedIdentifier], *, xml: bool = False
+def _replace_policies(
+    editor: PolicyRequest,
+    wanted: Sequence[SignedIdentifier],
+    seen: Sequence[SignedIdentifier],
+    *,
+    xml: bool = False,
 ) -> HttpResponse:
-    """Unless somebody else saved since: then both sets are shown."""
-    before = asked.stored()
+    """Save, or show both sets if the stored one changed since it was opened."""
+    before = editor.stored()
     try:
         done = policies.replace(
-            asked.account.pk, asked.table.folded_name, wanted, by=actor_of(asked.request), seen=seen
+            editor.account.pk, editor.table.folded_name, wanted, by=actor_of(editor.request), seen=seen
         )
     except activity.ChangedSince:
-        return _conflict(asked, wanted)
-    text = _told(asked, before, wanted) if done else _("Nothing was changed.")
-    notify_success(asked.request, text, undo=done)
-    return redirect(asked.address(xml=xml))
+        return _render_conflict(editor, wanted)
+    text = _describe_save(editor, before, wanted) if done else _("Nothing was changed.")
+    notify_success(editor.request, text, undo=done)
+    return redirect(editor.page_address(xml=xml))
 
 
-def _told(asked: Asked, before: Sequence[SignedIdentifier], after: Sequence[SignedIdentifier]) -> str:
-    saved = _("Saved the policies of %(table)s.") % {"table": asked.table.name}
-    revoked = asked.preview(before, after).revoked
-    gone = {it.identifier for it in before} - {it.identifier for it in after}
+def _describe_save(
+    editor: PolicyRequest, before: Sequence[SignedIdentifier], after: Sequence[SignedIdentifier]
+) -> str:
+    saved = _("Saved the policies of %(table)s.") % {"table": editor.table.name}
+    revoked = editor.preview(before, after).revoked
     if revoked:
-        said = ngettext(
+        text = ngettext(
             "%(number)s known token was revoked. Undo to restore it.",
             "%(number)s known tokens were revoked. Undo to restore them.",
             revoked,
         )
-        return f"{saved} {said % {'number': revoked}}"
-    if gone:
-        said = _("Undo restores tokens that use %(identifiers)s.")
-        return f"{saved} {said % {'identifiers': listed(sorted(gone))}}"
+        return f"{saved} {text % {'number': revoked}}"
+    removed = {it.identifier for it in before} - {it.identifier for it in after}
+    if removed:
+        text = _("Undo restores tokens that use %(identifiers)s.")
+        return f"{saved} {text % {'identifiers': join_items(sorted(removed))}}"
     return saved
 
 
-def _preview(asked: Asked, draft: Draft) -> HttpResponse:
-    """While somebody types: what has changed beside the fields, which are left alone."""
-    if not wants_part(asked.request):
-        return _answer(asked, draft, {"told": draft.told(draft.now())})
-    context = {"table": asked.table, **asked.of_draft(draft), "beside": True}
-    return render(asked.request, "console/policies/_changes.html", context)
+def _preview_form(editor: PolicyRequest, formset: BasePolicyFormSet) -> HttpResponse:
+    """For htmx, only the notes beside the fields: the fields themselves are being edited."""
+    if not wants_part(editor.request):
+        return _render_form(editor, formset)
+    context = {"table": editor.table, **editor.form_context(formset), "beside": True}
+    return render(editor.request, "console/policies/_changes.html", context)
 
 
-def _copy(asked: Asked, draft: Draft) -> HttpResponse:
-    """Nothing is saved by this."""
+def _copy_from_table(editor: PolicyRequest, draft: SetDraft) -> HttpResponse:
+    """Fill the form with the policies of another table."""
     try:
-        source = tables.get(asked.account.pk, asked.request.POST.get("source", ""))
-        copied = policies.stored(asked.account.pk, source.folded_name)
+        source = tables.get(editor.account.pk, editor.request.POST.get("source", ""))
+        copied = policies.stored(editor.account.pk, source.folded_name)
     except StorageError as error:
-        notify_error(asked.request, error.text)
-        return _answer(asked, draft)
-    draft = policy_presets.copied(draft, copied)
-    focus = f"{draft.rows[0].id}-identifier" if draft.rows else "add"
-    return _answer(asked, draft, {"copied_from": source.name, "focus": focus})
+        notify_error(editor.request, error.text)
+        return _render_draft(editor, draft)
+    draft = presets.copy_policies(draft, copied)
+    context = {"copied_from": source.name, "focus_add": not draft.rows}
+    return _render_draft(editor, draft, context, focus=(0, "identifier") if draft.rows else None)
 
 
-def _answer(
-    asked: Asked, draft: Draft, extra: dict[str, Any] | None = None, status: int = 200
+def _render_draft(
+    editor: PolicyRequest,
+    draft: SetDraft,
+    extra: Mapping[str, Any] = _NOTHING,
+    *,
+    focus: tuple[int, str] | None = None,
 ) -> HttpResponse:
-    return _render(asked, {**asked.of_draft(draft), **(extra or {})}, status)
+    formset = PolicyFormSet(draft=draft)
+    if focus is not None and 0 <= focus[0] < len(formset.forms):
+        place, name = focus
+        formset.forms[place].fields[name].widget.attrs["autofocus"] = True
+    return _render_form(editor, formset, extra)
+
+
+def _render_form(
+    editor: PolicyRequest,
+    formset: BasePolicyFormSet,
+    extra: Mapping[str, Any] = _NOTHING,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    return _render_editor(editor, {**editor.form_context(formset), **extra}, status)
 
 
 # as XML
 
 
-def _act_on_xml(asked: Asked, what: str) -> HttpResponse:
-    text, seen = asked.request.POST["xml"], forms.read_seen(asked.request.POST.get("seen", "[]"))
+def _submit_xml(editor: PolicyRequest, command: str) -> HttpResponse:
+    text, seen = editor.request.POST["xml"], read_identifiers(editor.request.POST.get("seen", "[]"))
     try:
-        wanted = policy_xml.read(text, seen)
-        if what == "form":
-            draft = forms.write_draft(wanted, asked.zone, seen)
-            return _answer(asked, draft, {"told": draft.told(draft.now())})
+        wanted = xml_text.read_edited(text, seen)
+        if command == "form":
+            data = write_data(draft_set(wanted, editor.zone, seen))
+            return _render_form(editor, PolicyFormSet(data, zone=editor.zone))
         check_policies(wanted)
-        if what != "preview":
-            return _save(asked, wanted, seen, xml=True)
+        if command != "preview":
+            return _replace_policies(editor, wanted, seen, xml=True)
     except StorageError as error:
-        return _answer_xml(asked, text, seen, error=error, status=422 if what != "preview" else 200)
-    return _answer_xml(asked, text, seen, wanted)
+        return _render_xml(editor, text, seen, error=error, status=422 if command != "preview" else 200)
+    return _render_xml(editor, text, seen, wanted)
 
 
-def _turn_into_xml(asked: Asked, draft: Draft) -> HttpResponse:
-    """What is wrong in a form might not come back from XML."""
-    now = draft.now()
-    told = draft.told(now)
-    if told:
-        return _answer(asked, draft, {"told": told}, status=422)
-    wanted = draft.read(now)
-    return _answer_xml(asked, policy_xml.write(wanted), draft.seen, wanted)
+def _switch_to_xml(editor: PolicyRequest, formset: BasePolicyFormSet) -> HttpResponse:
+    """Only a valid form: invalid texts might not come back from XML."""
+    if not formset.is_valid():
+        return _render_form(editor, formset, status=422)
+    wanted = formset.identifiers
+    return _render_xml(editor, xml_text.write_xml(wanted), formset.draft.seen, wanted)
 
 
-def _answer_xml(
-    asked: Asked,
+def _render_xml(
+    editor: PolicyRequest,
     text: str,
     seen: Sequence[SignedIdentifier],
     wanted: Sequence[SignedIdentifier] | None = None,
+    *,
     error: StorageError | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """``wanted`` is what the text says; without it, that is what is stored, unless there is an error."""
-    after = seen if wanted is None else wanted
+    """``wanted`` is what the text says; by default, the stored policies."""
     context: dict[str, Any] = {
         "xml": text,
-        "seen": forms.write_seen(seen),
+        "seen": write_identifiers(seen),
         "error": error,
-        "at": policy_xml.position(error),
-        "rules": policy_xml.broken_rules(text) if error else (),
-        "preview": None if error else asked.preview(seen, after),
+        "at": xml_text.error_position(error),
+        "rules": xml_text.broken_rules(text) if error else (),
+        "preview": None if error else editor.preview(seen, seen if wanted is None else wanted),
     }
-    if asked.request.POST.get("do") == "preview" and wants_part(asked.request):
-        context |= {"table": asked.table, "beside": True}
-        return render(asked.request, "console/policies/_changes.html", context)
-    return _render(asked, context, status)
+    if editor.request.POST.get("do") == "preview" and wants_part(editor.request):
+        context |= {"table": editor.table, "beside": True}
+        return render(editor.request, "console/policies/_changes.html", context)
+    return _render_editor(editor, context, status)
 
 
-def _render(asked: Asked, context: dict[str, Any], status: int) -> HttpResponse:
-    context = {
-        "table": asked.table,
-        "told": {},
-        "sources": policies.tables_with_policies(asked.account.pk, but=asked.table.pk),
-        "is_draft": asked.request.method == "POST",
-        "may_edit": asked.may_edit,
-        **context,
-    }
-    response = render_part(asked.request, page=PAGE, part=EDITOR, context=context, status=status)
-    if asked.request.method == "POST":
-        response["HX-Replace-Url"] = asked.address(xml="xml" in context)
+def _render_editor(editor: PolicyRequest, context: Mapping[str, Any], status: int) -> HttpResponse:
+    is_draft = editor.request.method == "POST"
+    response = render_part(
+        editor.request,
+        page="console/policies/show.html",
+        part="console/policies/_editor.html",
+        context={
+            "table": editor.table,
+            "sources": policies.tables_with_policies(editor.account.pk, but=editor.table.pk),
+            "is_draft": is_draft,
+            "may_edit": editor.may_edit,
+            **context,
+        },
+        status=status,
+    )
+    if is_draft:
+        response["HX-Replace-Url"] = editor.page_address(xml="xml" in context)
     return response
 
 
-# when two edit at once
-
-
-def _conflict(asked: Asked, mine: Sequence[SignedIdentifier]) -> HttpResponse:
-    now = asked.stored()
-    wanted = activity.ActivityFilter(
-        account_ids=[asked.account.pk], verbs=[Verb.POLICIES_SET], table=asked.table.name
+def _render_conflict(editor: PolicyRequest, mine: Sequence[SignedIdentifier]) -> HttpResponse:
+    stored = editor.stored()
+    changes = activity.ActivityFilter(
+        account_ids=[editor.account.pk], verbs=[Verb.POLICIES_SET], table=editor.table.name
     )
     context = {
-        "table": asked.table,
-        "theirs": asked.sides(now, mine),
-        "ours": asked.sides(mine, now),
-        "draft": forms.write_draft(mine, asked.zone, now),
-        "last": next(iter(activity.page(wanted, top=1).activities), None),
-        "preview": asked.preview(now, mine),
+        "table": editor.table,
+        "theirs": editor.compare(stored, mine),
+        "ours": editor.compare(mine, stored),
+        "fields": write_data(draft_set(mine, editor.zone, stored)),
+        "last": next(iter(activity.page(changes, top=1).activities), None),
+        "preview": editor.preview(stored, mine),
     }
     page, part = "console/policies/conflict.html", "console/policies/_conflict.html"
-    return render_part(asked.request, page=page, part=part, context=context, status=409)
+    return render_part(editor.request, page=page, part=part, context=context, status=409)

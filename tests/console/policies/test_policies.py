@@ -1,19 +1,19 @@
 """The policies of a table in the console: untouched they stay, faults are told, and what a save does is shown."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.http import QueryDict
-from django.utils.http import urlencode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.policies import policy_page, policy_presets
-from console.policies.forms import read_draft, write_draft, write_seen, write_time
-from console.policies.policy_presets import TEMPLATES
-from console.policies.policy_xml import write as write_xml
+from console.policies import notes, presets
+from console.policies.drafts import draft_set, show_time
+from console.policies.forms import PolicyFormSet, write_data
+from console.policies.presets import TEMPLATES
+from console.policies.xml_text import write_xml
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.grants import Grant, GrantKind, Operation, Resource
 from storage.domain.access.policies import PERMISSIONS, AccessPolicy, SignedIdentifier, read_instant
@@ -42,7 +42,7 @@ PLAIN = [
 
 
 def text(answer):
-    return answer.content.decode()
+    return " ".join(answer.content.decode().split())
 
 
 def stored():
@@ -54,10 +54,8 @@ def said(client):
 
 
 def form_of(answer, **changes):
-    """``p0_start`` is the field p0-start."""
-    changed = {
-        name.replace("_", "-", 1) if name[0] == "p" else name: value for name, value in changes.items()
-    }
+    """``p0_start`` is the field policies-0-start."""
+    changed = {re.sub(r"^p([0-9])_", r"policies-\1-", name): value for name, value in changes.items()}
     return lists_of(answer, "policies-form", **changed)
 
 
@@ -140,34 +138,21 @@ ZONES = st.sampled_from(
 )
 
 
-def sent(draft):
-    """As a browser sends what the template draws of a draft."""
-    pairs = [("seen", draft.written_seen), ("zone", draft.zone)]
-    for row in draft.rows:
-        pairs += [("policy", row.id), (f"{row.id}-basis", row.written_basis)]
-        pairs += [(f"{row.id}-{name}", getattr(row, name)) for name in ("identifier", "start", "expiry")]
-        pairs += [(f"{row.id}-permissions", letter) for letter in row.permissions]
-    return QueryDict(urlencode(pairs))
-
-
 @given(SETS, ZONES)
 def test_p1_any_set_comes_back_from_the_form(identifiers, zone):
-    found = read_draft(sent(write_draft(identifiers, zone)), "UTC")
-    assert found.read(found.now()) == identifiers
-    assert list(found.seen) == identifiers
+    formset = PolicyFormSet(write_data(draft_set(identifiers, zone)))
+    assert formset.identifiers == identifiers
+    assert list(formset.draft.seen) == identifiers
 
 
 @given(st.datetimes(datetime(1700, 1, 1), datetime(2200, 1, 1)), ZONES)  # noqa: DTZ001
 def test_a_time_typed_as_it_is_shown_is_that_time(moment, zone):
-    instant = read_instant(f"{moment.isoformat()[:19]}Z")
-    shown = write_time(instant, ZoneInfo(zone))
-    draft = write_draft([SignedIdentifier("a", AccessPolicy(None, SOONER, "r"))], zone)
-    data = sent(draft).copy()
-    data["p0-expiry"] = shown
-    read = read_draft(data, zone)
-    got = read.read(read.now())[0].policy.expiry
+    shown = show_time(read_instant(f"{moment.isoformat()[:19]}Z"), ZoneInfo(zone))
+    data = write_data(draft_set([SignedIdentifier("a", AccessPolicy(None, SOONER, "r"))], zone))
+    data["policies-0-expiry"] = shown
+    (read,) = PolicyFormSet(data).identifiers
     # an hour that comes twice, where only one of them can be typed without an offset
-    assert write_time(got, ZoneInfo(zone)) == shown
+    assert show_time(read.policy.expiry, ZoneInfo(zone)) == shown
 
 
 def test_times_have_the_zone_in_which_they_were_drawn(visit, cast, keep):
@@ -231,7 +216,7 @@ def test_refuses_a_value_at_its_place(visit, keep, field, value, rule):
     keep(*PLAIN)
     client = visit("max")
     refused = client.post(SAVE, form_of(client.get(PAGE), **{field: value}))
-    name = field.replace("_", "-")
+    name = f"policies-{field[1]}-{field[3:]}"
     page = text(refused)
     assert refused.status_code == 422
     assert f'href="#id_{name}"' in page
@@ -260,6 +245,9 @@ def test_warns_of_what_is_hardly_meant(visit, keep):
     assert stored() == PLAIN
 
 
+ONE = {"policies-TOTAL_FORMS": 1, "policies-INITIAL_FORMS": 0, "do": "preview"}
+
+
 @pytest.mark.parametrize(
     "broken",
     ["{", '{"a": 1}', "[1]", '[{"identifier": "a"}]', '[{"identifier": "\\ud800", "policy": null}]',
@@ -270,7 +258,7 @@ def test_what_no_page_of_ours_sends_is_a_bad_request(visit, keep, broken):
     keep(*PLAIN)
     client = visit("max")
     assert client.post(SAVE, {"seen": broken, "do": "save"}).status_code == 400
-    assert client.post(SAVE, {"policy": "p0", "p0-basis": broken, "do": "preview"}).status_code == 400
+    assert client.post(SAVE, {**ONE, "policies-0-basis": broken}).status_code == 400
     assert stored() == PLAIN
 
 
@@ -283,11 +271,11 @@ def test_adds_from_templates_and_removes_without_saving(visit, keep):
     answer = client.get(PAGE)
     for template in TEMPLATES:
         answer = client.post(SAVE, form_of(answer, do=f"add:{template.name}"))
-    names = [row.draft.identifier for row in answer.context["rows"]]
+    names = [row.notes.identifier for row in answer.context["rows"]]
     assert names == ["partner", "ci", "partner-read", "device-append", "ci-full"]
-    answer = client.post(SAVE, form_of(answer, do="remove:p0"))
+    answer = client.post(SAVE, form_of(answer, do="remove:0"))
     again = client.post(SAVE, form_of(answer, do="add:partner"))
-    assert [row.draft.identifier for row in again.context["rows"]][-1] == "partner-read-2"
+    assert [row.notes.identifier for row in again.context["rows"]][-1] == "partner-read-2"
     assert stored() == PLAIN
     client.post(SAVE, form_of(answer, do="save"))
     found = {it.identifier: it.policy for it in stored()}
@@ -299,39 +287,39 @@ NOW = datetime(2026, 11, 21, 23, 10, 30, 7, tzinfo=ZoneInfo("Europe/Istanbul"))
 
 
 @pytest.mark.parametrize(
-    ("presets", "name", "text"),
+    ("choices", "name", "text"),
     [
-        (policy_presets.STARTS, "none", None),
-        (policy_presets.STARTS, "now", "2026-11-21 23:10"),
-        (policy_presets.STARTS, "earlier", "2026-11-21 23:05"),
-        (policy_presets.EXPIRIES, "none", None),
-        (policy_presets.EXPIRIES, "1h", "2026-11-22 00:11"),
-        (policy_presets.EXPIRIES, "1d", "2026-11-22 23:11"),
-        (policy_presets.EXPIRIES, "7d", "2026-11-28 23:11"),
-        (policy_presets.EXPIRIES, "30d", "2026-12-21 23:11"),
-        (policy_presets.EXPIRIES, "quarter", "2026-12-31 23:59:59"),
+        (presets.STARTS, "none", None),
+        (presets.STARTS, "now", "2026-11-21 23:10"),
+        (presets.STARTS, "earlier", "2026-11-21 23:05"),
+        (presets.EXPIRIES, "none", None),
+        (presets.EXPIRIES, "1h", "2026-11-22 00:11"),
+        (presets.EXPIRIES, "1d", "2026-11-22 23:11"),
+        (presets.EXPIRIES, "7d", "2026-11-28 23:11"),
+        (presets.EXPIRIES, "30d", "2026-12-21 23:11"),
+        (presets.EXPIRIES, "quarter", "2026-12-31 23:59:59"),
     ],
 )
-def test_presets(presets, name, text):
-    (found,) = (preset for preset in presets if preset.name == name)
-    moment = found.of(NOW)
-    assert (None if moment is None else policy_presets._text(moment)) == text
+def test_presets(choices, name, text):
+    (found,) = (preset for preset in choices if preset.name == name)
+    moment = found.resolve(NOW)
+    assert (None if moment is None else presets.show_moment(moment)) == text
 
 
 @pytest.mark.parametrize(
     ("month", "last"), [(1, "03-31"), (3, "03-31"), (4, "06-30"), (8, "09-30"), (12, "12-31")]
 )
 def test_a_quarter_ends_with_its_last_day(month, last):
-    (found,) = (preset for preset in policy_presets.EXPIRIES if preset.name == "quarter")
-    assert found.of(datetime(2027, month, 1, tzinfo=UTC)).isoformat()[5:19] == f"{last}T23:59:59"
+    (found,) = (preset for preset in presets.EXPIRIES if preset.name == "quarter")
+    assert found.resolve(datetime(2027, month, 1, tzinfo=UTC)).isoformat()[5:19] == f"{last}T23:59:59"
 
 
 def test_presets_fill_in_the_field(visit, keep):
     keep(*PLAIN)
     client = visit("max")
-    answer = client.post(SAVE, form_of(client.get(PAGE), do="expiry:p0:none"))
-    answer = client.post(SAVE, form_of(answer, do="start:p1:now"))
-    answer = client.post(SAVE, form_of(answer, do="expiry:p1:date", p1_date="2029-05-04"))
+    answer = client.post(SAVE, form_of(client.get(PAGE), do="expiry:0:none"))
+    answer = client.post(SAVE, form_of(answer, do="start:1:now"))
+    answer = client.post(SAVE, form_of(answer, do="expiry:1:date", p1_date="2029-05-04"))
     client.post(SAVE, form_of(answer, do="save"))
     partner, ci = stored()
     assert partner.policy == AccessPolicy(None, None, "r")
@@ -345,7 +333,7 @@ def test_copies_from_another_table_exactly(visit, keep):
     keep(*ODD, table="odd")
     client = visit("max")
     page = client.get(PAGE)
-    assert '<option value="odd" selected>odd (5)</option>' in text(page)
+    assert '<option value="odd" selected> odd (5)</option>' in text(page)
     copied = client.post(SAVE, form_of(page, do="copy", source="odd"))
     assert "Copied the policies of odd. Nothing is saved yet." in text(copied)
     assert stored() == PLAIN
@@ -367,7 +355,7 @@ def test_form_and_xml_are_one(visit, keep):
     ]
     assert read_identifiers(document.encode()) == same
     back = client.post(SAVE, form_of(xml, do="form", xml=document.replace("absent", "present")))
-    rows = [row.draft.identifier for row in back.context["rows"]]
+    rows = [row.notes.identifier for row in back.context["rows"]]
     assert rows[0] == "present"
     client.post(SAVE, form_of(back, do="save"))
     assert stored()[0] == SignedIdentifier("present", AccessPolicy(None, None, "r"))
@@ -435,7 +423,7 @@ def test_preview_names_tokens(visit, keep, issue):
         ({"p0_expiry": "2020-01-01"}, "revoked: expired"),
         ({"p0_expiry": ""}, "revoked: neither the token nor its policy would set an expiry and permissions"),
         ({"p0_start": "2030-01-01"}, "refused until 2030-01-01 00:00"),
-        ({"do": "remove:p0"}, "revoked: the policy partner no longer exists"),
+        ({"do": "remove:0"}, "revoked: the policy partner no longer exists"),
     ],
 )
 def test_preview_says_what_happens(visit, keep, issue, changes, told):
@@ -477,7 +465,7 @@ def test_p4_undo_brings_back_what_it_revoked(visit, keep, issue):
     issue("ci")
     client = visit("max")
     saved = client.post(
-        SAVE, form_of(client.post(SAVE, form_of(client.get(PAGE), do="remove:p1")), do="save"), follow=True
+        SAVE, form_of(client.post(SAVE, form_of(client.get(PAGE), do="remove:1")), do="save"), follow=True
     )
     assert stored() == PLAIN[:1]
     told = " ".join(map(str, saved.context["messages"]))
@@ -486,7 +474,7 @@ def test_p4_undo_brings_back_what_it_revoked(visit, keep, issue):
     record = Activity.objects.latest("pk")
     client.post(f"/ui/undo/{record.pk}/")
     assert stored() == PLAIN
-    client.post(SAVE, form_of(client.post(SAVE, form_of(client.get(PAGE), do="remove:p0")), do="save"))
+    client.post(SAVE, form_of(client.post(SAVE, form_of(client.get(PAGE), do="remove:0")), do="save"))
     assert "Undo restores tokens that use partner." in said(client)
 
 
@@ -514,7 +502,7 @@ def test_p5_two_editors(visit, keep, view):
     assert all(side.is_different for side in conflict.context["theirs"])
     assert stored()[0].identifier == "other"
     edited = first.post(SAVE, hidden_form(conflict, do="form"))
-    assert [row.draft.identifier for row in edited.context["rows"]] == ["partner", "ci"]
+    assert [row.notes.identifier for row in edited.context["rows"]] == ["partner", "ci"]
     first.post(SAVE, hidden_form(conflict, do="save"))
     assert stored() == [PLAIN[0], SignedIdentifier("ci", AccessPolicy(None, LATER, "r"))]
 
@@ -544,7 +532,7 @@ def test_others_only_look(visit, keep, issue):
     assert 'name="do"' not in page
     assert "1 token" in page
     assert "Impact of this change" not in page
-    assert " readonly>" in text(visit("victor").get(PAGE + "?view=xml"))
+    assert " readonly >" in text(visit("victor").get(PAGE + "?view=xml"))
     for name in ("victor", "eve"):
         assert visit(name).post(SAVE, {"do": "preview"}).status_code == 403
     assert stored() == PLAIN
@@ -583,23 +571,14 @@ def test_policies_of_another_account_are_nobodys(visit, keep, account):
 
 
 def test_help_says_what_the_grants_say():
-    entities = [it for letters in policy_page.OPERATIONS.values() for it in letters]
+    entities = [it for letters in notes.OPERATIONS.values() for it in letters]
     every = {"".join(found) for size in range(5) for found in combinations(PERMISSIONS, size)}
     for letters in every:
         grant = Grant(GrantKind.TABLE_SAS, _permissions(letters), Resource.OBJECT, table="people")
         allowed = {it for it in Operation if grant.allows(it, "people")} - {
             Operation.ENTITY_GROUP_TRANSACTION
         }
-        said = {
-            it
-            for found, those in policy_page.OPERATIONS.items()
-            if set(found) <= set(letters)
-            for it in those
-        }
+        said = {it for found, those in notes.OPERATIONS.items() if set(found) <= set(letters) for it in those}
         assert said == allowed
     assert len(entities) == len(set(entities))
-    assert policy_page.ALLOWS.keys() == policy_page.OPERATIONS.keys()
-
-
-def test_the_set_a_form_began_with_survives_it():
-    assert read_draft(QueryDict(urlencode({"seen": write_seen(ODD)})), "UTC").seen == tuple(ODD)
+    assert notes.ALLOWS.keys() == notes.OPERATIONS.keys()

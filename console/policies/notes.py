@@ -1,4 +1,4 @@
-"""What stands beside each policy while it is edited: what it allows, when that is, who uses it."""
+"""The notes beside each policy in the editor: what it allows, its times in UTC, and the tokens that use it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.policies.forms import Draft, PolicyDraft, write_time
-from console.policies.policy_effects import distance, letters, listed
+from console.policies.drafts import PolicyDraft, SetDraft, show_time
+from console.policies.effects import describe_distance, join_items, name_permissions
 from storage.domain.access.grants import Operation
 from storage.domain.access.policies import PERMISSIONS, AccessPolicy, SignedIdentifier, is_instant
 from storage.domain.sas.known import KnownToken
 
-# what each letter is good for, and what two of them are together; a test holds them against the grants
+# what each letter allows, and the two that upserts need; a test compares them with the grants
 ALLOWS: Final[Mapping[str, Promise]] = {
     "r": gettext_lazy("point reads and queries"),
     "a": gettext_lazy("inserts"),
@@ -34,7 +34,7 @@ OPERATIONS: Final[Mapping[str, tuple[Operation, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class TimeNote:
-    """``utc`` is empty for what is no time; ``clock`` is without the date where that is the reader's, too."""
+    """``utc`` is empty for an invalid time; ``clock`` leaves out the date if it is also the local date."""
 
     utc: str
     clock: str
@@ -43,56 +43,53 @@ class TimeNote:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A policy of the form; ``last`` says when a token that names it was used."""
-
-    draft: PolicyDraft
+class PolicyNotes:
+    identifier: str
     allows: str
-    needs_both: bool  # for upserts
+    lacks_upsert: bool  # has only one of the two permissions
     gained: str
     lost: str
     start: TimeNote | None
     expiry: TimeNote | None
-    warnings: tuple[str, ...]  # of the Id
-    is_backwards: bool  # ends before it starts
+    warnings: tuple[str, ...]  # about the Id
+    is_backwards: bool  # expires before it starts
     tokens: int
-    last: str
+    last_used: str
 
 
-def rows(draft: Draft, tokens: Sequence[KnownToken], now: datetime) -> list[Row]:
+def note_policies(draft: SetDraft, tokens: Sequence[KnownToken], now: datetime) -> list[PolicyNotes]:
     read = draft.read(now)
-    return [_row(draft, place, read, tokens, now) for place in range(len(read))]
+    return [
+        _note_policy(
+            draft, row, identifier, [it for it in tokens if it.identifier == identifier.identifier], now
+        )
+        for row, identifier in zip(draft.rows, read, strict=True)
+    ]
 
 
-def _row(
-    draft: Draft,
-    place: int,
-    read: Sequence[SignedIdentifier],
-    tokens: Iterable[KnownToken],
-    now: datetime,
-) -> Row:
-    row, policy = draft.rows[place], read[place].policy or AccessPolicy()
-    former = _former(draft, row)
-    using = [token for token in tokens if token.identifier == read[place].identifier]
-    last = max((token.last_used for token in using if token.last_used), default=None)
-    start, expiry = time_note(policy.start, now), time_note(policy.expiry, now)
-    return Row(
-        row,
-        listed(str(text) for found, text in ALLOWS.items() if set(found) <= row.permissions),
+def _note_policy(
+    draft: SetDraft, row: PolicyDraft, read: SignedIdentifier, users: Sequence[KnownToken], now: datetime
+) -> PolicyNotes:
+    policy, stored = read.policy or AccessPolicy(), _stored_permissions(draft, row)
+    start, expiry = _note_time(policy.start, now), _note_time(policy.expiry, now)
+    last_used = max((token.last_used for token in users if token.last_used), default=None)
+    return PolicyNotes(
+        read.identifier,
+        join_items(str(text) for found, text in ALLOWS.items() if set(found) <= row.permissions),
         len(row.permissions & {"a", "u"}) == 1,
-        _less(row.permissions, former),
-        _less(former, row.permissions),
+        _name_missing(row.permissions, stored),
+        _name_missing(stored, row.permissions),
         start,
         expiry,
-        tuple(_warnings(draft, row, read[place].identifier)),
+        tuple(_warn_about_id(draft, row, read.identifier)),
         bool(start and expiry and start.utc and expiry.utc and start.utc >= expiry.utc),
-        len(using),
-        distance(last, now) if last else "",
+        len(users),
+        describe_distance(last_used, now) if last_used else "",
     )
 
 
-def _former(draft: Draft, row: PolicyDraft) -> frozenset[str]:
-    """What the policy allows that is stored under this Id; what is new has lost and gained nothing."""
+def _stored_permissions(draft: SetDraft, row: PolicyDraft) -> frozenset[str]:
+    """A new policy counts as unchanged."""
     stored = {it.identifier: it.policy for it in draft.seen}
     own = row.basis.identifier
     if own not in stored or row.read_identifier != own:
@@ -100,32 +97,33 @@ def _former(draft: Draft, row: PolicyDraft) -> frozenset[str]:
     return frozenset((stored[own] or AccessPolicy()).permission or "")
 
 
-def _less(found: Iterable[str], others: Iterable[str]) -> str:
-    return letters("".join(letter for letter in PERMISSIONS if letter in found and letter not in others))
+def _name_missing(found: Iterable[str], others: Iterable[str]) -> str:
+    """Name the permissions of the first that the second lacks."""
+    return name_permissions(letter for letter in PERMISSIONS if letter in found and letter not in others)
 
 
-def _warnings(draft: Draft, row: PolicyDraft, identifier: str) -> Iterable[str]:
-    """What is allowed, and hardly meant."""
+def _warn_about_id(draft: SetDraft, row: PolicyDraft, identifier: str) -> Iterable[str]:
+    """Warn of what is allowed and probably a mistake."""
     was = row.basis.identifier
     if was and was != identifier and was in {it.identifier for it in draft.seen}:
         yield _("Renaming creates a new policy: tokens that use %(old)s are revoked.") % {"old": was}
     if identifier != identifier.strip():
         yield _("The Id begins or ends with a space.")
-    others = [other.identifier for other in draft.rows if other.id != row.id]
+    others = [other.identifier for other in draft.rows if other is not row]
     if any(other != identifier and other.casefold() == identifier.casefold() for other in others):
         yield _("Another Id differs only in letter case.")
 
 
-def renamed(draft: Draft, read: Sequence[SignedIdentifier]) -> dict[str, str]:
-    """The new Id by the old one, of what was stored and is not there any more."""
+def find_renamed(draft: SetDraft, read: Sequence[SignedIdentifier]) -> dict[str, str]:
+    """Return the new Ids by the stored ones that they replace."""
     left = {it.identifier for it in read}
     stored = {it.identifier for it in draft.seen}
     pairs = ((row.basis.identifier, it.identifier) for row, it in zip(draft.rows, read, strict=True))
     return {old: new for old, new in pairs if old in stored and old not in left and new}
 
 
-def time_note(instant: str | None, now: datetime) -> TimeNote | None:
-    """None for nothing, which is left to the tokens."""
+def _note_time(instant: str | None, now: datetime) -> TimeNote | None:
+    """None if the field is blank."""
     if not instant:
         return None
     if not is_instant(instant):
@@ -134,7 +132,10 @@ def time_note(instant: str | None, now: datetime) -> TimeNote | None:
     fraction = instant[20:27].rstrip("0")
     clock = f"{instant[11:19]}.{fraction}" if fraction else instant[11:19].removesuffix(":00")
     utc = f"{instant[:10]} {clock}"
-    is_same_day = write_time(instant, now.tzinfo or UTC).startswith(instant[:10])
+    is_same_day = show_time(instant, now.tzinfo or UTC).startswith(instant[:10])
     return TimeNote(
-        utc, clock if is_same_day else utc, distance(moment, now.astimezone(UTC)), is_over=moment <= now
+        utc,
+        clock if is_same_day else utc,
+        describe_distance(moment, now.astimezone(UTC)),
+        is_over=moment <= now,
     )

@@ -1,4 +1,4 @@
-"""What the buttons of the policy editor do to a draft: rows come and go, times of everyday use, templates."""
+"""What the buttons of the policy editor do to a draft: add, remove and copy policies, and set common times."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -9,24 +9,24 @@ from zoneinfo import ZoneInfo
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console.policies.forms import NOTHING, Draft, PolicyDraft, write_row
+from console.policies.drafts import NEW, PolicyDraft, SetDraft, draft_policy, draft_set
 from storage.domain.access.policies import PERMISSIONS, SignedIdentifier
 
 MINUTE: Final = timedelta(minutes=1)
-LAST_MOMENT: Final = time(23, 59, 59)  # of a day
+LAST_MOMENT: Final = time(23, 59, 59)
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """``of`` gives a time from now, by the clock of who asks; None leaves it to the tokens."""
+    """``resolve`` takes the user's local time; None leaves the field to each token."""
 
     name: str
     label: Promise
-    of: Callable[[datetime], datetime | None]
+    resolve: Callable[[datetime], datetime | None]
 
 
 def _in(length: timedelta) -> Callable[[datetime], datetime]:
-    """To the next full minute."""
+    """Rounded up to the next full minute."""
     return lambda now: (now + length).replace(second=0, microsecond=0) + MINUTE
 
 
@@ -60,13 +60,11 @@ PRESETS: Final[Mapping[str, tuple[Preset, ...]]] = {"start": STARTS, "expiry": E
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """``expiry`` is the name of a preset."""
-
     name: str
     label: Promise
     identifier: str
     permissions: str
-    expiry: str
+    expiry: str  # the name of a preset
 
 
 TEMPLATES: Final = (
@@ -76,22 +74,18 @@ TEMPLATES: Final = (
 )
 
 
-def added(draft: Draft, template: str = "") -> Draft:
-    """With one more policy, an empty one if no template of this name is there."""
-    row = write_row(_free_id(draft), NOTHING, ZoneInfo(draft.zone))
+def add_policy(draft: SetDraft, template: str = "") -> SetDraft:
+    """Add an empty policy, or one made from the template of this name."""
+    row = draft_policy(NEW, ZoneInfo(draft.zone))
     found = next((it for it in TEMPLATES if it.name == template), None)
     if found is not None:
         name = _free_name(draft, found.identifier)
         row = replace(row, identifier=name, permissions=frozenset(found.permissions))
-        row = _at(row, "expiry", found.expiry, draft.now())
+        row = _apply_preset(row, "expiry", found.expiry, draft.now())
     return replace(draft, rows=(*draft.rows, row))
 
 
-def _free_id(draft: Draft) -> str:
-    return f"p{1 + max((int(row.id[1:]) for row in draft.rows), default=-1)}"
-
-
-def _free_name(draft: Draft, name: str) -> str:
+def _free_name(draft: SetDraft, name: str) -> str:
     taken = {row.identifier for row in draft.rows}
     number = 1
     while (found := name if number == 1 else f"{name}-{number}") in taken:
@@ -99,44 +93,42 @@ def _free_name(draft: Draft, name: str) -> str:
     return found
 
 
-def removed(draft: Draft, id_: str) -> Draft:
-    return replace(draft, rows=tuple(row for row in draft.rows if row.id != id_))
+def remove_policy(draft: SetDraft, place: int) -> SetDraft:
+    return replace(draft, rows=(*draft.rows[:place], *draft.rows[place + 1 :]))
 
 
-def copied(draft: Draft, identifiers: list[SignedIdentifier]) -> Draft:
-    """Those of another table take the place of all."""
-    start, zone = int(_free_id(draft)[1:]), ZoneInfo(draft.zone)
-    rows = tuple(write_row(f"p{start + place}", it, zone) for place, it in enumerate(identifiers))
-    return replace(draft, rows=rows)
+def copy_policies(draft: SetDraft, identifiers: list[SignedIdentifier]) -> SetDraft:
+    """Replace all policies with those of another table."""
+    return replace(draft, rows=draft_set(identifiers, draft.zone).rows)
 
 
-def preset(draft: Draft, id_: str, field: str, name: str) -> Draft:
+def set_preset(draft: SetDraft, place: int, field: str, name: str) -> SetDraft:
     now = draft.now()
-    return _with_row(draft, id_, lambda row: _at(row, field, name, now))
+    return _change_row(draft, place, lambda row: _apply_preset(row, field, name, now))
 
 
-def dated(draft: Draft, id_: str, text: str) -> Draft:
-    """To expire with the end of a day; a text that is none changes nothing."""
+def set_last_day(draft: SetDraft, place: int, text: str) -> SetDraft:
+    """Expire at the end of a day; an invalid date changes nothing."""
     try:
         moment = end_of(date.fromisoformat(text), draft.now())
     except ValueError:
         return draft
-    return _with_row(draft, id_, lambda row: replace(row, expiry=_text(moment)))
+    return _change_row(draft, place, lambda row: replace(row, expiry=show_moment(moment)))
 
 
-def _with_row(draft: Draft, id_: str, change: Callable[[PolicyDraft], PolicyDraft]) -> Draft:
-    return replace(draft, rows=tuple(change(row) if row.id == id_ else row for row in draft.rows))
+def _change_row(draft: SetDraft, place: int, change: Callable[[PolicyDraft], PolicyDraft]) -> SetDraft:
+    rows = (change(row) if number == place else row for number, row in enumerate(draft.rows))
+    return replace(draft, rows=tuple(rows))
 
 
-def _at(row: PolicyDraft, field: str, name: str, now: datetime) -> PolicyDraft:
+def _apply_preset(row: PolicyDraft, field: str, name: str, now: datetime) -> PolicyDraft:
     found = next((it for it in PRESETS.get(field, ()) if it.name == name), None)
     if found is None:
         return row
-    moment = found.of(now)
-    text = "" if moment is None else _text(moment)
+    moment = found.resolve(now)
+    text = "" if moment is None else show_moment(moment)
     return replace(row, start=text) if field == "start" else replace(row, expiry=text)
 
 
-def _text(moment: datetime) -> str:
-    text = moment.replace(tzinfo=None).isoformat(" ", "seconds")
-    return text.removesuffix(":00")
+def show_moment(moment: datetime) -> str:
+    return moment.replace(tzinfo=None).isoformat(" ", "seconds").removesuffix(":00")

@@ -1,4 +1,4 @@
-"""What is asked of the policies of one table, and what the pages about them show."""
+"""A request about the policies of one table, and the template context of its pages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,11 @@ from typing import Any, Final
 from django.http import HttpRequest
 from django.urls import reverse
 
-from console.policies import forms, policy_effects, policy_page, policy_presets
-from console.policies.forms import Draft, PolicyDraft
+from console.policies import notes, presets
+from console.policies.drafts import PolicyDraft, draft_set
+from console.policies.effects import LETTERS, Narrator, Preview, order_tokens, tokens_of_table
+from console.policies.forms import BasePolicyFormSet, PolicyForm
+from console.policies.notes import PolicyNotes
 from console.site.access import account_context, user_of
 from console.site.typed_text import now_of
 from storage.domain.access.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier
@@ -20,15 +23,21 @@ from storage.editing.policy_effects import predict_effects
 from storage.models import Account, Table
 from storage.operations import policies, sas
 
-NOTHING_RENAMED: Final[Mapping[str, str]] = MappingProxyType({})
+_NONE_RENAMED: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """A policy of one of the two sets; ``is_different`` where the other has it not, or not so."""
+class PolicyRow:
+    form: PolicyForm
+    notes: PolicyNotes
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPolicy:
+    """A policy of one of two conflicting sets."""
 
     draft: PolicyDraft
-    is_different: bool
+    is_different: bool  # from the other set
 
     @property
     def policy(self) -> AccessPolicy | None:
@@ -36,9 +45,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request about the policies of one table."""
-
+class PolicyRequest:
     request: HttpRequest
     account: Account
     table: Table
@@ -53,7 +60,7 @@ class Asked:
         is_allowed = place is not None and may(place.role, Capability.MANAGE_ACCESS)
         return is_allowed and not self.account.read_only
 
-    def address(self, *, xml: bool) -> str:
+    def page_address(self, *, xml: bool) -> str:
         path = reverse("policies:show", args=(self.account.name, self.table.name))
         return f"{path}?view=xml" if xml else path
 
@@ -63,37 +70,37 @@ class Asked:
     @cached_property
     def tokens(self) -> list[KnownToken]:
         known = sas.known(self.account, now_of(self.request))
-        return policy_effects.of_table(known, self.table.folded_name)
+        return tokens_of_table(known, self.table.folded_name)
 
-    def of_draft(self, draft: Draft) -> dict[str, Any]:
-        now = draft.now()
-        read = draft.read(now)
+    def form_context(self, formset: BasePolicyFormSet) -> dict[str, Any]:
+        draft, identifiers = formset.draft, formset.identifiers
+        noted = notes.note_policies(draft, self.tokens, formset.now)
         return {
-            "draft": draft,
-            "rows": policy_page.rows(draft, self.tokens, now),
+            "formset": formset,
+            "zone": draft.zone,
+            "rows": [PolicyRow(form, it) for form, it in zip(formset.forms, noted, strict=True)],
             "limit": POLICY_LIMIT,
             "left": POLICY_LIMIT - len(draft.rows),
-            "operations": policy_page.OPERATIONS,
-            "letters": policy_effects.LETTERS,
-            "starts": policy_presets.STARTS,
-            "expiries": policy_presets.EXPIRIES,
-            "templates": policy_presets.TEMPLATES,
-            "preview": self.preview(draft.seen, read, policy_page.renamed(draft, read)),
+            "operations": notes.OPERATIONS,
+            "letters": LETTERS,
+            "starts": presets.STARTS,
+            "expiries": presets.EXPIRIES,
+            "templates": presets.TEMPLATES,
+            "preview": self.preview(draft.seen, identifiers, notes.find_renamed(draft, identifiers)),
         }
 
     def preview(
         self,
         before: Sequence[SignedIdentifier],
         after: Sequence[SignedIdentifier],
-        renamed: Mapping[str, str] = NOTHING_RENAMED,
-    ) -> policy_effects.Preview:
+        renamed: Mapping[str, str] = _NONE_RENAMED,
+    ) -> Preview:
         now = now_of(self.request)
-        ordered = policy_effects.ordered(self.tokens, (*before, *after))
-        return policy_effects.preview(predict_effects(before, after, ordered, now), after, renamed, now)
+        effects = predict_effects(before, after, order_tokens(self.tokens, (*before, *after)), now)
+        return Narrator({it.identifier: it.policy for it in after}, renamed, now).preview(effects)
 
-    def sides(
+    def compare(
         self, identifiers: Sequence[SignedIdentifier], others: Sequence[SignedIdentifier]
-    ) -> list[Side]:
-        """A set as it is compared with another one."""
-        rows = forms.write_draft(identifiers, self.zone).rows
-        return [Side(row, it not in others) for row, it in zip(rows, identifiers, strict=True)]
+    ) -> list[ComparedPolicy]:
+        rows = draft_set(identifiers, self.zone).rows
+        return [ComparedPolicy(row, it not in others) for row, it in zip(rows, identifiers, strict=True)]

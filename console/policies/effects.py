@@ -1,0 +1,228 @@
+"""The impact of a change of policies on each known token, in words."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.functional import Promise
+from django.utils.timesince import timesince, timeuntil
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext, pgettext
+
+from storage.domain import sas
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.sas.known import KnownToken, TokenState
+from storage.domain.sas.tokens import AccountSas, TableSas
+from storage.domain.values.edm import TICKS_PER_SECOND
+from storage.editing.policy_effects import EffectKind, TimeShift, TokenEffect
+
+_SHOWN: Final = 50  # affected tokens, and unaffected ones of each policy
+
+LETTERS: Final[Mapping[str, Promise]] = {
+    "r": gettext_lazy("r Query"),
+    "a": gettext_lazy("a Add"),
+    "u": gettext_lazy("u Update"),
+    "d": gettext_lazy("d Delete"),
+}
+_ICONS: Final[Mapping[EffectKind, str]] = {
+    EffectKind.REVOKED: "circle-off",
+    EffectKind.NARROWED: "arrow-down",
+    EffectKind.REVIVED: "rotate-ccw",
+    EffectKind.WIDENED: "arrow-up",
+    EffectKind.UNCHANGED: "check",
+}
+_UNCHANGED: Final[Mapping[TokenState, Promise]] = {
+    TokenState.ACTIVE: gettext_lazy("unchanged"),
+    TokenState.EXPIRES_SOON: gettext_lazy("unchanged"),
+    TokenState.NOT_YET_VALID: gettext_lazy("unchanged: not yet valid"),
+    TokenState.EXPIRED: gettext_lazy("unchanged: expired"),
+    TokenState.BLOCKED: gettext_lazy("unchanged: blocked"),
+    TokenState.REVOKED: gettext_lazy("unchanged: its key was rotated"),
+    TokenState.ORPHANED: gettext_lazy("unchanged: no policy has its Id"),
+    TokenState.CONFLICTING: gettext_lazy("unchanged: conflicts with its policy"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EffectLine:
+    effect: TokenEffect
+    icon: str
+    texts: tuple[str, ...]
+
+    @property
+    def known(self) -> KnownToken:
+        return self.effect.known
+
+    @property
+    def kind(self) -> str:
+        return self.effect.kind.value
+
+
+@dataclass(frozen=True, slots=True)
+class UnchangedTokens:
+    """The unaffected tokens of one policy; only the first have lines."""
+
+    identifier: str
+    lines: tuple[EffectLine, ...]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    changed: tuple[EffectLine, ...]  # the first of them
+    unchanged: tuple[UnchangedTokens, ...]
+    change_count: int
+    stay_count: int
+    unregistered: int  # created elsewhere
+    revoked: int
+
+    @property
+    def hidden_count(self) -> int:
+        return self.change_count - len(self.changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Narrator:
+    """Describes effects of a change to these policies; ``renamed`` has the new Ids by the old ones."""
+
+    policies: Mapping[str, AccessPolicy | None]
+    renamed: Mapping[str, str]
+    now: datetime
+
+    def preview(self, effects: Sequence[TokenEffect]) -> Preview:
+        changed = [effect for effect in effects if effect.kind is not EffectKind.UNCHANGED]
+        unchanged: dict[str, list[TokenEffect]] = {}
+        for effect in effects:
+            if effect.kind is EffectKind.UNCHANGED:
+                unchanged.setdefault(effect.known.identifier, []).append(effect)
+        return Preview(
+            self._lines(changed),
+            tuple(UnchangedTokens(name, self._lines(those), len(those)) for name, those in unchanged.items()),
+            len(changed),
+            len(effects) - len(changed),
+            sum(not effect.known.is_registered for effect in effects),
+            sum(effect.kind is EffectKind.REVOKED for effect in effects),
+        )
+
+    def _lines(self, effects: Sequence[TokenEffect]) -> tuple[EffectLine, ...]:
+        return tuple(
+            EffectLine(
+                effect, _ICONS[effect.kind], (*self._describe(effect), _describe_use(effect.known, self.now))
+            )
+            for effect in effects[:_SHOWN]
+        )
+
+    def _describe(self, effect: TokenEffect) -> Iterable[str]:
+        match effect.kind:
+            case EffectKind.REVOKED:
+                yield self._why_revoked(effect)
+            case EffectKind.REVIVED:
+                is_later = effect.after is TokenState.NOT_YET_VALID
+                yield _("restored, but not yet valid") if is_later else _("restored: works again")
+            case EffectKind.UNCHANGED:
+                yield str(_UNCHANGED[effect.after])
+            case EffectKind.NARROWED | EffectKind.WIDENED:
+                yield from _describe_shifts(effect)
+
+    def _why_revoked(self, effect: TokenEffect) -> str:
+        identifier = effect.known.identifier
+        match effect.after:
+            case TokenState.ORPHANED if identifier in self.renamed:
+                names = {"old": identifier, "new": self.renamed[identifier]}
+                return (
+                    _("revoked: the policy %(old)s was renamed to %(new)s, and tokens keep the old Id")
+                    % names
+                )
+            case TokenState.ORPHANED:
+                return _("revoked: the policy %(identifier)s no longer exists") % {"identifier": identifier}
+            case TokenState.EXPIRED:
+                return _("revoked: expired")
+        return _why_conflicting(effect.known.token, self.policies.get(identifier))
+
+
+def name_permissions(letters: Iterable[str]) -> str:
+    return join_items(str(LETTERS[letter]) for letter in letters)
+
+
+def join_items(items: Iterable[str]) -> str:
+    return pgettext("between the items of a list", ", ").join(items)
+
+
+def _why_conflicting(token: TableSas | AccountSas, policy: AccessPolicy | None) -> str:
+    """Name what both set, or what neither does."""
+    names = {"start": _("start"), "expiry": _("expiry"), "permissions": _("permissions")}
+    both = [name for name in names if name in sas.fields_set_by(policy) and getattr(token, name)]
+    if both:
+        terms = join_items(names[name] for name in both)
+        return _("revoked: the token and its policy would both set %(terms)s") % {"terms": terms}
+    return _("revoked: neither the token nor its policy would set an expiry and permissions")
+
+
+def _describe_shifts(effect: TokenEffect) -> Iterable[str]:
+    if effect.gained:
+        yield _("gains %(permissions)s") % {"permissions": name_permissions(effect.gained)}
+    if effect.lost:
+        yield _("loses %(permissions)s") % {"permissions": name_permissions(effect.lost)}
+    if effect.start:
+        yield _start_sentence(effect, effect.start)
+    if effect.expiry:
+        yield _expiry_sentence(effect.expiry)
+
+
+def _start_sentence(effect: TokenEffect, shift: TimeShift) -> str:
+    if shift.after is None:
+        return _("start removed")
+    moment = {"time": _clock(shift.after)}
+    if effect.is_paused:
+        return _("refused until %(time)s") % moment
+    return (_("starts later: %(time)s") if shift.is_later else _("starts earlier: %(time)s")) % moment
+
+
+def _expiry_sentence(shift: TimeShift) -> str:
+    moment = {"time": _clock(shift.after or 0)}
+    return (_("expires later: %(time)s") if shift.is_later else _("expires earlier: %(time)s")) % moment
+
+
+def _clock(ticks: int) -> str:
+    """In the reader's time zone."""
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=ticks // TICKS_PER_SECOND)
+        return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00")
+    except (OverflowError, ValueError):
+        return str(ticks)
+
+
+def _describe_use(known: KnownToken, now: datetime) -> str:
+    if known.last_used is None:
+        return _("never used")
+    if known.uses:
+        shown = number_format(known.uses, force_grouping=True)
+        text = ngettext("used %(shown)s time in 24 hours", "used %(shown)s times in 24 hours", known.uses)
+        return text % {"shown": shown}
+    return _("used %(when)s") % {"when": describe_distance(known.last_used, now)}
+
+
+def describe_distance(moment: datetime, now: datetime) -> str:
+    if abs(moment - now) < timedelta(minutes=1):
+        return _("just now")
+    if moment < now:
+        return _("%(time)s ago") % {"time": timesince(moment, now, depth=1)}
+    return _("in %(time)s") % {"time": timeuntil(moment, now, depth=2)}
+
+
+def order_tokens(tokens: Iterable[KnownToken], identifiers: Sequence[SignedIdentifier]) -> list[KnownToken]:
+    """Order tokens by the policy they use; unknown policies come last."""
+    places = {it.identifier: place for place, it in reversed([*enumerate(identifiers)])}
+    return sorted(tokens, key=lambda token: places.get(token.identifier, len(identifiers)))
+
+
+def tokens_of_table(known: Iterable[KnownToken], folded_name: str) -> list[KnownToken]:
+    """Return the tokens of a table that use a policy."""
+    return [
+        it
+        for it in known
+        if isinstance(it.token, TableSas) and it.token.folded == folded_name and it.identifier
+    ]
