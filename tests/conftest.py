@@ -18,9 +18,26 @@ from tests.live_server import LiveServer, start_server
 
 # the same examples in every run, however slow: a failure is then the change's own
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
-hypothesis.settings.load_profile("suite")
+hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("suite"), max_examples=10)
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--fast", action="store_true", help="every layer in a minute: no browser, no SDK, fewer examples"
+    )
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: not in the fast tier")
+    hypothesis.settings.load_profile("fast" if config.getoption("fast") else "suite")
+
+
+def pytest_ignore_collect(collection_path, config):
+    if config.getoption("fast") and distribution.is_slow(collection_path):
+        return True
+    return None
 
 
 def pytest_xdist_auto_num_workers(config):
@@ -31,7 +48,9 @@ def pytest_xdist_make_scheduler(config, log):
     return distribution.Portions(config, log)
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("fast"):
+        items[:] = [item for item in items if item.get_closest_marker("slow") is None]
     items.sort(key=lambda item: distribution.place(item.nodeid))
 
 

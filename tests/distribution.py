@@ -5,7 +5,10 @@ from pathlib import Path
 
 from xdist.scheduler import LoadScopeScheduling
 
-WORKERS = 4  # most tests wait for servers: more than there are cores, each with servers of its own
+ROOT = Path(__file__).parents[1]
+WORKERS = 2 * (
+    os.cpu_count() or 1
+)  # most tests wait for servers: more than there are cores, each with servers of its own
 
 # folders and files that take long or wait for much, the longest first; the others fill what is left at the end
 FIRST = (
@@ -16,12 +19,19 @@ FIRST = (
     "tests/faults",
     "tests/bench",
 )
+# what the fast tier leaves out: browsers, SDKs, servers that are started, killed and filled
+SLOW = ("tests/browser", "tests/clients", "tests/server", "tests/faults", "tests/bench")
 
 
 def workers(arguments: list[str]) -> int:
-    """None but this process for parts of the tests, and for a server that is there already."""
-    everything = [Path(argument).resolve() for argument in arguments] == [Path(__file__).parent]
-    return WORKERS if everything and "TABLE_ENDPOINT" not in os.environ else 0
+    """One process for a file or a single test, and for a server that is there already; else all cores."""
+    are_folders = all(Path(argument).is_dir() for argument in arguments)
+    return WORKERS if are_folders and "TABLE_ENDPOINT" not in os.environ else 0
+
+
+def is_slow(path: Path) -> bool:
+    """Whether a folder of tests is not in the fast tier."""
+    return path in {ROOT / name for name in SLOW}
 
 
 def place(nodeid: str) -> int:
