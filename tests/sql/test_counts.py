@@ -9,7 +9,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.sql import counts, entities, relations
 from storage.sql.django import execute, run
-from tests.sql.test_glances import EVERY
+from tests.sql.test_previews import EVERY
 
 NAN = EdmValue(Edm.DOUBLE, float("nan"))
 ALSO = {"Inf": EdmValue(Edm.DOUBLE, float("inf")), "NaN": NAN, "Tiny": EdmValue(Edm.DOUBLE, 5e-324)}
