@@ -1,4 +1,4 @@
-"""Everything but entities: accounts, tables, who and what may reach them, and what was done."""
+"""The ORM schema: accounts, tables, access, usage and activity. Entities are in storage.sql."""
 
 from datetime import datetime
 from typing import Final, Self
@@ -12,24 +12,26 @@ from storage.domain.service import lifetimes
 
 
 class Account(models.Model):
-    """A storage account. Its keys are sealed with the server's secret, never kept in the clear."""
+    """A storage account. Its keys are sealed with the server's secret."""
 
     name = models.CharField(max_length=24, unique=True)
     primary_key_sealed = models.BinaryField()
     secondary_key_sealed = models.BinaryField()
     enabled = models.BooleanField(default=True)
-    shared_key_access = models.BooleanField(default=True)  # else only bearer tokens are accepted
-    networks = models.JSONField(default=list)  # texts; where requests may come from, empty: from everywhere
-    service_properties = models.JSONField(null=True, default=None)  # null: as a new account has them
+    shared_key_access = models.BooleanField(default=True)  # if false, only bearer tokens are accepted
+    networks = models.JSONField(default=list)  # texts; networks that may send requests, empty: all
+    service_properties = models.JSONField(null=True, default=None)  # null: the defaults
     label = models.CharField(max_length=64, blank=True, default="")
     description = models.TextField(max_length=2000, blank=True, default="")
     colour = models.CharField(max_length=7, blank=True, default="")  # "#rrggbb"
-    labels = models.JSONField(default=dict)  # texts by name, for whoever sorts accounts by machine
-    expires_at = models.DateTimeField(null=True, default=None)  # when it is frozen, and a day later deleted
-    frozen_at = models.DateTimeField(null=True, default=None)  # when that was, not by hand
-    request_digest = models.CharField(max_length=64, blank=True, default="")  # of what the API made it by
-    protected = models.BooleanField(default=False)  # it cannot be deleted, and dialogs say so
-    read_only = models.BooleanField(default=False)  # every write is refused, through every door
+    labels = models.JSONField(default=dict)  # texts by name, for scripts
+    expires_at = models.DateTimeField(null=True, default=None)  # when it is frozen; a day later it is deleted
+    frozen_at = models.DateTimeField(null=True, default=None)  # when it expired; null if disabled by a user
+    request_digest = models.CharField(
+        max_length=64, blank=True, default=""
+    )  # of the API request that created it
+    protected = models.BooleanField(default=False)  # it cannot be deleted
+    read_only = models.BooleanField(default=False)  # writes through any interface are refused
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -56,7 +58,7 @@ class Membership(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        db_table = "console_membership"  # where it was before there was a management API
+        db_table = "console_membership"  # the model moved here from the console
         constraints = (models.UniqueConstraint(fields=("user", "account"), name="one_role_in_an_account"),)
 
     def __str__(self) -> str:
@@ -64,7 +66,7 @@ class Membership(models.Model):
 
 
 class RetiredKey(models.Model):
-    """A key that was replaced, sealed as it was: accepted for a while if somebody wished so, and then recognized."""
+    """A replaced key, sealed: accepted during its grace period, then kept to recognize what it signed."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="retired_keys")
     number = models.PositiveSmallIntegerField()  # 1 or 2
@@ -78,14 +80,14 @@ class RetiredKey(models.Model):
 
 class Tables(models.QuerySet["Table"]):
     def own(self) -> Self:
-        """Those that are listed: not deleted, and not the metrics that the service itself writes."""
+        """Return the tables that are listed: neither deleted nor metrics tables of the service."""
         return self.filter(deleted_at=None).exclude(folded_name__startswith="$")
 
 
 class Table(models.Model):
     """A table; its entities are the rows of the relation ``entity_<id>``.
 
-    A deleted one keeps its row, and its relation under another name, until the rows are gone from the disk.
+    A deleted table keeps its row, and its relation under another name, until the relation is dropped.
     """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="tables")
@@ -93,7 +95,7 @@ class Table(models.Model):
     folded_name = models.CharField(max_length=63)
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True, default=None)
-    kept_until = models.DateTimeField(null=True, default=None)  # of a deleted one that may be brought back
+    kept_until = models.DateTimeField(null=True, default=None)  # until when a deleted table can be restored
     description = models.TextField(max_length=2000, blank=True, default="")
     tags = models.JSONField(default=list)  # texts
 
@@ -111,10 +113,10 @@ class Table(models.Model):
 
 
 class StoredAccessPolicy(models.Model):
-    """A stored access policy of a table; null where an element was absent, empty where it was empty."""
+    """A stored access policy of a table; null for an absent element, empty for an empty one."""
 
     table = models.ForeignKey(Table, on_delete=models.CASCADE, related_name="policies")
-    place = models.PositiveSmallIntegerField()  # from 0, in the order they were set
+    place = models.PositiveSmallIntegerField()  # position in the list, from 0
     identifier = models.CharField(max_length=64)
     has_policy = models.BooleanField()  # false for an identifier alone
     start = models.CharField(max_length=28, null=True)  # noqa: DJ001  null and empty differ
@@ -132,19 +134,19 @@ class StoredAccessPolicy(models.Model):
 
 
 class RegisteredSas(models.Model):
-    """A shared access signature that was made here, or that somebody has given a label; never the signature."""
+    """A shared access signature that was issued or labelled here, without its signature."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="registered_sas")
     fingerprint = models.CharField(max_length=64)  # domain.sas.fingerprint
     kind = models.CharField(max_length=8)  # "table" or "account"
     table_name = models.CharField(max_length=63, blank=True, default="")
-    parameters = models.JSONField()  # pairs, as domain.sas.parameters
+    parameters = models.JSONField()  # pairs, as domain.sas.to_parameters returns them
     label = models.CharField(max_length=64)
     purpose = models.TextField(max_length=2000, blank=True, default="")
-    owner = models.CharField(max_length=150, blank=True, default="")  # whom to ask about it
-    author = models.CharField(max_length=150)  # the name of the user
+    owner = models.CharField(max_length=150, blank=True, default="")  # person to contact about it
+    author = models.CharField(max_length=150)  # name of the user; empty if it was not issued here
     created_at = models.DateTimeField(auto_now_add=True)
-    expires_at = models.DateTimeField(null=True, default=None)  # of its own, not of its policy
+    expires_at = models.DateTimeField(null=True, default=None)  # its own expiry, not its policy's
 
     class Meta:
         db_table = "storage_issuedtoken"  # its name in 0.4, whose servers may still run
@@ -156,7 +158,7 @@ class RegisteredSas(models.Model):
 
 
 class BlockedSas(models.Model):
-    """A shared access signature that is refused whatever it says."""
+    """A shared access signature that is refused."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="blocked_sas")
     fingerprint = models.CharField(max_length=64)
@@ -172,20 +174,20 @@ class BlockedSas(models.Model):
 
 
 class ApiToken(models.Model):
-    """By which a script acts for a user through the management API; only the hash of its secret is kept."""
+    """A token with which a script acts for a user in the management API; only its hash is stored."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=64)
-    scope = models.CharField(max_length=8)  # of domain.roles
+    scope = models.CharField(max_length=8)  # domain.access.roles.Scope
     account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")  # null: all
     digest = models.CharField(max_length=64, unique=True)  # hexadecimal SHA-256
-    prefix = models.CharField(max_length=16)  # what of the secret may be shown
+    prefix = models.CharField(max_length=16)  # the part of the secret that may be shown
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, default=None)
     last_used_at = models.DateTimeField(null=True, default=None)
     last_used_from = models.CharField(max_length=64, blank=True, default="")
     revoked_at = models.DateTimeField(null=True, default=None)
-    # how many requests came in this minute
+    # requests in the current minute
     window_started_at = models.DateTimeField(null=True, default=None)
     window_requests = models.PositiveIntegerField(default=0)
 
@@ -194,13 +196,13 @@ class ApiToken(models.Model):
 
 
 class IdempotencyRecord(models.Model):
-    """What a request with an Idempotency-Key has made, so that the same one again makes nothing; no secret."""
+    """What a request with an Idempotency-Key created, so that a repetition creates nothing; no secrets."""
 
     token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)
     digest = models.CharField(max_length=64)  # of the request
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
-    fingerprint = models.CharField(max_length=64, blank=True, default="")  # of a token that was issued
+    fingerprint = models.CharField(max_length=64, blank=True, default="")  # of an issued token
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -212,7 +214,7 @@ class IdempotencyRecord(models.Model):
         return self.key
 
 
-# what tells one count from another, and so whether it is written anew or again
+# identifies a count: writing it again replaces it
 REQUEST_COUNT_KEY: Final = (
     "account",
     "minutes",
@@ -227,10 +229,10 @@ REQUEST_COUNT_KEY: Final = (
 
 
 class RequestCount(models.Model):
-    """Requests of one kind in a minute, or in an hour, as one process counted them.
+    """Requests of one kind in a minute or hour, as counted by one process; see domain.requests.metrics.
 
-    Always the whole count, so that it can be written again; sums over processes are what readers want. When a period
-    is long over, its rows become one whose process is empty. See domain.metrics for the rest.
+    A row holds the whole count, so that it can be written again. The rows of past periods are summed up in one row
+    with an empty process.
     """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
@@ -238,7 +240,7 @@ class RequestCount(models.Model):
     minutes = models.PositiveSmallIntegerField()  # the length of the period: 1 or 60
     period = models.DateTimeField()  # its start
     secondary = models.BooleanField()
-    operation = models.CharField(max_length=32)  # empty when it was none
+    operation = models.CharField(max_length=32)  # empty for an unknown one
     authentication = models.CharField(max_length=16)
     status = models.PositiveSmallIntegerField()
     error = models.CharField(max_length=64)
@@ -258,7 +260,7 @@ class RequestCount(models.Model):
 
 
 class SeenCredential(models.Model):
-    """A key or a token that requests came with; ``name`` as in domain.observed.Credential, never the signature."""
+    """A key or token that requests used; ``name`` as in domain.requests.observed, never a signature."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
     authentication = models.CharField(max_length=16)
@@ -280,7 +282,7 @@ class SeenCredential(models.Model):
 
 
 class CredentialUse(models.Model):
-    """How often a client used a key or token in an hour, as one process counted it: the whole count."""
+    """How often a client used a key or token in an hour, as counted by one process."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
     authentication = models.CharField(max_length=16)
@@ -306,11 +308,11 @@ class CredentialUse(models.Model):
 
 
 class Activity(models.Model):
-    """Something that was done; a row is never changed, and goes only when its time is up."""
+    """An entry of the activity log; it never changes and is deleted after its retention."""
 
     at = models.DateTimeField(auto_now_add=True)
-    verb = models.CharField(max_length=32)  # of domain.activity
-    # no constraints: what is gone was there once
+    verb = models.CharField(max_length=32)  # domain.service.activity.Verb
+    # no constraints: entries outlive their accounts and tables
     account = models.ForeignKey(
         Account, on_delete=models.DO_NOTHING, null=True, db_constraint=False, db_index=False, related_name="+"
     )
@@ -319,13 +321,13 @@ class Activity(models.Model):
         Table, on_delete=models.DO_NOTHING, null=True, db_constraint=False, db_index=False, related_name="+"
     )
     table_name = models.CharField(max_length=63, blank=True, default="")
-    # who, as domain.actor has it
+    # domain.access.actor.Actor
     actor_kind = models.CharField(max_length=8)
     actor = models.CharField(max_length=256, blank=True, default="")
     address = models.CharField(max_length=64, blank=True, default="")
     agent = models.CharField(max_length=256, blank=True, default="")
     request_id = models.CharField(max_length=64, blank=True, default="")
-    # what of a setting was before and is since; of entities see EntityChange
+    # before and after a change of settings; entities are in EntityChange
     detail = models.JSONField(default=dict)
     before = models.JSONField(null=True, default=None)
     after = models.JSONField(null=True, default=None)
@@ -344,22 +346,22 @@ class Activity(models.Model):
 
 
 class EntityChange(models.Model):
-    """An entity before and after a change that was made in the console.
+    """An entity before and after a change in the console.
 
-    ``before`` and ``after`` are what stands between the braces of its JSON, as domain.entity.StoredEntity has it:
-    text, for PostgreSQL's JSON cannot hold every string that an entity can.
+    ``before`` and ``after`` are the members of its JSON, as in domain.entities.entity.StoredEntity. They are text,
+    because PostgreSQL's JSON cannot store every string that an entity can.
     """
 
     activity = models.ForeignKey(Activity, on_delete=models.CASCADE, related_name="changes")
-    place = models.PositiveIntegerField()  # from 0, in the order of the request
+    place = models.PositiveIntegerField()  # position in the request, from 0
     table = models.ForeignKey(
         Table, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="+"
     )
     partition_key = models.TextField()
     row_key = models.TextField()
-    key_digest = models.BinaryField(max_length=16)  # of both keys: they are too long for an index
-    before = models.TextField(null=True, default=None)  # noqa: DJ001  null: there was none
-    after = models.TextField(null=True, default=None)  # noqa: DJ001  null: there is none since
+    key_digest = models.BinaryField(max_length=16)  # of both keys, which are too long for an index
+    before = models.TextField(null=True, default=None)  # noqa: DJ001  null: it did not exist
+    after = models.TextField(null=True, default=None)  # noqa: DJ001  null: it was deleted
     ticks_before = models.BigIntegerField(null=True, default=None)  # Timestamp
     ticks_after = models.BigIntegerField(null=True, default=None)
 
@@ -372,20 +374,20 @@ class EntityChange(models.Model):
 
 
 class AnalyticsProgress(models.Model):
-    """Up to when the metrics tables of an account are written."""
+    """Up to which time the metrics tables of an account are written."""
 
-    # no constraint: the job that writes it must not wait for whoever changes the account, nor keep them waiting
+    # no constraint: the job must not wait for changes of the account, nor delay them
     account = models.OneToOneField(Account, on_delete=models.CASCADE, db_constraint=False, primary_key=True)
     minute = models.DateTimeField(null=True, default=None)  # the start of the next one
     hour = models.DateTimeField(null=True, default=None)
-    capacity = models.DateTimeField(null=True, default=None)  # when it was last measured
+    capacity = models.DateTimeField(null=True, default=None)  # when it was measured
 
     def __str__(self) -> str:
         return f"analytics of {self.account_id}"
 
 
 class Job(models.Model):
-    """Something that one process of all does, and when it was done last."""
+    """A background job that one process at a time runs, and when it last ran."""
 
     name = models.CharField(max_length=32, primary_key=True)
     done_at = models.DateTimeField()

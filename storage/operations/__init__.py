@@ -1,1 +1,1 @@
-"""What the service does, whoever asks: accounts, tables, entities. Owns the transactions; knows no HTTP."""
+"""The operations of the service for all its interfaces. They own transactions and know nothing of HTTP."""

@@ -1,4 +1,4 @@
-"""Storage accounts and their keys, which are kept sealed with the server's secret."""
+"""Storage accounts and their keys, which are stored sealed with the server's secret."""
 
 import base64
 import binascii
@@ -42,7 +42,7 @@ NONCE_LENGTH = 12
 
 
 class AccountError(Exception):
-    """Why an account cannot be what was asked, as one sentence."""
+    """An operation on an account is refused; the message is a sentence for users."""
 
 
 class AccountExists(AccountError):
@@ -50,20 +50,20 @@ class AccountExists(AccountError):
 
 
 class AccountIsProtected(AccountError):
-    """It cannot be removed."""
+    """A protected account cannot be removed."""
 
 
 class AccountHasTables(AccountError):
-    """It is removed only with them."""
+    """An account with tables is only removed when the caller asks to remove them too."""
 
 
 class AccountExpired(AccountError):
-    """Its end is past, so that it cannot be switched on."""
+    """An account whose lifetime is over cannot be enabled."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountKeys:
-    """An account as somebody declares it; a key that is not given stays, or is generated."""
+    """A declared account; a secondary key that is not given stays as it is, or is generated."""
 
     name: str
     primary: bytes
@@ -71,7 +71,7 @@ class AccountKeys:
 
 
 def read_declaration(text: str) -> list[AccountKeys]:
-    """The accounts of `name:key1[:key2];name2:…`, the format of AZURITE_ACCOUNTS."""
+    """Read `name:key1[:key2];name2:…`, the format of AZURITE_ACCOUNTS."""
     return [_read_account(part.strip()) for part in text.split(";") if part.strip()]
 
 
@@ -89,7 +89,7 @@ def add(
     expires_at: datetime | None = None,
     request_digest: str = "",
 ) -> Account:
-    """With a ``lifetime``, or until ``expires_at``, it is frozen after that, and later deleted."""
+    """Create an account. With a ``lifetime`` or ``expires_at``, it is frozen at that time and deleted later."""
     _check_name(name)
     keys = AccountKeys(name, primary or generate_key(), secondary)
     _check_keys(keys)
@@ -104,12 +104,12 @@ def add(
                 Verb.ACCOUNT_CREATE, by, account=account, after={**described, "expires_at": _written(end)}
             )
     except IntegrityError:
-        raise AccountExists(f"There is an account {name} already.") from None
+        raise AccountExists(f"An account named {name} already exists.") from None
     return account
 
 
 def ensure(declared: Iterable[AccountKeys], *, by: Actor = SERVER) -> None:
-    """Make these accounts exist with these keys; others stay as they are."""
+    """Create or update the declared accounts; other accounts do not change."""
     for keys in declared:
         _check_name(keys.name)
         _check_keys(keys)
@@ -123,10 +123,9 @@ def ensure(declared: Iterable[AccountKeys], *, by: Actor = SERVER) -> None:
 
 
 def rotate(name: str, which: int, *, by: Actor = SERVER, grace: timedelta = NO_GRACE) -> Account:
-    """Regenerate Key 1 or 2; requests and tokens signed with the old one are refused when its grace is over.
+    """Regenerate key 1 or 2. Whatever the old key signed is accepted until the grace period ends.
 
-    The service has no grace: there, and here unless somebody wishes one, that is at once, for older keys of this
-    number too.
+    Without a grace period, as in the service, the old key and older keys of the same number are refused at once.
     """
     now = timezone.now()
     with invalidating_catalogs():
@@ -152,7 +151,7 @@ def rotate(name: str, which: int, *, by: Actor = SERVER, grace: timedelta = NO_G
 
 
 class Settings(TypedDict, total=False):
-    """What of an account can be changed; ``networks`` are texts."""
+    """The settings of an account that can be changed."""
 
     label: str
     description: str
@@ -167,27 +166,26 @@ class Settings(TypedDict, total=False):
 
 
 SETTINGS: Final = tuple(Settings.__annotations__)
-# what requests go by
-_HEEDED: Final = frozenset({"read_only", "enabled", "shared_key_access", "networks", "expires_at"})
+_IN_CATALOGS: Final = frozenset({"read_only", "enabled", "shared_key_access", "networks", "expires_at"})
 
 
 def change(account: Account, *, by: Actor = SERVER, **fields: Unpack[Settings]) -> Activity | None:
-    """Set some of an account's settings; None when they were so already. The account given is brought up to date."""
+    """Set some settings and update ``account``; return None when nothing changed."""
     return set_fields(account.name, fields, by=by, seen=account)
 
 
 def set_enabled(name: str, enabled: bool, *, by: Actor = SERVER) -> None:
-    """Switch an account off, or on again; nothing of it is lost."""
+    """Disable or enable an account; its data is kept."""
     set_fields(name, {"enabled": enabled}, by=by)
 
 
 def set_shared_key_access(name: str, allowed: bool, *, by: Actor = SERVER) -> None:
-    """Whether the keys of an account, and what they sign, are accepted; bearer tokens are in any case."""
+    """Accept or refuse requests signed with the account keys. Bearer tokens are always accepted."""
     set_fields(name, {"shared_key_access": allowed}, by=by)
 
 
 def set_networks(name: str, texts: Sequence[str], *, by: Actor = SERVER) -> None:
-    """Answer only requests that come from these addresses and networks; none: from everywhere."""
+    """Accept requests only from these addresses and networks; an empty list accepts all."""
     set_fields(name, {"networks": list(texts)}, by=by)
 
 
@@ -199,9 +197,9 @@ def set_fields(
     seen: Account | None = None,
     undoes: Activity | None = None,
 ) -> Activity | None:
-    """As change, by name; an undo only where nothing of what it undoes has been changed since."""
+    """Set settings by account name; update ``seen``. Raises ChangedSince if ``undoes`` is no longer the last change."""
     _check_settings(fields)
-    with invalidating_catalogs() if _HEEDED & fields.keys() else transaction.atomic():
+    with invalidating_catalogs() if _IN_CATALOGS & fields.keys() else transaction.atomic():
         account = _locked(name)
         before = {field: getattr(account, field) for field in fields}
         if undoes is not None and _in_json(before) != undoes.after:
@@ -228,17 +226,17 @@ def set_fields(
 
 
 def _thaw_or_refuse(account: Account, fields: Mapping[str, object], now: datetime) -> None:
-    """Who gives an account more time thaws it; nothing else brings back one whose time is over."""
+    """Thaw an expired account that gets a new lifetime; raise AccountExpired for enabling it without one."""
     is_over = account.expires_at is not None and account.expires_at <= now
     if fields.get("enabled") and is_over:
-        raise AccountExpired(f"The time of the account {account.name} is over; give it more before.")
+        raise AccountExpired(f"The account {account.name} has expired; extend its lifetime first.")
     if account.frozen_at is not None and not is_over:
         account.frozen_at = None
         account.enabled = True
 
 
 def read_settings(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as the record of activity keeps them."""
+    """Read settings from an activity, where they are JSON."""
     found = dict(written)
     if found.get("expires_at") is not None:
         found["expires_at"] = datetime.fromisoformat(found["expires_at"])
@@ -256,9 +254,9 @@ def _written(moment: datetime | None) -> str | None:
 
 
 def expire(now: datetime) -> None:
-    """Freeze the accounts whose time is over, and delete those that have been frozen for long enough.
+    """Freeze expired accounts, and delete those whose purge delay is over.
 
-    One with which that fails is in nobody's way; what failed is raised at the end.
+    A failure with one account does not stop the others; all failures are raised together at the end.
     """
     late = Account.objects.filter(expires_at__lte=now, frozen_at=None)
     over = Account.objects.filter(
@@ -272,14 +270,14 @@ def expire(now: datetime) -> None:
             except Exception as error:
                 failed.append(error)
     if failed:
-        raise ExceptionGroup("Not every account whose time is over could be frozen or deleted", failed)
+        raise ExceptionGroup("Not every expired account could be frozen or deleted", failed)
 
 
 def _freeze(name: str, now: datetime) -> None:
     with invalidating_catalogs():
         account = _locked_or_none(name)
         if account is None or account.expires_at is None or account.expires_at > now:
-            return  # somebody gave it more time a moment ago
+            return  # its lifetime was extended meanwhile
         before = account.enabled
         account.frozen_at, account.enabled = now, False
         account.save(update_fields=("frozen_at", "enabled"))
@@ -311,7 +309,7 @@ def _check_settings(fields: Mapping[str, object]) -> None:
     for text in networks:
         if read_network(text) is None:
             raise AccountError(
-                f"{text!r} is no address and no network; write it as 192.0.2.1 or 192.0.2.0/24."
+                f"{text!r} is not an IP address or network; write it as 192.0.2.1 or 192.0.2.0/24."
             )
 
 
@@ -328,24 +326,24 @@ def networks_of(account: Account) -> tuple[Network, ...]:
 
 
 def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER) -> None:
-    """An account that is protected stays; so do the tables of one that may only be read."""
+    """Delete an account; raises AccountError if it is protected, or if it has tables and may not lose them."""
     with invalidating_catalogs():
         _remove(name, with_tables=with_tables, by=by)
 
 
 def _remove(name: str, *, with_tables: bool, by: Actor) -> None:
-    _lock_whole(name)
+    _lock_with_tables(name)
     account = _locked(name)
     if account.protected:
-        raise AccountIsProtected(f"The account {name} is protected; remove the protection first.")
+        raise AccountIsProtected(f"The account {name} is protected; turn off the protection first.")
     names = list(Table.objects.own().filter(account=account).values_list("name", flat=True))
     if names and not with_tables:
         raise AccountHasTables(
-            f"The account {name} still has tables ({len(names)}); remove them as well with --with-tables."
+            f"The account {name} still has tables ({len(names)}); use --with-tables to delete them too."
         )
     if names and account.read_only:
-        raise AccountError(f"The account {name} is read-only, and it still has tables ({len(names)}).")
-    # those that could be brought back as well
+        raise AccountError(f"The account {name} is read-only and still has tables ({len(names)}).")
+    # deleted tables that could be restored included
     for table in Table.objects.filter(account=account):
         if table.deleted_at is None:
             sql.execute(relations.soft_delete(table.pk))
@@ -356,14 +354,13 @@ def _remove(name: str, *, with_tables: bool, by: Actor) -> None:
 
 
 def check_writable(account_id: int) -> str:
-    """The name of an account; raises InsufficientAccountPermissions when it may only be read.
+    """Return the name of an account; raises InsufficientAccountPermissions if it is read-only.
 
-    That is what the service answers where an account does not take writes at the moment: a documented code of 403
-    with a sentence that fits. It has no flag of this kind [inferred].
+    The service has no read-only accounts; this is its documented 403 code for accounts that refuse writes [inferred].
     """
     found = Account.objects.filter(pk=account_id).values_list("name", "read_only").first()
     if found is None:
-        raise ServerBusy  # it is gone, or about to come back
+        raise ServerBusy  # it was deleted, and may be created again
     name, is_read_only = found
     if is_read_only:
         raise InsufficientAccountPermissions
@@ -371,12 +368,12 @@ def check_writable(account_id: int) -> str:
 
 
 def usable() -> list[Account]:
-    """The accounts that may be used here; one that is switched off is known, and refused as such."""
+    """Return the accounts that this server may use, disabled ones included."""
     return [account for account in Account.objects.all() if not _is_refused(account)]
 
 
 def find(name: str) -> Account | None:
-    """An account that may be used here; none of what cannot be a name."""
+    """Return an account that this server may use; None also for an invalid name."""
     if not is_account_name(name):
         return None
     account = Account.objects.filter(name=name).first()
@@ -384,18 +381,18 @@ def find(name: str) -> Account | None:
 
 
 def is_public(account: Account) -> bool:
-    """Whether everybody knows its key."""
+    """Return whether one of its keys is the published development key."""
     return DEVELOPMENT_KEY in keys_of(account)
 
 
 def connection_string(account: Account, endpoint: str) -> str:
-    """For any SDK; a key only if it is no secret, for this may stand on a screen or in a log."""
+    """Return a connection string that is safe to print: it contains a key only if that is public."""
     key = encode_key(DEVELOPMENT_KEY) if is_public(account) else "(see: account list --keys)"
     return connections.connection_string(account.name, endpoint, key)
 
 
 def names() -> set[str]:
-    """Of all accounts, also of those that may not be used here."""
+    """Return the names of all accounts, including those that this server may not use."""
     return set(Account.objects.values_list("name", flat=True))
 
 
@@ -408,7 +405,7 @@ def keys_of(account: Account) -> tuple[bytes, bytes]:
 
 
 def unseal(account: Account, sealed: bytes | memoryview) -> bytes:
-    """A key that once was this account's."""
+    """Return a retired key of this account in the clear."""
     return _unseal(account.name, bytes(sealed))
 
 
@@ -454,8 +451,8 @@ def _check_name(name: str) -> None:
 def _check_keys(keys: AccountKeys) -> None:
     if DEVELOPMENT_KEY in (keys.primary, keys.secondary) and not settings.DEVELOPMENT_ACCOUNT_ALLOWED:
         raise AccountError(
-            f"The account {keys.name} has the key of {DEVELOPMENT_ACCOUNT}, which everybody knows, and this server is"
-            " not on loopback; give it another key, or accept the risk with --allow-development-account."
+            f"The account {keys.name} has the public key of {DEVELOPMENT_ACCOUNT}, and this server does not listen on"
+            " loopback only; use another key, or accept the risk with --allow-development-account."
         )
 
 
@@ -464,25 +461,25 @@ def _is_refused(account: Account) -> bool:
 
 
 def _locked_or_none(name: str) -> Account | None:
-    # no_key: rows that refer to the account may be written meanwhile
+    # no_key: rows that reference the account can still be written
     return Account.objects.select_for_update(no_key=True).filter(name=name).first()
 
 
 def lock(account: Account) -> None:
-    """Until the transaction ends nobody removes it; raises ServerBusy when it is gone."""
+    """Lock an account against deletion until the transaction ends; raises ServerBusy if it is deleted."""
     if Account.objects.select_for_update(no_key=True).filter(pk=account.pk).first() is None:
         raise ServerBusy
 
 
-def _lock_whole(name: str) -> None:
-    """Waits for tables that are being made, and keeps those back that would be."""
+def _lock_with_tables(name: str) -> None:
+    """Lock an account against deletion and against new tables; wait for those being created."""
     Account.objects.select_for_update().filter(name=name).first()
 
 
 def _locked(name: str) -> Account:
     account = _locked_or_none(name)
     if account is None:
-        raise AccountError(f"There is no account {name}.")
+        raise AccountError(f"The account {name} does not exist.")
     return account
 
 
@@ -500,7 +497,7 @@ def _store(account: Account, keys: AccountKeys) -> Account:
 
 
 def _seal(name: str, key: bytes) -> bytes:
-    # bound to the name, so that a row cannot take over the keys of another
+    # authenticated with the name, so that the keys of one row do not open in another
     nonce = os.urandom(NONCE_LENGTH)
     return nonce + _cipher().encrypt(nonce, key, name.encode())
 
@@ -510,14 +507,14 @@ def _unseal(name: str, sealed: bytes) -> bytes:
         return _cipher().decrypt(sealed[:NONCE_LENGTH], sealed[NONCE_LENGTH:], name.encode())
     except InvalidTag:
         raise AccountError(
-            "The account keys in this database were sealed with another secret; bring back the one they were sealed"
-            " with, as TABLERO_SECRET or as the file secret in the data folder."
+            "The account keys in this database were sealed with another secret; restore that secret as"
+            " TABLERO_SECRET or as the file secret in the data folder."
         ) from None
 
 
 def _cipher() -> AESGCM:
     if settings.SERVER_SECRET is None:
-        raise AccountError("There is no server secret; give TABLERO_SECRET, or start the server once.")
+        raise AccountError("There is no server secret; set TABLERO_SECRET or start the server once.")
     return _cipher_of(settings.SERVER_SECRET)
 
 

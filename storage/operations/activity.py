@@ -1,6 +1,6 @@
-"""The record of what people and clients do: written with what was done, in one transaction, and never changed.
+"""The activity log: written in the transaction of the activity itself, and never changed.
 
-Nothing secret is ever part of it: no keys, signatures, tokens, passwords.
+It contains no secrets: no keys, signatures, tokens or passwords.
 """
 
 import getpass
@@ -19,8 +19,8 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, EntityChange, Table
-from storage.sql.django import limited
-from storage.sql.tidying import tidying
+from storage.sql.background import allowing_deletion
+from storage.sql.django import limited, storable_text
 
 _BATCH: Final = 500  # rows
 _PATIENCE: Final = timedelta(seconds=5)
@@ -29,7 +29,7 @@ _TIDY_BATCH: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class ChangedEntity:
-    """An entity as it was found and as it was left; None: there was none, or there is none since."""
+    """An entity before and after a change; None where it did not exist."""
 
     key: EntityKey
     before: StoredEntity | None
@@ -37,18 +37,18 @@ class ChangedEntity:
 
 
 class ChangedSince(Exception):
-    """What is to be undone is not any more as it was left."""
+    """The target of an undo, or of a conditional change, was changed in the meantime."""
 
 
 class UndoneAlready(Exception):
-    """By somebody else, perhaps at this moment."""
+    """The activity was undone before, possibly by a concurrent request."""
 
 
 def command_actor() -> Actor:
-    """Who runs a command of manage.py."""
+    """Return the operating system's user, who runs a management command."""
     try:
         name = getpass.getuser()
-    except (OSError, KeyError):  # nobody whom this machine knows, as in containers
+    except (OSError, KeyError):  # the user has no name, as in some containers
         name = ""
     return Actor(ActorKind.COMMAND, name)
 
@@ -64,9 +64,9 @@ def record(
     after: object = None,
     undoes: Activity | None = None,
 ) -> Activity:
-    """In the caller's transaction. What ``undoes`` something is an UNDO, and the verb its detail.
+    """Record an activity in the caller's transaction.
 
-    Raises UndoneAlready.
+    An activity that ``undoes`` another gets the verb UNDO and its own verb as a detail; raises UndoneAlready.
     """
     details = {**(detail or {}), **({"by_token": by.token} if by.token else {})}
     if undoes is not None:
@@ -80,10 +80,10 @@ def record(
         table_id=None if table is None else table.pk,
         table_name="" if table is None else table.name,
         actor_kind=by.kind,
-        actor=_storable(by.name, 256),
-        address=_storable(by.address, 64),
-        agent=_storable(by.agent, 256),
-        request_id=_storable(by.request_id, 64),
+        actor=storable_text(by.name, 256),
+        address=storable_text(by.address, 64),
+        agent=storable_text(by.agent, 256),
+        request_id=storable_text(by.request_id, 64),
         detail=_in_json(details),
         before=before,
         after=after,
@@ -92,22 +92,17 @@ def record(
 
 
 def _check_not_undone(done: Activity) -> None:
-    # locked, so that of two who undo it at once the second waits for the first
+    # locked, so that of two concurrent undos the second waits for the first
     Activity.objects.select_for_update().get(pk=done.pk)
     if Activity.objects.filter(undoes=done).exists():
         raise UndoneAlready
 
 
-def _storable(text: str, limit: int) -> str:
-    # a client may call itself anything
-    return text[:limit].replace("\0", "").encode(errors="replace").decode()
-
-
 def _in_json(value: object) -> object:
-    """Without what PostgreSQL's JSON cannot hold: a filter may look for it."""
+    """Drop what PostgreSQL's JSON cannot store."""
     match value:
         case str():
-            return _storable(value, len(value))
+            return storable_text(value, len(value))
         case Mapping():
             return {name: _in_json(member) for name, member in value.items()}
         case list() | tuple():
@@ -116,7 +111,7 @@ def _in_json(value: object) -> object:
 
 
 def record_changes(activity: Activity, table: Table, changes: Sequence[ChangedEntity]) -> None:
-    """What an activity made of entities, in the order of the request; by this it can be undone."""
+    """Record the entities that an activity changed, in the order of the request; undo needs them."""
     EntityChange.objects.bulk_create(
         (_change(activity, table, place, changed) for place, changed in enumerate(changes)), batch_size=_BATCH
     )
@@ -164,28 +159,28 @@ def _image(change: EntityChange, content: str | None, ticks: int | None) -> Stor
 
 
 def latest_change(table: Table, key: EntityKey) -> EntityChange | None:
-    """The last one of an entity that was made in the console."""
+    """Return the latest change of an entity that was made in the console."""
     changes = EntityChange.objects.filter(table=table, key_digest=_digest(key))
     return changes.select_related("activity").order_by("-activity_id", "-place").first()
 
 
 def latest(table: Table, verb: Verb) -> Activity | None:
-    """The last time this was done to a table."""
+    """Return the latest activity of this kind on a table."""
     return Activity.objects.filter(table=table, verb=verb, account=table.account_id).order_by("-pk").first()
 
 
-# the record as it is read
+# reading
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityFilter:
-    """Which activities somebody looks for; what is empty or None is no condition.
+    """Conditions on activities; an empty one matches all.
 
-    ``key`` is a part of a PartitionKey or RowKey, as it is written. ``until`` is not included.
+    ``key`` is part of a PartitionKey or RowKey, case-sensitive. ``until`` is exclusive.
     """
 
     account_ids: Collection[int] | None = None
-    account: str = ""  # a name; also of one that is gone
+    account: str = ""  # a name; the account may be deleted
     actor: str = ""
     verbs: Collection[Verb] = ()
     table: str = ""
@@ -196,7 +191,7 @@ class ActivityFilter:
 
 @dataclass(frozen=True, slots=True)
 class ActivityPage:
-    """The newest first; with what the pages beside it are asked for."""
+    """Activities, newest first, and the cursors of the adjacent pages."""
 
     activities: list[Activity]
     older: int | None  # for ``before``
@@ -210,10 +205,10 @@ def get(pk: int) -> Activity | None:
 def page(
     wanted: ActivityFilter, *, before: int | None = None, after: int | None = None, top: int = 50
 ) -> ActivityPage:
-    """Those older than one, or newer than one, or the newest.
+    """Return the newest activities, or those just before or after an id.
 
-    Each with ``changed``, the number of its entities, ``first_key``, the keys of the first, and ``has_table``.
-    A part of a key or a name is looked for in row after row; raises OperationTimedOut when that takes too long.
+    Each has ``changed``, the number of its entities, ``first_key``, the key of the first one, and ``has_table``.
+    Searching for a part of a key or name scans the log; raises OperationTimedOut when that takes too long.
     """
     with limited(_PATIENCE):
         return _page(wanted, before, after, top)
@@ -232,7 +227,7 @@ def _page(wanted: ActivityFilter, before: int | None, after: int | None, top: in
 
 
 def export(wanted: ActivityFilter) -> Iterator[Activity]:
-    """All of them, the newest first, read a few at a time."""
+    """Yield all matching activities, newest first, reading them in batches."""
     found = find(wanted).annotate(changed=_CHANGED).order_by("-pk")
     last: int | None = None
     while rows := list((found if last is None else found.filter(pk__lt=last))[:_BATCH]):
@@ -249,7 +244,7 @@ def find(wanted: ActivityFilter) -> QuerySet[Activity]:
     if wanted.actor:
         conditions &= Q(actor__icontains=wanted.actor)
     if wanted.verbs:
-        # what was undone is found as what it was
+        # an undo is found by the verb of what it did
         conditions &= Q(verb__in=wanted.verbs) | Q(verb=Verb.UNDO, detail__verb__in=list(wanted.verbs))
     if wanted.table:
         conditions &= Q(table_name__iexact=wanted.table)
@@ -269,7 +264,7 @@ def _shown(activities: QuerySet[Activity]) -> QuerySet[Activity]:
     )
 
 
-# of the rows that are shown, not of all that might be
+# subqueries, so that they run for the rows of a page only
 _OF_ACTIVITY = EntityChange.objects.filter(activity=OuterRef("pk")).order_by().values("activity")
 _FIRST_KEY: Final = Subquery(
     EntityChange.objects.filter(activity=OuterRef("pk"), place=0).values(
@@ -281,15 +276,15 @@ _CHANGED: Final = Coalesce(Subquery(_OF_ACTIVITY.annotate(number=Count("pk")).va
 
 
 def tidy(now: datetime) -> None:
-    """Drops what is older than the record is kept."""
+    """Delete activities that are older than the retention period."""
     limit = now - timedelta(days=settings.ACTIVITY_DAYS)
     while _drop_before(limit):
         pass
 
 
 def _drop_before(limit: datetime) -> bool:
-    """Some of what is older; whether there may be more."""
-    with transaction.atomic(), tidying():
+    """Delete one batch of older activities; return whether there may be more."""
+    with transaction.atomic(), allowing_deletion():
         old = list(
             Activity.objects.filter(at__lt=limit).order_by("pk").values_list("pk", flat=True)[:_TIDY_BATCH]
         )

@@ -1,4 +1,4 @@
-"""The metrics tables of an account: written by a job, readable as any table."""
+"""The metrics tables of an account: written by a job, read like any table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,21 +24,21 @@ from storage.sql.relations import relation_name
 
 DAY: Final = timedelta(days=1)
 
-_SETTLED: Final = timedelta(seconds=10)  # until every process has written what it counted in a minute
-_FINAL: Final = timedelta(minutes=5)  # until an hour is not looked at any more
+_SETTLED: Final = timedelta(seconds=10)  # after it, every process has written the counts of a minute
+_FINAL: Final = timedelta(minutes=5)  # after it, an hour is not written again
 # primary and secondary
 _HOURS: Final = (MetricsTable.HOUR_PRIMARY, MetricsTable.HOUR_SECONDARY)
 _MINUTES: Final = (MetricsTable.MINUTE_PRIMARY, MetricsTable.MINUTE_SECONDARY)
 
 
 def check_change(table: str, change: Change) -> None:
-    """Raises InsufficientAccountPermissions for what only the service itself may write [inferred]; ``table`` folded."""
+    """Refuse writes to metrics tables, except deletions [inferred]; ``table`` is a folded name."""
     if is_analytics_name(table) and not isinstance(change, Delete):
         raise InsufficientAccountPermissions
 
 
 def check_changes(table: str, changes: Sequence[Change]) -> None:
-    """Raises ChangeSetError for the first of them that check_change refuses."""
+    """Raise ChangeSetError for the first change that check_change refuses."""
     if not is_analytics_name(table):
         return
     for index, change in enumerate(changes):
@@ -50,7 +50,7 @@ def check_changes(table: str, changes: Sequence[Change]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Book:
-    """An account whose tables are written."""
+    """An account whose metrics tables are written."""
 
     account_id: int
     properties: ServiceProperties
@@ -58,10 +58,10 @@ class _Book:
 
 
 class Writer:
-    """Keeps the metrics tables of all accounts up to date; remembers what it has written, not to write it again.
+    """Keep the metrics tables of all accounts up to date, without rewriting rows that did not change.
 
-    Minutes are written when they are over. Hours are written while they last, too [inferred: the service writes them
-    some time after their end], so that whoever tries something out sees it at once.
+    Minutes are written when they are over. The current hour is written too, so that new metrics are visible at once
+    [inferred: the service writes an hour some time after its end].
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Writer:
                     background.commit_asynchronously()
                     self._write_book(book, hours, now)
             except (StorageError, IntegrityError):
-                continue  # the account or a table of it is gone
+                continue  # the account or one of its tables was deleted
         self._written = {key: number for key, number in self._written.items() if key[2] > now - 2 * HOUR}
 
     def _write_book(self, book: _Book, hours: Sums, now: datetime) -> None:
@@ -101,7 +101,7 @@ class Writer:
             progress.save()
 
     def _write_hours(self, book: _Book, hours: Sums, now: datetime) -> datetime:
-        """The first hour that is not final."""
+        """Write hours; return the first one that is not final."""
         first = _first_hour(book, now)
         for period in _periods(first, now, HOUR):
             counted = hours.get((book.account_id, period), {})
@@ -110,12 +110,12 @@ class Writer:
         return max(first, metrics.hour_of(now - _FINAL))
 
     def _write_minutes(self, book: _Book, now: datetime) -> datetime:
-        """The first minute that is not written."""
+        """Write minutes; return the first one that is not written."""
         end = (now - _SETTLED).replace(second=0, microsecond=0)
         first = max(book.progress.minute or end, end - DAY)
         counted = metrics.sums(first, end, MINUTE, book.account_id) if first < end else {}
         for period in _periods(first, end, MINUTE):
-            # while no server was there, there was nothing to measure
+            # while no server ran, there was nothing to measure
             over = period >= end - HOUR
             of_minute = counted.get((book.account_id, period), {})
             self._write_period(
@@ -166,7 +166,7 @@ def _store(account_id: int, name: MetricsTable, entities: Sequence[Entity]) -> N
 
 
 def _write_capacity(account_id: int, now: datetime) -> None:
-    """What is stored today, as far as the statistics tell; the service tells that of blobs only [inferred]."""
+    """Write today's capacity from PostgreSQL's statistics; the service has capacity of blobs only [inferred]."""
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     sizes = background.sizes(account_id)
     entities = []
@@ -178,7 +178,7 @@ def _write_capacity(account_id: int, now: datetime) -> None:
 
 
 def _expire(book: _Book, now: datetime) -> None:
-    """Deletes the rows of days that the account does not want to keep any longer."""
+    """Delete rows older than the account's retention."""
     hours, minutes = book.properties.hour_metrics.retention, book.properties.minute_metrics.retention
     kept = {**dict.fromkeys((*_HOURS, MetricsTable.CAPACITY), hours), **dict.fromkeys(_MINUTES, minutes)}
     for table in Table.objects.filter(

@@ -1,4 +1,4 @@
-"""Tokens of the management API: made once, shown once, known by their hash, gone with their user."""
+"""Tokens of the management API. A secret is shown once; the database keeps its hash."""
 
 import hashlib
 import math
@@ -20,19 +20,19 @@ from storage.models import Account, Activity, ApiToken, IdempotencyRecord
 from storage.operations import activity
 from storage.operations.members import Person
 
-TOKEN_LIMIT: Final = 100  # of a user, those that work
-IDEMPOTENCY_RETENTION: Final = timedelta(hours=24)  # for so long a request with a key is known
-_SEEN_EVERY: Final = timedelta(minutes=1)
+TOKEN_LIMIT: Final = 100  # per user, without revoked ones
+IDEMPOTENCY_RETENTION: Final = timedelta(hours=24)  # how long an Idempotency-Key is valid
+_LAST_USE_PRECISION: Final = timedelta(minutes=1)
 _WINDOW: Final = timedelta(minutes=1)
 
 
 class TokenError(Exception):
-    """Why there is no such token, as one sentence."""
+    """A token cannot be issued; the message is a sentence for users."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """``account``: the only one it is for; None: all that its user may see. ``expires_at`` None: it never does."""
+    """``account``: the only accessible one; None: all that the user can see. ``expires_at`` None: never."""
 
     name: str
     scope: Scope
@@ -42,9 +42,9 @@ class TokenRequest:
 
 @transaction.atomic
 def issue(user: Person, wanted: TokenRequest, *, by: Actor) -> tuple[str, ApiToken]:
-    """The secret, which nobody can be told again, and what is kept of it."""
+    """Issue a token; return its secret, which cannot be shown again, and its record."""
     if for_user(user).count() >= TOKEN_LIMIT:
-        raise TokenError(f"A user has at most {TOKEN_LIMIT} tokens; revoke one first.")
+        raise TokenError(f"A user can have at most {TOKEN_LIMIT} tokens; revoke one first.")
     secret = _generate()
     token = ApiToken.objects.create(
         user_id=user.pk,
@@ -60,31 +60,31 @@ def issue(user: Person, wanted: TokenRequest, *, by: Actor) -> tuple[str, ApiTok
 
 
 def for_user(user: Person) -> QuerySet[ApiToken]:
-    """Those that work or did until they expired, the newest first."""
+    """Return the tokens of a user that are not revoked, newest first."""
     found = ApiToken.objects.filter(user_id=user.pk, revoked_at=None)
     return found.select_related("account").order_by("-pk")
 
 
 def authenticate(secret: str, now: datetime, address: str) -> ApiToken | None:
-    """The token of a secret, with its user, if it works; that it was used is noted once a minute."""
+    """Return the valid token of a secret, with its user; record its use at most once a minute."""
     if not api_tokens.is_token(secret):
         return None
     working = ApiToken.objects.filter(digest=_digest(secret), revoked_at=None, user__is_active=True)
     found = working.filter(_unexpired(now)).select_related("user", "account").first()
     if found is not None:
-        _see(found, now, address)
+        _record_use(found, now, address)
     return found
 
 
-def _see(token: ApiToken, now: datetime, address: str) -> None:
-    long_ago = now - _SEEN_EVERY
+def _record_use(token: ApiToken, now: datetime, address: str) -> None:
+    long_ago = now - _LAST_USE_PRECISION
     if token.last_used_at is None or token.last_used_at <= long_ago:
         unseen = ApiToken.objects.filter(Q(last_used_at=None) | Q(last_used_at__lte=long_ago), pk=token.pk)
         unseen.update(last_used_at=now, last_used_from=address[:64])
 
 
 def seconds_to_wait(token: ApiToken, limit: int, now: datetime) -> int:
-    """0, and the request counts, while there were fewer than ``limit`` in this minute; over all processes."""
+    """Count a request; return 0, or the seconds to wait when ``limit`` is used up in this minute by all processes."""
     since = now - _WINDOW
     is_new = Q(window_started_at=None) | Q(window_started_at__lte=since)
     counted = ApiToken.objects.filter(is_new | Q(window_requests__lt=limit), pk=token.pk).update(
@@ -99,19 +99,19 @@ def seconds_to_wait(token: ApiToken, limit: int, now: datetime) -> int:
 
 @transaction.atomic
 def revoke(token: ApiToken, *, by: Actor) -> Activity | None:
-    """For good, from the next request on; None when it was revoked already."""
+    """Revoke a token permanently, from the next request on; return None if it was revoked before."""
     revoked = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     return _record(Verb.API_TOKEN_REVOKE, token, token.user, by) if revoked else None
 
 
 def revoke_all(user: Person, *, by: Actor) -> int:
-    """Of somebody who is switched off: their tokens must not come back to life with them."""
+    """Revoke all tokens of a user who is deactivated: reactivating the user must not revive them."""
     found: Iterable[ApiToken] = for_user(user).select_related("user")
     return sum(revoke(token, by=by) is not None for token in found)
 
 
 def tidy(now: datetime) -> None:
-    """Those that were revoked or expired long ago tell nobody anything; nor do requests of more than a day ago."""
+    """Delete tokens 90 days after they ended, and idempotency records after their retention."""
     IdempotencyRecord.objects.filter(created_at__lte=now - IDEMPOTENCY_RETENTION).delete()
     long_ago = now - timedelta(days=90)
     ApiToken.objects.filter(Q(revoked_at__lt=long_ago) | Q(expires_at__lt=long_ago)).delete()
@@ -132,7 +132,7 @@ def _generate() -> str:
 
 
 def _digest(secret: str) -> str:
-    # a plain hash: the secret is random, nobody can guess what gives it
+    # a plain hash is enough: the secret is random and too long to guess
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

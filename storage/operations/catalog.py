@@ -1,9 +1,8 @@
-"""What every request needs to know: the accounts with their keys, and which relation a table is, with its policies.
+"""The catalog: a cache in each process of what every request needs, accounts with keys and tables with policies.
 
-A snapshot in each process, of what requests have asked for. Whoever changes an account or a policy waits until no
-process has one, so that what is known of these is true; of tables that come and go the news may take a moment: a
-statement on a relation that is gone fails, and the table is then looked up anew; a table that is not known is always
-looked up.
+It is filled on demand. A change of an account or a policy waits until no process has a catalog, so cached ones are
+always current. News of created and deleted tables may arrive late: a statement on a dropped relation fails, and the
+table is then looked up again; a table that is not cached is always looked up.
 """
 
 import asyncio
@@ -53,9 +52,9 @@ class Catalog:
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
         self._accounts: dict[str, KnownAccount] = {}
-        self._names: Collection[str] | None = None  # of the accounts there may be
+        self._names: Collection[str] | None = None  # of all accounts, known after a look-up failed
         self._tables: dict[tuple[int, str], KnownTable] = {}
-        self._held = False  # the lock that lets this process keep what it reads
+        self._held = False  # whether this process holds the lock that allows caching
         self._generation = 0
         self._listener: asyncio.Task[None] | None = None
 
@@ -83,7 +82,7 @@ class Catalog:
         return known
 
     def _may_exist(self, name: str) -> bool:
-        """Who asks for what is not there must not have it looked up again and again."""
+        """Avoid repeated look-ups of accounts that do not exist."""
         return is_account_name(name) and (self._names is None or name in self._names)
 
     async def table(self, account: KnownAccount, folded_name: str) -> KnownTable:
@@ -113,30 +112,30 @@ class Catalog:
         while True:
             try:
                 async for news in listen(self._conninfo):
-                    self._heed(news)
+                    self._handle(news)
                     ready.set()
             except OSError as error:
                 logger.warning("No notifications from the database: %s", error)
             except Exception:
                 logger.exception("No notifications from the database")
             finally:
-                # the lock is gone with the connection
+                # the lock is lost with the connection
                 self._held = False
                 self._forget()
             await asyncio.sleep(_PAUSE)
 
-    def _heed(self, news: News) -> None:
+    def _handle(self, news: News) -> None:
         if news is News.TABLES:
             self._generation += 1
             self._tables.clear()
         else:
-            # also when the lock is held anew: what is being read was asked for without it
+            # also when the lock is acquired again: reads in progress began without it
             self._held = news is News.HELD
             self._forget()
 
 
 def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
-    """The account or, if there is none of this name that may be used, the names of the others."""
+    """Return the account, or the names of the others if it does not exist or may not be used."""
     account = accounts.find(name)
     if account is None:
         return None, accounts.names() - {name}

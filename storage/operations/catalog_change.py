@@ -1,4 +1,4 @@
-"""Changes that every process of every server heeds from its next request on: keys, policies, service properties."""
+"""Changes of what catalogs cache, effective in every process from its next request on: keys, policies, properties."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +13,11 @@ _inside: ContextVar[bool] = ContextVar("inside", default=False)
 
 @contextmanager
 def invalidating_catalogs() -> Iterator[None]:
-    """A transaction that commits while nobody works with what it changes.
+    """Run a transaction that commits while no process has a catalog in memory.
 
-    Raises django.db.OperationalError, with nothing done, when a process does not let go of its snapshot in time.
-    Several such changes are made together by one around them all.
-    A process cut off from the database by the network heeds it when it notices: within five seconds.
+    Raises django.db.OperationalError and changes nothing when a process does not drop its catalog in time. Calls can
+    be nested: the outermost one is the transaction. A process that loses its connection to the database drops its
+    catalog when it notices, within five seconds.
     """
     if _inside.get():
         yield

@@ -1,6 +1,6 @@
-"""Changes of entities that people make, kept in mind with what was before and what is after: they can be undone.
+"""Changes of entities by users: recorded with the entities before and after, so that they can be undone.
 
-All of them or none, in several partitions too; the statements are those of the Table service.
+Several changes are applied all or none, across partitions too, with the statements of the Table service.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from storage.sql import batch, pages
 from storage.sql.django import run
 from storage.sql.relations import relation_name
 
-# what they were before is held in memory and kept with the record: bytes of text of all entities together
+# bytes of all changed entities together: their former versions are held in memory and recorded
 LARGEST: Final = 64 * 1024 * 1024
 _SURELY_FEW: Final = 10
 
@@ -76,7 +76,7 @@ def apply(
 
 @transaction.atomic
 def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | None:
-    """Those of them that are there, whatever was made of them meanwhile; None when there is none."""
+    """Delete the entities of these keys that exist, in whatever version; return None if there are none."""
     accounts.check_writable(table.account_id)
     found = _found(table, keys, lock=True)
     return apply(table, [Delete(key, ANY) for key in found], by=by) if found else None
@@ -86,9 +86,9 @@ def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | N
 def change_key(
     table: Table, old: EntityKey, new: EntityKey, condition: Precondition, *, by: Actor
 ) -> Applied:
-    """The entity under another key: one is inserted and the other deleted; raises StorageError.
+    """Give an entity another key: insert it under the new one and delete the old; raises StorageError.
 
-    The service has nothing of the kind. There it takes a change set, or two requests when the partitions differ.
+    The service has no such operation: there it takes a change set, or two requests for different partitions.
     """
     if new == old:
         raise EntityAlreadyExists
@@ -103,7 +103,7 @@ def change_key(
 
 
 def apply_one(table: Table, change: Change, *, by: Actor, known: StoredEntity | None = None) -> Applied:
-    """As apply; raises the StorageError itself."""
+    """Apply one change; raises its StorageError instead of a ChangeSetError."""
     try:
         return apply(table, [change], by=by, known=known)
     except ChangeSetError as failure:
@@ -144,7 +144,7 @@ def _after(
 
 
 def _in_place(change: Change, before: StoredEntity | None) -> Change:
-    """A merge as a replacement of the row that is locked: the properties keep their order, and columns their place."""
+    """Turn a merge into a replacement of the locked row, so that the properties keep their order."""
     if not isinstance(change, Update | Upsert) or not change.merge or before is None:
         return change
     merged = dict(read_stored(before).properties)
@@ -156,13 +156,13 @@ def _in_place(change: Change, before: StoredEntity | None) -> Change:
 def _found(table: Table, keys: Sequence[EntityKey], *, lock: bool = False) -> dict[EntityKey, StoredEntity]:
     if lock and len(keys) > _SURELY_FEW and run(pages.total_bytes(relation_name(table.pk), keys)) > LARGEST:
         raise InvalidInput(
-            f"These entities are more than {LARGEST >> 20} MiB together. Change fewer at once."
+            f"These entities have more than {LARGEST >> 20} MiB together. Change fewer at once."
         )
     return run(pages.get_many(relation_name(table.pk), keys, lock=lock)) if keys else {}
 
 
 def _apply(relation: str, changes: Sequence[Change]) -> tuple[int, ...]:
-    """One partition after the other, in the order of their keys, as they are locked."""
+    """Apply the changes partition by partition, in the order in which the rows are locked."""
     timestamps = [0] * len(changes)
     for indices in _by_partition(changes):
         try:

@@ -1,4 +1,4 @@
-"""Query Entities, for whoever asks: how a filter that no index serves is answered within its time."""
+"""Query Entities, including filters that no index supports, within the time limit of a request."""
 
 import time
 from collections.abc import Callable, Collection, Generator, Iterator
@@ -26,7 +26,7 @@ from storage.sql.statement import Lane, Statement
 
 T = TypeVar("T")
 Steps = Generator[Statement[Any], Any, T]
-# what a page of a relation is made of: whole entities, or what a grid shows of them
+# builds the statement of a page: of whole entities, or of previews for a grid
 Read = Callable[[str, EntityQuery], Statement[Page[T]]]
 
 COUNT_LIMIT: Final = timedelta(seconds=10)
@@ -36,23 +36,23 @@ BUDGET: Final = 2.5  # seconds of walking; with the first attempt and the last w
 _FIRST_WINDOW: Final = 20_000  # rows
 _WINDOW_SECONDS: Final = 0.4
 _SMALLEST_WINDOW: Final = 100
-_PAGED: Final = 50  # entities that are read at once by their keys
+_KEYS_AT_ONCE: Final = 50  # entities read together by their keys
 
 
 def page(table: Table, wanted: EntityQuery) -> Page[StoredEntity]:
-    """A page of entities for whoever waits for it, on Django's own connection."""
+    """Return a page of whole entities, read on Django's connection."""
     return _page(table, wanted, pages.page)
 
 
 def preview_page(table: Table, wanted: EntityQuery) -> Page[EntityPreview]:
-    """A page as a grid shows it: what is long is cut, and so a page is as long as was asked for."""
+    """Return a page for a grid: long values are cut, so that the page has as many entities as asked for."""
     return _page(table, wanted, previews.page)
 
 
 def sorted_preview_page(
     table: Table, wanted: EntityQuery, sort: Sort, start: SortedPosition | None = None
 ) -> SortedPage:
-    """As preview_page, in the order of a property: all that match are looked at. Raises OperationTimedOut."""
+    """Return a page for a grid in the order of a property; reads all matches. Raises OperationTimedOut."""
     try:
         return sql.run_in_lane(
             previews.sorted_page(relation_name(table.pk), wanted, sort, start), limit=SORT_LIMIT
@@ -69,7 +69,7 @@ def _page(table: Table, wanted: EntityQuery, read: Read[T]) -> Page[T]:
 
 
 def all_pages(table: Table, wanted: EntityQuery) -> Iterator[list[StoredEntity]]:
-    """All that a query finds, in pages, however long it takes; each entity as it is when its page is read."""
+    """Yield all entities of a query in pages, without a time limit; each page is read when it is its turn."""
     while True:
         found = page(table, wanted)
         yield found.entities
@@ -79,28 +79,28 @@ def all_pages(table: Table, wanted: EntityQuery) -> Iterator[list[StoredEntity]]
 
 
 def get_many(table: Table, keys: Collection[EntityKey]) -> list[StoredEntity]:
-    """The entities of these keys that exist, by key."""
+    """Return the entities of these keys that exist, in the order of keys."""
     found = sql.run_in_lane(pages.get_many(relation_name(table.pk), keys))
     return [found[key] for key in sorted(found)]
 
 
 def get_many_paged(table: Table, keys: Collection[EntityKey]) -> Iterator[list[StoredEntity]]:
-    """As some, in pages: each of the entities may be as large as an entity can be."""
+    """Yield the entities of these keys in small pages, because each may be as large as 1 MiB."""
     ordered = sorted(set(keys))
-    for start in range(0, len(ordered), _PAGED):
-        yield get_many(table, ordered[start : start + _PAGED])
+    for start in range(0, len(ordered), _KEYS_AT_ONCE):
+        yield get_many(table, ordered[start : start + _KEYS_AT_ONCE])
 
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many entities a query finds; None when nobody knows."""
+    """The number of entities that a query finds; None when it is unknown."""
 
     number: int | None
     is_exact: bool = False
 
 
 def total(table: Table, wanted: EntityQuery) -> Total:
-    """Counted when that takes a moment, else what the planner expects."""
+    """Count the entities of a query if that is quick, else return the planner's estimate."""
     try:
         return Total(count(table, wanted, limit=_MOMENT), is_exact=True)
     except OperationTimedOut:
@@ -115,7 +115,7 @@ def _expected(table: Table, wanted: EntityQuery) -> int | None:
 
 
 def count(table: Table, wanted: EntityQuery, *, limit: timedelta = COUNT_LIMIT) -> int:
-    """How many entities a query finds, one by one; raises OperationTimedOut."""
+    """Count the entities of a query; raises OperationTimedOut."""
     try:
         return sql.run_in_lane(counts.count(relation_name(table.pk), wanted), limit=limit)
     except Canceled:
@@ -123,7 +123,7 @@ def count(table: Table, wanted: EntityQuery, *, limit: timedelta = COUNT_LIMIT) 
 
 
 def get(table: Table, key: EntityKey) -> StoredEntity | None:
-    """Query Entity, whole; None also for a key that no entity can have."""
+    """Query Entity with all properties; None also for an invalid key."""
     try:
         check_key("PartitionKey", key.partition_key)
         check_key("RowKey", key.row_key)
@@ -140,11 +140,11 @@ def query(
     clock: Callable[[], float],
     read: Read[T] = pages.page,  # type: ignore[assignment]
 ) -> Steps[Page[T]]:
-    """A page of entities.
+    """Read a page of entities within the time limit.
 
-    The planner's own way is tried first. If it runs into the lane's time limit, the keys are walked in windows; what
-    was found when the time is up is the page, with a continuation token even if that is nothing. A page that goes on
-    where another ended, and that no index helps, is walked at once.
+    The planner's own plan is tried first. If it exceeds the lane's time limit, the keys are walked in windows; what
+    was found when the budget is used up is the page, possibly empty, with a continuation token. The continuation of a
+    query that no index supports is walked in windows from the start.
     """
     if wanted.top == 0:
         return Page([], None)
@@ -185,5 +185,5 @@ def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float], read: 
 
 
 def _grown(window: int, seconds: float) -> int:
-    """A window that takes about its share of time; at most four times the one before."""
+    """Return a window size that takes about _WINDOW_SECONDS; at most four times the previous one."""
     return max(_SMALLEST_WINDOW, int(window * min(4.0, _WINDOW_SECONDS / max(seconds, 0.001))))

@@ -1,4 +1,4 @@
-"""How much a query will read and return, before it is run: what the planner expects, corrected by a few rows."""
+"""Estimates of how much a query reads and returns: the planner's numbers, corrected by a sample."""
 
 import time
 from collections.abc import Callable
@@ -20,14 +20,14 @@ from storage.sql.statement import Statement
 
 T = TypeVar("T")
 
-LIMIT: Final = timedelta(milliseconds=200)  # for everything together
-_SHORTEST: Final = timedelta(milliseconds=5)  # in which a statement may find something
+LIMIT: Final = timedelta(milliseconds=200)  # for all statements together
+_SHORTEST: Final = timedelta(milliseconds=5)  # with less time left, no statement is started
 _COUNTED: Final = 2_000  # rows that are counted or sampled rather than guessed
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """``read``: rows inside the bounds of the keys, which is what Azure reads; ``looked_at`` what is read here."""
+    """``read``: rows inside the key range, as Azure reads them; ``looked_at``: rows that PostgreSQL reads."""
 
     returned: int
     read: int
@@ -36,14 +36,14 @@ class Estimate:
 
     @property
     def transactions(self) -> int:
-        """Requests to Azure: each looks at a thousand entities at most."""
+        """Number of requests on Azure, where each reads at most a thousand entities."""
         return self.read // PAGE_LIMIT + 1
 
 
 def estimate(
     table: Table, wanted: EntityQuery, clock: Callable[[], float] = time.monotonic
 ) -> Estimate | None:
-    """None where the planner has no time to answer."""
+    """Estimate a query; None when there was no time for the plan."""
     if key_range(wanted.filter).is_empty:
         return Estimate(0, 0, 0, ScanKind.KEYS)
     query = replace(wanted, top=PAGE_LIMIT, start=None, end=None)
@@ -76,14 +76,14 @@ class _Estimator:
         return max(read, self._run(estimates.in_range(self.relation, EntityQuery())) or 0)
 
     def _counted(self, expected: int) -> int:
-        """As many as there are, if there are few."""
+        """Return the exact count of a small result, else the expected one."""
         found = self._run(estimates.matching(self.relation, self.query, limit=_COUNTED))
         if found is None:
             return expected
         return found if found < _COUNTED else max(found, expected)
 
     def _sampled(self, read: int, plan: estimates.Plan) -> tuple[int, int]:
-        """Rows in the range, and those of them that match; the planner does not know how properties are spread."""
+        """Return the rows in the range and how many of them match, from a sample of properties."""
         first = self._sample(100.0, _COUNTED)
         if first is not None and first.rows < _COUNTED:
             return first
@@ -92,7 +92,7 @@ class _Estimator:
             found = self._counted(plan.matching)
             if found < _COUNTED or plan.scan_kind is ScanKind.PROPERTIES:
                 return read, found
-        # limited only where far more come than were asked for: the first rows may be unlike the last
+        # a sample of all pages, because the first rows may differ from the last
         spread = self._sample(100.0 * _COUNTED / read, 5 * _COUNTED) or first
         if not spread or not spread.rows:
             return read, plan.matching

@@ -1,4 +1,4 @@
-"""Which values are frequent among the entities that a query finds, of properties that have few: by a sample."""
+"""Facets: the frequent values of properties that have few different ones, from a sample of a query's entities."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -16,18 +16,18 @@ from storage.sql.facets import Count, Counts
 from storage.sql.failures import Canceled
 from storage.sql.relations import relation_name
 
-_LIMIT: Final = timedelta(milliseconds=800)  # of each of two attempts
-_SAMPLE: Final = 5_000  # entities
-_LOOKED_AT: Final = 50_000  # entities of the table, where the first that match are not like the others
-_ENOUGH: Final = 200  # of these that match
-_KINDS: Final = 50  # values of a property that is worth a facet
-_ANY: Final = 1_000_000  # of one that is asked for
-_SHARE: Final = 2  # entities to a value at least, or it is no category
+_LIMIT: Final = timedelta(milliseconds=800)  # for each of two attempts
+_SAMPLE: Final = 5_000  # matching entities
+_SPREAD_SAMPLE: Final = 50_000  # entities out of the whole table, in case the first matches are not typical
+_SPREAD_MINIMUM: Final = 200  # matches that make the spread sample usable
+_VALUES_LIMIT: Final = 50  # different values of a property that becomes a facet
+_NO_VALUES_LIMIT: Final = 1_000_000  # for properties asked for by name
+_ENTITIES_PER_VALUE: Final = 2  # at least, on average
 
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """The most frequent ``values`` with how many of the ``entities`` have them; ``distinct`` is how many there are."""
+    """The most frequent ``values`` with their counts, out of ``entities``; ``distinct``: the number of values."""
 
     name: str
     values: tuple[tuple[EdmValue, int], ...]
@@ -37,13 +37,13 @@ class Facet:
 
 
 def facets(table: Table, wanted: EntityQuery, names: tuple[str, ...] | None = None) -> list[Facet]:
-    """Of all properties that have few values, or of ``names`` as they are given; nothing where it takes too long."""
+    """Return the facets of ``names``, or of all properties with few values; none if counting takes too long."""
     query = replace(wanted, start=None, end=None)
     found = _count(table, query, names, share=100.0)
     is_sample = found is None or found.entities >= _SAMPLE
     if is_sample:
         spread = _count(table, query, names, share=_share(table))
-        found = spread if found is None or (spread and spread.entities >= _ENOUGH) else found
+        found = spread if found is None or (spread and spread.entities >= _SPREAD_MINIMUM) else found
     if found is None or not found.entities:
         return []
     facets = [_facet(list(counts), found.entities, is_sample) for _, counts in groupby(found.counts, _name)]
@@ -53,7 +53,7 @@ def facets(table: Table, wanted: EntityQuery, names: tuple[str, ...] | None = No
 
 
 def _count(table: Table, query: EntityQuery, names: tuple[str, ...] | None, *, share: float) -> Counts | None:
-    kinds = _KINDS if names is None else _ANY
+    kinds = _VALUES_LIMIT if names is None else _NO_VALUES_LIMIT
     statement = statements.count(
         relation_name(table.pk), query, names=names, kinds=kinds, share=share, limit=_SAMPLE
     )
@@ -65,7 +65,7 @@ def _count(table: Table, query: EntityQuery, names: tuple[str, ...] | None, *, s
 
 def _share(table: Table) -> float:
     rows = max(1, background.sizes_of([table.pk]).get(table.pk, background.Size(0, 0)).rows)
-    return min(99.0, 100.0 * _LOOKED_AT / rows)
+    return min(99.0, 100.0 * _SPREAD_SAMPLE / rows)
 
 
 def _name(count: Count) -> str:
@@ -79,6 +79,6 @@ def _facet(counts: list[Count], entities: int, is_sample: bool) -> Facet:
 
 
 def _tells_apart(facet: Facet) -> bool:
-    """Whether there are several values, and fewer than entities."""
-    is_everywhere_the_same = facet.distinct == 1 and facet.values[0][1] == facet.entities
-    return not is_everywhere_the_same and facet.distinct * _SHARE <= facet.entities
+    """Return whether the values divide the entities into groups."""
+    is_constant = facet.distinct == 1 and facet.values[0][1] == facet.entities
+    return not is_constant and facet.distinct * _ENTITIES_PER_VALUE <= facet.entities

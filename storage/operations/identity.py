@@ -1,4 +1,4 @@
-"""Who sent a bearer token, and what it may do: JSON Web Tokens of an OpenID Connect issuer.
+"""Bearer tokens: JSON Web Tokens of an OpenID Connect issuer, and what they grant.
 
 https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation and https://datatracker.ietf.org/doc/html/rfc8725
 """
@@ -23,7 +23,7 @@ SUBJECT_LIMIT: Final = 256  # characters
 
 
 class _Known(NamedTuple):
-    """What a token was found to be; true until a time, and while the issuer has the same keys."""
+    """A verified token; valid until a time, and while the issuer has the same keys."""
 
     grant: Grant
     subject: str
@@ -32,19 +32,19 @@ class _Known(NamedTuple):
 
 
 class Identity:
-    """What tokens grant. A token that came before costs no more than a hash of it."""
+    """Verify bearer tokens. Verified tokens are cached by their hash."""
 
     def __init__(self, trust: Trust) -> None:
         self.trust = trust
         self._keys = KeySet(trust)
-        # by hash: a token is worth stealing, and the account is whatever somebody wrote into a URL
+        # by hash, because tokens are secrets, and the account name comes from an unchecked URL
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
 
     async def grant(self, token: str, account: str, now: float) -> tuple[Grant, str]:
-        """What the token allows with an account, and whose it is; ``now`` in seconds since 1970.
+        """Return what the token grants in an account, and its subject; ``now`` in seconds since 1970.
 
-        Raises InvalidAuthenticationInfo for what is no token, AuthenticationFailed for one that is not to be
-        trusted, and ServerBusy when the keys of the issuer are not to be had.
+        Raises InvalidAuthenticationInfo for a malformed token, AuthenticationFailed for an untrusted one, and
+        ServerBusy when the issuer's keys are not available.
         """
         if len(token) > SIZE_LIMIT:
             raise _malformed("The token is too long.")
@@ -86,12 +86,12 @@ class Identity:
         return jwt.decode(
             token,
             key.public,
-            # of the key, not of the token: it would choose how it is verified
+            # the algorithms of the key: a token must not choose how it is verified
             algorithms=key.algorithms,
             audience=self.trust.audiences,
             issuer=self.trust.issuer,
             leeway=CLOCK_SKEW,
-            # many issuers leave nbf out; where it is, it counts
+            # nbf is checked if present; many issuers leave it out
             options={"require": ["exp", "iat", "iss", "aud"]},
         )
 
@@ -111,7 +111,7 @@ def _read_unsigned(token: str) -> dict[str, Any]:
 
 
 def _subject(claims: Mapping[str, object]) -> str:
-    """Entra names the same person differently to each application, but for ``oid``."""
+    """Return the user's id: Entra's ``sub`` differs per application, its ``oid`` does not."""
     subject = claims.get("oid") or claims.get("sub")
     return subject[:SUBJECT_LIMIT] if isinstance(subject, str) else ""
 
@@ -121,7 +121,7 @@ def _malformed(detail: str) -> InvalidAuthenticationInfo:
 
 
 def _refusal(error: jwt.InvalidTokenError) -> StorageError:
-    # never the library's own sentence, which may quote from the token
+    # never the library's own message, which may quote the token
     match error:
         case jwt.ExpiredSignatureError():
             detail = "Lifetime validation failed. The token is expired."
@@ -138,5 +138,5 @@ def _refusal(error: jwt.InvalidTokenError) -> StorageError:
         case jwt.MissingRequiredClaimError(claim=claim):
             detail = f"The token has no {claim}."
         case _:
-            return _malformed("The token is no JSON Web Token.")
+            return _malformed("The token is not a JSON Web Token.")
     return AuthenticationFailed(AuthenticationErrorDetail=detail)

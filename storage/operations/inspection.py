@@ -1,4 +1,4 @@
-"""What an inspection may know of the accounts that its reader manages."""
+"""The facts that the inspector may use: the accounts whose keys its user may see."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -22,7 +22,7 @@ def facts(
     suffixes: tuple[str, ...] = (),
     takes_bearer: bool = False,
 ) -> Facts:
-    """``managed``: those whose keys the reader may see; of the others nothing is known here."""
+    """Collect the facts for an inspection; it learns nothing of accounts that are not ``managed``."""
     known = {account.name: _managed(account, now) for account in managed}
     return Facts(
         known,
@@ -61,7 +61,7 @@ def _old_keys(account: Account, now: datetime) -> Iterator[Key]:
 
 
 class _Policies(Mapping[str, Mapping[str, AccessPolicy]]):
-    """Of every table, read when they are asked for: most inspections concern one account of many."""
+    """The policies of every table, read on first use: most inspections concern one account of many."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
@@ -89,7 +89,7 @@ class _Policies(Mapping[str, Mapping[str, AccessPolicy]]):
 
 
 def _known(account: Account, fingerprint: str) -> Parameters | None:
-    """The fields of a token that was made or used here."""
+    """Return the parameters of a token that was issued or used here."""
     issued = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint)
     parameters = issued.values_list("parameters", flat=True).first()
     if parameters is None:

@@ -1,4 +1,4 @@
-"""What a server does beside answering: each process of each server tries, locks keep them from doing it twice."""
+"""Background jobs. Every process of every server tries to run them; locks prevent running one twice."""
 
 import asyncio
 import logging
@@ -31,76 +31,76 @@ logger = logging.getLogger(__name__)
 _INTERVAL: Final = 10.0  # seconds
 _TIDY_INTERVAL: Final = 600.0
 _DAY: Final = 86_400.0
-_PATIENCE: Final = 5.0  # with what is being done when the server ends
+_SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for running jobs
 
 
-class _Duty(NamedTuple):
-    """``complaint`` is what is logged when it could not be done."""
+class _Job(NamedTuple):
+    """``failure`` is logged when the job raises."""
 
     do: Callable[[], object]
     interval: float
-    complaint: str
+    failure: str
 
 
 async def run() -> None:
-    """Runs until it is cancelled."""
+    """Run all jobs until cancelled."""
     writer = analytics.Writer()
-    duties = (
-        _Duty(lambda: tables.drop_expired_tables(), _INTERVAL, "Deleted tables could not be dropped"),
-        _Duty(
+    jobs = (
+        _Job(lambda: tables.drop_expired_tables(), _INTERVAL, "Deleted tables could not be dropped"),
+        _Job(
             lambda: run_exclusively("metrics", _INTERVAL, writer.write),
             _INTERVAL,
             "Metrics could not be written",
         ),
-        _Duty(
+        _Job(
             lambda: run_exclusively("tidy", _TIDY_INTERVAL, _tidy),
             _TIDY_INTERVAL,
             "Records could not be tidied",
         ),
-        _Duty(
+        _Job(
             lambda: run_exclusively("daily", _DAY, _tidy_daily),
             _TIDY_INTERVAL,
             "Sessions could not be tidied",
         ),
-        _Duty(
+        _Job(
             lambda: run_exclusively("accounts", _INTERVAL, accounts.expire),
             _INTERVAL,
-            "Accounts whose time is over could not be frozen",
+            "Expired accounts could not be frozen or deleted",
         ),
-        _Duty(_tidy_logs, _TIDY_INTERVAL, "Logs could not be tidied"),
+        _Job(_tidy_logs, _TIDY_INTERVAL, "Logs could not be tidied"),
     )
     # unlike gather(), which ends with the first that is cancelled, waits for all
     async with asyncio.TaskGroup() as group:
-        for duty in duties:
-            group.create_task(_repeat(duty))
+        for job in jobs:
+            group.create_task(_repeat(job))
 
 
-async def _repeat(duty: _Duty) -> None:
-    # not all processes at the same moment; and the first time soon, for servers that do not live long
+async def _repeat(job: _Job) -> None:
+    # at random, so that processes do not run it simultaneously; first soon, for short-lived servers
     pause = random.uniform(0.1, 0.5)  # noqa: S311
     while True:
-        await asyncio.sleep(duty.interval * pause)
+        await asyncio.sleep(job.interval * pause)
         pause = random.uniform(0.5, 1.5)  # noqa: S311
-        doing = asyncio.create_task(_do(duty))
+        running = asyncio.create_task(_run_once(job))
         try:
-            await asyncio.shield(doing)
+            await asyncio.shield(running)
         except asyncio.CancelledError:
             # a thread cannot be cancelled, only waited for
-            await asyncio.wait([doing], timeout=_PATIENCE)
+            await asyncio.wait([running], timeout=_SHUTDOWN_TIMEOUT)
             raise
 
 
-async def _do(duty: _Duty) -> None:
+async def _run_once(job: _Job) -> None:
     try:
-        await in_background(duty.do)
+        await in_background(job.do)
     except StorageError:
-        pass  # the database is away; it has been logged
+        pass  # the database is not available, which has been logged
     except Exception:
-        logger.exception(duty.complaint)
+        logger.exception(job.failure)
 
 
 def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
-    """Does it, unless another process of any server is at it, or did it within about the interval."""
+    """Run a job unless another process runs it, or ran it within about the interval; return whether it ran."""
     now = datetime.now(UTC)
     with try_job_lock(name) as is_alone:
         lately = Job.objects.filter(name=name, done_at__gt=now - timedelta(seconds=0.7 * interval))

@@ -21,16 +21,16 @@ from storage.domain.errors import ServerBusy
 
 logger = logging.getLogger(__name__)
 
-FRESH: Final = 150  # seconds; older keys are fetched again on the side
-QUIET: Final = 300  # seconds without an attempt, after which whoever comes waits for one
-STALE: Final = 3600  # seconds after which they verify nothing any more
-PAUSE: Final = 10  # seconds between two attempts, whatever the tokens say
-TIMEOUT: Final = 5  # seconds the issuer may keep silent
+FRESH: Final = 150  # seconds; older keys are fetched again in the background
+QUIET: Final = 300  # seconds without an attempt, after which the next request waits for one
+STALE: Final = 3600  # seconds after which keys are not used any more
+PAUSE: Final = 10  # seconds between two attempts, even for unknown key ids
+TIMEOUT: Final = 5  # seconds to wait for the issuer
 SIZE_LIMIT: Final = 1024 * 1024  # bytes
 RSA_LENGTH: Final = 2048  # bits, the least that RFC 7518 allows
 
 _RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
-# with a secret for a key, as HS256 is made, whoever knows the public key could sign
+# no HS256: a public key must never be used as a shared secret
 _ALGORITHMS: Final = frozenset({*_RSA, "ES256", "ES384", "ES512", "EdDSA"})
 
 
@@ -43,7 +43,7 @@ Keys = dict[str | None, Key]
 
 
 class KeySet:
-    """``generation`` counts how often the keys changed. Times are seconds since 1970."""
+    """The keys of an issuer; ``generation`` counts their changes. Times are seconds since 1970."""
 
     def __init__(self, trust: Trust) -> None:
         self.generation = 0
@@ -56,24 +56,24 @@ class KeySet:
         self._loading: asyncio.Task[None] | None = None
 
     async def find(self, identifier: str | None, now: float) -> Key | None:
-        """The key of this ``kid``; raises ServerBusy when nobody can say."""
+        """Return the key of a ``kid``; raises ServerBusy when the issuer cannot be asked."""
         if self.are_stale(now):
             await self._renew(now)
         key = self._get(identifier)
         if key is None:
-            await self._renew(now)  # it may be a new one
+            await self._renew(now)  # the issuer may have added it
             key = self._get(identifier)
         return key
 
     async def keep_fresh(self, now: float) -> None:
-        """Fetch the keys again, if it is time: without making anybody wait, unless nobody came for long."""
+        """Refresh old keys in the background; after a long pause, wait for them."""
         if now - self._loaded_at > FRESH:
             self._begin(now)
             if self._loading is not None and self._waited_for:
                 await asyncio.shield(self._loading)
 
     def are_stale(self, now: float) -> bool:
-        """Whether what they verified must not count any more."""
+        """Return whether tokens that these keys verified must be verified again."""
         return now - self._loaded_at > STALE
 
     def _get(self, identifier: str | None) -> Key | None:
@@ -84,7 +84,7 @@ class KeySet:
     async def _renew(self, now: float) -> None:
         self._begin(now)
         if self._loading is not None:
-            # others wait for it as well
+            # shielded, because other requests wait for the same task
             await asyncio.shield(self._loading)
         if self._failed:
             raise ServerBusy
@@ -100,7 +100,7 @@ class KeySet:
             keys = await asyncio.to_thread(fetch, self._trust)
         except (OSError, ValueError, RecursionError, HTTPException) as error:
             self._failed = True
-            logger.warning("The keys of %s are not to be had: %s", self._trust.issuer, error)
+            logger.warning("The keys of %s cannot be fetched: %s", self._trust.issuer, error)
         else:
             self._failed = False
             self._loaded_at = now
@@ -115,18 +115,18 @@ class KeySet:
 
 
 def fetch(trust: Trust) -> Keys:
-    """Raises OSError, HTTPException, or ValueError when what comes is no set of keys."""
+    """Fetch the keys of an issuer; raises OSError, HTTPException, or ValueError for an invalid answer."""
     where = trust.keys or _discover(trust.issuer)
     document = _read_url(where) if "://" in where else json.loads(Path(where).read_bytes())
     found = document.get("keys") if isinstance(document, dict) else None
     keys = read_keys(found if isinstance(found, list) else ())
     if not keys:
-        raise ValueError(f"{where} holds no key that signs tokens")
+        raise ValueError(f"{where} contains no usable signing key")
     return keys
 
 
 def read_keys(found: Iterable[object]) -> Keys:
-    """Those of the set that sign, by identifier."""
+    """Return the signing keys of a JSON Web Key Set by ``kid``."""
     keys: Keys = {}
     for jwk in found:
         if isinstance(jwk, dict) and jwk.get("use", "sig") == "sig":
@@ -140,7 +140,7 @@ def _read_key(jwk: dict[str, Any]) -> Key | None:
     try:
         read = PyJWK(jwk)
     except (PyJWTError, ValueError, TypeError):
-        return None  # of a kind that we cannot use; others in the set may be
+        return None  # of an unsupported kind; other keys of the set may be usable
     name = read.algorithm_name
     public = read.key.public_key() if hasattr(read.key, "public_key") else read.key
     weak = isinstance(public, RSAPublicKey) and public.key_size < RSA_LENGTH
@@ -152,21 +152,21 @@ def _read_key(jwk: dict[str, Any]) -> Key | None:
 def _discover(issuer: str) -> str:
     configuration = _read_url(issuer.rstrip("/") + "/.well-known/openid-configuration")
     if not isinstance(configuration, dict) or configuration.get("issuer") != issuer:
-        raise ValueError("its configuration is that of another issuer")
+        raise ValueError("its configuration belongs to another issuer")
     where = configuration.get("jwks_uri")
     if not isinstance(where, str) or not is_safe_url(where):
-        raise ValueError("its configuration names no place for keys that is safe")
+        raise ValueError("its configuration has no safe jwks_uri")
     return where
 
 
 def _read_url(url: str) -> Any:
-    # a redirect could lead to where nothing is safe; plain http leads to this machine only, not through a proxy
+    # no redirects: they could lead to an unsafe URL; plain http is for this machine only, so no proxy either
     proxies = request.ProxyHandler({} if url.startswith("http:") else None)
     opener = request.build_opener(_NoRedirect(), proxies)
     with opener.open(url, timeout=TIMEOUT) as response:
         body = response.read(SIZE_LIMIT + 1)
     if len(body) > SIZE_LIMIT:
-        raise ValueError(f"{url} answers more than {SIZE_LIMIT} bytes")
+        raise ValueError(f"{url} returns more than {SIZE_LIMIT} bytes")
     return json.loads(body)
 
 

@@ -1,4 +1,4 @@
-"""What is known of the keys of an account: since when they are, who uses them, which tokens they signed."""
+"""The state of an account's keys: their age, who uses them, and which tokens they signed."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,9 +18,9 @@ WEEK: Final = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class KeyState:
-    """``tokens`` are the known shared access signatures that this key verifies; ``uses`` are those of 24 hours.
+    """A key: ``tokens`` are the known SAS it signed, ``uses`` the requests of the last 24 hours.
 
-    ``old`` are those that it took the place of and that are still accepted.
+    ``old`` are its predecessors that are still accepted.
     """
 
     number: int
@@ -40,7 +40,7 @@ class KeyState:
 
 @dataclass(frozen=True, slots=True)
 class OldKey:
-    """A key that was replaced and is still accepted; of two of a number the uses are counted together."""
+    """A replaced key that is still accepted; uses of keys with the same number are counted together."""
 
     number: int
     until: datetime
@@ -97,6 +97,6 @@ def _since(account: Account, name: str) -> datetime:
 
 
 def clients(account: Account, state: KeyState, now: datetime) -> list[ClientUsage]:
-    """Who used a key within seven days, since it is there."""
+    """Return the clients that used a key within seven days, not counting its predecessors."""
     found = usage.clients(account.pk, Authentication.KEY, state.name, max(now - WEEK, state.since))
     return [client for client in found if client.last >= state.since]

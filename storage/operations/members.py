@@ -1,4 +1,4 @@
-"""Who is what in an account. Every account keeps its last owner, so that somebody can name the next."""
+"""The members of an account and their roles. The last owner of an account cannot be removed."""
 
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from storage.operations import accounts, activity
 
 
 class Person(Protocol):
-    """Of the model that settings.AUTH_USER_MODEL names."""
+    """A user, of the model in settings.AUTH_USER_MODEL."""
 
     pk: int
     username: str
@@ -23,16 +23,16 @@ class Person(Protocol):
 
 
 class LastOwner(Exception):
-    """It is the only owner of the account that would go."""
+    """The change would remove the only owner of the account."""
 
 
 def role_in(user: Person, account: Account) -> Role | None:
-    """None when the account is none of the user's business; an admin of the server is an owner everywhere."""
+    """Return the user's role; None for no access. An admin of the server is an owner of every account."""
     return Role.OWNER if user.is_admin else _role(account, user)
 
 
 def visible_accounts(user: Person) -> list[tuple[Account, Role]]:
-    """The accounts a user may see, by name, with the user's role."""
+    """Return the accounts that a user can see with the user's role, by name."""
     roles = dict(Membership.objects.filter(user_id=user.pk).values_list("account_id", "role"))
     shown = sorted(accounts.usable(), key=lambda account: account.name)
     if user.is_admin:
@@ -47,7 +47,7 @@ def find_person(username: str) -> Person | None:
 
 
 def members(account: Account) -> list[Membership]:
-    """Owners first, then by name."""
+    """Return the members, owners first, then by name."""
     found = Membership.objects.filter(account=account).select_related("user")
     return list(found.order_by("-role", "user__username"))
 
@@ -62,9 +62,9 @@ def set_role(
     undoes: Activity | None = None,
     keeps_owner: bool = True,
 ) -> Activity | None:
-    """Make somebody a member, or another one than before; None when they are that already.
+    """Add a member or change their role; return None if they have it already.
 
-    Whoever is at the machine of the server may leave an account without an owner.
+    Commands on the server may leave an account without an owner: ``keeps_owner`` is false there.
     """
     accounts.lock(account)
     before = _role(account, user)
@@ -80,7 +80,7 @@ def set_role(
 def remove(
     account: Account, user: Person, *, by: Actor, undoes: Activity | None = None, keeps_owner: bool = True
 ) -> Activity | None:
-    """None when they were no member."""
+    """Remove a member; return None if the user is not one."""
     accounts.lock(account)
     before = _role(account, user)
     if before is None:
@@ -93,7 +93,7 @@ def remove(
 
 @transaction.atomic
 def undo(done: Activity, *, by: Actor) -> Activity:
-    """Give back the role there was before; raises ChangedSince, LastOwner."""
+    """Restore the previous role; raises ChangedSince, LastOwner."""
     account = Account.objects.filter(name=done.account_name).first()
     user = find_person(str(done.detail.get("user")))
     if account is None or user is None:

@@ -1,4 +1,4 @@
-"""Counts of requests, by minute and hour: written by every process, read as sums over all."""
+"""Request counts by minute and hour: each process writes its own, readers get sums over all."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from storage.sql.background import commit_asynchronously
 MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
 
-_LATE: Final = timedelta(minutes=30)  # for what could not be written in time
+_LATE: Final = timedelta(minutes=30)  # after it, counts that could not be written are dropped
 _MINUTES_KEPT: Final = timedelta(days=1)
 _HOURS_KEPT: Final = timedelta(days=31)
 
@@ -29,9 +29,9 @@ _VALUES: Final = (*_SUMMED, "latencies")
 
 
 class Counts:
-    """What one process has counted, until it is safely written.
+    """The counts of one process until they are written.
 
-    Rows hold the whole count of their minute, so that writing again what may have been written already does no harm.
+    A row holds the whole count of its minute, so writing it again is harmless.
     """
 
     def __init__(self, process: str) -> None:
@@ -62,11 +62,11 @@ class Counts:
         self.give_up()
 
     def give_up(self) -> None:
-        """Leaves unwritten what is."""
+        """Drop changes that are not written."""
         self._changed.clear()
 
     def forget(self, now: datetime) -> None:
-        """What is written and over, and what could not be written for so long that others have summed it up."""
+        """Drop written counts of past minutes, and unwritten ones of hours that are already summed up."""
         for key in list(self._tallies):
             minute, _ = key
             over = minute < now - 2 * MINUTE
@@ -112,9 +112,9 @@ class Count:
 
 
 def counts(account_id: int, since: datetime, until: datetime, *, length: timedelta = MINUTE) -> list[Count]:
-    """By period and kind, of the periods that begin from ``since`` up to, not including, ``until``.
+    """Return counts by period and kind; the periods start at or after ``since`` and before ``until``.
 
-    Minutes are there for a day. Hours are there for a month; those that are not summed up yet are not among them.
+    Minutes are kept for a day, hours for a month. Hours that are not summed up yet are missing.
     """
     rows = RequestCount.objects.filter(
         account_id=account_id, minutes=length // MINUTE, period__gte=since, period__lt=until
@@ -123,7 +123,7 @@ def counts(account_id: int, since: datetime, until: datetime, *, length: timedel
 
 
 def _summed(rows: Iterable[RequestCount]) -> list[Count]:
-    """``rows`` in the order of their periods."""
+    """Sum rows that are ordered by period."""
     return [
         Count(period, kind, tally)
         for period, group in groupby(rows, key=lambda row: row.period)
@@ -163,7 +163,7 @@ Sums = dict[tuple[int, datetime], dict[RequestKind, Tally]]
 
 
 def sums(since: datetime, until: datetime, length: timedelta, account_id: int | None = None) -> Sums:
-    """By account and period, of at most the last day; without the distribution of latencies."""
+    """Return sums by account and period, of at most the last day; without the latency histogram."""
     trunc = TruncHour if length == HOUR else TruncMinute
     rows = RequestCount.objects.filter(minutes=1, period__gte=since, period__lt=until)
     if account_id is not None:
@@ -179,7 +179,7 @@ def sums(since: datetime, until: datetime, length: timedelta, account_id: int | 
 
 
 def tidy(now: datetime) -> None:
-    """Sums up the hours into which nobody writes any more, and drops what is too old."""
+    """Sum up the hours that no process writes any more, and delete what is too old."""
     end = hour_of(now - _LATE - 2 * MINUTE)
     unsummed = RequestCount.objects.filter(minutes=1, period__lt=end).exclude(process="")
     hours = unsummed.annotate(hour=TruncHour("period")).values_list("account_id", "hour").distinct()
@@ -191,7 +191,7 @@ def tidy(now: datetime) -> None:
 
 @transaction.atomic
 def _sum_up(account_id: int, hour: datetime) -> None:
-    """One row of each kind for all processes: in the minutes, and in the hour."""
+    """Replace the rows of all processes by one row of each kind, for each minute and for the hour."""
     rows = RequestCount.objects.filter(account_id=account_id, period__gte=hour, period__lt=hour + HOUR)
     minutes = rows.filter(minutes=1).order_by("period")
     per_minute = [_row("", count.period, count.kind, count.tally) for count in _summed(minutes)]

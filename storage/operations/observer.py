@@ -1,4 +1,4 @@
-"""Counts every request on the event loop, in memory; writes the counts down in the background."""
+"""Count every request in memory on the event loop, and write the counts in the background."""
 
 import asyncio
 import logging
@@ -21,19 +21,20 @@ from storage.operations.metrics import Counts
 from storage.operations.request_log import LogFiles
 from storage.operations.threads import in_thread
 from storage.operations.usage import Uses
+from storage.sql.django import storable_text
 
 logger = logging.getLogger(__name__)
 
-_INTERVAL: Final = 2.0  # seconds between two writings: what a crash may lose
-_PATIENCE: Final = 5.0  # seconds for the last one
-_CLIENTS_LIMIT: Final = 10_000  # told apart between two writings
-_LOGGED_LIMIT: Final = 64 * 1024 * 1024  # characters for the logs, between two writings
+_INTERVAL: Final = 2.0  # seconds between two writes: what a crash may lose
+_SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the last write
+_CLIENTS_LIMIT: Final = 10_000  # clients counted separately between two writes
+_LOGGED_LIMIT: Final = 64 * 1024 * 1024  # characters for the logs between two writes
 _AGENT_LIMIT: Final = 256
 
 
 @dataclass(slots=True)
 class _Use:
-    """Of a key or token by a client; ``last`` in seconds of perf_counter."""
+    """The use of a key or token by a client; ``last`` in seconds of perf_counter."""
 
     parameters: tuple[tuple[str, str], ...]
     count: int = 0
@@ -42,7 +43,7 @@ class _Use:
 
 @dataclass(slots=True)
 class _Batch:
-    """What came since the last writing; keys are plain tuples, which cost half of named ones."""
+    """What was recorded since the last write; keys are plain tuples, which cost half as much as named ones."""
 
     began: datetime
     tallies: dict[tuple[Any, ...], Tally] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class _Batch:
     logged: int = 0  # about so many characters
 
     def new_use(self, client: tuple[Any, ...], parameters: tuple[tuple[str, str], ...]) -> _Use:
-        """Of a client, or of the key or token alone when clients are too many to tell apart, or even of neither."""
+        """Count a client; when there are too many, its key or token without the client, then neither."""
         if len(self.uses) >= _CLIENTS_LIMIT:
             client = (*client[:3], "", b"")
         is_key = client[1] is Authentication.KEY
@@ -70,7 +71,7 @@ class _Ledger(Protocol):
 
 
 class Observer:
-    """One of a process. ``record`` costs about a microsecond and never fails; the rest is behind it."""
+    """The counter of one process. ``record`` takes about a microsecond and never fails."""
 
     def __init__(self, logs: Path | None = None) -> None:
         process = secrets.token_hex(8)
@@ -83,19 +84,19 @@ class Observer:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Begins to write down what is recorded."""
+        """Start writing in the background."""
         self._batch = _Batch(_now())
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Writes down the rest, unless the database is away."""
+        """Write the rest, unless the database is not available."""
         self._closing.set()
         if self._task is not None:
-            await asyncio.wait([self._task], timeout=_PATIENCE)
+            await asyncio.wait([self._task], timeout=_SHUTDOWN_TIMEOUT)
             self._task.cancel()
 
     def record(self, observed: ObservedRequest) -> None:
-        """A request that is over; on the event loop."""
+        """Count a finished request; called on the event loop."""
         batch = self._batch
         account_id = observed.account_id
         authentication = observed.authentication
@@ -112,7 +113,7 @@ class Observer:
             tally = batch.tallies[kind] = Tally()
             batch.names[account_id] = observed.account
         started, sent = observed.started, observed.sent
-        if not sent:  # nobody waited for the answer
+        if not sent:  # the client closed the connection before
             sent = observed.answered = observed.sent = perf_counter()
         seconds = sent - started
         tally.requests += 1
@@ -131,25 +132,25 @@ class Observer:
             use.last = sent
 
     def log(self, observed: ObservedRequest, entry: LogEntry) -> None:
-        """Besides, a request that its account wants to have logged."""
+        """Log a request whose account has logging enabled."""
         batch = self._batch
         if batch.logged < _LOGGED_LIMIT:
             batch.lines.append((observed, entry))
             batch.logged += 1000 + len(entry.url) + len(entry.key) + 200 * len(observed.parts)
 
     async def flush(self) -> None:
-        """Writes down what was recorded; what the database does not take now it is given the next time."""
+        """Write what was recorded; what cannot be written now is tried again with the next write."""
         batch, self._batch = self._batch, _Batch(_now())
         try:
             await in_thread(self._write, batch, self._batch.began)
         except StorageError:
-            pass  # the database is away; it has been logged
+            pass  # the database is not available, which has been logged
         except Exception:
             logger.exception("Counts could not be written")
 
     async def _run(self) -> None:
         while not self._closing.is_set():
-            # a batch is one minute's
+            # a batch must not cross the end of a minute
             pause = min(_INTERVAL, 60.0 - time() % 60.0)
             try:
                 async with asyncio.timeout(pause):
@@ -169,12 +170,12 @@ class Observer:
             except (OperationalError, InterfaceError):
                 raise
             except Exception:
-                # the same would fail again, for ever
+                # writing the same again would fail again
                 ledger.give_up()
-                logger.exception("Counts are lost that could not be written")
+                logger.exception("Counts could not be written and are lost")
 
     def _take(self, batch: _Batch, offset: float) -> None:
-        """``offset`` of perf_counter from the wall clock."""
+        """Hand a batch to the ledgers; ``offset`` is perf_counter minus the wall clock."""
         minute = batch.began.replace(second=0, microsecond=0)
         hour = minute.replace(minute=0)
         counted = {RequestKind(*kind): tally for kind, tally in batch.tallies.items()}
@@ -182,7 +183,7 @@ class Observer:
         self._prometheus.add(counted, batch.names)
         for client, use in batch.uses.items():
             last = datetime.fromtimestamp(use.last - offset, UTC)
-            parameters = tuple((name, _storable(value, 1024)) for name, value in use.parameters)
+            parameters = tuple((name, storable_text(value, 1024)) for name, value in use.parameters)
             self._uses.add(hour, _client(*client), UseCount(use.count, last), parameters)
         for observed, entry in batch.lines:
             self._logs.add(observed, entry, datetime.fromtimestamp(observed.started - offset, UTC))
@@ -193,13 +194,12 @@ def _client(
 ) -> CredentialClient:
     text = agent[:_AGENT_LIMIT].decode("latin-1")
     return CredentialClient(
-        account_id, authentication, _storable(name, 256), _storable(address, 64), _storable(text, 256)
+        account_id,
+        authentication,
+        storable_text(name, 256),
+        storable_text(address, 64),
+        storable_text(text, 256),
     )
-
-
-def _storable(text: str, limit: int) -> str:
-    """PostgreSQL takes no zero bytes, and UTF-8 no lone surrogates."""
-    return text[:limit].replace("\0", "").encode(errors="replace").decode()
 
 
 def _now() -> datetime:

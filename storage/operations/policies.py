@@ -17,7 +17,7 @@ from storage.operations.catalog_change import invalidating_catalogs
 
 
 def stored(account_id: int, folded_name: str) -> list[SignedIdentifier]:
-    """Get Table ACL, in the order they were set."""
+    """Get Table ACL: return the policies in the order in which they were set."""
     table = tables.find(account_id, folded_name)
     if table is None:
         raise ResourceNotFound
@@ -25,7 +25,7 @@ def stored(account_id: int, folded_name: str) -> list[SignedIdentifier]:
 
 
 def tables_with_policies(account_id: int, *, but: int, most: int = 500) -> list[Table]:
-    """By name, each with its number of policies as ``policy_count``."""
+    """Return other tables that have policies, by name, with the number as ``policy_count``."""
     own = Table.objects.own().filter(account_id=account_id).exclude(pk=but)
     counted = own.annotate(policy_count=Count("policies")).filter(policy_count__gt=0)
     return list(counted.order_by("folded_name")[:most])
@@ -40,16 +40,15 @@ def replace(
     seen: Sequence[SignedIdentifier] | None = None,
     undoes: Activity | None = None,
 ) -> Activity | None:
-    """Set Table ACL: these take the place of all stored ones; every request from here on goes by them.
+    """Set Table ACL: replace all policies, effective from the next request on; return None if nothing changed.
 
-    None when they were so already. Only where those that were ``seen`` are still the stored ones, and an undo only
-    where they have not been changed since; else ChangedSince.
+    Raises ChangedSince if the stored policies are not those that the caller has ``seen``, or that ``undoes`` left.
     """
     check_policies(identifiers)
     if is_analytics_name(folded_name):
         raise InsufficientAccountPermissions
     if undoes is None and stored(account_id, folded_name) == list(identifiers):
-        return None  # a set that is saved as it was need not keep anybody waiting
+        return None  # without a change, no catalog needs to be invalidated
     with invalidating_catalogs():
         account = Account(pk=account_id, name=accounts.check_writable(account_id))
         table = (
@@ -79,12 +78,12 @@ def replace(
 
 
 def write(identifiers: Sequence[SignedIdentifier]) -> list[dict[str, Any]]:
-    """A set of policies as the record of activity keeps it."""
+    """Write policies as the activity log keeps them."""
     return [asdict(identifier) for identifier in identifiers]
 
 
 def read(written: list[dict[str, Any]]) -> list[SignedIdentifier]:
-    """The inverse of write."""
+    """Read policies from the activity log."""
     return [
         SignedIdentifier(one["identifier"], None if one["policy"] is None else AccessPolicy(**one["policy"]))
         for one in written

@@ -1,4 +1,4 @@
-"""What Prometheus may know: counters of this server's processes, which share files when there are several."""
+"""Metrics for Prometheus: counters of this server's processes, which share files if there are several."""
 
 import os
 import resource
@@ -20,7 +20,7 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class _Latencies(Histogram):
-    """A histogram that takes what was counted elsewhere; the library's takes one observation at a time."""
+    """A histogram to which counted buckets can be added; the library's takes single observations."""
 
     def add(self, latencies: Sequence[int], seconds: float) -> None:
         self._sum.inc(seconds)
@@ -30,14 +30,14 @@ class _Latencies(Histogram):
 
 _REQUESTS: Final = Counter(
     "tablero_requests",
-    "Requests to the Table service; status 0 is a client that went away",
+    "Requests to the Table service; status 0: the client closed the connection",
     ("account", "operation", "status", "authentication"),
 )
 _RECEIVED: Final = Counter("tablero_received_bytes", "Bytes of request bodies", ("account",))
 _SENT: Final = Counter("tablero_sent_bytes", "Bytes of response bodies", ("account",))
 _SECONDS: Final = _Latencies(
     "tablero_request_seconds",
-    "Time from the head of a request to the end of its answer",
+    "Time from the head of a request to the end of its response",
     ("operation",),
     buckets=LATENCY_BOUNDS,
 )
@@ -48,13 +48,13 @@ _MEMORY: Final = Gauge(
 
 
 class Process:
-    """What one process adds."""
+    """The counters of one process."""
 
     def __init__(self) -> None:
         self._cpu = 0.0
 
     def add(self, counted: Mapping[RequestKind, Tally], names: Mapping[int, str]) -> None:
-        """``names`` of the accounts; requests to none that exists have an empty one."""
+        """Add counts; ``names`` of accounts by id, empty for requests to an account that does not exist."""
         for kind, tally in counted.items():
             account, operation = names.get(kind.account_id, ""), kind.operation or ""
             _REQUESTS.labels(account, operation, kind.status, kind.authentication).inc(tally.requests)
@@ -68,7 +68,7 @@ class Process:
 
 
 def write() -> bytes:
-    """The metrics of the whole server, in the text format."""
+    """Return the metrics of all processes in the text format."""
     if not os.environ.get(FOLDER):
         return generate_latest(REGISTRY)
     registry = CollectorRegistry()
@@ -79,6 +79,6 @@ def write() -> bytes:
 def _resident() -> int:
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    except OSError:  # not Linux: the most it ever was
+    except OSError:  # not Linux: the maximum so far
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most if sys.platform == "darwin" else most * 1024

@@ -1,4 +1,4 @@
-"""Which properties the entities of a table have, of which types: by a sample, for there is no schema."""
+"""The properties of a table's entities and their types, from a sample: tables have no schema."""
 
 import time
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from storage.sql.counts import Occurrence, Sample
 from storage.sql.failures import Canceled
 from storage.sql.relations import relation_name
 
-# entities; the next smaller number where so many take longer than a statement may, because they are large
+# entities; the next smaller number if reading them exceeds the time limit of a statement
 _SAMPLES: Final = (20_000, 1_000, 50)
 _WINDOW: Final = 10_000  # entities
 _KEPT: Final = 30.0  # seconds
@@ -24,7 +24,7 @@ _MOST_KEPT: Final = 200  # tables
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """``share`` of the sampled entities that have it, and the types it has there, the most frequent first."""
+    """A property, its types, most frequent first, and the ``share`` of sampled entities that have it."""
 
     name: str
     types: tuple[Edm, ...]
@@ -33,7 +33,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class PropertySample:
-    """The properties by name, as ``entities`` of the table have them: all of it, or a sample."""
+    """The properties of some or all entities of a table, by name."""
 
     properties: tuple[Property, ...]
     entities: int
@@ -45,7 +45,7 @@ _kept: dict[tuple[int, bool], tuple[float, PropertySample]] = {}
 
 
 def sample(table: Table, *, quickly: bool = False) -> PropertySample:
-    """At most half a minute old; ``quickly``, for whoever types meanwhile, from fewer entities if need be."""
+    """Return the properties, cached for half a minute; ``quickly`` limits the sample, for use while typing."""
     now = time.monotonic()
     for is_quick in (False, quickly):
         kept = _kept.get((table.pk, is_quick))
@@ -59,7 +59,7 @@ def sample(table: Table, *, quickly: bool = False) -> PropertySample:
 
 
 def names(table: Table, wanted: EntityQuery) -> list[str]:
-    """The properties of all entities that a query finds, by name; however long it takes."""
+    """Return the property names of all entities of a query, without a time limit."""
     relation = relation_name(table.pk)
     found: set[str] = set()
     rows = _WINDOW
@@ -82,7 +82,7 @@ def names(table: Table, wanted: EntityQuery) -> list[str]:
 def _look(table: Table, limits: Sequence[int]) -> PropertySample:
     rows = max(1, background.sizes_of([table.pk]).get(table.pk, background.Size(0, 0)).rows)
     for limit in limits:
-        # twice of what is wanted: pages are not all equally full, and statistics are late
+        # twice the sample: pages are unequally full, and statistics lag behind
         share = 100.0 if rows <= limit else 200.0 * limit / rows
         try:
             sample = sql.run_in_lane(counts.sample(relation_name(table.pk), share=share, limit=limit))

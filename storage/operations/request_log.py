@@ -1,4 +1,4 @@
-"""The request logs: files of lines, by account and hour."""
+"""The request logs: text files by account and hour."""
 
 import os
 import shutil
@@ -20,12 +20,12 @@ _Hour = tuple[str, datetime]
 
 
 def folder() -> Path:
-    """Of all accounts' logs; every server has its own."""
+    """Return the folder of all logs; every server has its own."""
     return Path(settings.OPTIONS.data) / "logs"
 
 
 class LogFiles:
-    """The files that one process writes: of each hour those whose numbers no other process has taken."""
+    """The log files of one process; processes take different numbers within an hour."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -46,7 +46,7 @@ class LogFiles:
         self._lines.clear()
 
     def forget(self, now: datetime) -> None:
-        """The files of hours that are over."""
+        """Forget the files of past hours."""
         for hour in [hour for hour in self._files if hour[1] + timedelta(hours=2) < now]:
             del self._files[hour]
 
@@ -72,7 +72,7 @@ class LogFiles:
 
 
 def tidy(root: Path, now: datetime) -> None:
-    """Drops the days that an account does not want to keep any longer."""
+    """Delete logs older than the retention of their account."""
     if not root.is_dir():
         return
     for account in Account.objects.all():

@@ -1,4 +1,4 @@
-"""Keys that were replaced: accepted while their grace lasts, then kept for a month to recognize what they signed."""
+"""Replaced keys: accepted during their grace period, then kept for a month to recognize what they signed."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -13,11 +13,11 @@ from storage.models import Account, RetiredKey
 from storage.operations import accounts, activity
 from storage.operations.catalog_change import invalidating_catalogs
 
-RETENTION: Final = timedelta(days=30)  # after it was last accepted
+RETENTION: Final = timedelta(days=30)  # after the end of the grace period
 
 
 class AcceptedKey(NamedTuple):
-    """``until``: in seconds since 1970; it is for whoever uses the key to look."""
+    """``until``: seconds since 1970; the user of the key must check it."""
 
     name: str
     key: bytes
@@ -25,18 +25,18 @@ class AcceptedKey(NamedTuple):
 
 
 def accepted(account: Account) -> tuple[AcceptedKey, ...]:
-    """Those that still open the account."""
+    """Return the replaced keys that are accepted now."""
     opened = opened_of(account, still_accepted(account, datetime.now(UTC)))
     return tuple(
         AcceptedKey(retired_key_name(retired.number), key, retired.accepted_until.timestamp())
         for retired, key in opened
-        # where it must not be used, it must not be used any longer either
+        # the public key is not accepted where it cannot be a current key either
         if settings.DEVELOPMENT_ACCOUNT_ALLOWED or key != accounts.DEVELOPMENT_KEY
     )
 
 
 def for_account(account: Account) -> list[RetiredKey]:
-    """All that are known, the last replaced first."""
+    """Return all known replaced keys, the latest first."""
     return list(RetiredKey.objects.filter(account=account).order_by("-pk"))
 
 
@@ -45,12 +45,12 @@ def still_accepted(account: Account, now: datetime) -> list[RetiredKey]:
 
 
 def opened_of(account: Account, retired: Iterable[RetiredKey]) -> list[tuple[RetiredKey, bytes]]:
-    """With what they are in the clear."""
+    """Return each key with its value in the clear."""
     return [(row, accounts.unseal(account, row.sealed)) for row in retired]
 
 
 def end(account: Account, which: int, *, by: Actor = SERVER) -> bool:
-    """Accept the old keys of this number no longer; False if none was."""
+    """End the grace period of the replaced keys of a number; return False if there are none."""
     now = datetime.now(UTC)
     with invalidating_catalogs():
         old = RetiredKey.objects.filter(account=account, number=which, accepted_until__gt=now)

@@ -1,4 +1,4 @@
-"""A table to look at: ``people``, with every type and everything that makes real data awkward."""
+"""A sample table, ``people``, with every type and the difficulties of real data."""
 
 import random
 import uuid
@@ -39,7 +39,7 @@ _NOTES: Final = (
 
 
 def create(account: Account, *, by: Actor = SERVER) -> Table:
-    """``people``, or the first of people2, people3, ... that is free; the same rows each time."""
+    """Create ``people``, or the first free one of people2, people3, ...; always with the same rows."""
     table = _create_table(account, by)
     relation = relation_name(table.pk)
     for _, entities in groupby(_entities(), lambda entity: entity.key.partition_key):
@@ -57,7 +57,7 @@ def _create_table(account: Account, by: Actor) -> Table:
 
 
 def _entities() -> Iterator[Entity]:
-    chance = random.Random(1)  # noqa: S311  the same data for everybody, and no secret
+    chance = random.Random(1)  # noqa: S311  always the same data, and no secret
     for number in range(ROWS):
         country = sorted(_NAMES)[number * len(_NAMES) // ROWS]
         yield Entity(EntityKey(country, f"{number:04}"), _properties(country, number, chance))
@@ -74,7 +74,7 @@ def _properties(country: str, number: int, chance: random.Random) -> dict[str, E
         "Since": EdmValue(Edm.DATETIME, read_datetime("2019-01-01") + chance.randrange(2 * 10**15)),
         "Id": EdmValue(Edm.GUID, str(uuid.UUID(int=chance.getrandbits(128), version=4))),
         "Avatar": EdmValue(Edm.BINARY, chance.randbytes(chance.choice((0, 12, 400)))),
-        # once a number, later a text: what schemaless tables end up with
+        # sometimes a number, sometimes a string, as in many schemaless tables
         "Score": EdmValue(Edm.INT32, number) if number % 3 else EdmValue(Edm.STRING, "high"),
         "Note": EdmValue(Edm.STRING, note) if (note := chance.choice(_NOTES)) is not None else None,
     }

@@ -1,6 +1,6 @@
-"""Shared access signatures: which are known and how they stand, who made them, and which are blocked.
+"""The registry of shared access signatures: issued and seen tokens, their labels, and which are blocked.
 
-A signature is told to whoever makes it, once; only its fingerprint is kept.
+A signature is shown once when it is issued; only its fingerprint is stored.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,16 +43,16 @@ from storage.operations import accounts, activity, retired_keys, tables, usage
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.operations.usage import Usage
 
-_SEEN: Final = 2000  # of an account, those used last; of those registered all are known
-_LATEST: Final = 200  # of several accounts
+_SEEN: Final = 2000  # unregistered tokens per account, those used last; registered ones are unlimited
+_LATEST: Final = 200  # unregistered tokens of several accounts
 
 
 def known(account: Account, now: datetime) -> list[KnownToken]:
-    """Those registered, the newest first; then those that were only seen, the last used first."""
+    """Return the registered tokens, newest first, then those only seen in requests, last used first."""
     issued = list(RegisteredSas.objects.filter(account=account).order_by("-created_at", "-pk"))
     seen = {use.name: use for use in usage.credentials(account.pk, now, Authentication.SAS, limit=_SEEN)}
     if len(seen) == _SEEN:
-        # registered ones that were used longer ago
+        # registered tokens that were used before those
         names = {record.fingerprint for record in issued} - seen.keys()
         found = usage.credentials(account.pk, now, Authentication.SAS, names=names, limit=len(names))
         seen |= {use.name: use for use in found}
@@ -66,12 +66,12 @@ def find(account: Account, fingerprint: str, now: datetime) -> KnownToken | None
 
 
 def policies_of(account: Account) -> Policies:
-    """What its tokens may name; a policy without the element is an empty one."""
+    """Return the policies of an account by table and identifier; one without terms is an empty one."""
     return _policies([account]).get(account.pk, {})
 
 
 def _policies(of: Sequence[Account]) -> dict[int, dict[str, dict[str, AccessPolicy]]]:
-    """By account, table and identifier."""
+    """Return policies by account, table and identifier."""
     found: dict[int, dict[str, dict[str, AccessPolicy]]] = {}
     stored = StoredAccessPolicy.objects.filter(table__account__in=of, table__deleted_at=None)
     for policy in stored.select_related("table"):
@@ -82,9 +82,9 @@ def _policies(of: Sequence[Account]) -> dict[int, dict[str, dict[str, AccessPoli
 
 
 def expiring(of: Sequence[Account], now: datetime) -> list[tuple[Account, KnownToken, Policies]]:
-    """Those good now that will not be in a week: the registered ones, and of the others the latest used.
+    """Return valid tokens that expire within a week: registered ones, and recently used others.
 
-    A few queries for all accounts; and only what is about to expire has its signature computed.
+    Takes a few queries for all accounts, and verifies only the signatures of tokens that expire soon.
     """
     policies, blocked = _policies(of), _blocked(of)
     accounts_of = {account.pk: account for account in of}
@@ -160,7 +160,7 @@ def _used(token: KnownToken, use: Usage) -> KnownToken:
 
 
 class _Key(NamedTuple):
-    """``ends``: of one that was replaced, and is accepted for a while."""
+    """``ends``: the end of the grace period of a replaced key."""
 
     number: int
     secret: bytes
@@ -183,20 +183,20 @@ def _judged(token: KnownToken, account: str, keys: Sequence[_Key], blocked: set[
     return replace(token, key=keys[found].number, key_ends=keys[found].ends, is_blocked=is_blocked)
 
 
-# making one
+# issuing
 
 
 class Refusal(StrEnum):
-    """Why a token is not made: it would be refused."""
+    """Why a token is not issued: the service would refuse it."""
 
     MALFORMED = "malformed"
     NO_TABLE = "no table"
     NO_POLICY = "no policy"
-    CONFLICTING = "conflicting"  # it says what its policy says, or neither says what one must
+    CONFLICTING = "conflicting"  # a field is set in both token and policy, or a required one in neither
 
 
 class SasRefused(Exception):
-    """``detail`` as the service says it."""
+    """``detail`` is the service's own message."""
 
     def __init__(self, reason: Refusal, detail: str = "") -> None:
         self.reason = reason
@@ -206,7 +206,7 @@ class SasRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SasDescription:
-    """What people note of a token; a label is what it is known by."""
+    """What users note about a token; the label is its name in lists."""
 
     label: str
     purpose: str = ""
@@ -215,7 +215,7 @@ class SasDescription:
 
 @dataclass(frozen=True, slots=True)
 class IssuedSas:
-    """``token`` with its signature, which nobody can be told again."""
+    """A new ``token`` with its signature, which cannot be shown again."""
 
     token: TableSas | AccountSas
     fingerprint: str
@@ -226,7 +226,7 @@ class IssuedSas:
 def issue(
     account: Account, token: TableSas | AccountSas, key: int, description: SasDescription, *, by: Actor
 ) -> IssuedSas:
-    """Sign a token with key 1 or 2, and note whose it is. Raises SasRefused."""
+    """Sign a token with key 1 or 2 and register it; raises SasRefused."""
     accounts.lock(account)
     table = check(account, token)
     signed = _signed(account, token, key)
@@ -254,7 +254,7 @@ def issue(
 
 
 def sign_again(account: Account, fingerprint: str) -> TableSas | AccountSas | None:
-    """A token that was made here, signed once more, which gives the same; None when its key was replaced."""
+    """Return an issued token with its signature, computed again; None if its key was replaced."""
     record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
     token = (
         None if record is None else sas.from_parameters((name, value) for name, value in record.parameters)
@@ -266,7 +266,7 @@ def sign_again(account: Account, fingerprint: str) -> TableSas | AccountSas | No
 
 
 def check(account: Account, token: TableSas | AccountSas) -> Table | None:
-    """The table of a token that would be good at some time; raises SasRefused for one that never is."""
+    """Return the table of a token; raises SasRefused for a token that can never be valid."""
     try:
         sas.check(token)
     except AuthenticationFailed as error:
@@ -292,7 +292,7 @@ def kind_of(token: TableSas | AccountSas) -> str:
 
 def _signed(account: Account, token: TableSas | AccountSas, key: int) -> TableSas | AccountSas:
     secret = accounts.keys_of(account)[key - 1]
-    # each by itself, for the type that comes out
+    # the two calls differ in the type of their result
     if isinstance(token, TableSas):
         return sas.sign(token, account.name, secret)
     return sas.sign(token, account.name, secret)
@@ -307,7 +307,7 @@ def _moment(text: str) -> datetime | None:
     return None if ticks is None else datetime.fromtimestamp(ticks // TICKS_PER_SECOND, UTC)
 
 
-# what is noted of one
+# labels
 
 
 def describe(
@@ -318,12 +318,12 @@ def describe(
     by: Actor,
     undoes: Activity | None = None,
 ) -> Activity | None:
-    """Give a token that was seen or made here another label; None takes back that it has one.
+    """Set or remove the description of a known token; return None if nothing changed.
 
-    None when it was so already; raises ResourceNotFound for a token of which nothing is known.
+    Raises ResourceNotFound for an unknown token, ChangedSince if ``undoes`` is not the last change.
     """
     with transaction.atomic():
-        # of two who give it its first label the second waits
+        # of two concurrent first labels the second waits
         accounts.lock(account)
         record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
         before, after = _described(record), None if description is None else asdict(description)
@@ -359,7 +359,7 @@ def _describe(
 
 
 def _adopted(account: Account, fingerprint: str) -> RegisteredSas:
-    """Of one that was made elsewhere, and so has no author."""
+    """Return a record for a token that was only seen: it was made elsewhere and has no author."""
     seen = usage.parameters(account.pk, fingerprint)
     token = None if seen is None else sas.from_parameters(seen)
     if token is None:
@@ -374,13 +374,13 @@ def _adopted(account: Account, fingerprint: str) -> RegisteredSas:
     )
 
 
-# blocking one
+# blocking
 
 
 def set_blocked(
     account: Account, fingerprint: str, *, blocked: bool, by: Actor, undoes: Activity | None = None
 ) -> Activity | None:
-    """Refuse a token, or no longer; every process does from its next request on. None when it was so already."""
+    """Block or unblock a token, effective from the next request on; return None if nothing changed."""
     with invalidating_catalogs():
         accounts.lock(account)
         record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()

@@ -1,4 +1,4 @@
-"""What has a name in many accounts, by a part of it."""
+"""Search for tables, policies and tokens in many accounts by part of their name."""
 
 from collections.abc import Iterable
 
@@ -8,8 +8,8 @@ from storage.models import Account, RegisteredSas, StoredAccessPolicy, Table
 
 
 def tables(accounts: Iterable[Account], containing: str, *, top: int = 20) -> list[Table]:
-    """In any letter case: first those of exactly this name, then those that begin with it, then by name."""
-    # tables have ASCII names, so that lower() means the same in every language
+    """Search in any letter case; exact matches come first, then prefixes, then by name."""
+    # names are ASCII, so lower() does not depend on a language
     wanted = containing.lower()
     rank = Case(
         When(folded_name=wanted, then=Value(0)),
@@ -21,12 +21,12 @@ def tables(accounts: Iterable[Account], containing: str, *, top: int = 20) -> li
     found = Table.objects.own().filter(account_id__in=known, folded_name__contains=wanted)
     rows = list(found.order_by(rank, "folded_name", "account_id")[:top])
     for table in rows:
-        table.account = known[table.account_id]  # a join of all that match would take as long as finding them
+        table.account = known[table.account_id]  # joining all matches would double the time
     return rows
 
 
 def policies(accounts: Iterable[Account], containing: str, *, top: int = 20) -> list[StoredAccessPolicy]:
-    """By identifier, with their tables and these with their accounts."""
+    """Search policies by identifier; with their tables and accounts."""
     found = StoredAccessPolicy.objects.filter(
         table__account__in=list(accounts), table__deleted_at=None, identifier__icontains=containing
     )
@@ -34,6 +34,6 @@ def policies(accounts: Iterable[Account], containing: str, *, top: int = 20) -> 
 
 
 def tokens(accounts: Iterable[Account], containing: str, *, top: int = 20) -> list[RegisteredSas]:
-    """Shared access signatures by the label that somebody gave them, the newest first, with their accounts."""
+    """Search shared access signatures by label, newest first; with their accounts."""
     found = RegisteredSas.objects.filter(account__in=list(accounts), label__icontains=containing)
     return list(found.select_related("account").order_by("-created_at", "-pk")[:top])

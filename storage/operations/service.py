@@ -1,4 +1,4 @@
-"""The operations as the protocol calls them: on the event loop, by the name of account and table."""
+"""The operations for the protocol: asynchronous, by the names of account and table."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ class Service:
         self._catalog = Catalog(conninfo)
         self._lanes = Lanes(conninfo)
         self._jobs: asyncio.Task[None] | None = None
-        # of the changes that all processes heed one at a time is made; more would wait in threads that others need
+        # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
         self._turn = asyncio.Lock()
 
     async def open(self) -> None:
@@ -59,7 +59,7 @@ class Service:
         return await self._catalog.account(name)
 
     async def table(self, account: KnownAccount, table: str) -> KnownTable:
-        """By its folded name; raises TableNotFound."""
+        """Return a table by its folded name; raises TableNotFound."""
         return await self._catalog.table(account, table)
 
     # tables
@@ -69,13 +69,13 @@ class Service:
         await in_thread(tables.create, account.id, name, by=by, account_name=account.name)
 
     async def delete_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> None:
-        """For good: who deletes through the service means it."""
+        """Delete Table; through the protocol a table cannot be restored."""
         _check_writable(account)
         await in_thread(tables.delete, account.id, name, by=by, account_name=account.name)
         self._catalog.forget_table(account, name.lower())
 
     async def get_table(self, account: KnownAccount, name: str) -> str:
-        """The name as created."""
+        """Get Table: return the name as created."""
         return (await in_thread(tables.get, account.id, name)).name
 
     async def query_tables(self, account: KnownAccount, query: TableQuery) -> tuple[list[str], str | None]:
@@ -95,7 +95,7 @@ class Service:
         *,
         by: Actor = SERVER,
     ) -> None:
-        """Set Table ACL: no token that a policy no longer covers is accepted from here on."""
+        """Set Table ACL, effective for every token from now on."""
         _check_writable(account)
         async with self._turn:
             await in_thread(policies.replace, account.id, table, identifiers, by=by)
@@ -107,7 +107,7 @@ class Service:
         *,
         by: Actor = SERVER,
     ) -> None:
-        """Set Table Service Properties: what ``update`` makes of those there are."""
+        """Set Table Service Properties to what ``update`` returns for the current ones."""
         _check_writable(account)
         async with self._turn:
             await in_thread(service_properties.replace, account.id, update, by=by)
@@ -119,13 +119,13 @@ class Service:
         await self._catalog.table(account, table)
 
     async def change(self, account: KnownAccount, table: str, change: Change) -> int:
-        """The new Timestamp, in ticks."""
+        """Apply a change; return the new Timestamp in ticks."""
         _check_writable(account)
         analytics.check_change(table, change)
         return await self._on(account, table, lambda t: self._lanes.run(sql.change(t.relation, change)))
 
     async def apply(self, account: KnownAccount, table: str, changes: Sequence[Change]) -> list[int]:
-        """All changes or none; raises ChangeSetError."""
+        """Apply all changes or none; raises ChangeSetError."""
         if account.read_only:
             raise ChangeSetError(0, InsufficientAccountPermissions())
         analytics.check_changes(table, changes)
@@ -147,7 +147,7 @@ class Service:
         try:
             return await run(known)
         except TableNotFound:
-            # the relation is gone; nothing was done, so a table made anew under the name may be tried once
+            # the relation was dropped and nothing was done: try once with a new table of the same name
             self._catalog.forget_table(account, table)
             anew = await self._catalog.table(account, table)
             if anew == known:
@@ -158,6 +158,6 @@ class Service:
 
 
 def _check_writable(account: KnownAccount) -> None:
-    """As accounts.check_writable, of what this process knows."""
+    """Raise InsufficientAccountPermissions for an account that is read-only according to the catalog."""
     if account.read_only:
         raise InsufficientAccountPermissions

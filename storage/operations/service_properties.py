@@ -41,15 +41,15 @@ def replace(
     by: Actor = SERVER,
     undoes: Activity | None = None,
 ) -> Activity | None:
-    """Set Table Service Properties: what ``update`` makes of those there are, for every request from here on.
+    """Set Table Service Properties to what ``update`` returns, effective from the next request on.
 
-    None when they were so already. An undo only where they have not been changed since.
+    Returns None if nothing changed; raises ChangedSince if ``undoes`` is not the last change.
     """
     former = get(account_id)
     properties = update(former)
     check_properties(properties)
     if undoes is None and properties == former:
-        return None  # what is saved as it was need not keep anybody waiting
+        return None  # without a change, no catalog needs to be invalidated
     with invalidating_catalogs():
         account = Account.objects.select_for_update().filter(pk=account_id).first()
         if account is None:
@@ -74,11 +74,9 @@ def replace(
 
 
 def write(properties: ServiceProperties) -> dict[str, Any]:
-    """Properties as they are stored."""
-    written: dict[str, Any] = json.loads(
-        json.dumps(asdict(properties))
-    )  # with lists for tuples, as they come back
-    return written
+    """Write properties as they are stored: JSON, with lists for tuples."""
+    stored: dict[str, Any] = json.loads(json.dumps(asdict(properties)))
+    return stored
 
 
 def read(stored: Any) -> ServiceProperties:

@@ -1,4 +1,4 @@
-"""The tables of an account as people list them: what is known at once, and what is looked at a page at a time."""
+"""Lists of an account's tables: names at once, sizes a page at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ from storage.sql.statement import Statement
 
 T = TypeVar("T")
 PAGE: Final = 100
-NOTHING: Final = background.Size(0, 0)  # of a table that was deleted just now
-_COUNTED: Final = 2000  # entities; a larger table is estimated
-_GLANCED: Final = 200  # the same of tables that only stand beside what is looked at
+NOTHING: Final = background.Size(0, 0)  # for a table that was just deleted
+_COUNTED: Final = 2000  # entities up to which a table is counted; the size of larger ones is estimated
+_COUNTED_IN_OVERVIEW: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """``tables`` have their number of stored access policies as ``policy_count``; none is opened for this."""
+    """A page of tables, each with the number of its policies as ``policy_count``."""
 
     tables: list[Table]
-    total: int  # of those that match
-    next: str | None  # the folded name the next page starts with
+    total: int  # number of matching tables
+    next: str | None  # the folded name with which the next page starts
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Estimates unless exact; ``bytes`` on the disk, with indexes; ``partitions`` None while nobody knows."""
+    """The size of a table, estimated unless exact; ``bytes`` include indexes; ``partitions`` may be unknown."""
 
     entities: int
     is_exact: bool
@@ -42,7 +42,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A table with what of its size is known in no time; ``size`` in bytes on the disk."""
+    """A table with a quick estimate of its size; ``size`` in bytes on disk."""
 
     name: str
     created_at: datetime
@@ -60,7 +60,7 @@ class Overviews:
 
 @dataclass(frozen=True, slots=True)
 class DiskUsage:
-    """Bytes on the disk of what a table is made of."""
+    """The parts of a table in bytes on disk."""
 
     entities: int
     key_index: int
@@ -70,10 +70,10 @@ class DiskUsage:
 def page(
     account_id: int, *, containing: str = "", tag: str = "", start: str = "", top: int = PAGE
 ) -> Listing:
-    """By name: the tables whose name contains a text in any letter case, or that have it for a tag."""
+    """Return a page of tables by name: those whose name contains a text in any letter case, or with that tag."""
     matching = Table.objects.own().filter(account_id=account_id)
     if containing:
-        # tables have ASCII names, so that lower() means the same in every language
+        # names are ASCII, so lower() does not depend on a language
         matching = matching.filter(
             Q(folded_name__contains=containing.lower()) | Q(tags__contains=[containing])
         )
@@ -90,7 +90,7 @@ def page(
 def with_prefix(
     account_id: int, *, prefix: str = "", tag: str = "", after: str = "", top: int = PAGE
 ) -> list[Table]:
-    """By name: those whose name begins so, in any letter case, after a folded name."""
+    """Return tables with a prefix in any letter case, by name, after a folded name."""
     found = Table.objects.own().filter(account_id=account_id, folded_name__startswith=prefix.lower())
     if tag:
         found = found.filter(tags__contains=[tag])
@@ -98,13 +98,13 @@ def with_prefix(
 
 
 def tags(account_id: int, most: int = 100) -> list[str]:
-    """Those in use, by name."""
+    """Return the tags in use, sorted."""
     used = Table.objects.own().filter(account_id=account_id).exclude(tags=[]).values_list("tags", flat=True)
     return sorted({tag for found in used.distinct() for tag in found}, key=str.casefold)[:most]
 
 
 def sizes(tables: Sequence[Table]) -> dict[str, Size]:
-    """By name. Small tables are counted: of those the statistics know nothing yet."""
+    """Return sizes by table name. Small tables are counted, because statistics may not cover them yet."""
     known = background.sizes_of([table.pk for table in tables])
     counts = {
         table_id: found
@@ -120,9 +120,9 @@ def sizes(tables: Sequence[Table]) -> dict[str, Size]:
 
 
 def overview(account_id: int, *, top: int = PAGE) -> Overviews:
-    """The first tables of an account, by name."""
+    """Return the first tables of an account by name, with their sizes."""
     listing = page(account_id, top=top)
-    return Overviews(_overviews(listing.tables, _GLANCED), listing.total, listing.next)
+    return Overviews(_overviews(listing.tables, _COUNTED_IN_OVERVIEW), listing.total, listing.next)
 
 
 def describe(table: Table) -> Overview:
@@ -152,13 +152,13 @@ def _counted(
     count: Callable[[Sequence[int], int], Statement[dict[int, T]]],
     most: int = _COUNTED,
 ) -> dict[int, T]:
-    """Of the tables that seem to be small."""
+    """Count the tables that seem to be small."""
     table_ids = [table_id for table_id, size in known.items() if size.rows < most]
     if not table_ids:
         return {}
     try:
         return sql.run_in_lane(count(table_ids, most))
-    except (TableNotFound, Canceled):  # one was deleted just now, or the database is busy
+    except (TableNotFound, Canceled):  # one was just deleted, or the database is busy
         return {}
 
 

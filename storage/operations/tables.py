@@ -1,4 +1,4 @@
-"""Tables of an account: control operations, with the ORM."""
+"""Create, change, delete and restore tables, and Query Tables."""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -42,7 +42,7 @@ def _find(account_id: int, folded_name: str) -> Table | None:
 
 
 def _find_metrics(account_id: int, folded_name: str) -> Table | None:
-    """While metrics are on, or were and left something; made when it is asked for first, by whomever."""
+    """Return a metrics table while metrics are enabled, creating it if needed; later only if it has rows."""
     name = find_metrics_table(folded_name)
     if name is None:
         return None
@@ -56,12 +56,12 @@ def _create_metrics(account_id: int, name: str) -> Table | None:
     try:
         with transaction.atomic():
             return _create(account_id, name)
-    except IntegrityError:  # another process made it, or the account is gone
+    except IntegrityError:  # another process created it, or the account was deleted
         return _find(account_id, name.lower())
 
 
 def get(account_id: int, name: str) -> Table:
-    """Get Table, by its name in any letter case."""
+    """Get Table by its name in any letter case."""
     table = find(account_id, fold_table_name(name))
     if table is None:
         raise ResourceNotFound
@@ -77,9 +77,9 @@ def create(
     description: str = "",
     tags: Sequence[str] = (),
 ) -> Table:
-    """Create Table: the name and the relation, or neither.
+    """Create Table, with its relation, in one transaction.
 
-    ``account_name`` is given by who knows already that the account may be written.
+    A caller that has checked that the account is writable passes its ``account_name``.
     """
     folded = fold_table_name(name)
     if is_analytics_name(folded):
@@ -91,13 +91,13 @@ def create(
             activity.record(Verb.TABLE_CREATE, by, account=account, table=table)
             return table
     except IntegrityError:
-        if find(account_id, folded) is None:  # it is the account that is gone
+        if find(account_id, folded) is None:  # the account was deleted
             raise ServerBusy from None
         raise TableAlreadyExists from None
 
 
 def _account(account_id: int, name: str | None) -> Account:
-    """What the record needs of it; raises InsufficientAccountPermissions when it may only be read."""
+    """Return what the activity log needs; raises InsufficientAccountPermissions for a read-only account."""
     return Account(pk=account_id, name=accounts.check_writable(account_id) if name is None else name)
 
 
@@ -125,7 +125,7 @@ def delete(
     if is_analytics_name(folded):
         raise InsufficientAccountPermissions  # [inferred]
     account = _account(account_id, account_name)
-    # a token of one of its policies must not open, for a moment, a new table of this name
+    # a token of one of its policies must never open a new table of this name
     has_policies = StoredAccessPolicy.objects.filter(table=table).exists()
     with invalidating_catalogs() if has_policies else transaction.atomic():
         _delete(table.pk, keep)
@@ -147,13 +147,13 @@ def _delete(pk: int, keep: timedelta | None) -> None:
     table.deleted_at = timezone.now()
     table.kept_until = table.deleted_at + keep if keep else None
     table.save(update_fields=("deleted_at", "kept_until"))
-    # a server that has not heard yet finds no relation of that name, rather than one that nobody will read
+    # a process with an old catalog must not find the relation: it would write what nobody reads
     sql.execute(relations.soft_delete(table.pk))
     notify("tables")
 
 
 def deleted(account_id: int) -> list[Table]:
-    """Those that can be brought back, the one that was deleted last first."""
+    """Return the deleted tables that can be restored, latest first."""
     return list(_kept().filter(account_id=account_id).order_by("-deleted_at"))
 
 
@@ -163,9 +163,9 @@ def _kept() -> Tables:
 
 @transaction.atomic
 def restore(table_id: int, *, by: Actor = SERVER, undoes: Activity | None = None) -> Activity:
-    """Brings a deleted table back as it was: entities, policies, settings.
+    """Restore a deleted table with its entities, policies and settings.
 
-    Raises ResourceNotFound when it is not kept any more, TableAlreadyExists when its name is taken.
+    Raises ResourceNotFound if its retention is over, TableAlreadyExists if its name is taken.
     """
     table = _kept().select_for_update().filter(pk=table_id).first()
     if table is None:
@@ -191,9 +191,9 @@ def change(
     tags: Sequence[str] | None = None,
     undoes: Activity | None = None,
 ) -> Activity | None:
-    """Set what people say about a table; None when they said so already. The table given is brought up to date.
+    """Set the description or tags and update ``table``; return None if nothing changed.
 
-    What is None stays as it is. An undo only where nothing of what it undoes has been changed since.
+    Raises ChangedSince if ``undoes`` is not the last change.
     """
     account = _account(table.account_id, None)
     stored = Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None).first()
@@ -216,7 +216,7 @@ def change(
 
 
 def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
-    """Query Tables: names as created, and the folded name the next page starts with."""
+    """Query Tables: return names as created, and the folded name with which the next page starts."""
     rows = (
         Table.objects.own()
         .filter(account_id=account_id, folded_name__gte=query.start)
@@ -228,26 +228,26 @@ def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
     else:
         wanted = query.filter
         found = [row for row in rows.iterator() if matches_table(wanted, row[1])][: query.top + 1]
-    # a page of nothing is the end, as it is for entities
+    # an empty page is the last one, as for entities
     following = found[query.top][1] if 0 < query.top < len(found) else None
     return [name for name, _ in found[: query.top]], following
 
 
 def counts(account_ids: Iterable[int]) -> dict[int, int]:
-    """The number of tables by account; an account without any is not among them."""
+    """Return the number of tables by account; accounts without tables are missing."""
     own = Table.objects.own().filter(account_id__in=account_ids).order_by()
     return dict(own.values_list("account_id").annotate(number=Count("pk")))
 
 
 def drop_expired_tables() -> int:
-    """Gives back the space of deleted tables that are not kept and that no other server is at; the number of them."""
+    """Drop deleted tables whose retention is over and that no other process is dropping; return their number."""
     count = 0
     over = Table.objects.filter(Q(kept_until=None) | Q(kept_until__lte=timezone.now())).exclude(
         deleted_at=None
     )
     for pk in over.values_list("pk", flat=True):
         with transaction.atomic():
-            # not one that was brought back a moment ago
+            # skip one that was restored meanwhile
             if over.select_for_update(skip_locked=True).filter(pk=pk).first() is None:
                 continue
             sql.execute(relations.drop(pk))

@@ -1,4 +1,4 @@
-"""Control operations, called from the event loop: they run in a few threads of their own."""
+"""Threads for control operations that are called from the event loop."""
 
 import asyncio
 import logging
@@ -17,17 +17,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="control")
-# some of it takes minutes, for which no request must wait
+# background jobs may take minutes and must not delay requests
 _background = ThreadPoolExecutor(max_workers=2, thread_name_prefix="background")
 
 
 async def in_thread(operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The operation's result; its database connection goes back to the pool."""
+    """Run an operation in a thread and return its database connection to the pool."""
     return await _run(_threads, partial(operation, *args, **kwargs))
 
 
 async def in_background(operation: Callable[[], T]) -> T:
-    """As in_thread, but for what no request is waiting for."""
+    """Run an operation for which no request waits."""
     return await _run(_background, operation)
 
 

@@ -1,4 +1,4 @@
-"""What accounts hold and how much is asked of them: one statement each, for all of them."""
+"""Contents and traffic of accounts, with one query for all of them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ HOURS: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """``entities`` is an estimate; ``size`` are bytes on the disk, of many tables an estimate too."""
+    """``entities`` is an estimate; ``size`` is in bytes on disk, estimated for accounts with many tables."""
 
     tables: int = 0
     entities: int = 0
@@ -26,7 +26,7 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Requests in each of the last 24 hours, this one the last; ``last``: when, to the minute or the hour."""
+    """Requests in each of the last 24 hours, the current one last; ``last``: the minute or hour of the latest."""
 
     hours: Sequence[int] = (0,) * HOURS
     last: datetime | None = None
@@ -38,16 +38,16 @@ def contents(account_ids: Collection[int]) -> dict[int, Contents]:
 
 
 def count_policies(account_id: int) -> int:
-    """Stored access policies of all its tables."""
+    """Count the stored access policies of all tables of an account."""
     return StoredAccessPolicy.objects.filter(table__account_id=account_id, table__deleted_at=None).count()
 
 
 def traffic(account_ids: Collection[int], now: datetime) -> dict[int, Traffic]:
-    """Accounts of which nothing was asked for a month are not among them."""
+    """Return the traffic by account; accounts without requests for a month are missing."""
     start = hour_of(now) - (HOURS - 1) * HOUR
     hours: dict[int, list[int]] = {}
     last: dict[int, datetime] = {}
-    # minutes are many, so only of the hours that may not be summed up yet
+    # minutes only for the hours that may not be summed up yet
     for minutes, since in ((60, start), (1, hour_of(now) - 2 * HOUR)):
         counts = _of(account_ids, minutes).filter(period__gte=since).annotate(hour=TruncHour("period"))
         rows = counts.values_list("account_id", "hour").annotate(Sum("requests"), Max("period"))

@@ -1,4 +1,4 @@
-"""The way back: what the record of activity says was done is undone, if it still is as it was left."""
+"""Undo recorded activities whose result was not changed since."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -29,21 +29,21 @@ from storage.sql.background import has_rows
 
 
 class Reason(StrEnum):
-    """Why something cannot be undone."""
+    """Why an activity cannot be undone."""
 
-    NEVER = "never"  # there is no way back
+    NEVER = "never"  # this kind of activity is final
     ALREADY_UNDONE = "already undone"
     CHANGED_SINCE = "changed since"
-    GONE = "gone"  # what it was done to
+    GONE = "gone"  # its target was deleted
     NAME_TAKEN = "name taken"
     TOO_OLD = "too old"
     READ_ONLY = "read-only"
     NOT_YOURS = "not yours"
-    LAST = "last"  # nobody would be left who could do the like
+    LAST = "last"  # an account would have no owner, or the server no admin
 
 
 class CannotUndo(Exception):
-    """``key`` is the entity that is not as it was left, of the table that the activity names."""
+    """``key``: the entity that prevents the undo."""
 
     def __init__(self, reason: Reason, done: Activity, key: EntityKey | None = None) -> None:
         self.reason = reason
@@ -53,27 +53,27 @@ class CannotUndo(Exception):
 
 
 def effect(done: Activity) -> Verb:
-    """What was done in effect: an UNDO does what it is the way back by."""
+    """Return the verb of what was done; for an UNDO, of what it did to undo."""
     return Verb(done.detail.get("verb", done.verb)) if done.verb == Verb.UNDO else Verb(done.verb)
 
 
 def is_undoable(done: Activity) -> bool:
-    """Whether there is a way back at all; not whether it is still open."""
+    """Return whether this kind of activity can be undone; it may still fail."""
     return effect(done) in STORAGE_UNDO
 
 
 def undo(done: Activity, by: Actor) -> Activity:
-    """All of it or nothing; what it returns can be undone as well. Raises CannotUndo."""
+    """Undo an activity as a whole; the returned activity can be undone too. Raises CannotUndo."""
     return undo_all([done], by)[0]
 
 
 def undo_all(several: Sequence[Activity], by: Actor) -> list[Activity]:
-    """The last one first, in one transaction; raises CannotUndo of the first that cannot be."""
+    """Undo activities in one transaction, latest first; raises CannotUndo for the first that fails."""
     with ExitStack() as stack:
         if len(several) > 1:
-            # only those that every process heeds cannot begin inside another transaction
-            needs_all = any(effect(done).changes_catalog for done in several)
-            stack.enter_context(invalidating_catalogs() if needs_all else transaction.atomic())
+            # invalidating_catalogs cannot begin inside another transaction
+            invalidates = any(effect(done).changes_catalog for done in several)
+            stack.enter_context(invalidating_catalogs() if invalidates else transaction.atomic())
         return [_undo(done, by) for done in sorted(several, key=lambda done: done.pk, reverse=True)]
 
 
@@ -90,7 +90,7 @@ def _undo(done: Activity, by: Actor) -> Activity:
         raise CannotUndo(Reason.GONE, done) from None
     except InsufficientAccountPermissions:
         raise CannotUndo(Reason.READ_ONLY, done) from None
-    if undone is None:  # it was so already, by some other way
+    if undone is None:  # another activity had the same effect
         raise CannotUndo(Reason.CHANGED_SINCE, done)
     return undone
 
@@ -99,7 +99,7 @@ def _undo(done: Activity, by: Actor) -> Activity:
 
 
 def _undo_entities(done: Activity, by: Actor) -> Activity:
-    # the other way round, so that of a changed key the one that is there comes first again
+    # in reverse order, so that after a change of key the existing entity comes first again
     changes = list(done.changes.order_by("-place"))
     verb = Verb.ENTITY_REKEY if effect(done) is Verb.ENTITY_REKEY else None
     table = _table(done)
@@ -117,7 +117,7 @@ def _table(done: Activity) -> Table | None:
 
 
 def _check_first(done: Activity) -> None:
-    """What was undone is not as it was left either; but this says it better."""
+    """Raise UndoneAlready early: the undo has changed its target too, but this reason is clearer."""
     if Activity.objects.filter(undoes=done).exists():
         raise activity.UndoneAlready
 
@@ -150,7 +150,7 @@ def _undo_creation(done: Activity, by: Actor) -> Activity:
     _check_first(done)
     if table is None:
         raise CannotUndo(Reason.GONE, done)
-    # one that was brought back had its entities before, and keeps them for the next time
+    # a restored table had its entities before, and keeps them
     if effect(done) is Verb.TABLE_CREATE and has_rows(table.pk):
         raise CannotUndo(Reason.CHANGED_SINCE, done)
     return tables.delete(
@@ -166,7 +166,7 @@ def _undo_deletion(done: Activity, by: Actor) -> Activity:
     except TableAlreadyExists:
         raise CannotUndo(Reason.NAME_TAKEN, done) from None
     except ResourceNotFound:
-        # brought back and deleted again, it is there once more
+        # it may have been restored, so that it exists
         present = Table.objects.filter(pk=done.table_id, deleted_at=None).exists()
         raise CannotUndo(Reason.CHANGED_SINCE if present else Reason.TOO_OLD, done) from None
 

@@ -1,4 +1,4 @@
-"""Which key or token was used when, from where, by what: written by every process, read for the console."""
+"""The use of keys and tokens by clients: each process writes its own counts, the console reads the sums."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -17,22 +17,22 @@ from storage.sql.background import commit_asynchronously
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
 
-_CROWD: Final = 2000  # clients of an account that one process tells apart in an hour; and then, credentials
-_LATE: Final = timedelta(minutes=30)  # for what could not be written in time
-_MOMENT: Final = timedelta(minutes=2)  # by which a clock may be set back
-_USES_KEPT: Final = timedelta(days=8)  # whoever rotates a key wants to know its clients of seven
+_CROWD: Final = 2000  # clients, and then credentials, that one process counts separately per account and hour
+_LATE: Final = timedelta(minutes=30)  # after it, counts that could not be written are dropped
+_CLOCK_TOLERANCE: Final = timedelta(minutes=2)
+_USES_KEPT: Final = timedelta(days=8)  # clients of seven days are shown before a key is rotated
 _CREDENTIALS_KEPT: Final = timedelta(days=90)
-_CREDENTIALS_LIMIT: Final = 5000  # of an account: those used last
-_ROWS: Final = 1000  # of one statement
+_CREDENTIALS_LIMIT: Final = 5000  # per account: those used last
+_ROWS: Final = 1000  # per statement
 _KEY: Final = ("account", "authentication", "name")
 
 Parameters = tuple[tuple[str, str], ...]
 
 
 class Uses:
-    """What one process has seen, until it is safely written.
+    """The uses that one process has counted until they are written.
 
-    Rows hold the whole count of their hour, so that writing again what may have been written already does no harm.
+    A row holds the whole count of its hour, so writing it again is harmless.
     """
 
     def __init__(self, process: str) -> None:
@@ -50,16 +50,16 @@ class Uses:
         self._parameters[key[1]] = parameters
 
     def _place(self, hour: datetime, client: CredentialClient) -> tuple[datetime, CredentialClient]:
-        """Where a client is counted: for itself, or, when they are too many, with others."""
+        """Return under which client to count: its own, or a shared one if there are too many."""
         if (hour, client) in self._uses:
             return hour, client
         if self._has_room(hour, client, "clients"):
             return hour, client
-        # not even then can one who makes up user agents hide what is used
+        # inventing user agents must not hide which credential is used
         anywhere = CredentialClient(client.account_id, client.authentication, client.credential)
         if (hour, anywhere) in self._uses or self._has_room(hour, client, "credentials"):
             return hour, anywhere
-        # who makes a token for each request must not fill the database; keys stay what they are
+        # making a token for each request must not fill the database; keys are always counted separately
         is_key = client.authentication is Authentication.KEY
         return hour, anywhere if is_key else anywhere._replace(credential="")
 
@@ -69,7 +69,7 @@ class Uses:
         return self._crowds[crowd] <= _CROWD
 
     def write(self) -> None:
-        # in this order in every process, so that none waits for another in a circle
+        # all processes write in the same order, so that they cannot deadlock
         changed = sorted(self._changed, key=lambda key: (key[1], key[0]))
         if changed:
             with transaction.atomic():
@@ -79,13 +79,13 @@ class Uses:
         self.give_up()
 
     def give_up(self) -> None:
-        """Leaves unwritten what is."""
+        """Drop changes that are not written."""
         self._changed.clear()
         self._parameters.clear()
 
     def forget(self, now: datetime) -> None:
-        """What is written and over, and what could not be written for long."""
-        for key in [key for key in self._uses if key[0] + HOUR + _MOMENT < now]:
+        """Drop written counts of past hours, and unwritten ones that are too old."""
+        for key in [key for key in self._uses if key[0] + HOUR + _CLOCK_TOLERANCE < now]:
             if key not in self._changed or key[0] + HOUR + _LATE < now:
                 del self._uses[key]
                 self._changed.discard(key)
@@ -146,7 +146,7 @@ class Uses:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What is known of a key or token that was used; ``uses`` in the 24 hours before, to the hour."""
+    """The use of a key or token; ``uses``: requests in the last 24 hours, to the hour."""
 
     authentication: Authentication
     name: str
@@ -160,7 +160,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ClientUsage:
-    """A client that used a key or token; address and agent are empty for those that were too many to tell apart."""
+    """The use of a key or token by a client; address and agent are empty for clients counted together."""
 
     address: str
     agent: str
@@ -176,10 +176,7 @@ def credentials(
     names: Collection[str] | None = None,
     limit: int = 1000,
 ) -> list[Usage]:
-    """The keys and tokens of an account that were used within 90 days, at most so many, the last used first.
-
-    ``names``: only those of these names.
-    """
+    """Return the keys and tokens of an account that were used within 90 days, last used first."""
     seen = SeenCredential.objects.filter(account_id=account_id).order_by("-last_used_at", "name")
     if names is not None:
         seen = seen.filter(name__in=names)
@@ -192,7 +189,7 @@ def credentials(
 
 
 def credential(account_id: int, authentication: Authentication, name: str, now: datetime) -> Usage | None:
-    """One of them; None when it was not used."""
+    """Return the use of a key or token; None if it was not used."""
     row = SeenCredential.objects.filter(
         account_id=account_id, authentication=authentication, name=name
     ).first()
@@ -204,7 +201,7 @@ def credential(account_id: int, authentication: Authentication, name: str, now: 
 
 
 def parameters(account_id: int, fingerprint: str) -> Parameters | None:
-    """Of a shared access signature; None when it was not used."""
+    """Return the parameters of a used shared access signature; None if it was not used."""
     seen = SeenCredential.objects.filter(
         account_id=account_id, authentication=Authentication.SAS, name=fingerprint
     )
@@ -213,7 +210,7 @@ def parameters(account_id: int, fingerprint: str) -> Parameters | None:
 
 
 def clients(account_id: int, authentication: Authentication, name: str, since: datetime) -> list[ClientUsage]:
-    """Who used a key or token since then, to the hour and at most eight days back; the last first."""
+    """Return the clients of a key or token since a time, to the hour and at most eight days back; latest first."""
     uses = CredentialUse.objects.filter(
         account_id=account_id, authentication=authentication, name=name, hour__gt=since - HOUR
     )
@@ -235,9 +232,9 @@ def _usage(row: SeenCredential, uses: int) -> Usage:
 
 
 def tidy(now: datetime) -> None:
-    """Drops what is too old."""
+    """Delete what is too old."""
     CredentialUse.objects.filter(hour__lt=now - _USES_KEPT).delete()
-    # what is blocked cannot be used, and must still be found by whoever would unblock it
+    # a blocked token is not used, but must be found to be unblocked
     kept = BlockedSas.objects.values("fingerprint")
     SeenCredential.objects.filter(last_used_at__lt=now - _CREDENTIALS_KEPT).exclude(name__in=kept).delete()
     numbers = SeenCredential.objects.values_list("account_id").annotate(number=Count("pk"))

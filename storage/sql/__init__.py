@@ -1,1 +1,1 @@
-"""The only place with SQL text: one statement per entity operation, and the two executors that run it."""
+"""The only place with SQL: one statement per entity operation, and two executors that run statements."""

@@ -1,4 +1,4 @@
-"""What jobs beside the requests need of PostgreSQL."""
+"""Locks, deletion and statistics for background jobs and size estimates."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from django.db import connection
 from storage.sql.relations import relation_name
 from storage.sql.statement import Lane, Result, Statement
 
-_JOBS: Final = 0x7461626C  # first key of advisory locks: any number that nobody else uses
+_JOBS: Final = 0x7461626C  # first key of advisory locks, an arbitrary number
 
 
 @contextmanager
 def try_job_lock(job: str) -> Iterator[bool]:
-    """Whether no other process is at this job; until the end of the block none will be."""
+    """Try to lock a job against other processes for the length of the block; yield whether that succeeded."""
     keys = (_JOBS, crc32(job.encode()) - 2**31)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", keys)
@@ -31,13 +31,25 @@ def try_job_lock(job: str) -> Iterator[bool]:
 
 
 def commit_asynchronously() -> None:
-    """The current transaction does not wait for the disk: a crash of PostgreSQL may lose it, up to 0.6 s later."""
+    """Commit the current transaction without waiting for the disk: a crash of PostgreSQL may lose 0.6 s."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL synchronous_commit = off")
 
 
+@contextmanager
+def allowing_deletion() -> Iterator[None]:
+    """Allow deleting entries of the activity log, which a trigger refuses; in a transaction, until the block ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL tablero.tidying = 'on'")
+        try:
+            yield
+        finally:
+            if not connection.needs_rollback:
+                cursor.execute("SET LOCAL tablero.tidying = 'off'")
+
+
 def delete_before(table_id: int, partition_key: str) -> None:
-    """Deletes the entities of a table in the partitions before this one."""
+    """Delete the entities of a table in all partitions before this one."""
     with connection.cursor() as cursor:
         cursor.execute(f"DELETE FROM {relation_name(table_id)} WHERE pk < %s", (partition_key,))
 
@@ -50,21 +62,21 @@ def has_rows(table_id: int) -> bool:
 
 
 class Size(NamedTuple):
-    """Bytes on the disk with indexes, and about how many rows there are."""
+    """Bytes on disk with indexes, and the estimated number of rows."""
 
     capacity: int
     rows: int
 
 
 def sizes(account_id: int) -> list[tuple[str, Size]]:
-    """Of an account's tables with their folded names; from catalog and statistics, without reading any."""
+    """Return the folded names and sizes of an account's tables, from PostgreSQL's statistics."""
     with connection.cursor() as cursor:
         cursor.execute(_SIZES, (account_id,))
         return [(name, Size(capacity, rows)) for name, capacity, rows in cursor.fetchall()]
 
 
 def sizes_of(table_ids: Sequence[int]) -> dict[int, Size]:
-    """Of these tables."""
+    """Return the sizes of tables by id, from PostgreSQL's statistics."""
     relations = {relation_name(table_id): table_id for table_id in table_ids}
     with connection.cursor() as cursor:
         cursor.execute(_SIZES_OF, (list(relations),))
@@ -78,14 +90,14 @@ class Totals(NamedTuple):
 
 
 def totals(account_ids: Sequence[int]) -> dict[int, Totals]:
-    """What the tables of these accounts come to; from catalog and statistics, without reading any."""
+    """Return the sums over the tables of each account, from PostgreSQL's statistics."""
     with connection.cursor() as cursor:
         cursor.execute(_TOTALS, {"accounts": list(account_ids), "many": _MANY})
         return {account_id: Totals(*numbers) for account_id, *numbers in cursor.fetchall()}
 
 
 def count_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, int]]:
-    """How many rows these tables have, ``most`` at most."""
+    """Count the rows of each table, up to ``most``."""
     counts = [
         f"SELECT {table_id}, (SELECT count(*) FROM (SELECT FROM {relation_name(table_id)} LIMIT {most}) AS few)"
         for table_id in table_ids
@@ -98,7 +110,7 @@ def count_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, int]
 
 
 def partitions_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, tuple[int, int]]]:
-    """How many rows these tables have, ``most`` at most, and in how many partitions those are."""
+    """Count the rows of each table, up to ``most``, and the partitions of those rows."""
     counts = [
         f"SELECT {table_id}, count(*), count(DISTINCT pk)"
         f" FROM (SELECT pk FROM {relation_name(table_id)} LIMIT {most}) AS few"
@@ -115,7 +127,7 @@ def partitions_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int,
 
 
 def partitions_of(table_ids: Sequence[int]) -> dict[int, int]:
-    """About how many partitions these tables have; one that was never analyzed is not among them."""
+    """Estimate the number of partitions of tables; tables that were never analyzed are missing."""
     relations = {relation_name(table_id): table_id for table_id in table_ids}
     with connection.cursor() as cursor:
         cursor.execute(_PARTITIONS_OF, (list(relations),))
@@ -123,7 +135,7 @@ def partitions_of(table_ids: Sequence[int]) -> dict[int, int]:
 
 
 def disk_usage(table_id: int) -> tuple[int, int, int]:
-    """Bytes on the disk: of the rows, of the index over the keys, of that over the properties."""
+    """Return the bytes on disk of the rows, the key index and the property index."""
     with connection.cursor() as cursor:
         cursor.execute(_DISK_USAGE, {"name": relation_name(table_id)})
         row = cursor.fetchone()
@@ -136,7 +148,7 @@ def _integer(result: Result, row: int, column: int) -> int:
     return int(value)
 
 
-# the size of a relation that is dropped meanwhile is null
+# the size of a relation that was just dropped is null
 _SIZES_OF: Final = """
 SELECT s.relname, coalesce(pg_total_relation_size(s.relid), 0), greatest(s.n_live_tup, c.reltuples, 0)::bigint
 FROM pg_stat_user_tables AS s
@@ -144,7 +156,7 @@ JOIN pg_class AS c ON c.oid = s.relid
 WHERE s.relname = ANY (%s) AND s.schemaname = current_schema()
 """
 
-# the statistics tell a number, or where it grows with the rows a share of them, as a negative one
+# n_distinct is a number, or the negative share of rows if it grows with them
 _PARTITIONS_OF: Final = """
 SELECT c.relname, CASE WHEN s.n_distinct < 0 THEN -s.n_distinct * c.reltuples ELSE s.n_distinct END::bigint
 FROM pg_class AS c
@@ -170,7 +182,7 @@ JOIN pg_class AS c ON c.oid = s.relid
 WHERE t.account_id = %s AND t.deleted_at IS NULL
 """
 
-_MANY: Final = 2000  # tables; to ask the disk for the size of each would take too long
+_MANY: Final = 2000  # tables; asking the disk for the size of each would take too long
 
 _TOTALS: Final = """
 WITH found AS (

@@ -1,7 +1,7 @@
-"""A change set as one call: a function per relation walks the changes in order, or fails and so undoes them all.
+"""A change set is one call of a function, which applies the changes in order or fails and rolls all of them back.
 
-The function is the relation's own, because only then are its statements planned once and not at every call; its
-first argument is the partition key, by which a distributed PostgreSQL would route it.
+Each relation has its own function, because only then are its statements planned once and not in every call. The first
+argument is the partition key, by which a distributed PostgreSQL can route the call.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ DECLARE
     inserted integer;
 BEGIN
     IF only_inserts THEN
-        -- all at once takes half the time; when one fails, the walk below finds out which
+        -- all at once takes half the time; if one fails, the loop below finds out which
         BEGIN
             INSERT INTO {{relation}} (pk, rk, ts, props, anns, vals)
             SELECT p, rk, {now}, props, anns, vals
@@ -99,7 +99,7 @@ BEGIN
                 FROM {{relation}} AS e WHERE e.pk = p AND e.rk = c.rk;
                 problem := coalesce(problem, 'ResourceNotFound');
             END IF;
-            -- the changes come in the order of their keys, but the first that fails is meant in their own
+            -- the changes come in the order of their keys, but the first failure counts in the order of the request
             IF failed IS NULL OR c.i < failed THEN
                 failed := c.i;
                 failure := problem;
@@ -112,7 +112,7 @@ BEGIN
     END IF;
     RETURN applied;
 EXCEPTION WHEN program_limit_exceeded THEN
-    -- an index entry that does not fit: only here is it known whose
+    -- an index entry is too large; only here is it known which
     IF failed IS NULL OR c.i < failed THEN
         failed := c.i;
         failure := 'KeyValueTooLarge';
@@ -137,10 +137,10 @@ def _call(relation: str) -> str:
 
 
 def apply(relation: str, changes: Sequence[Change]) -> Statement[list[int]]:
-    """All changes, of one partition, or none: the new Timestamps (of a deleted entity, its last) in order.
+    """Apply all changes of one partition, or none; return their Timestamps (the last one of a deleted entity) in order.
 
-    Raises ChangeSetError with the index of the change that failed. The rows are locked in the order of their keys,
-    so that change sets over the same entities wait for each other instead of deadlocking.
+    Raises ChangeSetError with the index of the change that failed. Rows are locked in the order of their keys, so that
+    change sets on the same entities wait for each other instead of deadlocking.
     """
     order = sorted(range(len(changes)), key=lambda index: changes[index].key.row_key)
     documents = ",".join([_document(index, changes[index]) for index in order])

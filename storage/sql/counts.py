@@ -1,4 +1,4 @@
-"""How many entities a query finds, and which properties they have."""
+"""The number of entities that a query finds, and their properties."""
 
 import json
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ def count(relation: str, query: EntityQuery) -> Statement[int]:
 
 
 def estimate(relation: str, query: EntityQuery) -> Statement[int]:
-    """What the planner expects."""
+    """Return the planner's estimate of the number of entities."""
     binder = Binder()
     walk = walks.walk(query, binder)
     text = f"EXPLAIN (FORMAT json) SELECT FROM {relation} WHERE {walk.condition}"
@@ -32,7 +32,7 @@ def estimate(relation: str, query: EntityQuery) -> Statement[int]:
 
 
 def names(relation: str, query: EntityQuery) -> Statement[list[str]]:
-    """Which properties the entities have that a query finds."""
+    """Return the names of the properties of all entities that a query finds."""
     binder = Binder()
     walk = walks.walk(query, binder)
     text = f"SELECT DISTINCT name FROM {relation}, jsonb_object_keys(props) AS name WHERE {walk.condition}"
@@ -45,7 +45,7 @@ def names(relation: str, query: EntityQuery) -> Statement[list[str]]:
 
 
 class Occurrence(NamedTuple):
-    """In how many of the sampled entities a property is of a type."""
+    """The number of sampled entities in which a property has a type."""
 
     name: str
     type: Edm
@@ -57,7 +57,7 @@ class Sample(NamedTuple):
     entities: int
 
 
-# as domain.encoding.project tells types: a letter leads strings, the scale tells numbers apart
+# types as in domain.values.encoding: strings begin with a letter for their type, numbers differ in scale
 _SAMPLE: Final = """
 WITH sample AS MATERIALIZED (SELECT props FROM {relation} {sampling} LIMIT {limit}), typed AS (
     SELECT key AS name, CASE jsonb_typeof(value)
@@ -79,7 +79,7 @@ SELECT '', 'Edm.String', count(*) FROM sample
 
 
 def sample(relation: str, *, share: float, limit: int) -> Statement[Sample]:
-    """``share`` of the pages of the relation are read, in percent, and at most so many rows of them."""
+    """Count properties by type in up to ``limit`` rows of ``share`` percent of the relation's pages."""
     sampling = f"TABLESAMPLE SYSTEM ({share:.6f})" if share < 100 else ""
     text = _SAMPLE.format(relation=relation, sampling=sampling, limit=limit)
 

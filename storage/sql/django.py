@@ -1,4 +1,4 @@
-"""The synchronous executor: the same statements on Django's own connection, inside its transaction if there is one."""
+"""The synchronous executor: it runs statements on Django's connection, in its transaction if there is one."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def run(statement: Statement[T]) -> T:
-    """The statement's result; its failures as the service's errors."""
+    """Run a statement; raise its failure as an error of the service."""
     connection.ensure_connection()
     with psycopg.RawCursor(connection.connection) as cursor:
         try:
@@ -29,7 +29,7 @@ def run(statement: Statement[T]) -> T:
 
 
 def run_in_lane(statement: Statement[T], *, limit: timedelta | None = None) -> T:
-    """As run, but planned, and unless there is another ``limit`` limited in time, as the statement's lane does it."""
+    """Run a statement with the planner settings of its lane, and its time limit unless ``limit`` is given."""
     with transaction.atomic():
         execute(SETTINGS[statement.lane].replace("SET ", "SET LOCAL "))
         if limit is not None:
@@ -39,12 +39,12 @@ def run_in_lane(statement: Statement[T], *, limit: timedelta | None = None) -> T
 
 @contextmanager
 def limited(limit: timedelta) -> Iterator[None]:
-    """A transaction whose statements of the ORM may each take this long; raises OperationTimedOut."""
+    """Run a transaction in which each ORM query has a time limit; raises OperationTimedOut."""
     try:
         with transaction.atomic():
             execute(f"SET LOCAL statement_timeout = {limit // timedelta(milliseconds=1)}")
             yield
-            execute("SET LOCAL statement_timeout = 0")  # a transaction around this one may take its time
+            execute("SET LOCAL statement_timeout = 0")  # an outer transaction has no limit
     except OperationalError as error:
         if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise OperationTimedOut from None
@@ -52,7 +52,7 @@ def limited(limit: timedelta) -> Iterator[None]:
 
 
 def walk(steps: "Generator[Statement[Any], Any, T]", run: Callable[[Statement[Any]], Any] = run) -> T:
-    """Runs an operation of several statements: each is yielded and its result sent back."""
+    """Run an operation of several statements: it yields each one and receives its result."""
     try:
         statement = next(steps)
         while True:
@@ -66,7 +66,12 @@ def walk(steps: "Generator[Statement[Any], Any, T]", run: Callable[[Statement[An
         return cast("T", stop.value)
 
 
+def storable_text(text: str, limit: int) -> str:
+    """Cut a text, drop NUL, which PostgreSQL refuses, and replace lone surrogates, which UTF-8 cannot encode."""
+    return text[:limit].replace("\0", "").encode(errors="replace").decode()
+
+
 def execute(text: str) -> None:
-    """Runs SQL of our own that takes no values: the relations of tables."""
+    """Run SQL without parameters, such as the creation of a relation."""
     with connection.cursor() as cursor:
         cursor.execute(text)

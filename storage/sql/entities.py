@@ -37,7 +37,7 @@ WHERE pk = $1 AND rk = $2
 RETURNING ts
 """
 
-# done, or the Timestamp that did not match, or no row: 404 told from 412 in the same round trip
+# returns the new Timestamp, or the one that did not match, or no row: one round trip tells 404 from 412
 _REPLACE_IF: Final = f"""
 WITH done AS (
     UPDATE {{relation}}
@@ -59,8 +59,8 @@ SET ts = greatest(excluded.ts, e.ts + 1), props = excluded.props, anns = exclude
 RETURNING ts
 """
 
-# The lines of the properties that the change brings go, the change's own are appended. The result of
-# a merge may break a limit that both its parts keep; small ones cannot (252 properties take 1,764 characters).
+# A merge removes the lines of the properties in the change and appends its own. The result may exceed a limit that
+# both parts keep; small ones cannot (252 properties take 1,764 characters).
 _MERGED: Final = "entity_without(e.{column}, {gone}) || {new}"
 _FITS: Final = """
 CASE
@@ -90,7 +90,7 @@ SELECT ts, CASE
     WHEN ts <> $6::bigint THEN 'UpdateConditionNotSatisfied'
     ELSE coalesce(
         entity_excess(pk, rk, {merged_anns}, {merged_vals}),
-        -- it was as it should be when the statement began, and was changed or deleted since
+        -- it matched when the statement began, and was changed or deleted since
         CASE WHEN $6::bigint IS NULL THEN 'ResourceNotFound' ELSE 'UpdateConditionNotSatisfied' END)
 END
 FROM {{relation}} AS e
@@ -109,7 +109,7 @@ WITH done AS (
 )
 SELECT ts, NULL FROM done
 UNION ALL
--- a row that changed between the two snapshots is asked to try again
+-- the client must try again if the row changed between the two snapshots
 SELECT ts, coalesce(entity_excess(pk, rk, {merged_anns}, {merged_vals}), 'ServerBusy')
 FROM {{relation}} AS e
 WHERE pk = $1 AND rk = $2 AND NOT EXISTS (SELECT FROM done)
@@ -141,7 +141,7 @@ def written(entity: Entity) -> Fragments:
 
 
 def text_array(names: Iterable[str]) -> str:
-    """Property names, quoted as in the texts of a row, in the text format of a PostgreSQL array."""
+    """Write property names, quoted as in a row, as a PostgreSQL array literal."""
     return "{" + ",".join(quote_name(name).replace("\\", "\\\\") for name in names) + "}"
 
 
@@ -149,7 +149,7 @@ def text_array(names: Iterable[str]) -> str:
 
 
 def change(relation: str, change: Change) -> Statement[int]:
-    """The statement of a single change; its result is the new Timestamp (of a deleted entity, its last)."""
+    """Return the statement of a change; its result is the new Timestamp (the last one of a deleted entity)."""
     match change:
         case Insert(entity):
             return Statement(_text(_INSERT, relation), (*entity.key, *written(entity)), Lane.KEY, _inserted)

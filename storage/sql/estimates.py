@@ -1,4 +1,4 @@
-"""What the planner expects of a query, and samples of a few rows for what it cannot know."""
+"""The planner's expectations of a query, and samples for what it cannot know."""
 
 import json
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ from storage.sql.walks import Binder
 
 
 class ScanKind(StrEnum):
-    """What leads to the rows."""
+    """How PostgreSQL finds the rows."""
 
     KEYS = "keys"
-    PROPERTIES = "properties"  # the index over them
-    NOTHING = "nothing"  # all rows are looked at
+    PROPERTIES = "properties"  # by the index on properties
+    NOTHING = "nothing"  # by reading all rows
 
 
 class Plan(NamedTuple):
-    """``looked_at``: rows that are fetched to be tested, None where the plan does not say."""
+    """``looked_at``: rows fetched and tested; None if the plan does not tell."""
 
     matching: int
     looked_at: int | None
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
 
 
 def plan(relation: str, query: EntityQuery) -> Statement[Plan]:
-    """Of the statement that reads a page."""
+    """Return the plan of the statement that reads a page."""
     page = pages.page(relation, query)
     return Statement(f"EXPLAIN (FORMAT json) {page.text}", page.parameters, page.lane, _read_plan)
 
@@ -56,13 +56,13 @@ def _nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _looked_at(scans: list[dict[str, Any]]) -> int | None:
-    """A bitmap says what it fetches; of an index that is walked in order the range alone is known."""
+    """Return the rows that bitmap scans fetch; plans of other scans do not contain this number."""
     bitmaps = [node for node in scans if node["Node Type"] == "Bitmap Heap Scan"]
     return sum(int(node["Plans"][0]["Plan Rows"]) for node in bitmaps) if bitmaps else None
 
 
 def in_range(relation: str, query: EntityQuery) -> Statement[int]:
-    """How many rows the planner expects inside the bounds that the filter sets to the keys."""
+    """Return how many rows the planner expects in the key range of a query."""
     binder = Binder()
     condition = walks.keys(query, binder)
     text = f"EXPLAIN (FORMAT json) SELECT FROM {relation} WHERE {condition}"
@@ -74,7 +74,7 @@ def _read_rows(result: Result) -> int:
 
 
 def matching(relation: str, query: EntityQuery, *, limit: int) -> Statement[int]:
-    """How many rows match, counted up to ``limit``."""
+    """Count the matching rows, up to ``limit``."""
     binder = Binder()
     walk = walks.walk(query, binder)
     text = f"SELECT count(*) FROM (SELECT FROM {relation} WHERE {walk.condition} LIMIT {limit}) AS found"
@@ -93,7 +93,7 @@ FROM (SELECT * FROM {relation} {sampling} WHERE {condition} LIMIT {limit}) AS sa
 
 
 def sample(relation: str, query: EntityQuery, *, share: float, limit: int) -> Statement[Sample]:
-    """Of so many rows inside the bounds of the keys, out of ``share`` percent of the pages of the relation."""
+    """Count the matches in up to ``limit`` rows of the key range, out of ``share`` percent of the relation's pages."""
     binder = Binder()
     condition = walks.keys(query, binder)
     residual = plan_access(query.filter).bounds.residual
@@ -105,7 +105,7 @@ def sample(relation: str, query: EntityQuery, *, share: float, limit: int) -> St
     text = _SAMPLE.format(
         tested=tested,
         relation=relation,
-        # the same pages each time, so that an estimate changes with the filter only
+        # always the same pages, so that an estimate changes only with the filter
         sampling=f"TABLESAMPLE SYSTEM ({share:.6f}) REPEATABLE (0)" if share < 100 else "",
         condition=condition,
         limit=limit,

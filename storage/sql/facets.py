@@ -1,4 +1,4 @@
-"""The values that are frequent among the entities a query finds."""
+"""The frequent values of properties among the entities of a query."""
 
 import json
 from typing import Final, NamedTuple
@@ -11,12 +11,12 @@ from storage.sql.pages import text_at
 from storage.sql.statement import Lane, Result, Statement
 from storage.sql.walks import Binder
 
-_LONGEST: Final = 400  # bytes of a value; longer ones are no categories
-_VALUES: Final = 10  # of a property
+_LONGEST: Final = 400  # bytes of a value; a property with longer ones is skipped
+_VALUES: Final = 10  # per property
 
 
 class Count(NamedTuple):
-    """``distinct``: how many values the property has; ``covered``: how many entities have one of them."""
+    """``distinct``: number of values of the property; ``covered``: number of entities that have it."""
 
     name: str
     value: EdmValue
@@ -30,7 +30,7 @@ class Counts(NamedTuple):
     entities: int
 
 
-# as text a value tells its type: 5 and 5.00 would be one as jsonb
+# values are grouped as text: as jsonb, 5 and 5.00 would be equal in spite of their types
 _COUNT: Final = """
 WITH sample AS MATERIALIZED (
     SELECT pk, props FROM {relation} {sampling} WHERE {condition} LIMIT {limit}
@@ -56,7 +56,7 @@ ORDER BY name, n DESC, value
 def count(
     relation: str, query: EntityQuery, *, names: tuple[str, ...] | None, kinds: int, share: float, limit: int
 ) -> Statement[Counts]:
-    """Of properties with ``kinds`` values at most, or those of ``names``, among so many entities."""
+    """Count values in up to ``limit`` entities: of properties with at most ``kinds`` values, or of ``names``."""
     binder = Binder()
     walk = walks.walk(query, binder)
     asked = asked_key = "true"
@@ -88,5 +88,5 @@ def _read(result: Result) -> Counts:
 
 
 def _value(name: str, text: str) -> EdmValue:
-    # a key is stored as it is
+    # keys are stored without an encoding of their type
     return EdmValue(Edm.STRING, text) if name == "PartitionKey" else unproject(text)

@@ -1,7 +1,7 @@
-"""A filter as a SQL condition over the columns pk, rk, ts and props of an entity relation.
+"""Compile a filter to a SQL condition over the columns pk, rk, ts and props of an entity relation.
 
-Text is made of constants only: values and property names are bound. A missing property or another type makes
-the pieces NULL or false; ``not`` must take both alike, hence IS NOT TRUE.
+The text consists of constants: values and property names are bound. A missing property or another type makes a
+comparison NULL or false; ``not`` treats both alike, hence IS NOT TRUE.
 """
 
 import json
@@ -36,20 +36,20 @@ OPERATORS: Final = {
     Operator.LT: "<",
     Operator.LE: "<=",
 }
-HASHED_FROM: Final = 9  # members of an array; PostgreSQL compares with fewer one after the other
+HASHED_FROM: Final = 9  # array members; PostgreSQL compares fewer one by one
 NOT_A_NUMBER: Final = EdmValue(Edm.DOUBLE, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition that can be joined by AND as it is; ``parameters`` belong to its ``$n`` in their order."""
+    """A condition that can be joined by AND; ``parameters`` are the values of its ``$n``."""
 
     text: str
     parameters: tuple[str, ...]
 
 
 class _Span(NamedTuple):
-    """Where the members of one kind lie in the order of an expression: from ``lower``, below ``upper``."""
+    """The range of one kind of values in the order of an expression: from ``lower`` to below ``upper``."""
 
     expression: str
     cast: str
@@ -75,11 +75,11 @@ _TEXT_MATCHES: Final = {
     MatchKind.CONTAINS: "strpos({text}, {part}) > 0",
     MatchKind.ENDS_WITH: "right({text}, length({part})) = {part}",
 }
-_PAIRS: Final = "[\x01\ue000]"  # what leads the pairs of encoding.escape
+_PAIRS: Final = "[\x01\ue000]"  # the first characters of pairs made by encoding.escape
 
 
 class _Equality(NamedTuple):
-    """Of a key column, or of a property with a projected value; not bound yet, because alternatives go together."""
+    """An equality of a key column or property; not bound yet, because alternatives are bound together."""
 
     subject: str
     value: str
@@ -90,14 +90,14 @@ _Part: TypeAlias = str | _Equality
 
 
 def compile(root: Filter, start: int) -> Condition:
-    """The condition with its placeholders numbered from ``$start``."""
+    """Compile a filter; placeholders are numbered from ``$start``."""
     compiler = _Compiler(start)
     text = compiler.text(fold(root, compiler.visit))
     return Condition(text, tuple(value for value, _ in compiler.numbers))
 
 
 def is_indexable(root: Filter) -> bool:
-    """Whether the GIN index on the properties narrows the search."""
+    """Return whether the GIN index on properties narrows the search."""
     return fold(root, _is_indexable)
 
 
@@ -151,7 +151,7 @@ class _Compiler:
                 assert_never(node)
 
     def _either(self, operands: Iterable[_Part]) -> str:
-        """Equalities of one column or property become one search for any of their values."""
+        """Combine equalities of the same column or property into one search for any of their values."""
         texts: list[str] = []
         values: dict[tuple[str, bool], list[str]] = {}
         for operand in operands:
@@ -173,7 +173,7 @@ class _Compiler:
         contained = f"props @> ANY ({self.bind(documents, 'jsonb[]')})"
         if len(values) < HASHED_FROM:
             return contained
-        # says nothing new, but spares a scan, chosen when values are many, to try them one by one
+        # redundant, but a scan, chosen for many values, then looks values up by hash instead of one by one
         equal = f"(props->{self._name(name)}) = ANY ({self.bind(_array(values), 'jsonb[]')})"
         return f"({contained} AND {equal})"
 
@@ -213,7 +213,7 @@ class _Compiler:
         return _TEXT_MATCHES[match.kind].format(text=column, part=self.bind(match.text, "text"))
 
     def _match_property(self, match: Match) -> _Part:
-        """Escaped pairs may look like parts of each other: where there are any, they are told apart one by one."""
+        """Match text; a pattern over whole characters is added for values with escaped pairs, which could overlap."""
         text = f"(props->>{self._name(match.property)})"
         part = escape(match.text)
         plain = _TEXT_MATCHES[match.kind].format(text=f"substr({text}, 2)", part=self.bind(part, "text"))
@@ -231,7 +231,7 @@ class _Compiler:
         return having[0] if len(having) == 1 else self._either(having)
 
     def _compare_number(self, comparison: Comparison) -> _Part:
-        """NaN, which is projected as a string, differs from every number and itself, and has no order."""
+        """Compare numbers; NaN, which is projected as a string, differs from every number and from itself."""
         against_nan = _is_nan(comparison.literal)
         if comparison.operator is not Operator.NE:
             return _constant(False) if against_nan else self._compare_in_span(comparison)
@@ -268,7 +268,7 @@ class _Compiler:
 
 
 def _whole_characters(escaped: str, kind: MatchKind) -> str:
-    """A regular expression for projected Strings that have the text, but never from the middle of a pair."""
+    """Return a regular expression for strings that contain the text, not starting inside an escaped pair."""
     quoted = "".join(c if c.isalnum() or ord(c) > 127 or c == "\x01" else f"\\{c}" for c in escaped)
     end = "$" if kind is MatchKind.ENDS_WITH else ""
     return f"^s(?:[^\x01\ue000]|[\x01\ue000].)*{quoted}{end}"
@@ -296,6 +296,6 @@ def _is_nan(value: EdmValue) -> bool:
 
 
 def _array(values: Iterable[str]) -> str:
-    """A PostgreSQL array literal."""
+    """Write a PostgreSQL array literal."""
     quoted = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
     return "{" + ",".join(f'"{value}"' for value in quoted) + "}"

@@ -1,7 +1,7 @@
 """The asynchronous executor: a few connections on the event loop, each running one prepared statement at a time.
 
-psycopg.pq directly, because a cursor costs more than the statement. A lane is busy until its result has been read
-whole, also when nobody waits for it any more, so an answer can never reach the wrong request.
+It uses psycopg.pq directly, because a cursor costs more than the statement. A connection is busy until its result is
+read completely, even if its request was cancelled, so that a result can never reach another request.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ from storage.sql.statement import Lane, Statement
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# Statements by key must walk the primary key, whatever the statistics said when they were prepared; statements with
-# a property filter are planned with their values, so that selectivity decides between GIN and an ordered walk.
+# Statements by key must use the primary key, whatever the statistics were when they were prepared. Statements with a
+# property filter are planned with their values, so that selectivity decides between the GIN index and an ordered scan.
 SETTINGS: Final = {
     Lane.KEY: (
         "SET plan_cache_mode = force_generic_plan; SET enable_bitmapscan = off; SET enable_sort = off; "
@@ -31,17 +31,17 @@ SETTINGS: Final = {
     ),
     Lane.FILTER: "SET plan_cache_mode = force_custom_plan; SET jit = off; SET statement_timeout = '1500ms'",
 }
-COUNTS: Final = {Lane.KEY: 8, Lane.FILTER: 4}  # more gave no more throughput, and each costs 2 to 5 MB
+COUNTS: Final = {Lane.KEY: 8, Lane.FILTER: 4}  # more did not increase throughput; each takes 2 to 5 MB
 
-_PREPARED_LIMIT: Final = 400  # statements kept per lane; a table takes about a dozen
-_PATIENCE: Final = 20.0  # seconds a request waits for a lane before it is told to come back
-_ATTEMPTS: Final = 5  # of a statement that lost to another one and was rolled back whole
+_PREPARED_LIMIT: Final = 400  # prepared statements per connection; a table takes about a dozen
+_ACQUIRE_TIMEOUT: Final = 20.0  # seconds a request waits for a connection before it gets ServerBusy
+_ATTEMPTS: Final = 5  # for a statement that was rolled back because of a concurrent one
 
 Command = Callable[[PGconn], None]
 
 
 class _Connection:
-    """One connection: commands in flight, and who waits for the last of them."""
+    """A connection: its queued commands, and the future that waits for the result of the last one."""
 
     def __init__(self, pool: "_Pool", pgconn: PGconn) -> None:
         self._pool = pool
@@ -68,7 +68,7 @@ class _Connection:
         self._next()
 
     def _prepare(self, text: str) -> bytes:
-        """Queues the preparation; forgets the statement that has not been used for longest."""
+        """Queue the preparation of a statement; deallocate the least recently used one if there are too many."""
         if len(self._prepared) >= _PREPARED_LIMIT:
             _, old = self._prepared.popitem(last=False)
             self._commands.append(lambda pgconn: pgconn.send_query_params(b"DEALLOCATE " + old, None))
@@ -86,7 +86,7 @@ class _Connection:
             self._lost()
 
     def _flush(self) -> None:
-        # 1: the socket takes no more for now, as with a large document
+        # 1: the socket buffer is full, as with a large document
         unsent = self._pgconn.flush()
         if unsent and not self._writing:
             self._loop.add_writer(self._socket, self._writable)
@@ -106,14 +106,14 @@ class _Connection:
             if self._writing:
                 self._flush()
             if not self._take_results():
-                # once more: of the last bytes and the end of a connection uvloop tells only once
+                # again, because uvloop reports the last bytes and the end of a connection only once
                 self._pgconn.consume_input()
                 self._take_results()
         except OperationalError:
             self._lost()
 
     def _take_results(self) -> bool:
-        """Whether a command came to its end."""
+        """Take available results; return whether a command has finished."""
         pgconn = self._pgconn
         while not pgconn.is_busy():
             result = pgconn.get_result()
@@ -123,9 +123,9 @@ class _Connection:
         return False
 
     def _settled(self) -> bool:
-        """One command is done: go on with the next, or hand over the result and become idle.
+        """Finish a command: start the next one, or hand over the result and become idle.
 
-        False if it was none, only a notice that nobody asked for.
+        Returns False if there was no result, only a notice.
         """
         result, self._result = self._result, None
         if self._pgconn.status == pq.ConnStatus.BAD:
@@ -137,7 +137,7 @@ class _Connection:
         if self._commands and not failed:
             self._next()
             return True
-        if self._commands:  # it was the preparation that failed
+        if self._commands:  # the preparation failed
             self._commands.clear()
             self._prepared.popitem()
         waiter, self._waiter = self._waiter, None
@@ -154,7 +154,7 @@ class _Connection:
         self.close()
         self._pool.lost(self)
         if waiter is not None and not waiter.done():
-            # whether the statement took effect is unknown, so it is the client who may try again
+            # it is unknown whether the statement took effect, so only the client can decide to try again
             waiter.set_exception(ServerBusy())
 
     def close(self) -> None:
@@ -173,7 +173,7 @@ class _StatementFailed(Exception):
 
 
 class _Pool:
-    """The lanes of one kind. Who finds none idle waits in line."""
+    """The connections of one lane; requests queue while all are busy."""
 
     def __init__(self, conninfo: str, lane: Lane, size: int) -> None:
         self._conninfo = conninfo.encode()
@@ -203,7 +203,7 @@ class _Pool:
         turn: asyncio.Future[_Connection] = asyncio.get_running_loop().create_future()
         self._line.append(turn)
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_ACQUIRE_TIMEOUT):
                 return await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled():
@@ -263,7 +263,7 @@ def _connected(conninfo: bytes, settings: str) -> PGconn:
 
 
 class Lanes:
-    """Runs statements for the protocol, one process's share of them."""
+    """The connections of one process for the statements of the protocol."""
 
     def __init__(self, conninfo: str) -> None:
         self._pools = {lane: _Pool(conninfo, lane, size) for lane, size in COUNTS.items()}
@@ -277,7 +277,7 @@ class Lanes:
             pool.close()
 
     async def run(self, statement: Statement[T]) -> T:
-        """The statement's result; its failures as the service's errors."""
+        """Run a statement; raise its failure as an error of the service."""
         values = [None if p is None else p.encode() for p in statement.parameters]
         pool = self._pools[statement.lane]
         for attempt in range(_ATTEMPTS):
@@ -295,7 +295,7 @@ class Lanes:
         raise ServerBusy
 
     async def walk(self, steps: "Generator[Statement[Any], Any, T]") -> T:
-        """Runs an operation of several statements: each is yielded and its result sent back."""
+        """Run an operation of several statements: it yields each one and receives its result."""
         try:
             statement = next(steps)
             while True:

@@ -1,9 +1,9 @@
-"""News between the processes that share a database, and the locks that make the important ones count at once.
+"""Notifications between processes, and the locks with which a change invalidates all catalogs before it commits.
 
-Each process keeps a snapshot of what every request needs to know, and holds a lock, shared, for as long as it does.
-Who changes something announces it, so that all let go of their snapshots, and takes the lock alone: when that is
-granted nobody works with what it replaces, and until it commits nobody keeps anything anew. A second lock, the turn,
-keeps the processes from taking up the first again before the change has had it.
+A process holds a shared lock, the snapshot lock, while it has a catalog. A change sends a notification, so that all
+processes drop their catalogs, and takes the snapshot lock exclusively: once it is granted, no process uses old data,
+and none caches new data before the commit. A second lock, the turn, keeps processes from taking the shared lock again
+before the change has got it.
 """
 
 import asyncio
@@ -16,35 +16,35 @@ import psycopg
 from django.db import connection, transaction
 
 CHANNEL: Final = "tablero_catalog"
-LISTENER: Final = "tablero catalog"  # how its connection is called in pg_stat_activity
+LISTENER: Final = "tablero catalog"  # application name of its connection
 TABLES: Final = "tables"
 CHANGE: Final = "change"
 
-_SILENCE: Final = 5.0  # seconds
-_PATIENCE: Final = "5s"  # for a process that does not let go of its snapshot
-_SNAPSHOT: Final = 0x7461626C65726F01  # keys of advisory locks: any numbers that nobody else uses
+_SILENCE: Final = 5.0  # seconds without a notification, after which the connection is checked
+_LOCK_TIMEOUT: Final = "5s"  # for a process that does not drop its catalog
+_SNAPSHOT: Final = 0x7461626C65726F01  # keys of advisory locks, arbitrary numbers
 _TURN: Final = 0x7461626C65726F02
 
 
 class News(Enum):
-    """What a process hears."""
+    """An event for a catalog."""
 
-    HELD = auto()  # what is read from now on may be kept
-    TABLES = auto()  # a table came or went
-    CHANGE = auto()  # nothing may be kept; whoever asks for the next news has let go
+    HELD = auto()  # what is read from now on may be cached
+    TABLES = auto()  # a table was created or deleted
+    CHANGE = auto()  # drop the cache before asking for the next event
 
 
 def notify(payload: str) -> None:
-    """Tells every listener, itself included, when the current transaction commits."""
+    """Notify every listener, including this process, when the current transaction commits."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
 
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """The only change that is announced now; all processes let go of their snapshots until it is over."""
+    """Let one change at a time announce itself; all processes drop their catalogs until the block ends."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
+        cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
         cursor.execute("SELECT pg_advisory_lock(%s)", (_TURN,))
         notify(CHANGE)
     try:
@@ -55,14 +55,14 @@ def turn() -> Iterator[None]:
 
 
 def wait_for_snapshots() -> None:
-    """Returns when no process has a snapshot; none is made before the current transaction ends."""
+    """Wait until no process has a catalog; none caches anything before the current transaction ends."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
+        cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_SNAPSHOT,))
 
 
 async def listen(conninfo: str) -> AsyncIterator[News]:
-    """Yields HELD first, and again after each CHANGE; raises OSError when the connection, and so the lock, is lost."""
+    """Yield HELD first and after each CHANGE; raises OSError when the connection, and with it the lock, is lost."""
     try:
         connect = psycopg.AsyncConnection.connect(conninfo, autocommit=True, application_name=LISTENER)
         async with await connect as conn:
@@ -75,7 +75,7 @@ async def listen(conninfo: str) -> AsyncIterator[News]:
                         yield News.TABLES
                 yield News.CHANGE
                 await conn.execute("SELECT pg_advisory_unlock_shared(%s)", (_SNAPSHOT,))
-                # the change has the turn until it is done
+                # wait for the change, which has the turn until it is done
                 await conn.execute("SELECT pg_advisory_lock_shared(%s)", (_TURN,))
                 await conn.execute("SELECT pg_advisory_unlock_shared(%s)", (_TURN,))
     except psycopg.OperationalError as error:
@@ -83,9 +83,9 @@ async def listen(conninfo: str) -> AsyncIterator[News]:
 
 
 async def _hear(conn: psycopg.AsyncConnection) -> list[str]:
-    """All that came together, after a while of silence nothing."""
+    """Return the payloads that arrived together; none after a time without notifications."""
     heard = [news.payload async for news in conn.notifies(timeout=_SILENCE, stop_after=1)]
     if not heard:
         async with asyncio.timeout(_SILENCE):
-            await conn.execute("SELECT 1")  # a connection that ended unnoticed would be silent as well
+            await conn.execute("SELECT 1")  # a lost connection would be silent too
     return heard

@@ -1,4 +1,4 @@
-"""Queries: one entity, a page of them, and where a window of keys ends."""
+"""Query statements: one entity, many by their keys, a page, and the end of a window of keys."""
 
 import json
 from collections.abc import Callable, Collection
@@ -15,14 +15,14 @@ from storage.sql.filters import is_indexable
 from storage.sql.statement import Lane, Result, Statement
 from storage.sql.walks import Binder
 
-# keys hold no backslash and no control character, so that a quotation mark is all there is to escape
+# keys contain no backslash or control character, so only quotation marks need escaping
 _KEYS: Final = (
     """'"PartitionKey":"' || replace(pk, '"', '\\"') || '","RowKey":"' || replace(rk, '"', '\\"') || '"'"""
 )
 
 
 def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[StoredEntity]:
-    """Query Entity by its key; only ``select`` and ``annotations`` of the query count."""
+    """Query Entity by its key; uses only ``select`` and ``annotations`` of the query."""
     binder = Binder()
     condition = f"pk = {binder.bind(key.partition_key)} AND rk = {binder.bind(key.row_key)}"
     content = _content(query, binder)
@@ -36,7 +36,7 @@ def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[Stored
     return Statement(text, tuple(binder.parameters), Lane.KEY, read)
 
 
-# in the order of their keys, so that those who lock the same rows wait for each other instead of deadlocking
+# in the order of keys, so that transactions locking the same rows wait for each other instead of deadlocking
 _GET_MANY: Final = """
 SELECT e.pk, e.rk, ts, {keys}, {content}
 FROM {relation} AS e
@@ -54,7 +54,7 @@ JOIN jsonb_to_recordset($1::jsonb) AS wanted (pk text, rk text) ON e.pk = wanted
 def get_many(
     relation: str, keys: Collection[EntityKey], *, lock: bool = False
 ) -> Statement[dict[EntityKey, StoredEntity]]:
-    """The entities of these keys that exist, whole; ``lock``: nobody else changes them before the transaction ends."""
+    """Return the entities of these keys that exist; ``lock`` prevents changes until the transaction ends."""
     content = _content(EntityQuery(), Binder())
     text = _GET_MANY.format(
         keys=_KEYS.replace("(pk,", "(e.pk,").replace("(rk,", "(e.rk,"),
@@ -73,7 +73,7 @@ def get_many(
 
 
 def total_bytes(relation: str, keys: Collection[EntityKey]) -> Statement[int]:
-    """How many bytes of text the entities of these keys are together."""
+    """Return the total size of the entities of these keys in bytes of text."""
     text = _TOTAL_BYTES.format(relation=relation)
     return Statement(text, (_wanted(keys),), Lane.KEY, lambda result: int(text_at(result, 0, 0)))
 
@@ -82,8 +82,8 @@ def _wanted(keys: Collection[EntityKey]) -> str:
     return json.dumps([{"pk": key.partition_key, "rk": key.row_key} for key in set(keys)])
 
 
-# the innermost query walks the keys in order, the middle one adds up what the rows before a row weigh, the outer one
-# leaves out the content of those beyond the limit of a page: their keys tell where the next page starts
+# the innermost query walks the keys in order, the middle one adds up the sizes of the previous rows, the outer one
+# omits the content of rows beyond the size limit of a page: their keys tell where the next page starts
 _PAGE: Final = """
 SELECT pk, rk, CASE WHEN before < {bytes} THEN ts END, {keys}, {content}
 FROM (
@@ -101,7 +101,7 @@ ORDER BY {order}
 
 
 def page(relation: str, query: EntityQuery) -> Statement[Page[StoredEntity]]:
-    """Query Entities: up to ``top`` entities from ``start`` and before ``end``."""
+    """Query Entities: return up to ``top`` entities from ``start`` to before ``end``."""
     binder = Binder()
     walk = walks.walk(query, binder)
     content = _content(query, binder)
@@ -122,7 +122,7 @@ def page(relation: str, query: EntityQuery) -> Statement[Page[StoredEntity]]:
 
 
 def _read_page(result: Result, content: "_Content", top: int) -> Page[StoredEntity]:
-    """Rows beyond the page have a key, one of them for ``top``, the others without a Timestamp."""
+    """Rows beyond the page have only a key: one is the row after ``top``, the others lack a Timestamp."""
     count = min(result.ntuples, top)
     if count and result.get_value(count - 1, 2) is None:
         count = next(row for row in range(count) if result.get_value(row, 2) is None)
@@ -130,13 +130,13 @@ def _read_page(result: Result, content: "_Content", top: int) -> Page[StoredEnti
 
 
 def is_indexed(query: EntityQuery) -> bool:
-    """Whether the index over the properties can serve the filter."""
+    """Return whether the index on properties supports the filter."""
     residual = key_range(query.filter).residual
     return residual is not None and is_indexable(residual)
 
 
 def window_end(relation: str, query: EntityQuery, rows: int) -> Statement[Position | None]:
-    """The key ``rows`` rows after the start of the query, None when there are not so many."""
+    """Return the key ``rows`` rows after the start of the query; None if there are fewer rows."""
     binder = Binder()
     text = (
         f"SELECT pk, rk FROM {relation} WHERE {walks.keys(query, binder)} "
@@ -145,12 +145,12 @@ def window_end(relation: str, query: EntityQuery, rows: int) -> Statement[Positi
     return Statement(text, tuple(binder.parameters), Lane.FILTER, lambda result: position_at(result, 0))
 
 
-# what of an entity goes into an answer
+# the selected content of entities
 
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """How the asked-for properties come out of a row: ``columns`` in, expressions ``names`` over them out.
+    """How to select properties: the inner query returns ``columns``, the outer one expressions ``names`` over them.
 
     ``fetched`` are the same expressions over the relation itself, ``weight`` is their size in bytes.
     """
@@ -171,7 +171,7 @@ def _content(query: EntityQuery, binder: Binder) -> _Content:
     names = [name for name in query.select if name not in SYSTEM_PROPERTIES]
     if not names:
         return _Content("true AS nothing", "0", ("''",), ("''",), _read_whole)
-    # escaped: what PostgreSQL cannot hold as text names no property
+    # escaped, because PostgreSQL text cannot hold every name
     fetched = tuple(f"props->>{binder.bind(escape(name))}" for name in names)
     columns = tuple(f"c{number}" for number in range(len(names)))
     return _Content(
@@ -187,7 +187,7 @@ _FIRST: Final = 4  # the column where the content starts
 
 
 def _read_whole(result: Result, count: int) -> list[StoredEntity]:
-    get: Callable[[int, int], Any] = result.get_value  # no column that is read here is ever null
+    get: Callable[[int, int], Any] = result.get_value  # the columns read here are never null
     new = tuple.__new__  # a NamedTuple's own constructor is Python code
     return [new(StoredEntity, (get(row, 3), get(row, 2), get(row, _FIRST))) for row in range(count)]
 
@@ -210,7 +210,7 @@ def _read_selected(members: list[bytes], *, annotations: bool) -> Callable[[Resu
 
 
 def position_at(result: Result, row: int) -> Position | None:
-    """The key in the first two columns of a row; None where there is no such row."""
+    """Return the key in the first two columns of a row; None if there is no such row."""
     return Position(text_at(result, row, 0), text_at(result, row, 1)) if row < result.ntuples else None
 
 

@@ -1,4 +1,4 @@
-"""Pages for a grid: of a large row, the beginning of each value and its size."""
+"""Pages of entity previews: of a large row, the beginning of each value and its size."""
 
 import json
 from dataclasses import replace
@@ -13,13 +13,12 @@ from storage.sql.pages import position_at, text_at
 from storage.sql.statement import Lane, Result, Statement
 from storage.sql.walks import Binder
 
-_LARGE: Final = 16 * 1024  # bytes of a row's values; a smaller one comes whole, for cutting takes time too
-_WHOLE: Final = (
-    4 * STRING_PREVIEW_LENGTH
-)  # bytes of a value; half of it, and the letter, is what a longer one is cut to
+_LARGE: Final = 16 * 1024  # bytes of a row; smaller ones are read whole, because cutting takes time too
+# bytes of a value; longer ones are cut to half of this and the letter of their type
+_WHOLE: Final = 4 * STRING_PREVIEW_LENGTH
 
-# A small row in the first column after the Timestamp. Of a large one, the second has its values, each as it is
-# projected or, if it is long, as a pair of its beginning and its size; the third their names in order.
+# The first column after the Timestamp contains a small row. Of a large row, the second contains the values, a long one
+# as a pair of its beginning and size, and the third their names in order.
 _PAGE: Final = f"""
 SELECT pk, rk, ts,
     CASE WHEN octet_length(vals) <= {_LARGE} THEN anns || vals END,
@@ -42,7 +41,7 @@ LIMIT {{limit}}
 
 
 def page(relation: str, query: EntityQuery) -> Statement[Page[EntityPreview]]:
-    """As pages.page. ``select`` spares what is not asked for in large rows only, ``annotations`` do not count."""
+    """Read a page of previews. ``select`` applies to large rows only; ``annotations`` is ignored."""
     binder = Binder()
     walk = walks.walk(query, binder)
     text = _PAGE.format(
@@ -59,7 +58,7 @@ def page(relation: str, query: EntityQuery) -> Statement[Page[EntityPreview]]:
 def sorted_page(
     relation: str, query: EntityQuery, sort: Sort, start: SortedPosition | None
 ) -> Statement[SortedPage]:
-    """As page, in the order of a property; ``start`` of the query does not count."""
+    """Read a page of previews in the order of a property; the query's own ``start`` is ignored."""
     binder = Binder()
     rows = sorting.rows(relation, replace(query, start=None), sort, start, binder)
     text = _PAGE.format(
@@ -120,6 +119,6 @@ def _cut(key: EntityKey, timestamp: int, values: dict[str, str | list[str | int]
 
 
 def _unbroken(beginning: str) -> str:
-    """Without the first half of a pair that encoding.escape made of one character."""
+    """Drop the first half of a cut pair that encoding.escape made of one character."""
     ones = len(beginning) - len(beginning.rstrip("\x01"))
     return beginning[:-1] if ones % 2 or beginning.endswith("\ue000") else beginning

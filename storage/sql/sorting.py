@@ -7,7 +7,7 @@ from storage.domain.values.encoding import escape
 from storage.sql import walks
 from storage.sql.walks import Binder
 
-# domain.encoding.project tells types apart by a letter; NaN is a number that is greater than all others
+# types by the letters of domain.values.encoding; NaN is a number greater than all others
 _RANK: Final = f"""CASE jsonb_typeof(props->{{name}})
     WHEN 'boolean' THEN 0 WHEN 'number' THEN 1
     WHEN 'string' THEN CASE left(props->>{{name}}, 1)
@@ -34,7 +34,7 @@ _DESCENDING: Final = f"rank = {ABSENT_RANK}, rank DESC, number DESC, text DESC, 
 
 
 class Rows(NamedTuple):
-    """A relation that has ``rank``, ``number`` and ``text`` besides the columns of another, and its order."""
+    """A subquery with the columns of a relation and the sort keys ``rank``, ``number``, ``text``; and its order."""
 
     relation: str
     order: str

@@ -1,4 +1,4 @@
-"""A statement as a value: what to run, where, and how to read the rows. Two executors run it: lanes, django."""
+"""A statement as a value: its text, its lane, and how to read the result. Two executors run it: lanes and django."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Lane(Enum):
-    """Which planner settings a statement needs; see lanes.SETTINGS for why there are two."""
+    """The planner settings that a statement needs; lanes.SETTINGS explains them."""
 
     KEY = "key"
     FILTER = "filter"
 
 
 class Result(Protocol):
-    """The part of psycopg.pq.PGresult that readers use; values are text."""
+    """The part of psycopg.pq.PGresult that statements use; values are text."""
 
     @property
     def ntuples(self) -> int: ...

@@ -1,4 +1,4 @@
-"""Which rows a query finds: the range of keys it walks, in which order, and what it looks at on the way."""
+"""The condition and order of a query: a range of keys, and a filter on the rows in it."""
 
 from dataclasses import dataclass, replace
 
@@ -44,16 +44,16 @@ def walk(query: EntityQuery, binder: Binder) -> Walk:
 
 
 def keys(query: EntityQuery, binder: Binder) -> str:
-    """The condition on keys alone."""
+    """Return the condition on keys alone."""
     return " AND ".join(_key_conditions(key_range(query.filter), query.start, query.end, binder)) or "true"
 
 
 def _key_conditions(
     bounds: KeyBounds, start: Position | None, end: Position | None, binder: Binder
 ) -> list[str]:
-    """Conditions that the primary key serves as a range.
+    """Return conditions that the primary key supports as a range.
 
-    Of two lower bounds only the higher is said: with both, the walk might begin at the lower one.
+    Of two lower bounds only the higher is used: with both, the scan might begin at the lower one.
     """
     partition = bounds.partition
     if bounds.is_empty or (start is not None and end is not None and start >= end):
@@ -88,7 +88,7 @@ def _in_partition(
 
 
 def _is_below(start: Position, lower: Bound | None) -> bool:
-    """Whether the walk begins at the bound of the partition keys rather than at the position."""
+    """Return whether the scan begins at the lower bound of partition keys, not at the position."""
     if lower is None:
         return False
     return start.partition_key < lower.key or (start.partition_key == lower.key and not lower.inclusive)

@@ -64,7 +64,7 @@ def test_another_request_for_the_same_name_conflicts(ada):
     ada("POST", "accounts", {"name": "branch"})
     refused = ada("POST", "accounts", {"name": "branch", "label": "x"})
     assert refused.status_code == 409
-    assert refused.json()["detail"] == "There is an account branch already."
+    assert refused.json()["detail"] == "An account named branch already exists."
     assert ada("POST", "accounts", {"name": "acme"}).status_code == 409  # made in the console
 
 

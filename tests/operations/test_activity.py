@@ -14,8 +14,8 @@ from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metric
 from storage.models import Activity, EntityChange
 from storage.operations import accounts, activity, policies, service_properties, tables
 from storage.operations.activity import ActivityFilter, ChangedEntity
+from storage.sql.background import allowing_deletion
 from storage.sql.django import limited
-from storage.sql.tidying import tidying
 
 pytestmark = pytest.mark.django_db
 
@@ -155,13 +155,13 @@ def test_refuses_to_be_changed(people, change):
 
 
 def test_not_even_who_tidies_changes_it(account):
-    with pytest.raises(DatabaseError, match="only added to"), transaction.atomic(), tidying():
+    with pytest.raises(DatabaseError, match="only added to"), transaction.atomic(), allowing_deletion():
         Activity.objects.update(actor="somebody else")
 
 
-def test_tidying_ends_with_its_block(account):
+def test_deletion_is_allowed_only_in_the_block(account):
     with transaction.atomic():
-        with tidying():
+        with allowing_deletion():
             pass
         with pytest.raises(DatabaseError, match="only added to"), transaction.atomic():
             Activity.objects.all().delete()

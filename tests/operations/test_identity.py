@@ -565,7 +565,7 @@ async def test_an_issuer_that_is_silent_is_given_up(issuer, monkeypatch, caplog)
     with pytest.raises(ServerBusy):
         await ask(identity, token(), now=begin + 1)  # at once, not asked again
     assert issuer.asked == ["/keys"]
-    assert caplog.messages == [f"The keys of {ISSUER} are not to be had: timed out"]
+    assert caplog.messages == [f"The keys of {ISSUER} cannot be fetched: timed out"]
     issuer.released.set()
 
     assert (await ask(identity, token(), now=begin + PAUSE))[1] == "ada"

@@ -177,7 +177,7 @@ async def test_gives_up_what_can_never_be_written(account, watching, monkeypatch
         patch.setattr(usage.Uses, "write", fail)
         await watching.flush()
 
-    assert "Counts are lost" in caplog.text
+    assert "Counts could not be written and are lost" in caplog.text
     assert (await counted(account))[200].requests == 1
     await watching.flush()
     assert await used(account) is None

@@ -95,7 +95,7 @@ async def test_a_malformed_token_is_challenged(header):
     assert refusal.value.text == MESSAGE
     assert refusal.value.details == {
         "WWW-Authenticate": challenge.write_challenge(IDENTITY.trust),
-        "AuthenticationErrorDetail": "The token is no JSON Web Token.",
+        "AuthenticationErrorDetail": "The token is not a JSON Web Token.",
     }
 
 

@@ -36,7 +36,7 @@ def test_disables_and_enables(run):
 
 
 def test_leaves_an_account_to_bearer_tokens(run):
-    assert run("shared-key", "ada", "off") == "ada accepts bearer tokens only.\n"
+    assert run("shared-key", "ada", "off") == "ada accepts only bearer tokens.\n"
     assert not Account.objects.get(name="ada").shared_key_access
     assert "  no keys\n" in run("list")
 
@@ -45,16 +45,16 @@ def test_leaves_an_account_to_bearer_tokens(run):
 
 
 def test_narrows_an_account_to_networks(run):
-    assert run("allow", "ada", "10.0.0.0/8", "::1") == "ada answers requests from 10.0.0.0/8 and ::1.\n"
+    assert run("allow", "ada", "10.0.0.0/8", "::1") == "ada accepts requests from 10.0.0.0/8 and ::1.\n"
     assert "  from 10.0.0.0/8, ::1 only\n" in run("list")
 
-    assert run("allow", "ada") == "ada answers requests from everywhere.\n"
+    assert run("allow", "ada") == "ada accepts requests from everywhere.\n"
     assert " only" not in run("list")
 
 
 @pytest.mark.parametrize("network", ["10.0.0.0/33", "10.0.0.1/8", "somewhere", ""])
 def test_refuses_what_is_no_network(run, network):
-    with pytest.raises(CommandError, match="is no address and no network"):
+    with pytest.raises(CommandError, match="is not an IP address or network"):
         run("allow", "ada", "10.0.0.0/8", network)
     assert Account.objects.get(name="ada").networks == []
 
@@ -63,7 +63,7 @@ def test_locks_an_account_against_writes(run):
     assert run("read-only", "ada", "on") == "ada is read-only.\n"
     assert Account.objects.get(name="ada").read_only
     assert "  read-only\n" in run("list")
-    assert run("read-only", "ada", "off") == "ada may be written.\n"
+    assert run("read-only", "ada", "off") == "ada accepts writes.\n"
 
 
 def test_protects_an_account_from_being_removed(run):
@@ -71,7 +71,7 @@ def test_protects_an_account_from_being_removed(run):
     with pytest.raises(CommandError, match="is protected"):
         run("remove", "ada", "--with-tables")
     assert "  protected\n" in run("list")
-    assert run("protected", "ada", "off") == "ada is not protected any more.\n"
+    assert run("protected", "ada", "off") == "ada is no longer protected.\n"
     run("remove", "ada")
 
 

@@ -113,7 +113,7 @@ def test_keys_of_one_account_do_not_open_for_another():
 def test_another_secret_is_told_in_a_sentence(monkeypatch):
     accounts.add("ada")
     monkeypatch.setattr(settings, "SERVER_SECRET", b"quite another secret")
-    with pytest.raises(AccountError, match="sealed with another secret; bring back"):
+    with pytest.raises(AccountError, match="sealed with another secret; restore"):
         accounts.check_secret()
 
 

@@ -285,7 +285,7 @@ def test_development_account_only_on_loopback(data):
 
 def test_refuses_the_public_key_elsewhere(data, server):
     env = {"AZURITE_ACCOUNTS": f"other:{server.key}"}
-    assert "which everybody knows" in refusal("--listen", "0.0.0.0:0", data=data, env=env)
+    assert "has the public key of" in refusal("--listen", "0.0.0.0:0", data=data, env=env)
 
 
 def test_accounts_of_the_emulator(data):

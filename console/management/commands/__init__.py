@@ -1,1 +1,1 @@
-"""Commands for who runs the server."""
+"""Management commands for users and API tokens."""

@@ -1,4 +1,4 @@
-"""Serve the Table service and the console."""
+"""The command `serve`: run the Table service, the console and the management API."""
 
 import argparse
 import contextlib
@@ -11,7 +11,7 @@ from storage.server import options, serve
 
 
 class Command(BaseCommand):
-    help = "Serve the Table service; every option has an environment variable, given in brackets."
+    help = "Run the server. Each option can also be set by the environment variable in brackets."
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
 
@@ -19,10 +19,10 @@ class Command(BaseCommand):
         options.add_arguments(parser)
 
     def handle(self, *args: Any, **arguments: Any) -> None:
-        # the command line has already become environment, which the settings were read from
-        serve.run(settings.OPTIONS, self._say)
+        # the options were already turned into environment variables, from which the settings were read
+        serve.run(settings.OPTIONS, self._write_line)
 
-    def _say(self, line: str) -> None:
-        with contextlib.suppress(BrokenPipeError):  # a reader that has read enough is no reason to end
+    def _write_line(self, line: str) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the server keeps running when its output is closed
             self.stdout.write(line)
             self.stdout.flush()
