@@ -23,7 +23,7 @@ from storage.sql.background import allowing_deletion
 from storage.sql.django import limited, storable_text
 
 _BATCH: Final = 500  # rows
-_PATIENCE: Final = timedelta(seconds=5)
+_PAGE_TIMEOUT: Final = timedelta(seconds=5)
 _TIDY_BATCH: Final = 5_000
 
 
@@ -210,7 +210,7 @@ def page(
     Each has ``changed``, the number of its entities, ``first_key``, the key of the first one, and ``has_table``.
     Searching for a part of a key or name scans the log; raises OperationTimedOut when that takes too long.
     """
-    with limited(_PATIENCE):
+    with limited(_PAGE_TIMEOUT):
         return _page(wanted, before, after, top)
 
 

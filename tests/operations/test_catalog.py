@@ -214,7 +214,7 @@ async def test_changes_at_the_same_time_take_turns(account):
 
 
 async def test_a_process_that_does_not_let_go_makes_the_change_fail(account, database, monkeypatch):
-    monkeypatch.setattr(notify, "_PATIENCE", "200ms")
+    monkeypatch.setattr(notify, "_LOCK_TIMEOUT", "200ms")
     database.execute("SELECT pg_advisory_lock_shared(%s)", [notify._SNAPSHOT])
     before = await in_thread(keys_of, "owner")
 

@@ -221,7 +221,7 @@ async def test_a_statement_that_takes_too_long_is_a_timeout(service, account, pe
 
 
 async def test_policies_that_must_wait_keep_nobody_else_waiting(service, account, people, monkeypatch):
-    monkeypatch.setattr(notify, "_PATIENCE", "2s")
+    monkeypatch.setattr(notify, "_LOCK_TIMEOUT", "2s")
     async with await psycopg.AsyncConnection.connect(settings.LANES_CONNINFO) as hanging:
         await hanging.execute("SELECT pg_advisory_lock_shared(%s)", [notify._SNAPSHOT])
         changes = [

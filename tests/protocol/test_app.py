@@ -647,7 +647,7 @@ async def test_a_fault_of_ours_is_logged_and_told_without_details(send, people, 
 
 
 async def test_who_finds_no_lane_is_asked_to_come_back(send, people, monkeypatch):
-    monkeypatch.setattr(lanes, "_PATIENCE", 0.1)
+    monkeypatch.setattr(lanes, "_ACQUIRE_TIMEOUT", 0.1)
     with psycopg.connect(settings.LANES_CONNINFO) as connection:
         relation = (await in_thread(tables.get, (await in_thread(Account.objects.get)).pk, people)).pk
         connection.execute(f"LOCK TABLE entity_{relation} IN ACCESS EXCLUSIVE MODE")

@@ -98,7 +98,7 @@ def test_shows_keys_only_when_asked(run):
 
 @pytest.mark.parametrize("action", [["disable", "bob"], ["enable", "bob"], ["shared-key", "bob", "off"]])
 def test_refuses_an_account_that_is_missing(run, action):
-    with pytest.raises(CommandError, match="no account bob"):
+    with pytest.raises(CommandError, match="account bob does not exist"):
         run(*action)
 
 
@@ -108,7 +108,7 @@ def test_refuses_another_state(run):
 
 
 def test_changes_nothing_while_a_server_hangs(run, monkeypatch):
-    monkeypatch.setattr(notify, "_PATIENCE", "200ms")
+    monkeypatch.setattr(notify, "_LOCK_TIMEOUT", "200ms")
     with psycopg.connect(settings.LANES_CONNINFO) as hanging:
         hanging.execute("SELECT pg_advisory_lock_shared(%s)", [notify._SNAPSHOT])
         with pytest.raises(CommandError, match="Nothing was changed"):

@@ -91,14 +91,14 @@ def test_changes_its_settings():
         "New", "Of Ada", ["10.0.0.0/8"], True,
     )  # fmt: skip
     assert (account.label, account.read_only) == ("New", True)
-    with pytest.raises(AccountError, match="no network"):
+    with pytest.raises(AccountError, match="not an IP address or network"):
         accounts.change(account, label="Other", networks=["x"])
     assert Account.objects.get().label == "New"
 
 
 @pytest.mark.parametrize("change", [lambda: accounts.rotate("nobody", 1), lambda: accounts.remove("nobody")])
 def test_refuses_an_account_that_is_missing(change):
-    with pytest.raises(AccountError, match="no account nobody"):
+    with pytest.raises(AccountError, match="account nobody does not exist"):
         change()
 
 

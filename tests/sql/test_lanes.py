@@ -425,7 +425,7 @@ async def test_a_lane_is_not_lost_with_who_leaves_as_it_comes(single):
 
 
 async def test_nobody_waits_in_line_for_ever(single, monkeypatch):
-    monkeypatch.setattr(module, "_PATIENCE", 0.1)
+    monkeypatch.setattr(module, "_ACQUIRE_TIMEOUT", 0.1)
     first = asyncio.ensure_future(single.run(statement("SELECT 'first' FROM pg_sleep(1)")))
     await asyncio.sleep(0)
 

@@ -76,11 +76,11 @@ def test_is_kept_in_mind(run):
     [
         (["add", "b ob"], "Use only the letters"),
         (["add", ""], "blank"),
-        (["role", "bob", "nothing", "owner"], "no account nothing"),
-        (["role", "eve", "acme", "owner"], "no user eve"),
+        (["role", "bob", "nothing", "owner"], "account nothing does not exist"),
+        (["role", "eve", "acme", "owner"], "user eve does not exist"),
         (["role", "bob", "acme", "king"], "invalid choice"),
-        (["password", "eve"], "no user eve"),
-        (["remove", "eve"], "no user eve"),
+        (["password", "eve"], "user eve does not exist"),
+        (["remove", "eve"], "user eve does not exist"),
         (["add", "BOB"], "already exists"),
     ],
 )
