@@ -6,6 +6,7 @@ from console.accounts.forms.settings import COLOURS, name_rules
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
 from storage.operations import accounts, tables
+from tests.console.markup import text
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SETTINGS = "/ui/a/acme/settings/"
@@ -146,7 +147,7 @@ def test_refuses_a_form_that_is_none(visit, account):
 def test_a5_deletes_by_the_typed_name(visit, account):
     tables.create(account.pk, "people")
     client = visit("alice")
-    page = client.get("/ui/a/acme/delete/").content.decode()
+    page = text(client.get("/ui/a/acme/delete/"))
     assert "1 table<" in page
     refused = client.post("/ui/a/acme/delete/", {"name": "ACME"})
     assert refused.status_code == 422

@@ -31,6 +31,7 @@ from storage.operations import accounts, policies, tables
 from storage.operations import sas as sas_operations
 from storage.operations.metrics import hour_of
 from storage.operations.usage import Uses
+from tests.console.markup import text
 
 SAS = "/ui/a/acme/sas/"
 NEW = SAS + "new/"
@@ -99,8 +100,8 @@ def test_s2_a_token_is_shown_once(proven, account, orders, caplog):
     assert (
         found["connection"] == f"TableEndpoint=http://testserver/acme;SharedAccessSignature={found['token']}"
     )
-    for text in found.values():
-        assert text.replace("&", "&amp;") in answer.content.decode()
+    for secret in found.values():
+        assert secret.replace("&", "&amp;") in answer.content.decode()
 
     signature = token.signature
     print_ = sas.fingerprint(token)
@@ -219,8 +220,8 @@ def test_what_is_locked_comes_back_when_the_policy_is_given_up(visit, orders):
     locked = client.post(
         NEW + "preview/?part=form", sent(policy="partner", permissions=["r", "a"], expiry="7d")
     )
-    assert b'<input type="hidden" name="permissions" value="a">' in locked.content
-    assert b'<input type="hidden" name="expiry" value="7d">' in locked.content
+    assert '<input type="hidden" name="permissions" value="a">' in text(locked)
+    assert '<input type="hidden" name="expiry" value="7d">' in text(locked)
 
 
 # the preview
