@@ -47,3 +47,13 @@ def test_paths_of_the_architecture_exist():
     paths = re.findall(r"`((?:console|storage|static|templates|tests|docs)/[\w./-]*)`", text)
     assert paths
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "check",
+    ["ruff format --check", "ruff check", "lint-imports", "mypy", "djlint --lint", "makemigrations --check"],
+)
+def test_pre_commit_and_ci_run_the_same_checks(check):
+    assert check in (ROOT / ".pre-commit-config.yaml").read_text()
+    assert check in (ROOT / ".ci" / "run").read_text()
+    assert check in (ROOT / "CONTRIBUTING.md").read_text()
