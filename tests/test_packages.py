@@ -11,6 +11,7 @@ import pytest
 
 from tests.live_server import ROOT
 
+pytestmark = pytest.mark.slow
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
 SOURCES = ("console", "docs", "static", "storage", "templates")
 SERVE = """

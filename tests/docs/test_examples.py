@@ -17,6 +17,7 @@ import runpy, sys
 sys.path.insert(0, {root!r})
 runpy.run_path({root!r} + "/manage.py", run_name="__main__")
 """
+pytestmark = pytest.mark.slow
 API = DOCS / "management-api.md"
 TEST = """
 import os
