@@ -30,7 +30,7 @@ def _in(length: timedelta) -> Callable[[datetime], datetime]:
     return lambda now: (now + length).replace(second=0, microsecond=0) + MINUTE
 
 
-def _end_of_quarter(now: datetime) -> datetime:
+def end_of_quarter(now: datetime) -> datetime:
     quarter_start = date(now.year, 3 * ((now.month - 1) // 3) + 1, 1)
     next_start = (quarter_start + timedelta(days=93)).replace(day=1)
     return end_of(next_start - timedelta(days=1), now)
@@ -53,7 +53,7 @@ EXPIRIES: Final = (
     Preset("1d", _("In 1 day"), _in(timedelta(days=1))),
     Preset("7d", _("In 7 days"), _in(timedelta(days=7))),
     Preset("30d", _("In 30 days"), _in(timedelta(days=30))),
-    Preset("quarter", _("End of the quarter"), _end_of_quarter),
+    Preset("quarter", _("End of the quarter"), end_of_quarter),
 )
 PRESETS: Final[Mapping[str, tuple[Preset, ...]]] = {"start": STARTS, "expiry": EXPIRIES}
 

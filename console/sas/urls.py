@@ -14,5 +14,5 @@ urlpatterns = [
     path("a/<account>/sas/<fingerprint>/", registry.show, name="show"),
     path("a/<account>/sas/<fingerprint>/notes/", registry.describe, name="describe"),
     path("a/<account>/sas/<fingerprint>/block/", registry.block, name="block"),
-    path("a/<account>/t/<table>/sas/", new.of_selection, name="range"),
+    path("a/<account>/t/<table>/sas/", new.from_selection, name="range"),
 ]

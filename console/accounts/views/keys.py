@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from console.accounts.forms.settings import RotationForm
 from console.people.reauthentication import recently_authenticated
-from console.sas import sas_registry
+from console.sas.registry import describe_token
 from console.site.access import account_required, actor_of
 from console.site.notices import notify_success
 from console.site.responses import render_part, wants_part
@@ -170,7 +170,7 @@ def _rotation(request: HttpRequest, account: Account, which: int, form: Rotation
     context = {
         "state": state,
         "dying": [
-            sas_registry.row(token, policies, now) for token in state.tokens if _is_good(token, policies, now)
+            describe_token(token, policies, now) for token in state.tokens if _is_good(token, policies, now)
         ],
         "other": other,
         "clients": keys.clients(account, state, now),

@@ -12,8 +12,7 @@ from django.views.decorators.http import require_POST
 
 from console.grid import bookmarks
 from console.home import sparkline
-from console.sas import sas_registry
-from console.sas.sas_registry import Row
+from console.sas.registry import RegistryRow, describe_token
 from console.site.access import account_required, find_table, user_of
 from console.site.responses import wants_part
 from console.snippets import connections
@@ -99,7 +98,7 @@ class Expiring:
     """A shared access signature that ends within a week."""
 
     account: Account
-    row: Row
+    row: RegistryRow
 
 
 def _expiring(shown: list[tuple[Account, Role]]) -> list[Expiring]:
@@ -107,7 +106,7 @@ def _expiring(shown: list[tuple[Account, Role]]) -> list[Expiring]:
     now = timezone.now()
     managed = [account for account, role in shown if may(role, Capability.MANAGE_ACCESS)]
     found = [
-        Expiring(account, sas_registry.row(known, policies, now))
+        Expiring(account, describe_token(known, policies, now))
         for account, known, policies in sas.expiring(managed, now)
     ]
     return sorted(found, key=lambda it: it.row.summary.expiry or 0)[:EXPIRING]

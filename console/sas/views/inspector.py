@@ -1,6 +1,6 @@
-"""The inspector: why a token, a connection string or a request is refused.
+"""The inspector: explains a pasted token, connection string or request, and why it is refused.
 
-What is pasted holds secrets. It comes by POST, is read once, and is neither kept nor sent back.
+The text contains secrets. It comes by POST, and is neither stored nor sent back.
 """
 
 import re
@@ -15,12 +15,13 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from console.models import User
-from console.sas import inspection, sas_words
+from console.sas import labels, mistakes
+from console.sas.registry import combine_terms
+from console.sas.sentences import describe_summary, view_parameters
 from console.site.access import RoleNeeded, user_of, users_with_role
 from console.site.responses import render_part
-from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.roles import LEAST_ROLE, Capability, may
-from storage.domain.sas.explain import Meaning, summarize
+from storage.domain.sas.explain import summarize
 from storage.domain.sas.known import find_policy
 from storage.inspector import Facts, Report, UnreadableText, inspect
 from storage.models import Account
@@ -28,7 +29,7 @@ from storage.operations import accounts
 from storage.operations.inspection import facts
 from storage.operations.members import role_in, visible_accounts
 
-# or what is as long as one, in base64 or hexadecimal
+# a secret, or text as long as one in base64 or hexadecimal
 _SECRET: Final = re.compile(
     r"sig=|AccountKey|Authorization|SharedAccessSignature|[A-Za-z0-9+/_=-]{32,}", re.IGNORECASE
 )
@@ -39,11 +40,11 @@ _SECRET: Final = re.compile(
 @never_cache
 @sensitive_post_parameters("text")
 def index(request: HttpRequest) -> HttpResponse:
-    managed = _managed(user_of(request))
-    chosen = _chosen(request, managed)
+    managed = _managed_accounts(user_of(request))
+    chosen = _chosen_account(request, managed)
     context: dict[str, Any] = {"managed": managed, "chosen": chosen}
     if request.method == "POST":
-        context |= _findings(request, managed, chosen)
+        context |= _inspect_text(request, managed, chosen)
     return render_part(
         request,
         page="console/sas/inspector/index.html",
@@ -53,28 +54,28 @@ def index(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _managed(user: User) -> list[Account]:
-    """The accounts whose keys the user may see."""
+def _managed_accounts(user: User) -> list[Account]:
+    """The accounts whose keys the user may view."""
     return [account for account, role in visible_accounts(user) if may(role, Capability.MANAGE_ACCESS)]
 
 
-def _chosen(request: HttpRequest, managed: list[Account]) -> str:
+def _chosen_account(request: HttpRequest, managed: list[Account]) -> str:
     wanted = (request.POST if request.method == "POST" else request.GET).get("account", "")
     return wanted if any(account.name == wanted for account in managed) else ""
 
 
-def _findings(request: HttpRequest, managed: list[Account], chosen: str) -> dict[str, Any]:
+def _inspect_text(request: HttpRequest, managed: list[Account], chosen: str) -> dict[str, Any]:
     text = request.POST.get("text", "")
     known = _facts(request, managed)
     report = inspect(text, known, chosen)
-    # without scripts the page comes anew: what holds no secret may still stand in its field
+    # without JavaScript the page is rendered again: text without secrets may stay in its field
     context: dict[str, Any] = {
         "text": "" if _SECRET.search(text) else text,
         "is_forgotten": bool(_SECRET.search(text)),
     }
     if isinstance(report, UnreadableText):
-        return context | {"unreadable": inspection.UNREADABLE[report]}
-    return context | _told(report, known, user_of(request))
+        return context | {"unreadable": labels.UNREADABLE_TEXTS[report]}
+    return context | _report_context(report, known, user_of(request))
 
 
 def _facts(request: HttpRequest, managed: list[Account]) -> Facts:
@@ -89,40 +90,34 @@ def _facts(request: HttpRequest, managed: list[Account]) -> Facts:
     )
 
 
-def _told(report: Report, known: Facts, user: User) -> dict[str, Any]:
+def _report_context(report: Report, known: Facts, user: User) -> dict[str, Any]:
     now = timezone.now()
     return {
         "report": report,
         "problems": [
-            {"text": inspection.sentence(found), "is_note": found.mistake in inspection.NOTES}
-            for found in sorted(report.found, key=lambda found: found.mistake in inspection.NOTES)
+            {"text": mistakes.describe_finding(found), "is_note": found.mistake in mistakes.NOTES}
+            for found in sorted(report.found, key=lambda found: found.mistake in mistakes.NOTES)
         ],
-        "is_wrong": any(found.mistake not in inspection.NOTES for found in report.found),
-        "sentence": _sentence(report, known),
-        "parameters": [
-            {
-                "name": it.name,
-                "value": it.value,
-                "label": sas_words.MEANINGS[it.meaning],
-                "text": sas_words.explained(it, now),
-                "is_wrong": not it.is_well_formed,
-                "is_hidden": it.meaning is Meaning.SIGNATURE,
-            }
-            for it in report.parameters
-        ],
+        "is_wrong": any(found.mistake not in mistakes.NOTES for found in report.found),
+        "sentence": _describe_token(report, known),
+        "parameters": view_parameters(report.parameters, now),
         "fields": [
-            {"it": field, "name": inspection.NAMES.get(field.part, ""), "text": inspection.PARTS[field.part]}
+            {
+                "it": field,
+                "name": labels.FIELD_NAMES.get(field.part, ""),
+                "text": labels.FIELD_TEXTS[field.part],
+            }
             for field in report.fields
         ],
         "settings": [
             {
                 "it": setting,
-                "text": inspection.SETTINGS.get(setting.name, ""),
-                "problem": inspection.sentence(setting.problem) if setting.problem else "",
+                "text": labels.SETTING_TEXTS.get(setting.name, ""),
+                "problem": mistakes.describe_finding(setting.problem) if setting.problem else "",
             }
             for setting in report.settings
         ],
-        "who_may": [] if report.is_managed else _who_may(report.account, user),
+        "who_may": [] if report.is_managed else _find_helpers(report.account, user),
         "account_shown": next((it for it in _shown(user) if it.name == report.account), None),
     }
 
@@ -131,23 +126,18 @@ def _shown(user: User) -> list[Account]:
     return [account for account, _role in visible_accounts(user)]
 
 
-def _sentence(report: Report, known: Facts) -> str:
-    """What the token is good for, all of it in one sentence; empty where that cannot be told."""
+def _describe_token(report: Report, known: Facts) -> str:
+    """Return "" if the text contains no token."""
     if report.token is None:
         return ""
     account = known.accounts.get(report.account)
     policy = find_policy(report.token, account.policies) if account is not None else None
-    stored = policy or AccessPolicy()
-    terms = AccessPolicy(
-        report.token.start or stored.start,
-        report.token.expiry or stored.expiry,
-        report.token.permissions or stored.permission,
-    )
-    return sas_words.sentence(summarize(report.token, terms), report.account or "…")
+    terms = combine_terms(report.token, policy)
+    return describe_summary(summarize(report.token, terms), report.account or "…")
 
 
-def _who_may(name: str, user: User) -> list[User]:
-    """Whom to ask; of an account that the user does not see nothing is told, not even whether there is one."""
+def _find_helpers(name: str, user: User) -> list[User]:
+    """Whom to ask; nothing is revealed about an account that the user cannot see, not even its existence."""
     account = accounts.find(name)
     if account is None or role_in(user, account) is None:
         return []

@@ -1,8 +1,8 @@
-"""The registry of shared access signatures: those made here and those seen, and what becomes of each."""
+"""The registry of SAS tokens: the list, its export, and one token with the ways to revoke it."""
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from django.db import OperationalError
 from django.db.models import Prefetch
@@ -16,9 +16,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from console.sas import sas_registry, sas_words
-from console.sas.forms import DescriptionForm
-from console.sas.sas_registry import Row
+from console.sas.fields import DescriptionForm
+from console.sas.labels import STATES
+from console.sas.registry import FORMATS, RegistryRow, filter_rows, list_tokens
+from console.sas.sentences import view_parameters
 from console.site.access import account_required, actor_of
 from console.site.downloads import stream_file
 from console.site.notices import notify_error, notify_success
@@ -32,8 +33,7 @@ from storage.models import Account, StoredAccessPolicy, Table
 from storage.operations import keys, usage
 from storage.operations import sas as sas_operations
 
-TOP: Final = 100
-WEEK: Final = keys.WEEK
+PAGE_SIZE: Final = 100
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
 
@@ -43,76 +43,72 @@ _FINGERPRINT = re.compile("[0-9a-f]{64}")
 @never_cache
 def index(request: HttpRequest, account: Account) -> HttpResponse:
     now = timezone.now()
-    all_rows = sas_registry.rows(account, now)
-    text, wanted = _asked(request)
-    found = sas_registry.matching(all_rows, text, wanted)
-    page = min(_number(request.GET.get("page", "")), max(0, (len(found) - 1) // TOP))
+    all_rows = list_tokens(account, now)
+    text, wanted = _read_filter(request)
+    found = filter_rows(all_rows, text, wanted)
+    page = min(_read_page(request.GET.get("page", "")), max(0, (len(found) - 1) // PAGE_SIZE))
+    query = {"q": text, "state": wanted}
     context = {
-        "rows": found[page * TOP : (page + 1) * TOP],
+        "rows": found[page * PAGE_SIZE : (page + 1) * PAGE_SIZE],
         "number": len(found),
         "total": len(all_rows),
         "q": text,
         "state": wanted,
-        "states": [(it.value, word) for it, word in sas_words.STATES.items()],
-        "previous": _address(account, text, wanted, page - 1) if page else "",
-        "next": _address(account, text, wanted, page + 1) if (page + 1) * TOP < len(found) else "",
-        "tables": _with_policies(account),
-        "csv_url": _file(account, text, wanted, "csv"),
-        "ndjson_url": _file(account, text, wanted, "ndjson"),
+        "states": [(it.value, word) for it, word in STATES.items()],
+        "previous": _address("sas:index", account, **query, page=str(page - 1)) if page else "",
+        "next": _address("sas:index", account, **query, page=str(page + 1))
+        if (page + 1) * PAGE_SIZE < len(found)
+        else "",
+        "tables": _tables_with_policies(account),
+        "csv_url": _address("sas:export", account, format="csv", **query),
+        "ndjson_url": _address("sas:export", account, format="ndjson", **query),
     }
     return render_part(request, page="console/sas/index.html", part="console/sas/_list.html", context=context)
 
 
-def _with_policies(account: Account) -> list[Table]:
-    """Those that have policies, each with them."""
+def _tables_with_policies(account: Account) -> list[Table]:
     having = Table.objects.own().filter(account=account, policies__isnull=False).distinct()
     ordered = having.order_by("folded_name").prefetch_related(
         Prefetch("policies", StoredAccessPolicy.objects.order_by("place"))
     )
-    return list(ordered[:TOP])
+    return list(ordered[:PAGE_SIZE])
 
 
-def _asked(request: HttpRequest) -> tuple[str, str]:
+def _read_filter(request: HttpRequest) -> tuple[str, str]:
     wanted = request.GET.get("state", "")
     return request.GET.get("q", "")[:200], wanted if wanted in {it.value for it in TokenState} else ""
 
 
-def _number(text: str) -> int:
+def _read_page(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
 
 
-def _address(account: Account, text: str, wanted: str, page: int) -> str:
-    asked = {"q": text, "state": wanted, "page": str(page) if page else ""}
-    return f"{reverse('sas:index', args=(account.name,))}?{urlencode({k: v for k, v in asked.items() if v})}"
-
-
-def _file(account: Account, text: str, wanted: str, form: str) -> str:
-    asked = {"format": form, "q": text, "state": wanted}
-    return f"{reverse('sas:export', args=(account.name,))}?{urlencode({k: v for k, v in asked.items() if v})}"
+def _address(name: str, account: Account, **query: str) -> str:
+    return f"{reverse(name, args=(account.name,))}?{urlencode({k: v for k, v in query.items() if v})}"
 
 
 @require_safe
 @account_required(Capability.MANAGE_ACCESS)
 def export(request: HttpRequest, account: Account) -> HttpResponseBase:
-    """What of them is known: never a signature, for that is not kept."""
-    form = sas_registry.FORMS.get(request.GET.get("format", ""))
+    """Never with signatures, which are not stored."""
+    form = FORMATS.get(request.GET.get("format", ""))
     if form is None:
         raise Http404
-    found = sas_registry.matching(sas_registry.rows(account, timezone.now()), *_asked(request))
+    found = filter_rows(list_tokens(account, timezone.now()), *_read_filter(request))
     name = f"{account.name}-sas.{form.extension}"
     return stream_file(request, form.write(found), content_type=form.content_type, filename=name)
 
 
-# one of them
+# one token
 
 
 @dataclass(frozen=True, slots=True)
-class Radius:
-    """What else ends by one way of ending a token; ``uses`` within 24 hours, of clients that are known."""
+class Impact:
+    """What a way to revoke a token affects."""
 
-    tokens: int
-    uses: int
-    clients: int = 0
+    tokens: int  # that are known
+    uses: int  # requests within 24 hours
+    clients: int = 0  # that use the key itself
 
 
 @require_safe
@@ -126,7 +122,7 @@ def _show(
     request: HttpRequest, account: Account, fingerprint: str, form: DescriptionForm | None = None
 ) -> HttpResponse:
     now = timezone.now()
-    found = {it.known.fingerprint: it for it in sas_registry.rows(account, now)}
+    found = {it.known.fingerprint: it for it in list_tokens(account, now)}
     shown = found.get(fingerprint)
     if shown is None:
         raise Http404
@@ -135,12 +131,12 @@ def _show(
         "row": shown,
         "known": known,
         "sentence": shown.sentence(account.name),
-        "parameters": _explained(known, shown),
+        "parameters": view_parameters(explain_token(known.token), now),
         "lines": sas.string_to_sign(known.token, account.name).split("\n"),
-        "clients": usage.clients(account.pk, Authentication.SAS, fingerprint, now - WEEK),
-        "of_policy": _of_policy(shown, list(found.values())),
-        "of_key": _of_key(account, shown, list(found.values())),
-        "form": form or DescriptionForm(_noted(known) if known.is_registered else None),
+        "clients": usage.clients(account.pk, Authentication.SAS, fingerprint, now - keys.WEEK),
+        "of_policy": _policy_impact(shown, list(found.values())),
+        "of_key": _key_impact(account, shown, list(found.values())),
+        "form": form or DescriptionForm(_initial_notes(known) if known.is_registered else None),
         "now": now,
     }
     status = 422 if form is not None else 200
@@ -148,24 +144,12 @@ def _show(
     return render_part(request, page=page, part=part, context=context, status=status)
 
 
-def _noted(known: KnownToken) -> dict[str, str]:
+def _initial_notes(known: KnownToken) -> dict[str, str]:
     return {"label": known.label, "purpose": known.purpose, "owner": known.owner}
 
 
-def _explained(known: KnownToken, shown: Row) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": it.name,
-            "value": it.value,
-            "label": sas_words.MEANINGS[it.meaning],
-            "text": sas_words.explained(it, shown.now),
-        }
-        for it in explain_token(known.token)
-    ]
-
-
-def _of_policy(shown: Row, found: list[Row]) -> Radius | None:
-    """Whatever names the same policy ends with it."""
+def _policy_impact(shown: RegistryRow, found: list[RegistryRow]) -> Impact | None:
+    """All tokens of the policy are revoked with it."""
     known = shown.known
     if not known.identifier or shown.state is TokenState.ORPHANED:
         return None
@@ -176,11 +160,11 @@ def _of_policy(shown: Row, found: list[Row]) -> Radius | None:
         and it.known.identifier == known.identifier
         and it.known.table.lower() == known.table.lower()
     ]
-    return Radius(len(named), sum(it.uses for it in named))
+    return Impact(len(named), sum(it.uses for it in named))
 
 
-def _of_key(account: Account, shown: Row, found: list[Row]) -> Radius | None:
-    """Whatever the key signed ends with it, and whoever uses the key itself is cut off."""
+def _key_impact(account: Account, shown: RegistryRow, found: list[RegistryRow]) -> Impact | None:
+    """All tokens that the key signed are revoked with it, and its own clients are cut off."""
     number = shown.known.key
     if number is None or shown.known.key_ends is not None:
         return None
@@ -191,14 +175,14 @@ def _of_key(account: Account, shown: Row, found: list[Row]) -> Radius | None:
         if it.state in ACCEPTED_STATES and it.known.key == number and it.known.key_ends is None
     ]
     uses = sum(it.uses for it in signed) + state.uses
-    return Radius(len(signed), uses, len(keys.clients(account, state, shown.now)))
+    return Impact(len(signed), uses, len(keys.clients(account, state, shown.now)))
 
 
 @require_POST
 @account_required(Capability.MANAGE_ACCESS)
 def describe(request: HttpRequest, account: Account, fingerprint: str) -> HttpResponse:
-    """Give it a label, and so keep it in the registry."""
-    _check(account, fingerprint)
+    """Save the notes; a token with a label stays in the registry."""
+    _check_exists(account, fingerprint)
     form = DescriptionForm(request.POST)
     if not form.is_valid():
         return _show(request, account, fingerprint, form)
@@ -210,8 +194,8 @@ def describe(request: HttpRequest, account: Account, fingerprint: str) -> HttpRe
 @require_POST
 @account_required(Capability.MANAGE_ACCESS)
 def block(request: HttpRequest, account: Account, fingerprint: str) -> HttpResponse:
-    """Refuse it from the next request on, or do so no more."""
-    _check(account, fingerprint)
+    """Block a token from the next request on, or unblock it."""
+    _check_exists(account, fingerprint)
     blocked = request.POST.get("blocked") == "1"
     try:
         done = sas_operations.set_blocked(account, fingerprint, blocked=blocked, by=actor_of(request))
@@ -220,16 +204,16 @@ def block(request: HttpRequest, account: Account, fingerprint: str) -> HttpRespo
             request, _("Nothing was changed: a server or the database did not respond in time. Try again.")
         )
     else:
-        told = (
+        text = (
             _("Blocked the token. Its requests are refused from now on.")
             if blocked
             else _("Unblocked the token.")
         )
-        notify_success(request, told if done else _("Nothing was changed."), undo=done)
+        notify_success(request, text if done else _("Nothing was changed."), undo=done)
     return redirect("sas:show", account.name, fingerprint)
 
 
-def _check(account: Account, fingerprint: str) -> None:
+def _check_exists(account: Account, fingerprint: str) -> None:
     is_one = _FINGERPRINT.fullmatch(fingerprint) is not None
     if not is_one or sas_operations.find(account, fingerprint, timezone.now()) is None:
         raise Http404

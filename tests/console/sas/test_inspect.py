@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from console.models import StoredState
-from console.sas import inspection
+from console.sas import labels, mistakes
 from storage.domain.sas import TableSas, sign, write
 from storage.inspector import Mistake, UnreadableText
 from storage.inspector.reports import FieldKind, Finding
@@ -232,17 +232,17 @@ def test_markup_is_text(paste):
 
 
 def test_every_mistake_has_a_sentence():
-    assert set(inspection.SENTENCES) == set(Mistake)
-    assert set(inspection.UNREADABLE) == set(UnreadableText)
-    assert set(inspection.PARTS) == set(FieldKind)
+    assert set(mistakes.MISTAKE_TEXTS) == set(Mistake)
+    assert set(labels.UNREADABLE_TEXTS) == set(UnreadableText)
+    assert set(labels.FIELD_TEXTS) == set(FieldKind)
 
 
 @pytest.mark.parametrize("mistake", Mistake)
 def test_a_sentence_holds_what_was_found_and_no_markup_of_it(mistake):
-    places = re.findall(r"%\((\w+)\)s", str(inspection.SENTENCES[mistake]))
+    places = re.findall(r"%\((\w+)\)s", str(mistakes.MISTAKE_TEXTS[mistake]))
     value = {"seconds": "7200"}
     details = tuple((name, value.get(name, "<i>&")) for name in dict.fromkeys(places))
-    told = inspection.sentence(Finding(mistake, details))
+    told = mistakes.describe_finding(Finding(mistake, details))
     assert "%" not in re.sub(r"%2B|%252B", "", told)
     assert "<i>" not in told
     assert told.count("&lt;i&gt;&amp;") == len([name for name in places if name != "seconds"])
@@ -259,6 +259,6 @@ def test_a_sentence_holds_what_was_found_and_no_markup_of_it(mistake):
     ],
 )
 def test_tells_how_far_a_clock_is_off(seconds, told):
-    assert f"The date is {told} away" in inspection.sentence(
+    assert f"The date is {told} away" in mistakes.describe_finding(
         Finding(Mistake.CLOCK_SKEW, (("seconds", seconds), ("direction", "old"), ("now", "x")))
     )

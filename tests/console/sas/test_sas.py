@@ -13,9 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from console.grid.tokens import encode_entity_key
-from console.sas import sas_range
 from console.sas.forms import SasForm
-from console.sas.sas_range import Fit
+from console.sas.key_range import Fit, KeyRange, cover_filter, cover_rows
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.entity import EntityKey
@@ -335,16 +334,16 @@ def test_presets_of_time(account, orders):
     ],
 )
 def test_a_filter_as_a_range(text, keys, fit):
-    reach = sas_range.of_filter(parse(text))
+    reach = cover_filter(parse(text))
     assert (reach.keys, reach.fit) == (KeyLimits(*keys), fit)
 
 
 def test_rows_as_a_range():
     one, other = EntityKey("B", "2"), EntityKey("A", "9")
-    assert sas_range.of_rows([one]) == sas_range.Reach(KeyLimits("B", "2", "B", "2"), Fit.EXACT)
-    assert sas_range.of_rows([one, other]) == sas_range.Reach(KeyLimits("A", "9", "B", "2"), Fit.WIDER)
-    assert sas_range.of_rows([EntityKey("", "1"), one]).keys == KeyLimits("", "", "B", "2")
-    assert sas_range.of_rows([]).fit is Fit.ALL
+    assert cover_rows([one]) == KeyRange(KeyLimits("B", "2", "B", "2"), Fit.EXACT)
+    assert cover_rows([one, other]) == KeyRange(KeyLimits("A", "9", "B", "2"), Fit.WIDER)
+    assert cover_rows([EntityKey("", "1"), one]).keys == KeyLimits("", "", "B", "2")
+    assert cover_rows([]).fit is Fit.ALL
 
 
 def test_the_grid_leads_to_the_form(visit, orders):

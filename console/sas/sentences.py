@@ -1,6 +1,7 @@
-"""What a shared access signature says, in the reader's words; storage.domain.sas.explain knows what it means."""
+"""What a SAS token allows, as sentences in the reader's language."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Final
@@ -11,116 +12,49 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 
+from console.sas.labels import LETTERS, MEANINGS
 from storage.domain.sas.explain import Ability, ExplainedParameter, KeyLimits, Meaning, TokenSummary
-from storage.domain.sas.known import TokenState
 from storage.domain.sas.tokens import read_instant
 from storage.domain.values.edm import TICKS_PER_SECOND
 
-STATES: Final[Mapping[TokenState, Promise]] = {
-    TokenState.ACTIVE: gettext_lazy("active"),
-    TokenState.EXPIRES_SOON: gettext_lazy("expires soon"),
-    TokenState.NOT_YET_VALID: gettext_lazy("not yet valid"),
-    TokenState.EXPIRED: gettext_lazy("expired"),
-    TokenState.REVOKED: gettext_lazy("revoked"),
-    TokenState.ORPHANED: gettext_lazy("policy missing"),
-    TokenState.CONFLICTING: gettext_lazy("conflicts with policy"),
-    TokenState.BLOCKED: gettext_lazy("blocked"),
-}
-# of badges
-KINDS: Final[Mapping[TokenState, str]] = {
-    TokenState.ACTIVE: "ok",
-    TokenState.EXPIRES_SOON: "warn",
-    TokenState.NOT_YET_VALID: "info",
-    TokenState.EXPIRED: "",
-    TokenState.REVOKED: "danger",
-    TokenState.ORPHANED: "danger",
-    TokenState.CONFLICTING: "danger",
-    TokenState.BLOCKED: "danger",
-}
-REASONS: Final[Mapping[TokenState, Promise]] = {
-    TokenState.ACTIVE: gettext_lazy("Requests with this token are accepted."),
-    TokenState.EXPIRES_SOON: gettext_lazy("Requests with this token are accepted. It expires within 7 days."),
-    TokenState.NOT_YET_VALID: gettext_lazy("Requests with this token are refused: it is not yet valid."),
-    TokenState.EXPIRED: gettext_lazy("Requests with this token are refused: it has expired."),
-    TokenState.REVOKED: gettext_lazy(
-        "Requests with this token are refused: the key that signed it was rotated."
-    ),
-    TokenState.ORPHANED: gettext_lazy("Requests with this token are refused: its policy does not exist."),
-    TokenState.CONFLICTING: gettext_lazy(
-        "Requests with this token are refused: it sets a field that its policy sets too, or neither sets a"
-        " required one."
-    ),
-    TokenState.BLOCKED: gettext_lazy("Requests with this token are refused: it is blocked."),
-}
-
-PERMISSIONS: Final[Mapping[str, Promise]] = {
-    "r": pgettext_lazy("permission", "Query"),
-    "a": pgettext_lazy("permission", "Add"),
-    "u": pgettext_lazy("permission", "Update"),
-    "d": pgettext_lazy("permission", "Delete"),
-    "w": pgettext_lazy("permission", "Write"),
-    "c": pgettext_lazy("permission", "Create"),
-    "l": pgettext_lazy("permission", "List"),
-}
-RESOURCE_TYPES: Final[Mapping[str, Promise]] = {
-    "s": gettext_lazy("Service"),
-    "c": gettext_lazy("Tables"),
-    "o": gettext_lazy("Entities"),
-}
-SERVICES: Final[Mapping[str, Promise]] = {
-    "b": gettext_lazy("blobs"),
-    "q": gettext_lazy("queues"),
-    "t": gettext_lazy("tables"),
-    "f": gettext_lazy("files"),
-}
-_LETTERS: Final[Mapping[Meaning, Mapping[str, Promise]]] = {
-    Meaning.PERMISSIONS: PERMISSIONS,
-    Meaning.RESOURCE_TYPES: RESOURCE_TYPES,
-    Meaning.SERVICES: SERVICES,
-}
-
-MEANINGS: Final[Mapping[Meaning, Promise]] = {
-    Meaning.VERSION: gettext_lazy("Version"),
-    Meaning.TABLE: gettext_lazy("Table"),
-    Meaning.SERVICES: gettext_lazy("Services"),
-    Meaning.RESOURCE_TYPES: gettext_lazy("Resource types"),
-    Meaning.PERMISSIONS: gettext_lazy("Permissions"),
-    Meaning.START: gettext_lazy("Start"),
-    Meaning.EXPIRY: gettext_lazy("Expiry"),
-    Meaning.ADDRESS: gettext_lazy("IP addresses"),
-    Meaning.PROTOCOL: gettext_lazy("Protocol"),
-    Meaning.IDENTIFIER: gettext_lazy("Policy"),
-    Meaning.START_PARTITION: gettext_lazy("First PartitionKey"),
-    Meaning.START_ROW: gettext_lazy("First RowKey"),
-    Meaning.END_PARTITION: gettext_lazy("Last PartitionKey"),
-    Meaning.END_ROW: gettext_lazy("Last RowKey"),
-    Meaning.ENCRYPTION_SCOPE: gettext_lazy("Encryption scope"),
-    Meaning.SIGNATURE: gettext_lazy("Signature"),
-    Meaning.UNKNOWN: gettext_lazy("Not a SAS parameter"),
-}
-
-
 _MINUTE: Final = timedelta(minutes=1)
 
-# a parameter
+# parameters
 
 
-def explained(it: ExplainedParameter, now: datetime) -> SafeString:
-    """What a parameter of a token means, as a phrase."""
+@dataclass(frozen=True, slots=True)
+class ParameterView:
+    name: str
+    value: str
+    label: Promise
+    text: SafeString
+    is_wrong: bool
+
+
+def view_parameters(parameters: Iterable[ExplainedParameter], now: datetime) -> list[ParameterView]:
+    return [
+        ParameterView(
+            it.name, it.value, MEANINGS[it.meaning], describe_parameter(it, now), not it.is_well_formed
+        )
+        for it in parameters
+    ]
+
+
+def describe_parameter(it: ExplainedParameter, now: datetime) -> SafeString:
     if not it.is_well_formed:
         return SafeString(conditional_escape(_("Invalid value: the token is refused.")))
     match it.meaning:
         case Meaning.START | Meaning.EXPIRY:
-            return _moment(it.value, now)
+            return _describe_moment(it.value, now)
         case Meaning.PERMISSIONS | Meaning.RESOURCE_TYPES | Meaning.SERVICES:
-            words = _LETTERS[it.meaning]
-            return _listed(format_html("{}", words.get(letter, letter)) for letter in it.letters)
+            words = LETTERS[it.meaning]
+            return _join_with_and(format_html("{}", words.get(letter, letter)) for letter in it.letters)
         case Meaning.PROTOCOL:
             text = _("only over HTTPS") if it.value == "https" else _("over HTTPS or HTTP")
         case Meaning.ADDRESS:
-            text = _address(it.value)
+            text = _describe_address(it.value)
         case Meaning.IDENTIFIER:
             text = _("Fields that the token leaves out come from this policy.")
         case Meaning.VERSION:
@@ -138,24 +72,24 @@ def explained(it: ExplainedParameter, now: datetime) -> SafeString:
     return SafeString(conditional_escape(text))
 
 
-def _moment(text: str, now: datetime) -> SafeString:
+def _describe_moment(text: str, now: datetime) -> SafeString:
     ticks = read_instant(text)
-    moment = None if ticks is None else moment_of(ticks)
+    moment = None if ticks is None else to_datetime(ticks)
     if moment is None:
         return SafeString(conditional_escape(text))
-    return format_html("{} ({})", clock(moment), distance(moment, now))
+    return format_html("{} ({})", show_moment(moment), describe_distance(moment, now))
 
 
-def moment_of(ticks: int) -> datetime | None:
-    """None for a time that Python does not know."""
+def to_datetime(ticks: int) -> datetime | None:
+    """None beyond the years that Python knows."""
     try:
         return datetime.fromtimestamp(ticks // TICKS_PER_SECOND, UTC)
     except (ValueError, OverflowError, OSError):
         return None
 
 
-def distance(moment: datetime, now: datetime) -> str:
-    """Of the two largest units, as `in 3 days, 2 hours`."""
+def describe_distance(moment: datetime, now: datetime) -> str:
+    """Such as "in 3 days, 2 hours"."""
     if abs(moment - now) < _MINUTE:
         return _("just now")
     if moment > now:
@@ -163,8 +97,8 @@ def distance(moment: datetime, now: datetime) -> str:
     return _("%(time)s ago") % {"time": timesince(moment, now)}
 
 
-def clock(moment: datetime) -> SafeString:
-    """In the reader's zone, or where that is beyond the calendar as it is: tokens are made until 9999-12-31."""
+def show_moment(moment: datetime) -> SafeString:
+    """In the reader's time zone, or in UTC where that is beyond the calendar, as for 9999-12-31."""
     try:
         local = timezone.localtime(moment)
     except OverflowError:
@@ -174,7 +108,7 @@ def clock(moment: datetime) -> SafeString:
     )
 
 
-def _address(text: str) -> str:
+def _describe_address(text: str) -> str:
     first, dash, last = text.partition("-")
     if dash:
         return _("only from %(first)s to %(last)s") % {"first": first, "last": last}
@@ -184,21 +118,21 @@ def _address(text: str) -> str:
 # all of it
 
 
-def sentence(summary: TokenSummary, account: str) -> SafeString:
-    """What a token is good for; to whom, when and from where."""
+def describe_summary(summary: TokenSummary, account: str) -> SafeString:
+    """Say what a token allows, when, and from where."""
     # Translators: a sentence and its full stop
     return _fill(
-        _("%(sentence)s."), sentence=reduce(_after, _conditions(summary), _abilities(summary, account))
+        _("%(sentence)s."), sentence=reduce(_append, _conditions(summary), _abilities(summary, account))
     )
 
 
-_ENTITIES: Final[Mapping[Ability, Promise]] = {
+_IN_TABLE: Final[Mapping[Ability, Promise]] = {
     Ability.QUERY: gettext_lazy("query"),
     Ability.ADD: gettext_lazy("add"),
     Ability.UPDATE: gettext_lazy("update"),
     Ability.DELETE: gettext_lazy("delete"),
 }
-_EVERYTHING: Final[Mapping[Ability, Promise]] = {
+_IN_ACCOUNT: Final[Mapping[Ability, Promise]] = {
     Ability.QUERY: gettext_lazy("query entities"),
     Ability.ADD: gettext_lazy("add entities"),
     Ability.UPDATE: gettext_lazy("update entities"),
@@ -212,26 +146,28 @@ _EVERYTHING: Final[Mapping[Ability, Promise]] = {
 
 
 def _abilities(summary: TokenSummary, account: str) -> SafeString:
-    # who may insert and update may do both at once: that is nothing more
-    words = _ENTITIES if summary.table else _EVERYTHING
+    # upserts need no words of their own: they are adding and updating
+    words = _IN_TABLE if summary.table else _IN_ACCOUNT
     found = [format_html("<b>{}</b>", words[it]) for it in summary.abilities if it in words]
     if not found:
         return SafeString(conditional_escape(_("Grants no permissions")))
     if not summary.table:
-        return _fill(_("Can %(do)s in %(account)s"), do=_listed(found), account=_name(account))
+        return _fill(_("Can %(do)s in %(account)s"), do=_join_with_and(found), account=_name(account))
     return _fill(
-        _("Can %(do)s %(entities)s"), do=_listed(found), entities=_reach(summary.table, summary.keys)
+        _("Can %(do)s %(entities)s"),
+        do=_join_with_and(found),
+        entities=_describe_entities(summary.table, summary.keys),
     )
 
 
-def _reach(table: str, keys: KeyLimits) -> SafeString:
+def _describe_entities(table: str, keys: KeyLimits) -> SafeString:
     named = {"table": _name(table)}
     if keys == KeyLimits():
         return _fill(_("entities in %(table)s"), **named)
     if keys.start_partition == keys.end_partition:
-        return _fill(_("entities in %(table)s with %(keys)s"), keys=_partition(keys), **named)
-    first = _position(keys.start_partition, keys.start_row)
-    last = _position(keys.end_partition, keys.end_row)
+        return _fill(_("entities in %(table)s with %(keys)s"), keys=_describe_rows(keys), **named)
+    first = _describe_key(keys.start_partition, keys.start_row)
+    last = _describe_key(keys.end_partition, keys.end_row)
     if not (keys.start_row or keys.end_row) and keys.start_partition and keys.end_partition:
         ends = {"first": _name(keys.start_partition), "last": _name(keys.end_partition)}
         return _fill(_("entities in %(table)s with PartitionKey from %(first)s to %(last)s"), **ends, **named)
@@ -242,8 +178,8 @@ def _reach(table: str, keys: KeyLimits) -> SafeString:
     return _fill(_("entities in %(table)s from %(first)s to %(last)s"), first=first, last=last, **named)
 
 
-def _partition(keys: KeyLimits) -> SafeString:
-    """The rows of one partition."""
+def _describe_rows(keys: KeyLimits) -> SafeString:
+    """Describe rows of one partition."""
     parts = {
         "partition": _name(keys.start_partition),
         "first": _name(keys.start_row),
@@ -260,28 +196,30 @@ def _partition(keys: KeyLimits) -> SafeString:
     return _fill(_("PartitionKey %(partition)s"), **parts)
 
 
-def _position(partition: str, row: str) -> SafeString:
+def _describe_key(partition: str, row: str) -> SafeString:
     parts = {"partition": _name(partition), "row": _name(row)}
     return _fill(
         _("PartitionKey %(partition)s, RowKey %(row)s") if row else _("PartitionKey %(partition)s"), **parts
     )
 
 
-def reach(keys: KeyLimits) -> SafeString:
-    """The range of keys alone, as short as it goes: `A … F / 10`."""
+def show_key_range(keys: KeyLimits) -> SafeString:
+    """Such as "A … F / 10"."""
     first, last = (keys.start_partition, keys.start_row), (keys.end_partition, keys.end_row)
     if first == last:
-        return _ends(*first)
+        return _show_key(*first)
     if first[0] == last[0]:
         return format_html(
             '<bdi>{}</bdi><span class="faint"> / </span><bdi>{}</bdi> … <bdi>{}</bdi>', *first, last[1]
         )
     return format_html(
-        "{} … {}", _ends(keys.start_partition, keys.start_row), _ends(keys.end_partition, keys.end_row)
+        "{} … {}",
+        _show_key(keys.start_partition, keys.start_row),
+        _show_key(keys.end_partition, keys.end_row),
     )
 
 
-def _ends(partition: str, row: str) -> SafeString:
+def _show_key(partition: str, row: str) -> SafeString:
     if not partition:
         return SafeString("")
     if not row:
@@ -291,32 +229,32 @@ def _ends(partition: str, row: str) -> SafeString:
 
 def _conditions(summary: TokenSummary) -> Iterable[SafeString]:
     for ticks, text in ((summary.start, _("not before %(time)s")), (summary.expiry, _("until %(time)s"))):
-        moment = None if ticks is None else moment_of(ticks)
+        moment = None if ticks is None else to_datetime(ticks)
         if moment is not None:
-            yield _fill(text, time=clock(moment))
+            yield _fill(text, time=show_moment(moment))
     if summary.is_https_only:
         yield SafeString(conditional_escape(_("only over HTTPS")))
     if summary.address:
-        yield SafeString(conditional_escape(_address(summary.address)))
+        yield SafeString(conditional_escape(_describe_address(summary.address)))
 
 
-def _listed(parts: Iterable[SafeString]) -> SafeString:
-    """Join as ``a, b and c``."""
+def _join_with_and(parts: Iterable[SafeString]) -> SafeString:
+    """Such as "a, b and c"."""
     found = list(parts)
     if len(found) < 2:
         return SafeString("".join(found))
     *most, last = found
-    first = reduce(_comma, most)
+    first = reduce(_join_with_comma, most)
     return _fill(
         pgettext("the last two items of a list", "%(first)s and %(second)s"), first=first, second=last
     )
 
 
-def _comma(first: SafeString, second: SafeString) -> SafeString:
+def _join_with_comma(first: SafeString, second: SafeString) -> SafeString:
     return _fill(pgettext("items of a list", "%(first)s, %(second)s"), first=first, second=second)
 
 
-def _after(first: SafeString, second: SafeString) -> SafeString:
+def _append(first: SafeString, second: SafeString) -> SafeString:
     # Translators: two parts of a sentence
     return _fill(_("%(first)s, %(second)s"), first=first, second=second)
 

@@ -1,4 +1,4 @@
-"""What an inspection found, in the reader's words; storage.inspector knows what is wrong."""
+"""What the inspector says is wrong with a pasted text, and how to fix it."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,10 +9,9 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from storage.inspector import Finding, Mistake, UnreadableText
-from storage.inspector.reports import FieldKind
+from storage.inspector import Finding, Mistake
 
-# nothing that is wrong by itself, but good to know
+# not wrong by themselves, but good to know
 NOTES: Final = frozenset(
     {
         Mistake.NO_HOST,
@@ -28,21 +27,7 @@ NOTES: Final = frozenset(
     }
 )
 
-UNREADABLE: Final[Mapping[UnreadableText, Promise]] = {
-    UnreadableText.EMPTY: _("Nothing to explain yet. Paste a token, a connection string or a request."),
-    UnreadableText.TOO_LONG: _(
-        "The text is too long: the limit is 64 KiB. You can leave out the body of a request."
-    ),
-    UnreadableText.HEADERS_ONLY: _(
-        "These are only the headers of a request. Include its first line, such as “GET /acme/people HTTP/1.1”."
-    ),
-    UnreadableText.NOTHING_KNOWN: _(
-        "This is not a token, a connection string or a request. A request starts with its method, such as"
-        " “GET /acme/people HTTP/1.1”, or with “curl”."
-    ),
-}
-
-SENTENCES: Final[Mapping[Mistake, Promise]] = {
+MISTAKE_TEXTS: Final[Mapping[Mistake, Promise]] = {
     Mistake.PLUS_AS_SPACE: _(
         "A plus sign in %(name)s was decoded as a space. Percent-encode each value before adding it to the URL: a plus"
         " is written %%2B."
@@ -260,57 +245,16 @@ SENTENCES: Final[Mapping[Mistake, Promise]] = {
     Mistake.QUOTE_OPEN: _("A quotation mark is not closed, so the command may have been misread."),
 }
 
-NAMES: Final[Mapping[FieldKind, Promise]] = {
-    FieldKind.METHOD: _("Method"),
-    FieldKind.ACCOUNT: _("Account"),
-    FieldKind.SECONDARY: _("Secondary"),
-    FieldKind.RESOURCE: _("Path"),
-    FieldKind.SCHEME: _("Scheme"),
-    FieldKind.SIGNER: _("Signing account"),
-    FieldKind.SIGNATURE: _("Signature"),
-}
-PARTS: Final[Mapping[FieldKind, Promise]] = {
-    FieldKind.METHOD: _("The HTTP method."),
-    FieldKind.ACCOUNT: _("The account in the URL."),
-    FieldKind.SECONDARY: _("The secondary endpoint, which is read-only."),
-    FieldKind.RESOURCE: _("The path as sent, with its percent signs."),
-    FieldKind.COMP: _("The only signed part of the query string."),
-    FieldKind.OPTION: _("Part of the query string. Changing it does not invalidate the signature."),
-    FieldKind.DATE: _("When the request was signed. It is valid for 15 minutes before and after."),
-    FieldKind.OTHER_DATE: _("Ignored, because x-ms-date is present."),
-    FieldKind.CONTENT_TYPE: _("The type of the body."),
-    FieldKind.CONTENT_MD5: _("The checksum of the body."),
-    FieldKind.SCHEME: _(
-        "What is signed: SharedKey signs everything, SharedKeyLite the date and the resource."
-    ),
-    FieldKind.SIGNER: _("The account whose key signed the request."),
-    FieldKind.SIGNATURE: _("Proves that the sender has the key."),
-    FieldKind.VERSION: _("The service version to use."),
-    FieldKind.HEADER: _("A header."),
-}
 
-SETTINGS: Final[Mapping[str, Promise]] = {
-    "DefaultEndpointsProtocol": _("The protocol for endpoints that are not set explicitly."),
-    "AccountName": _("The account."),
-    "AccountKey": _("The secret key. It grants full access to the account."),
-    "SharedAccessSignature": _("A SAS token instead of the key, explained below."),
-    "EndpointSuffix": _("The domain for endpoints that are not set explicitly."),
-    "TableEndpoint": _("The address of the account's tables."),
-    "TableSecondaryEndpoint": _("Where the tables can be read when the primary is unavailable."),
-    "UseDevelopmentStorage": _("The account devstoreaccount1 at 127.0.0.1, port 10002."),
-}
-
-
-def sentence(found: Finding) -> SafeString:
-    """What is wrong, and what to do about it."""
+def describe_finding(found: Finding) -> SafeString:
     values = {name: format_html('<bdi class="mono">{}</bdi>', value) for name, value in found.details}
     if found.mistake is Mistake.CLOCK_SKEW:
-        values["seconds"] = SafeString(conditional_escape(_distance(dict(found.details)["seconds"])))
-    # what is put in is escaped already; the text itself is ours, or a translator's
-    return mark_safe(conditional_escape(str(SENTENCES[found.mistake])) % values)  # noqa: S308
+        values["seconds"] = SafeString(conditional_escape(_describe_duration(dict(found.details)["seconds"])))
+    # the values are escaped already; the text itself is ours, or a translator's
+    return mark_safe(conditional_escape(str(MISTAKE_TEXTS[found.mistake])) % values)  # noqa: S308
 
 
-def _distance(seconds: str) -> str:
+def _describe_duration(seconds: str) -> str:
     minutes = int(seconds) // 60
     if minutes < 2 * 60:
         return ngettext("%(number)s minute", "%(number)s minutes", minutes) % {"number": minutes}

@@ -1,4 +1,4 @@
-"""The range of keys that a token would need for what somebody looks at: ticked rows, or what a filter finds."""
+"""The range of keys that a SAS token needs to cover selected rows or the matches of a filter."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from storage.domain.sas.explain import KeyLimits
 
 
 class Fit(StrEnum):
-    """How much of it is what was asked for."""
+    """How well a range covers what was selected."""
 
     EXACT = "exact"
-    WIDER = "wider"  # other entities are reached as well
-    ALL = "all"  # there is nothing about keys in it
+    WIDER = "wider"  # it includes other entities too
+    ALL = "all"  # nothing limits the keys
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class KeyRange:
     keys: KeyLimits
     fit: Fit
 
 
-def of_rows(rows: Sequence[EntityKey]) -> Reach:
-    """From the first to the last of them, with whatever lies between."""
+def cover_rows(rows: Sequence[EntityKey]) -> KeyRange:
+    """From the first to the last row, including every row between them."""
     if not rows:
-        return Reach(KeyLimits(), Fit.ALL)
+        return KeyRange(KeyLimits(), Fit.ALL)
     first, last = min(rows), max(rows)
-    # an empty key cannot be said: it is no bound
+    # an empty key sets no bound
     keys = KeyLimits(
         first.partition_key,
         first.row_key if first.partition_key else "",
@@ -37,31 +37,31 @@ def of_rows(rows: Sequence[EntityKey]) -> Reach:
         last.row_key if last.partition_key else "",
     )
     is_exact = len(set(rows)) == 1 and all((*first, *last))
-    return Reach(keys, Fit.EXACT if is_exact else Fit.WIDER)
+    return KeyRange(keys, Fit.EXACT if is_exact else Fit.WIDER)
 
 
-def of_filter(root: Filter | None) -> Reach:
-    """A token's bounds are included, so that what a filter leaves out at the edge is not left out here."""
+def cover_filter(root: Filter | None) -> KeyRange:
+    """The bounds of a token are included, so a filter that excludes its bounds is covered with them."""
     bounds = key_range(root)
     partition, row = bounds.partition, bounds.row
     if partition.is_unbounded:
-        return Reach(KeyLimits(), Fit.ALL)
-    is_exact = bounds.residual is None and all(map(_is_sayable, (partition, row)))
+        return KeyRange(KeyLimits(), Fit.ALL)
+    is_exact = bounds.residual is None and all(map(_is_expressible, (partition, row)))
     is_single = partition.single is not None and partition.single != ""
-    return Reach(
+    return KeyRange(
         KeyLimits(
-            _text(partition.lower),
-            _text(row.lower) if is_single else "",
-            _text(partition.upper),
-            _text(row.upper) if is_single else "",
+            _key(partition.lower),
+            _key(row.lower) if is_single else "",
+            _key(partition.upper),
+            _key(row.upper) if is_single else "",
         ),
         Fit.EXACT if is_exact else Fit.WIDER,
     )
 
 
-def _is_sayable(interval: KeyInterval) -> bool:
+def _is_expressible(interval: KeyInterval) -> bool:
     return all(bound is None or (bound.inclusive and bound.key) for bound in (interval.lower, interval.upper))
 
 
-def _text(bound: Bound | None) -> str:
+def _key(bound: Bound | None) -> str:
     return "" if bound is None else bound.key

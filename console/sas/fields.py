@@ -1,0 +1,113 @@
+"""The fields of a new SAS token, and of the notes on one."""
+
+from typing import Any, Final
+
+from django import forms
+from django.utils.translation import gettext_lazy
+
+from console.sas.labels import PERMISSIONS, RESOURCE_TYPES
+from storage.operations.sas import SasDescription
+
+STARTS: Final = (
+    ("", gettext_lazy("Immediately")),
+    ("now", gettext_lazy("Now")),
+    ("ago", gettext_lazy("5 minutes ago")),
+    ("at", gettext_lazy("Custom…")),
+)
+EXPIRIES: Final = (
+    ("1h", gettext_lazy("In 1 hour")),
+    ("1d", gettext_lazy("In 1 day")),
+    ("7d", gettext_lazy("In 7 days")),
+    ("30d", gettext_lazy("In 30 days")),
+    ("quarter", gettext_lazy("End of the quarter")),
+    ("at", gettext_lazy("Custom…")),
+)
+_PLAIN: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
+_MONO: Final = {"class": "mono", **_PLAIN}
+
+
+def _choice(label: Any, choices: Any) -> forms.ChoiceField:
+    return forms.ChoiceField(label=label, choices=choices, required=False)
+
+
+def _key_field(label: Any) -> forms.CharField:
+    # keys may start and end with spaces
+    return forms.CharField(
+        label=label, required=False, strip=False, max_length=1024, widget=forms.TextInput(attrs=_MONO)
+    )
+
+
+def _time_field(label: Any) -> forms.DateTimeField:
+    widget = forms.DateTimeInput(attrs={"type": "datetime-local", "class": "mono"}, format="%Y-%m-%dT%H:%M")
+    return forms.DateTimeField(label=label, required=False, widget=widget)
+
+
+class DescriptionForm(forms.Form):
+    """The notes on a token."""
+
+    label = forms.CharField(
+        label=gettext_lazy("Label"),
+        max_length=64,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        help_text=gettext_lazy("A name to recognize it by, such as “partner demo” or “nightly import”."),
+    )
+    purpose = forms.CharField(
+        label=gettext_lazy("Purpose"),
+        max_length=2000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    owner = forms.CharField(
+        label=gettext_lazy("Owner"),
+        max_length=150,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        help_text=gettext_lazy("Who to contact before revoking it."),
+    )
+
+    def description(self) -> SasDescription:
+        found = self.cleaned_data
+        return SasDescription(found["label"], found["purpose"], found["owner"])
+
+
+class SasFields(DescriptionForm):
+    kind = _choice(
+        gettext_lazy("Scope"),
+        (("table", gettext_lazy("One table")), ("account", gettext_lazy("Entire account"))),
+    )
+    table = forms.CharField(
+        label=gettext_lazy("Table"),
+        required=False,
+        widget=forms.TextInput(attrs={**_MONO, "list": "tables-there-are"}),
+        error_messages={"required": gettext_lazy("Enter the name of a table.")},
+    )
+    policy = forms.CharField(label=gettext_lazy("Policy"), required=False, strip=False)
+    permissions = forms.MultipleChoiceField(
+        label=gettext_lazy("Permissions"), required=False, choices=PERMISSIONS.items()
+    )
+    levels = forms.MultipleChoiceField(
+        label=gettext_lazy("Resource types"), required=False, choices=RESOURCE_TYPES.items()
+    )
+    start = _choice(gettext_lazy("Start"), STARTS)
+    start_at = _time_field(gettext_lazy("Start time"))
+    expiry = _choice(gettext_lazy("Expiry"), EXPIRIES)
+    expiry_at = _time_field(gettext_lazy("Expiry time"))
+    spk = _key_field(gettext_lazy("First PartitionKey"))
+    srk = _key_field(gettext_lazy("First RowKey"))
+    epk = _key_field(gettext_lazy("Last PartitionKey"))
+    erk = _key_field(gettext_lazy("Last RowKey"))
+    address = forms.CharField(
+        label=gettext_lazy("Allowed IP addresses"),
+        required=False,
+        max_length=100,
+        widget=forms.TextInput(attrs={**_MONO, "placeholder": "10.0.0.0/8"}),
+        help_text=gettext_lazy(
+            "An address, a range such as 10.0.0.1-10.0.0.9, or a network. Leave blank to allow all addresses."
+        ),
+    )
+    protocol = _choice(
+        gettext_lazy("Protocol"),
+        (("https", gettext_lazy("HTTPS only")), ("https,http", gettext_lazy("HTTPS or HTTP"))),
+    )
+    signer = _choice(gettext_lazy("Signing key"), (("1", "key1"), ("2", "key2")))
+    field_order = ("kind", "table", "policy", "permissions", "levels")

@@ -1,0 +1,170 @@
+"""The known SAS tokens of an account, as a list to search and as a file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.utils.safestring import SafeString
+
+from console.sas.labels import BADGES, REASONS, STATES
+from console.sas.sentences import (
+    describe_distance,
+    describe_summary,
+    show_key_range,
+    show_moment,
+    to_datetime,
+)
+from console.site.exports import export_formats
+from storage.domain import sas
+from storage.domain.access.policies import AccessPolicy
+from storage.domain.sas import AccountSas, TableSas
+from storage.domain.sas.explain import TokenSummary, summarize
+from storage.domain.sas.known import (
+    KnownToken,
+    Policies,
+    TokenState,
+    find_policy,
+    is_orphaned,
+    terms_of,
+    token_state,
+)
+from storage.models import Account
+from storage.operations import sas as sas_operations
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryRow:
+    known: KnownToken
+    state: TokenState
+    terms: AccessPolicy  # of the token and its policy together, as far as they are known
+    summary: TokenSummary
+    now: datetime
+
+    @property
+    def state_label(self) -> str:
+        return str(STATES[self.state])
+
+    @property
+    def badge(self) -> str:
+        return BADGES[self.state]
+
+    @property
+    def reason(self) -> str:
+        return str(REASONS[self.state])
+
+    @property
+    def is_of_table(self) -> bool:
+        return isinstance(self.known.token, TableSas)
+
+    @property
+    def permissions(self) -> str:
+        return self.terms.permission or ""
+
+    @property
+    def key_range(self) -> SafeString:
+        return show_key_range(self.summary.keys)
+
+    @property
+    def expires(self) -> datetime | None:
+        return None if self.summary.expiry is None else to_datetime(self.summary.expiry)
+
+    @property
+    def expires_at(self) -> SafeString:
+        return show_moment(self.expires) if self.expires else SafeString("")
+
+    @property
+    def expires_in(self) -> str:
+        return describe_distance(self.expires, self.now) if self.expires else ""
+
+    @property
+    def last_used(self) -> str:
+        return describe_distance(self.known.last_used, self.now) if self.known.last_used else ""
+
+    def sentence(self, account: str) -> SafeString:
+        return describe_summary(self.summary, account)
+
+
+def list_tokens(account: Account, now: datetime) -> list[RegistryRow]:
+    policies = sas_operations.policies_of(account)
+    return [describe_token(token, policies, now) for token in sas_operations.known(account, now)]
+
+
+def describe_token(known: KnownToken, policies: Policies, now: datetime) -> RegistryRow:
+    terms = terms_of(known.token, policies) or _partial_terms(known, policies)
+    return RegistryRow(known, token_state(known, policies, now), terms, summarize(known.token, terms), now)
+
+
+def _partial_terms(known: KnownToken, policies: Policies) -> AccessPolicy:
+    """Combine a token with a policy that makes it unusable."""
+    policy = None if is_orphaned(known.token, policies) else find_policy(known.token, policies)
+    return combine_terms(known.token, policy)
+
+
+def combine_terms(token: TableSas | AccountSas, policy: AccessPolicy | None) -> AccessPolicy:
+    """Return the token's own fields, and the policy's where the token leaves them out."""
+    stored = policy or AccessPolicy()
+    return AccessPolicy(
+        token.start or stored.start,
+        token.expiry or stored.expiry,
+        token.permissions or stored.permission,
+    )
+
+
+def filter_rows(rows: Sequence[RegistryRow], text: str, state: str) -> list[RegistryRow]:
+    """Return the rows that contain a text in any letter case, in a state or in any ("")."""
+    lowered = text.strip().lower()
+    return [row for row in rows if lowered in _searched_text(row) and state in {"", row.state.value}]
+
+
+def _searched_text(row: RegistryRow) -> str:
+    known = row.known
+    parts = (
+        known.label,
+        known.table,
+        known.identifier,
+        known.fingerprint,
+        known.author,
+        known.owner,
+        known.purpose,
+        known.agent,
+        known.address,
+        row.state_label,
+    )
+    return "\n".join(parts).lower()
+
+
+# the file
+
+_COLUMNS: Final = (
+    "fingerprint", "label", "kind", "table", "permissions", "policy", "key", "start", "expiry", "parameters", "state",
+    "author", "created", "purpose", "owner", "last_used", "uses_24h", "address", "agent",
+)  # fmt: skip
+
+
+def write_row(row: RegistryRow) -> dict[str, Any]:
+    known = row.known
+    return {
+        "fingerprint": known.fingerprint,
+        "label": known.label,
+        "kind": sas_operations.kind_of(known.token),
+        "table": known.table,
+        "permissions": row.permissions,
+        "policy": known.identifier,
+        "key": f"key{known.key}" if known.key else "",
+        "start": row.terms.start or "",
+        "expiry": row.terms.expiry or "",
+        "parameters": dict(sas.to_parameters(known.token)),
+        "state": row.state.value,
+        "author": known.author,
+        "created": known.created.isoformat() if known.created else "",
+        "purpose": known.purpose,
+        "owner": known.owner,
+        "last_used": known.last_used.isoformat() if known.last_used else "",
+        "uses_24h": known.uses,
+        "address": known.address,
+        "agent": known.agent,
+    }
+
+
+FORMATS: Final = export_formats(_COLUMNS, write_row)
