@@ -47,16 +47,10 @@ def test_a_star_matches_whatever_is_there():
 @pytest.mark.parametrize(
     "value",
     [
-        'W/"wrong"',
-        'W/""',
-        "W/\"datetime''\"",
-        "W/\"datetime'wrong'\"",
-        "W/\"datetime'0001-01-01T00%3A00%3A00Z'\"",
-        'W/"0x5B168C7B6E589D2"',
-        'W/"*"',
-        'W/"%ff"',
+        'W/"wrong"', 'W/""', "W/\"datetime''\"", "W/\"datetime'wrong'\"",
+        "W/\"datetime'0001-01-01T00%3A00%3A00Z'\"", 'W/"0x5B168C7B6E589D2"', 'W/"*"', 'W/"%ff"',
     ],
-)
+)  # fmt: skip
 def test_a_well_formed_tag_that_is_none_of_ours_matches_nothing(value):
     assert read_if_match(value) == Precondition(NEVER)
 
@@ -64,21 +58,10 @@ def test_a_well_formed_tag_that_is_none_of_ours_matches_nothing(value):
 @pytest.mark.parametrize(
     "value",
     [
-        "",
-        " ",
-        "wrong",
-        '"wrong"',
-        "\"datetime'2017-08-30T13%3A20%3A33.413914Z'\"",
-        "W/wrong",
-        'W/"a", W/"b"',
-        'W/"a"b"',
-        'w/"a"',
-        'W/"a',
-        "**",
-        '*, W/"a"',
-        'W/"a"\n',
+        "", " ", "wrong", '"wrong"', "\"datetime'2017-08-30T13%3A20%3A33.413914Z'\"", "W/wrong",
+        'W/"a", W/"b"', 'W/"a"b"', 'w/"a"', 'W/"a', "**", '*, W/"a"', 'W/"a"\n',
     ],
-)
+)  # fmt: skip
 def test_refuses_malformed_tags(value):
     with pytest.raises(InvalidInput) as refusal:
         read_if_match(value)

@@ -33,23 +33,10 @@ def test_reads(text, lifetime):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "8",
-        "h",
-        "0m",
-        "0w",
-        "367d",
-        "53w",
-        "1.5h",
-        "-1h",
-        "8 h",
-        "8H",
-        "1y",
-        "\u0661h",
-        "9999999m",
+        "", "8", "h", "0m", "0w", "367d", "53w", "1.5h", "-1h", "8 h", "8H", "1y", "\u0661h", "9999999m",
         "1h\n",
     ],
-)
+)  # fmt: skip
 def test_refuses(text):
     with pytest.raises(LifetimeError):
         read_lifetime(text)

@@ -88,15 +88,10 @@ def test_the_account_is_the_first_label_of_a_host_with_a_known_suffix(host, acco
 @pytest.mark.parametrize(
     "host",
     [
-        "localhost",
-        "127.0.0.1:10002",
-        "[::1]:10002",
-        "[::1]",
-        "azurite",
-        "account1.table.other",
+        "localhost", "127.0.0.1:10002", "[::1]:10002", "[::1]", "azurite", "account1.table.other",
         "table.localhost",
     ],
-)
+)  # fmt: skip
 def test_other_hosts_have_the_account_in_the_path(host):
     found = resolve_address(b"/account1/people", host.encode(), "http", SUFFIXES)
 
@@ -194,26 +189,14 @@ def test_the_link_of_an_entity_leads_to_it(partition_key, row_key):
 @pytest.mark.parametrize(
     "predicate",
     [
-        "PartitionKey='a'",
-        "RowKey='b'",
-        "PartitionKey='a',RowKey='b",
-        "PartitionKey='a,RowKey='b'",
-        "PartitionKey='a'RowKey='b'",
-        "PartitionKey='a',RowKey='b',",
-        "PartitionKey='a',PartitionKey='b'",
-        "PartitionKey='a',RowKey='b',RowKey='c'",
-        "PartitionKey='a',RowKey='b',Other='c'",
-        "PartitionKey='O'Brien',RowKey='b'",
-        "PartitionKey=a,RowKey=b",
-        'PartitionKey="a",RowKey="b"',
-        "partitionkey='a',rowkey='b'",
-        "'a','b'",
-        "PartitionKey",
-        "PartitionKey='a';RowKey='b'",
-        "PartitionKey=5,RowKey=6",
-        ",",
+        "PartitionKey='a'", "RowKey='b'", "PartitionKey='a',RowKey='b", "PartitionKey='a,RowKey='b'",
+        "PartitionKey='a'RowKey='b'", "PartitionKey='a',RowKey='b',", "PartitionKey='a',PartitionKey='b'",
+        "PartitionKey='a',RowKey='b',RowKey='c'", "PartitionKey='a',RowKey='b',Other='c'",
+        "PartitionKey='O'Brien',RowKey='b'", "PartitionKey=a,RowKey=b", 'PartitionKey="a",RowKey="b"',
+        "partitionkey='a',rowkey='b'", "'a','b'", "PartitionKey", "PartitionKey='a';RowKey='b'",
+        "PartitionKey=5,RowKey=6", ",",
     ],
-)
+)  # fmt: skip
 def test_refuses_what_is_no_key(predicate):
     with pytest.raises(InvalidInput) as refusal:
         aim(f"/people({predicate})")
@@ -391,19 +374,13 @@ def test_a_host_may_say_that_it_is_the_secondary(host, secondary):
 @pytest.mark.parametrize(
     "uri",
     [
-        "http://127.0.0.1:10002/account1/people",
-        "https://somewhere.else/account1/people",
-        "HTTP://127.0.0.1:10002/account1/people",
-        "/account1/people",
-        "account1/people",
-        "/people",
-        "people",
+        "http://127.0.0.1:10002/account1/people", "https://somewhere.else/account1/people",
+        "HTTP://127.0.0.1:10002/account1/people", "/account1/people", "account1/people", "/people", "people",
         "http://127.0.0.1:10002/account1-secondary/people",
-        "http://127.0.0.1:10002/account1/people?$format=application%2Fjson",
-        "people?a=http://x/account1/y",
+        "http://127.0.0.1:10002/account1/people?$format=application%2Fjson", "people?a=http://x/account1/y",
         "http://127.0.0.1:10002//account1/people",
     ],
-)
+)  # fmt: skip
 def test_uris_in_a_batch_of_path_style(uri):
     assert inner_path(uri.encode(), PATH_STYLE).strip(b"/") == b"people"
 

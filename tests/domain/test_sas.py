@@ -1,6 +1,5 @@
 """Every token that is built does what it says and nothing else, from signature to key."""
 
-import base64
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
@@ -12,6 +11,7 @@ from storage.domain.access.grants import Operation
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
 from storage.domain.sas import AccountSas, TableSas
+from tests.domain import test_access
 from tests.strategies import keys
 
 KEYS = {"key1": b"1" * 64, "key2": b"2" * 64, "another": b"3" * 64}
@@ -25,25 +25,11 @@ MOMENTS = {
 ADDRESSES = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "::1"]
 TABLES = ["people", "People", "peoples", "peopl", "things"]
 
-# letters of a table token, levels and letters of an account token; commas part choices
+# by operation: letters of a table token, levels and letters of an account token; commas part choices
 NEEDS = {
-    Operation.QUERY_ENTITY: ("r", "o", "r"),
-    Operation.QUERY_ENTITIES: ("r", "o", "r"),
-    Operation.INSERT_ENTITY: ("a", "o", "a"),
-    Operation.UPDATE_ENTITY: ("u", "o", "u"),
-    Operation.MERGE_ENTITY: ("u", "o", "u"),
-    Operation.INSERT_OR_REPLACE_ENTITY: ("au", "o", "au"),
-    Operation.INSERT_OR_MERGE_ENTITY: ("au", "o", "au"),
-    Operation.DELETE_ENTITY: ("d", "o", "d"),
-    Operation.QUERY_TABLES: (None, "sc", "l"),
-    Operation.QUERY_TABLE: (None, "sc", "l,r"),
-    Operation.CREATE_TABLE: (None, "c", "c,w"),
-    Operation.DELETE_TABLE: (None, "c", "d"),
-    Operation.GET_SERVICE_PROPERTIES: (None, "s", "r"),
-    Operation.SET_SERVICE_PROPERTIES: (None, "s", "w"),
-    Operation.GET_SERVICE_STATS: (None, "s", "r"),
-    Operation.GET_TABLE_ACL: (None, "", None),
-    Operation.SET_TABLE_ACL: (None, "", None),
+    Operation(name): (of_table, levels, letters)
+    for name, levels, letters, of_table in test_access.NEEDS
+    if name not in ("EntityGroupTransaction", "TablePreflightRequest")
 }
 
 
@@ -161,17 +147,6 @@ def test_no_field_can_be_changed_after_signing(data, token, request):
         assert sas.string_to_sign(found, "acct") == sas.string_to_sign(sent, "acct")
         assert type(found) is type(sent)
         assert let_in(found, request) == let_in(sent, request)
-
-
-def test_no_spelling_of_the_signature_but_one():
-    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    sent = sas.sign(TableSas("2019-02-02", "people", "r", expiry="2028-01-01"), "acct", KEYS["key1"])
-    mac = base64.b64decode(sent.signature)
-    for last in alphabet:
-        other = replace(sent, signature=sent.signature[:-2] + last + "=")
-        is_same = base64.b64decode(other.signature) == mac
-        assert is_same or other != sent
-        assert (sas.find_signing_key(other, "acct", [KEYS["key1"]]) == 0) == (other == sent)
 
 
 def read(query):

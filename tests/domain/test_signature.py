@@ -205,18 +205,11 @@ def test_reads_the_scheme_in_any_case():
 @pytest.mark.parametrize(
     "value",
     [
-        b"",
-        b"SharedKey",
-        b"SharedKey foo",
-        b"SharedKey acct:",
-        b"SharedKey :bQ==",
-        b"SharedKey acct:no base64!",
-        b"SharedKey acct:bQ",
-        b"SharedKey \xff:bQ==",
-        b"Basic acct:bQ==",
+        b"", b"SharedKey", b"SharedKey foo", b"SharedKey acct:", b"SharedKey :bQ==",
+        b"SharedKey acct:no base64!", b"SharedKey acct:bQ", b"SharedKey \xff:bQ==", b"Basic acct:bQ==",
         b"SharedKeyAcct:bQ==",
     ],
-)
+)  # fmt: skip
 def test_refuses_what_is_no_authorization(value):
     with pytest.raises(InvalidAuthenticationInfo):
         read_authorization(value)

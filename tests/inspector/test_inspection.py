@@ -117,16 +117,10 @@ def test_finds_nothing_in_a_good_token(fields, key):
 
 
 OF_KEYS_AND_LINES = {
-    Mistake.ENCODED_TWICE,
-    Mistake.PADDING,
-    Mistake.HEXADECIMAL,
-    Mistake.RETIRED_KEY,
-    Mistake.OTHER_ACCOUNT_KEY,
-    Mistake.KEY_NOT_DECODED,
-    Mistake.OTHER_ACCOUNT,
-    Mistake.SECONDARY_ACCOUNT,
+    Mistake.ENCODED_TWICE, Mistake.PADDING, Mistake.HEXADECIMAL, Mistake.RETIRED_KEY,
+    Mistake.OTHER_ACCOUNT_KEY, Mistake.KEY_NOT_DECODED, Mistake.OTHER_ACCOUNT, Mistake.SECONDARY_ACCOUNT,
     Mistake.NEWLINE,
-}
+}  # fmt: skip
 
 
 @given(table_tokens, st.sampled_from([case for case in mistakes.OF_TOKENS if case[0] in OF_KEYS_AND_LINES]))
