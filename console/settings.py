@@ -227,7 +227,7 @@ API_REQUESTS_PER_MINUTE = 600  # of one token
 DAILY = [  # what else is tidied once a day
     "console.people.sessions.tidy",
     "console.grid.saved_urls.tidy",
-    "console.queries.saved.tidy",
+    "console.queries.saved_changes.tidy",
     "console.queries.recent.tidy",
 ]
 ANNOUNCED = ["console.people.setup.announcement"]  # what else a server says when it is ready

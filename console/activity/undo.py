@@ -9,7 +9,7 @@ from django.utils import timezone
 from console.activity.presentation import PRESENTATIONS, Group
 from console.models import User
 from console.people import users
-from console.queries import saved as saved_queries
+from console.queries import saved_changes
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Capability, Role, may
 from storage.domain.service.activity import Verb
@@ -24,9 +24,9 @@ CONSOLE_UNDO: Final[Mapping[Verb, Callable[..., Activity]]] = {
     Verb.MEMBER_SET: members.undo,
     Verb.MEMBER_REMOVE: members.undo,
     Verb.USER_CHANGE: users.undo,
-    Verb.QUERY_CREATE: saved_queries.undo,
-    Verb.QUERY_CHANGE: saved_queries.undo,
-    Verb.QUERY_DELETE: saved_queries.undo,
+    Verb.QUERY_CREATE: saved_changes.undo,
+    Verb.QUERY_CHANGE: saved_changes.undo,
+    Verb.QUERY_DELETE: saved_changes.undo,
 }
 # refused by a read-only account
 _WRITES: Final = frozenset({"entity", "table", "policies", "properties"})

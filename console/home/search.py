@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.grid import bookmarks
 from console.models import User
-from console.queries import saved as saved_queries
+from console.queries.saved import search_queries
 from console.site import layout
 from console.site.access import AccountContext
 from storage.domain.access.roles import Capability, Role, may
@@ -109,7 +109,7 @@ def _account(account: Account, text: str) -> Iterator[Hit]:
 
 def _queries(user: User, accounts: list[tuple[Account, Role]], text: str) -> Iterator[Hit]:
     by_number = {account.pk: account for account, _role in accounts}
-    for query in saved_queries.named(user, by_number.keys(), text, top=TOP):
+    for query in search_queries(user, by_number.keys(), text, top=TOP):
         account = by_number[query.account_id]
         address = reverse("queries:run", args=(account.name, query.table_name, query.slug))
         yield Hit(Kind.QUERY, query.name, address, "bookmark", account, query.table_name, is_data=True)

@@ -1,4 +1,4 @@
-"""How a filter reaches its entities, in words: why no less is read, what Azure would do and what is done here."""
+"""How a filter reaches its entities, explained: why, at what cost on Azure and here, and what would cost less."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,30 +13,30 @@ from storage.operations.estimates import Estimate, ScanKind
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PathText:
     label: Promise
-    kind: str  # of a badge
+    kind: str  # of its badge
     icon: str
     on_azure: Promise
 
 
-LOOKS: Final[Mapping[AccessPath, Look]] = {
-    AccessPath.POINT: Look(
+PATHS: Final[Mapping[AccessPath, PathText]] = {
+    AccessPath.POINT: PathText(
         gettext_lazy("Point"), "ok", "target", gettext_lazy("Reads one entity. No query is cheaper.")
     ),
-    AccessPath.RANGE: Look(
+    AccessPath.RANGE: PathText(
         gettext_lazy("Range"), "accent", "move-horizontal", gettext_lazy("Reads part of one partition.")
     ),
-    AccessPath.PARTITION_SCAN: Look(
+    AccessPath.PARTITION_SCAN: PathText(
         gettext_lazy("Partition scan"), "warn", "rows-3", gettext_lazy("Reads one whole partition.")
     ),
-    AccessPath.PARTITION_RANGE: Look(
+    AccessPath.PARTITION_RANGE: PathText(
         gettext_lazy("Partition range"),
         "warn",
         "columns-3",
         gettext_lazy("Reads several partitions. Expect a continuation token wherever a partition ends."),
     ),
-    AccessPath.TABLE_SCAN: Look(
+    AccessPath.TABLE_SCAN: PathText(
         gettext_lazy("Table scan"),
         "danger",
         "table-2",
@@ -78,7 +78,7 @@ REASONS: Final[Mapping[AccessReason, Promise]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class Explanation:
     label: str
     kind: str
     icon: str
@@ -86,40 +86,36 @@ class Described:
     on_azure: str
     here: str
     advice: str
-    offer: str  # the label of what narrows the filter at once, or nothing
-    has_points: bool  # whether it would be better to read each entity by its key
+    has_point_reads: bool  # whether reading each entity by its key would cost less
 
 
-def describe(access: AccessPlan, estimate: Estimate | None = None) -> Described:
-    look = LOOKS[access.path]
-    return Described(
-        str(look.label),
-        look.kind,
-        look.icon,
+def explain_access(access: AccessPlan, estimate: Estimate | None = None) -> Explanation:
+    path = PATHS[access.path]
+    return Explanation(
+        str(path.label),
+        path.kind,
+        path.icon,
         str(REASONS[access.reason]),
-        str(look.on_azure),
-        _here(access, estimate),
-        _advice(access),
-        _offer(access.improvement),
+        str(path.on_azure),
+        _explain_server(access, estimate),
+        _advise(access),
         access.improvement is Improvement.READ_POINTS,
     )
 
 
-def _here(access: AccessPlan, estimate: Estimate | None) -> str:
+def _explain_server(access: AccessPlan, estimate: Estimate | None) -> str:
     if access.is_by_keys:
         return _("Reads the key index. Every entity read matches.")
     if estimate is not None and estimate.scan_kind is ScanKind.PROPERTIES:
         return _("A property index finds the candidates, and only those are read.")
-    match access.path:
-        case AccessPath.TABLE_SCAN | AccessPath.PARTITION_RANGE:
-            return _(
-                "Tests every entity. After five seconds you get the matches so far and can continue searching."
-            )
-        case _:
-            return _("Reads the key index and tests each entity.")
+    if access.path in (AccessPath.TABLE_SCAN, AccessPath.PARTITION_RANGE):
+        return _(
+            "Tests every entity. After five seconds you get the matches so far and can continue searching."
+        )
+    return _("Reads the key index and tests each entity.")
 
 
-def _advice(access: AccessPlan) -> str:
+def _advise(access: AccessPlan) -> str:
     match access.improvement:
         case None:
             return ""
@@ -140,13 +136,3 @@ def _advice(access: AccessPlan) -> str:
             return _("Set PartitionKey to stay within one partition.")
         case _ as unknown:
             assert_never(unknown)
-
-
-def _offer(improvement: Improvement | None) -> str:
-    match improvement:
-        case Improvement.ADD_ROW_KEY:
-            return _("Add a RowKey bound")
-        case Improvement.ADD_PARTITION_KEY:
-            return _("Add a PartitionKey")
-        case _:
-            return ""

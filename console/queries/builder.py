@@ -1,7 +1,7 @@
-"""The rows of a filter as they are drawn: each with the choices it has, in words."""
+"""The query builder: a filter as groups and conditions, each with its choices and their labels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeVar
 
@@ -10,12 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from console.grid.state import GridState
-from console.queries import drafts as query_rows
-from console.queries import values as query_values
-from console.queries.drafts import ROOT, Row, Rows, Unshowable
+from console.queries import drafts
+from console.queries.drafts import ROOT, ConditionDraft, GroupDraft, ValueNotEditable
 from console.queries.reading import Reading
+from console.queries.values import PropertyTypes, property_types
 from console.site.typed_text import sentence
-from storage.domain.filters import Filter
 from storage.domain.values.edm import Edm
 from storage.editing.filters.builder import (
     CONSOLE_OPERATORS,
@@ -45,7 +44,7 @@ OPERATORS: Final[Mapping[RowOperator, Promise]] = {
     RowOperator.IS_SET: pgettext_lazy("condition", "is set"),
     RowOperator.IS_NOT_SET: pgettext_lazy("condition", "is not set"),
 }
-OF_TIMES: Final[Mapping[RowOperator, Promise]] = {
+TIME_OPERATORS: Final[Mapping[RowOperator, Promise]] = {
     RowOperator.GT: pgettext_lazy("condition", "is after"),
     RowOperator.GE: pgettext_lazy("condition", "is on or after"),
     RowOperator.LT: pgettext_lazy("condition", "is before"),
@@ -68,7 +67,7 @@ CONNECTIVES: Final[Mapping[Connective, Promise]] = {
     Connective.AND: gettext_lazy("Match all (and)"),
     Connective.OR: gettext_lazy("Match any (or)"),
 }
-HINTS: Final[Mapping[Edm, str]] = {
+PLACEHOLDERS: Final[Mapping[Edm, str]] = {
     Edm.INT32: "42",
     Edm.INT64: "9223372036854775807",
     Edm.DOUBLE: "1200.5",
@@ -82,57 +81,54 @@ Choices = Sequence[tuple[str, str, bool]]  # value, label, whether it is chosen
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ValueView:
     id: str
     text: str
     error: str
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ConditionView:
     place: str
-    row: Row
+    draft: ConditionDraft
     types: Choices
     operators: Choices
     console_operators: Choices
-    values: Sequence[Value]
+    values: Sequence[ValueView]
     units: Choices
-    hint: str
+    placeholder: str
 
     @property
     def is_boolean(self) -> bool:
-        return self.row.type is Edm.BOOLEAN
+        return self.draft.type is Edm.BOOLEAN
 
     @property
     def is_number(self) -> bool:
-        return self.row.type in (Edm.INT32, Edm.INT64)
+        return self.draft.type in (Edm.INT32, Edm.INT64)
 
     @property
     def has_many(self) -> bool:
-        return self.row.operator is RowOperator.ONE_OF
+        return self.draft.operator is RowOperator.ONE_OF
 
     @property
     def is_between(self) -> bool:
-        return self.row.operator is RowOperator.BETWEEN
+        return self.draft.operator is RowOperator.BETWEEN
 
     @property
-    def is_only_here(self) -> bool:
-        return self.row.operator in CONSOLE_OPERATORS
+    def is_console_only(self) -> bool:
+        return self.draft.operator in CONSOLE_OPERATORS
 
     @property
     def label(self) -> str:
-        """What its button to remove it is about."""
-        return self.row.property or _("empty")
+        return self.draft.property or _("empty")
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
-    """A group."""
-
+class GroupView:
     place: str
-    rows: Rows
+    draft: GroupDraft
     connectives: Choices
-    items: Sequence["Line | Box"]
+    items: Sequence["ConditionView | GroupView"]
     depth: int
 
     @property
@@ -146,74 +142,75 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """``focus`` is the id of what gets the focus; ``text`` what the rows mean, if they were changed."""
+    """``focus``: the id of the field to focus; ``text``: the filter of the conditions, after they were edited."""
 
-    box: Box | None = None
+    group: GroupView | None = None
     obstacle: str = ""
-    names: Sequence[str] = field(default_factory=list)  # of known properties
+    names: Sequence[str] = ()  # of known properties
     focus: str = ""
     text: str | None = None
 
 
-def drawn(root: Filter | None, types: Mapping[str, Sequence[Edm]]) -> Builder:
-    found = to_rows(root)
-    if isinstance(found, NotDrawable):
-        return Builder(obstacle=str(OBSTACLES[found.reason]))
+def draw_builder(table: Table, state: GridState, reading: Reading) -> Builder | None:
+    """The builder of a grid, if its address asks for it."""
+    if not state.by:
+        return None
+    if reading.problem:
+        return Builder(obstacle=_("The filter has an error."))
+    group = to_rows(state.wanted.filter)
+    if isinstance(group, NotDrawable):
+        return Builder(obstacle=str(OBSTACLES[group.reason]))
+    types = property_types(table)
     try:
-        rows = query_rows.of(found)
-    except Unshowable:
+        draft = drafts.draft_group(group)
+    except ValueNotEditable:
         return Builder(
             obstacle=_("A value is too long for a text field, or contains line breaks or control characters.")
         )
-    if not rows.items:
-        rows.items.append(Row())
-    return Builder(box(rows, types), names=sorted(types))
+    if not draft.items:
+        draft.items.append(ConditionDraft())
+    return Builder(view_group(draft, types), names=sorted(types))
 
 
-def box(rows: Rows, types: Mapping[str, Sequence[Edm]], place: str = ROOT, depth: int = 1) -> Box:
-    items: list[Line | Box] = []
-    for at, item in enumerate(rows.items):
-        where = f"{place}-{at}"
-        items.append(
-            box(item, types, where, depth + 1) if isinstance(item, Rows) else line(item, types, where)
-        )
-    return Box(place, rows, _choices(CONNECTIVES, rows.connective), items, depth)
+def view_group(draft: GroupDraft, types: PropertyTypes, place: str = ROOT, depth: int = 1) -> GroupView:
+    items = [
+        view_group(item, types, f"{place}-{index}", depth + 1)
+        if isinstance(item, GroupDraft)
+        else _view_condition(item, types, f"{place}-{index}")
+        for index, item in enumerate(draft.items)
+    ]
+    return GroupView(place, draft, _choices(CONNECTIVES, draft.connective), items, depth)
 
 
-def line(row: Row, types: Mapping[str, Sequence[Edm]], place: str) -> Line:
-    stored = tuple(types.get(row.property, ()))
+def _view_condition(draft: ConditionDraft, types: PropertyTypes, place: str) -> ConditionView:
+    stored = tuple(types.get(draft.property, ()))
     ordered = (*stored, *(type_ for type_ in Edm if type_ not in stored))
-    labels = {**OPERATORS, **OF_TIMES} if row.type is Edm.DATETIME else OPERATORS
-    offered = {operator: labels[operator] for operator in operators_for(row.type)}
-    texts = row.texts
+    labels = {**OPERATORS, **TIME_OPERATORS} if draft.type is Edm.DATETIME else OPERATORS
+    offered = {operator: labels[operator] for operator in operators_for(draft.type)}
+    texts = draft.texts
     unit = ""
-    if row.operator is RowOperator.IN_THE_LAST:
+    if draft.operator is RowOperator.IN_THE_LAST:
         texts, unit = [texts[0][:-1]], texts[0][-1:]
-    return Line(
+    return ConditionView(
         place,
-        row,
-        [(type_, type_.short_name, type_ is row.type) for type_ in ordered],
+        draft,
+        [(type_, type_.short_name, type_ is draft.type) for type_ in ordered],
         _choices(
-            {key: label for key, label in offered.items() if key not in CONSOLE_OPERATORS}, row.operator
+            {key: label for key, label in offered.items() if key not in CONSOLE_OPERATORS}, draft.operator
         ),
-        _choices({key: label for key, label in offered.items() if key in CONSOLE_OPERATORS}, row.operator),
+        _choices({key: label for key, label in offered.items() if key in CONSOLE_OPERATORS}, draft.operator),
         [
-            Value(f"{place}:value:{at}", text, sentence(row.faults[at]) if at in row.faults else "")
-            for at, text in enumerate(texts)
+            ValueView(
+                f"{place}:value:{index}",
+                text,
+                sentence(draft.errors[index]) if index in draft.errors else "",
+            )
+            for index, text in enumerate(texts)
         ],
-        _choices(UNITS, unit) if row.operator is RowOperator.IN_THE_LAST else [],
-        HINTS.get(row.type, ""),
+        _choices(UNITS, unit) if draft.operator is RowOperator.IN_THE_LAST else [],
+        PLACEHOLDERS.get(draft.type, ""),
     )
 
 
 def _choices(labels: Mapping[Name, Promise], chosen: Name) -> Choices:
     return [(str(value), str(label), value == chosen) for value, label in labels.items()]
-
-
-def requested_builder(table: Table, state: GridState, reading: Reading) -> Builder | None:
-    """The rows, if they are asked for; none while the text cannot be read."""
-    if not state.by:
-        return None
-    if reading.problem:
-        return Builder(obstacle=_("The filter has an error."))
-    return drawn(state.wanted.filter, query_values.types_of(table))

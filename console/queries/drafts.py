@@ -1,9 +1,9 @@
-"""The rows of a filter as a form has them: half-written ones too, which say nothing yet.
+"""The form of the query builder: groups and conditions as they are typed, unfinished ones included.
 
-Each row has a place, as ``r-0-2`` for the third of the first group; its fields are called by place and name.
+Each has a place, such as ``r-0-2`` for the third condition of the first group; its fields are named by place.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -11,6 +11,7 @@ from typing import Final, TypeVar, cast
 
 from django.http import QueryDict
 
+from console.queries.values import PropertyTypes
 from storage.domain.filters.literals import RELATIVE_UNITS, RelativeTime, read_relative
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
@@ -20,105 +21,106 @@ from storage.editing.typed_text import InvalidText, TextFault, TextForm
 Choice = TypeVar("Choice", bound=StrEnum)
 
 ROOT: Final = "r"
-MOST: Final = 200  # rows of a form
+CONDITION_LIMIT: Final = 200  # of a form
+VALUE_LENGTH: Final = 1000  # characters that fit into a field
 WITHOUT_VALUES: Final = frozenset({RowOperator.IS_SET, RowOperator.IS_NOT_SET})
 A_DAY: Final = "24h"
-LONGEST: Final = 1000  # characters of a value that has a field
 
 
 @dataclass(slots=True)
-class Row:
-    """A clause as it is typed."""
-
+class ConditionDraft:
     property: str = ""
     operator: RowOperator = RowOperator.EQ
     type: Edm = Edm.STRING
     texts: list[str] = field(default_factory=lambda: [""])
     negated: bool = False
-    faults: dict[int, InvalidText] = field(default_factory=dict)  # by the place of the text
+    errors: dict[int, InvalidText] = field(default_factory=dict)  # by the index of the text
 
 
 @dataclass(slots=True)
-class Rows:
-    """A group as it is typed."""
-
+class GroupDraft:
     connective: Connective = Connective.AND
     negated: bool = False
-    items: list["Row | Rows"] = field(default_factory=list)
+    items: list["ConditionDraft | GroupDraft"] = field(default_factory=list)
 
 
-Item = Row | Rows
+Draft = ConditionDraft | GroupDraft
 
 
 # from a filter
 
 
-class Unshowable(Exception):
-    """A value that no field could give back as it is."""
+class ValueNotEditable(Exception):
+    """A text field would not give the value back as it is."""
 
 
-def of(group: RowGroup) -> Rows:
-    items = [of(item) if isinstance(item, RowGroup) else _row(item) for item in group.items]
-    return Rows(group.connective, group.negated, items)
+def draft_group(group: RowGroup) -> GroupDraft:
+    """Raises ValueNotEditable."""
+    items = [
+        draft_group(item) if isinstance(item, RowGroup) else _draft_condition(item) for item in group.items
+    ]
+    return GroupDraft(group.connective, group.negated, items)
 
 
-def _row(clause: FilterRow) -> Row:
-    texts = [_text(clause.operator, value) for value in clause.values]
-    return Row(clause.property, clause.operator, clause.type or Edm.STRING, texts, clause.negated)
+def _draft_condition(row: FilterRow) -> ConditionDraft:
+    texts = [_write_value(row.operator, value) for value in row.values]
+    return ConditionDraft(row.property, row.operator, row.type or Edm.STRING, texts, row.negated)
 
 
-def _text(operator: RowOperator, value: EdmValue) -> str:
+def _write_value(operator: RowOperator, value: EdmValue) -> str:
     if isinstance(value.value, RelativeTime):
         moment = value.value
         return f"{-moment.amount}{moment.unit}" if operator is RowOperator.IN_THE_LAST else moment.text
     text = typed_text.write(value)
     is_lost = typed_text.field_form(value) is TextForm.ESCAPED or "\n" in text or "\t" in text
-    if len(text) > LONGEST or is_lost:
-        raise Unshowable
+    if len(text) > VALUE_LENGTH or is_lost:
+        raise ValueNotEditable
     return text
 
 
 # from a form
 
 
-def read(sent: QueryDict, types: Mapping[str, Sequence[Edm]]) -> Rows:
-    """``types`` of the properties, for a row whose property is another than when it was drawn."""
-    rows: dict[str, Rows] = {ROOT: Rows(*_joined(sent, ROOT))}
-    for place in sent.getlist("row")[:MOST]:
-        above = rows.get(place.rpartition("-")[0])
-        if above is None:
+def read_form(sent: QueryDict, types: PropertyTypes) -> GroupDraft:
+    """Read what was typed. A condition on another property than before takes a type of that property."""
+    groups = {ROOT: GroupDraft(*_read_connective(sent, ROOT))}
+    for place in sent.getlist("row")[:CONDITION_LIMIT]:
+        parent = groups.get(place.rpartition("-")[0])
+        if parent is None:
             continue
         if f"{place}:connective" in sent:
-            rows[place] = Rows(*_joined(sent, place))
-            above.items.append(rows[place])
+            groups[place] = GroupDraft(*_read_connective(sent, place))
+            parent.items.append(groups[place])
         else:
-            above.items.append(_read_row(sent, place, types))
-    return rows[ROOT]
+            parent.items.append(_read_condition(sent, place, types))
+    return groups[ROOT]
 
 
-def _joined(sent: QueryDict, place: str) -> tuple[Connective, bool]:
-    connective = sent.get(f"{place}:connective", "")
-    return Connective.OR if connective == Connective.OR else Connective.AND, f"{place}:negated" in sent
+def _read_connective(sent: QueryDict, place: str) -> tuple[Connective, bool]:
+    return _read_choice(
+        Connective, sent.get(f"{place}:connective"), Connective.AND
+    ), f"{place}:negated" in sent
 
 
-def _read_row(sent: QueryDict, place: str, types: Mapping[str, Sequence[Edm]]) -> Row:
+def _read_condition(sent: QueryDict, place: str, types: PropertyTypes) -> ConditionDraft:
     name = sent.get(f"{place}:property", "").strip()
-    type_ = _one_of(Edm, sent.get(f"{place}:type", ""), Edm.STRING)
+    type_ = _read_choice(Edm, sent.get(f"{place}:type"), Edm.STRING)
     if name != sent.get(f"{place}:was", name) and types.get(name):
         type_ = types[name][0]
-    operator = _one_of(RowOperator, sent.get(f"{place}:operator", ""), RowOperator.EQ)
-    row = Row(name, operator, type_, sent.getlist(f"{place}:value")[:MOST], f"{place}:negated" in sent)
-    return fitted(row, sent.get(f"{place}:unit", ""))
+    operator = _read_choice(RowOperator, sent.get(f"{place}:operator"), RowOperator.EQ)
+    texts = sent.getlist(f"{place}:value")[:CONDITION_LIMIT]
+    draft = ConditionDraft(name, operator, type_, texts, f"{place}:negated" in sent)
+    return _fit_operator(draft, sent.get(f"{place}:unit", ""))
 
 
-def _one_of(kind: type[Choice], text: str, otherwise: Choice) -> Choice:
-    return kind(text) if text in list(kind) else otherwise
+def _read_choice(kind: type[Choice], text: str | None, default: Choice) -> Choice:
+    return kind(text) if text in list(kind) else default
 
 
-def fitted(row: Row, unit: str = "") -> Row:
-    """With an operator that its type has, and as many texts as that takes."""
-    operator = row.operator if row.operator in operators_for(row.type) else RowOperator.EQ
-    texts = [text for text in row.texts if len(text) <= LONGEST]
+def _fit_operator(draft: ConditionDraft, unit: str) -> ConditionDraft:
+    """Replace an operator that the type does not have, and keep as many texts as the operator takes."""
+    operator = draft.operator if draft.operator in operators_for(draft.type) else RowOperator.EQ
+    texts = [text for text in draft.texts if len(text) <= VALUE_LENGTH]
     if operator in WITHOUT_VALUES:
         texts = []
     elif operator is RowOperator.IN_THE_LAST:
@@ -127,52 +129,51 @@ def fitted(row: Row, unit: str = "") -> Row:
         texts = [*texts, "", ""][:2]
     elif operator is not RowOperator.ONE_OF or not texts:
         texts = (texts or [""])[:1]
-    if row.type is Edm.BOOLEAN:
+    if draft.type is Edm.BOOLEAN:
         texts = [text if text in ("true", "false") else "true" for text in texts]
-    return replace(row, operator=operator, texts=texts)
+    return replace(draft, operator=operator, texts=texts)
 
 
 # to a filter
 
 
-def finished(rows: Rows, now: datetime) -> RowGroup:
-    """What is said so far; marks the texts that are no values, and leaves their rows out."""
+def finish_group(draft: GroupDraft, now: datetime) -> RowGroup:
+    """Keep the finished conditions; note the errors of the others in the draft."""
     items: list[RowGroup | FilterRow] = []
-    for item in rows.items:
-        if isinstance(item, Rows):
-            group = finished(item, now)
+    for item in draft.items:
+        if isinstance(item, GroupDraft):
+            group = finish_group(item, now)
             items += [group] if group.items else []
         else:
-            clause = _clause(item, now)
-            items += [clause] if clause is not None else []
-    return RowGroup(rows.connective, tuple(items), rows.negated)
+            row = _finish_condition(item, now)
+            items += [row] if row is not None else []
+    return RowGroup(draft.connective, tuple(items), draft.negated)
 
 
-def _clause(row: Row, now: datetime) -> FilterRow | None:
-    row.faults = {}
+def _finish_condition(draft: ConditionDraft, now: datetime) -> FilterRow | None:
+    draft.errors = {}
     values = []
-    for at, text in enumerate(row.texts):
+    for index, text in enumerate(draft.texts):
         try:
-            values.append(_value(row, text, now))
-        except InvalidText as fault:
-            row.faults[at] = fault
-    if not row.property.isidentifier() or row.faults:
+            values.append(_read_value(draft, text, now))
+        except InvalidText as error:
+            draft.errors[index] = error
+    if not draft.property.isidentifier() or draft.errors:
         return None
-    type_ = None if row.operator in WITHOUT_VALUES else row.type
-    return FilterRow(row.property, row.operator, type_, tuple(values), row.negated)
+    type_ = None if draft.operator in WITHOUT_VALUES else draft.type
+    return FilterRow(draft.property, draft.operator, type_, tuple(values), draft.negated)
 
 
-def _value(row: Row, text: str, now: datetime) -> EdmValue:
-    if row.type is Edm.DATETIME:
-        return EdmValue(Edm.DATETIME, _time(row.operator, text, now))
-    if row.type is Edm.INT32:
-        # digits alone compare with numbers of any size
-        value = typed_text.read(Edm.INT64, text, now)
-        return EdmValue(Edm.INT32, value.value)
-    return typed_text.read(row.type, text, now)
+def _read_value(draft: ConditionDraft, text: str, now: datetime) -> EdmValue:
+    if draft.type is Edm.DATETIME:
+        return EdmValue(Edm.DATETIME, _read_time(draft.operator, text, now))
+    if draft.type is Edm.INT32:
+        # an integer literal without a suffix compares with numbers of any size
+        return EdmValue(Edm.INT32, typed_text.read(Edm.INT64, text, now).value)
+    return typed_text.read(draft.type, text, now)
 
 
-def _time(operator: RowOperator, text: str, now: datetime) -> int:
+def _read_time(operator: RowOperator, text: str, now: datetime) -> int:
     if operator is RowOperator.IN_THE_LAST:
         amount, unit = text[:-1], text[-1:]
         if not amount.isdecimal() or unit not in RELATIVE_UNITS or not 0 < int(amount) < 10_000:
@@ -185,41 +186,42 @@ def _time(operator: RowOperator, text: str, now: datetime) -> int:
 # changes
 
 
-def change(rows: Rows, wanted: str) -> str:
-    """Does what a button says, as ``add:r-0`` or ``drop:r-1:2``; the place where the focus goes."""
-    what, _, where = wanted.partition(":")
-    place, _, number = where.partition(":")
-    found = dict(_walk(rows, ROOT))
-    item = found.get(place)
-    match what, item:
-        case "add", Rows():
-            item.items.append(Row())
-            return f"{place}-{len(item.items) - 1}:property"
-        case "group", Rows():
-            item.items.append(Rows(Connective.OR, items=[Row()]))
-            return f"{place}-{len(item.items) - 1}-0:property"
-        case "value", Row():
-            item.texts.append("")
-            return f"{place}:value:{len(item.texts) - 1}"
-        case "drop", Row() if number.isdecimal() and int(number) < len(item.texts) > 1:
-            del item.texts[int(number)]
-            return f"{place}:value:{max(0, int(number) - 1)}"
-        case "remove", Row() | Rows() if place != ROOT:
-            return _remove(found, place)
+def apply_action(root: GroupDraft, action: str) -> str:
+    """Do what a button says, such as ``add:r-0`` or ``drop:r-1:2``; return the id of the field to focus."""
+    verb, _, target = action.partition(":")
+    place, _, index = target.partition(":")
+    drafts = dict(_walk(root, ROOT))
+    match verb, drafts.get(place):
+        case "add", GroupDraft() as group:
+            group.items.append(ConditionDraft())
+            return f"{place}-{len(group.items) - 1}:property"
+        case "group", GroupDraft() as group:
+            group.items.append(GroupDraft(Connective.OR, items=[ConditionDraft()]))
+            return f"{place}-{len(group.items) - 1}-0:property"
+        case "value", ConditionDraft() as condition:
+            condition.texts.append("")
+            return f"{place}:value:{len(condition.texts) - 1}"
+        case "drop", ConditionDraft() as condition if (
+            index.isdecimal() and int(index) < len(condition.texts) > 1
+        ):
+            del condition.texts[int(index)]
+            return f"{place}:value:{max(0, int(index) - 1)}"
+        case "remove", ConditionDraft() | GroupDraft() if place != ROOT:
+            return _remove(drafts, place)
     return ""
 
 
-def _remove(found: Mapping[str, Item], place: str) -> str:
-    above, _, at = place.rpartition("-")
-    group = cast("Rows", found[above])
-    del group.items[int(at)]
+def _remove(drafts: Mapping[str, Draft], place: str) -> str:
+    parent, _, index = place.rpartition("-")
+    group = cast("GroupDraft", drafts[parent])
+    del group.items[int(index)]
     if not group.items:
-        return f"{above}:add"
-    return f"{above}-{min(int(at), len(group.items) - 1)}:remove"
+        return f"{parent}:add"
+    return f"{parent}-{min(int(index), len(group.items) - 1)}:remove"
 
 
-def _walk(item: Item, place: str) -> Iterator[tuple[str, Item]]:
-    yield place, item
-    if isinstance(item, Rows):
-        for at, inner in enumerate(item.items):
-            yield from _walk(inner, f"{place}-{at}")
+def _walk(draft: Draft, place: str) -> Iterator[tuple[str, Draft]]:
+    yield place, draft
+    if isinstance(draft, GroupDraft):
+        for index, item in enumerate(draft.items):
+            yield from _walk(item, f"{place}-{index}")

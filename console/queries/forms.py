@@ -1,25 +1,41 @@
-"""A query that is saved, and the values that one asks for."""
+"""The forms of saved queries: a query that is saved, the version that a change starts from, and parameter values."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from django import forms
-from django.http import QueryDict
+from django.utils.html import format_html
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.grid.state import GridState
 from storage.domain.errors import StorageError
 from storage.editing.filters import parameters
-from storage.editing.filters.parameters import ParameterFault, ParameterSuggestion, UnfilledParameter
+from storage.editing.filters.parameters import ParameterFault, UnfilledParameter
 
 _PLAIN: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
-_LONGEST: Final = 32_000  # characters of a filter
-_MOST: Final = 12  # values that are offered to be asked for
+_FILTER_LENGTH: Final = 32_000  # characters
+_SUGGESTIONS: Final = 12  # values that can become parameters
 
 
-class QueryForm(forms.Form):
+class VersionForm(forms.Form):
+    """The version that a page showed; 0, which no query has, if unknown."""
+
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    @property
+    def seen(self) -> int:
+        return (self.cleaned_data.get("version") or 0) if self.is_valid() else 0
+
+
+class ParameterChoiceField(forms.MultipleChoiceField):
+    def valid_value(self, value: str) -> bool:
+        return True  # names that the filter no longer suggests are ignored
+
+
+class SavedQueryForm(VersionForm):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=64,
@@ -33,13 +49,18 @@ class QueryForm(forms.Form):
     )
     filter = forms.CharField(
         label=gettext_lazy("Filter"),
-        max_length=_LONGEST,
+        max_length=_FILTER_LENGTH,
         required=False,
         widget=forms.Textarea(attrs={"class": "mono", "rows": 3, "dir": "ltr", **_PLAIN}),
         help_text=gettext_lazy(
             "Write a name in double braces to enter its value at each run, e.g. PartitionKey eq '{{tenant}}'."
             " Relative times such as datetime'{{now-24h}}' are calculated at each run."
         ),
+    )
+    ask = ParameterChoiceField(
+        label=gettext_lazy("Ask for these values at each run"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
     )
     keeps_view = forms.BooleanField(
         label=gettext_lazy("Include the current columns, sort order, page size and view"), required=False
@@ -53,22 +74,16 @@ class QueryForm(forms.Form):
     def __init__(self, *args: Any, taken: Collection[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._taken = {name.casefold() for name in taken}
+        self._suggestions = parameters.suggest_parameters(str(self["filter"].value() or ""))[:_SUGGESTIONS]
+        self.fields["ask"].choices = [  # type: ignore[attr-defined]
+            (it.name, format_html("{} <b>{}</b>", it.compared, Truncator(it.literal).chars(40)))
+            for it in self._suggestions
+        ]
 
     @property
-    def offers(self) -> list[tuple[ParameterSuggestion, bool]]:
-        """The values that may be asked for instead, and whether they were chosen."""
-        chosen = set(self._asked)
-        found = parameters.suggest_parameters(str(self["filter"].value() or ""))
-        return [(offer, offer.name in chosen) for offer in found[:_MOST]]
-
-    @property
-    def given(self) -> dict[str, str]:
-        """The values that stood where they are asked for by now."""
-        return {offer.name: offer.value for offer, is_chosen in self.offers if is_chosen}
-
-    @property
-    def _asked(self) -> list[str]:
-        return self.data.getlist("ask") if isinstance(self.data, QueryDict) else []
+    def parameter_values(self) -> dict[str, str]:
+        """The values that became parameters, as they were before."""
+        return {it.name: it.value for it in self._suggestions if it.name in self.cleaned_data["ask"]}
 
     def clean_name(self) -> str:
         name = " ".join(str(self.cleaned_data["name"]).split())
@@ -79,54 +94,61 @@ class QueryForm(forms.Form):
     def clean_filter(self) -> str:
         text = str(self.cleaned_data["filter"]).replace("\r\n", "\n").strip()
         if text and not parameters.list_parameters(text):
-            self._check(text)  # what is not filled yet may become anything
-        return parameters.add_parameters(text, self._asked)
+            _check_filter(text)  # with parameters it is valid or not at each run
+        return text
 
-    def _check(self, text: str) -> None:
-        try:
-            replace(GridState(), filter=text).wanted  # noqa: B018
-        except StorageError as error:
-            raise forms.ValidationError(error.text) from None
+    def clean(self) -> dict[str, Any]:
+        if "filter" in self.cleaned_data:
+            asked = self.cleaned_data.get("ask", ())
+            self.cleaned_data["filter"] = parameters.add_parameters(self.cleaned_data["filter"], asked)
+        return self.cleaned_data
 
 
-class ValuesForm(forms.Form):
-    """A field for each parameter of a filter, ``v-`` before its name; valid when the filter can be filled."""
+def _check_filter(text: str) -> None:
+    try:
+        replace(GridState(), filter=text).wanted  # noqa: B018
+    except StorageError as error:
+        raise forms.ValidationError(error.text) from None
 
-    use_required_attribute = False  # nothing is a value too, in quotes
+
+class ParameterValuesForm(forms.Form):
+    """A field for each parameter of a filter, named ``v-`` and the parameter; valid when the filter can be filled."""
+
+    use_required_attribute = False  # an empty text is a value too
 
     def __init__(self, text: str, names: Sequence[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._text = text
         self._names = names
         for name in names:
-            self.fields[field_of(name)] = field = forms.CharField(
-                label=name, strip=False, widget=forms.TextInput(attrs={"class": "mono", **_PLAIN})
-            )
+            widget = forms.TextInput(attrs={"class": "mono", **_PLAIN})
+            field = forms.CharField(label=name, strip=False, widget=widget)
             field.empty_values = []
+            self.fields[field_name(name)] = field
         self._focus(next(iter(names), ""))
 
     @property
     def values(self) -> dict[str, str]:
-        return {name: self.cleaned_data.get(field_of(name), "") for name in self._names}
+        return {name: self.cleaned_data.get(field_name(name), "") for name in self._names}
 
     def _focus(self, wanted: str) -> None:
         for name in self._names:
-            self.fields[field_of(name)].widget.attrs["autofocus"] = name == wanted
+            self.fields[field_name(name)].widget.attrs["autofocus"] = name == wanted
 
     def clean(self) -> dict[str, Any]:
         try:
             parameters.fill_parameters(self._text, self.values)
-        except UnfilledParameter as place:
-            self.add_error(field_of(place.name), _why(place))
-            self._focus(place.name)
+        except UnfilledParameter as error:
+            self.add_error(field_name(error.name), _explain(error))
+            self._focus(error.name)
         return self.cleaned_data
 
 
-def field_of(name: str) -> str:
-    return f"v-{name}"
+def field_name(parameter: str) -> str:
+    return f"v-{parameter}"
 
 
-def _why(place: UnfilledParameter) -> str:
-    if place.fault is ParameterFault.MISSING:
+def _explain(error: UnfilledParameter) -> str:
+    if error.fault is ParameterFault.MISSING:
         return _("Enter a value.")
     return _("This parameter isn't in quotes. Enter a literal such as 30, 30L, true or 'text'.")

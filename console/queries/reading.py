@@ -1,191 +1,229 @@
-"""What there is to say of a filter while it is written: what is wrong with it, how it reaches its entities."""
+"""What the query bar says about a filter: why it is invalid, how it reaches its entities, and what would be better."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from console.grid.state import ROWS, GridState
-from console.queries import access_paths
-from console.queries.access_paths import Described
+from console.queries.access_paths import Explanation, explain_access
 from storage.domain.errors import StorageError
-from storage.domain.filters import Filter, IsSet, Match
+from storage.domain.filters import Filter, IsSet, Match, all_of, conjuncts, write
 from storage.domain.filters.access_plan import Improvement, plan_access
 from storage.domain.filters.ast import IS_SET, walk
 from storage.domain.values.edm import utf16_length
+from storage.editing.filters import parameters
 from storage.editing.filters.lint import KnownTypes, LintFinding, LintRule, lint_filter
 from storage.editing.filters.narrowing import add_condition_text
 from storage.editing.filters.quick_fixes import QuickFix, diagnose
 from storage.models import Account, Table
-from storage.operations import estimates
+from storage.operations import estimates, properties
 from storage.operations.estimates import Estimate
 from storage.operations.properties import EMPTY, PropertySample
 
-_LONGEST: Final = 60  # characters of a repair on its button
-_REPAIRS: Final = 3
-# what would read less, to be completed between its quotes
-_CLAUSES: Final = {
-    Improvement.ADD_PARTITION_KEY: "PartitionKey eq ''",
-    Improvement.ADD_ROW_KEY: "RowKey ge ''",
+_FIX_LENGTH: Final = 60  # characters of a quick fix on its button
+_FIX_LIMIT: Final = 3
+# clauses that read less, to be completed between their quotes
+_IMPROVEMENTS: Final[Mapping[Improvement, tuple[str, Promise]]] = {
+    Improvement.ADD_PARTITION_KEY: ("PartitionKey eq ''", gettext_lazy("Add a PartitionKey")),
+    Improvement.ADD_ROW_KEY: ("RowKey ge ''", gettext_lazy("Add a RowKey bound")),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """Another text for the filter, and where the cursor goes in it; ``address``: of the grid that it gives."""
+class QuickFixView:
+    """Another text for the filter, the address of its grid, and the place of the cursor in UTF-16 units."""
 
     label: str
     text: str
     address: str
-    at: int
+    cursor: int
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """``start`` and ``end`` count as browsers do, in UTF-16."""
+class Diagnostic:
+    """A remark on a part of the filter; ``start`` and ``end`` count UTF-16 units, as browsers do."""
 
     message: str
     start: int
     end: int
-    repairs: Sequence[Offer] = ()
+    quick_fixes: Sequence[QuickFixView]
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    described: Described
-    offer: Offer | None = None  # of what reads less
-    estimate: Estimate | None = None
-    marks: Sequence[str] = ()  # what Azure would refuse
-    hints: Sequence[Problem] = ()
+class AccessView:
+    explanation: Explanation
+    improvement: QuickFixView | None
+    estimate: Estimate | None
+    console_functions: Sequence[str]  # those that Azure refuses
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    as_text: str  # addresses
+    """An invalid filter has a problem, a valid one access and hints; the first three fields are addresses."""
+
+    as_text: str
     as_rows: str
     unsorted: str
-    problem: Problem | None
-    access: Access | None
+    parameters: Sequence[str]
+    problem: Diagnostic | None = None
+    access: AccessView | None = None
+    hints: Sequence[Diagnostic] = ()
+
+
+def read_filter(
+    account: Account, table: Table, state: GridState, *, sample: PropertySample | None = None
+) -> Reading:
+    """Without a sample of the table's properties, nothing is estimated and no property is unknown."""
+    reader = _Reader(account, table, state.at_start(), sample or EMPTY)
+    reading = Reading(
+        reader.address(by=""),
+        reader.address(by=ROWS),
+        reader.address(sort=None),
+        parameters.list_parameters(state.filter),
+    )
+    try:
+        root = state.wanted.filter
+    except StorageError as error:
+        return replace(reading, problem=reader.diagnose(error))
+    access = reader.view_access(root, is_estimated=sample is not None)
+    return replace(reading, access=access, hints=reader.lint())
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """Reads the filter of a state that shows its first page."""
-
+class _Reader:
     account: Account
     table: Table
     state: GridState
-    known: KnownTypes  # the properties that entities have
-    is_sure: bool  # whether there are no others
-    is_estimated: bool
+    sample: PropertySample
 
-    @property
-    def text(self) -> str:
-        return self.state.filter
+    def address(self, **changes: Any) -> str:
+        return replace(self.state, **changes).address(self.account, self.table)
 
-    def understood(self) -> tuple[Problem | None, Access | None]:
-        try:
-            root = self.state.wanted.filter
-        except StorageError as error:
-            return self._problem(error), None
-        return None, self._access(root)
-
-    def _problem(self, error: StorageError) -> Problem:
-        found = diagnose(self.text, error, timezone.now())
-        # what is missing is missing at the end of what is there
+    def diagnose(self, error: StorageError) -> Diagnostic:
+        found = diagnose(self.state.filter, error, timezone.now())
+        # at the end of the text there is nothing to mark but its last character
         start = max(0, found.start - 1) if found.start == found.end else found.start
-        repairs = [self._repair(repair) for repair in found.repairs[:_REPAIRS]]
-        return Problem(error.text, self._place(start), self._place(found.end), repairs)
+        return self._diagnostic(error.text, start, found.end, found.repairs)
 
-    def _place(self, characters: int) -> int:
-        return utf16_length(self.text[:characters])
+    def lint(self) -> list[Diagnostic]:
+        found = lint_filter(self.state.filter, _types(self.sample), timezone.now())
+        return [
+            self._diagnostic(self._message(finding), finding.start, finding.end, finding.repairs)
+            for finding in found
+        ]
 
-    def _repair(self, repair: QuickFix) -> Offer:
+    def view_access(self, root: Filter | None, *, is_estimated: bool) -> AccessView:
+        access = plan_access(root)
+        estimate = estimates.estimate(self.table, self.state.wanted) if is_estimated else None
+        clause = _IMPROVEMENTS.get(access.improvement) if access.improvement else None
+        improvement = self._improve(root, *clause) if clause else None
+        return AccessView(explain_access(access, estimate), improvement, estimate, _console_functions(root))
+
+    def _diagnostic(self, message: str, start: int, end: int, repairs: Sequence[QuickFix]) -> Diagnostic:
+        text = self.state.filter
+        fixes = [self._quick_fix(repair) for repair in repairs[:_FIX_LIMIT]]
+        return Diagnostic(message, utf16_length(text[:start]), utf16_length(text[:end]), fixes)
+
+    def _quick_fix(self, repair: QuickFix) -> QuickFixView:
         start, end, replacement, _reason = repair
-        after = self.text[:start] + replacement
-        return self._offer(_label(self.text[start:end], replacement), repair.applied(self.text), after)
+        text = self.state.filter
+        label = _label(text[start:end], replacement)
+        return self._view_fix(label, repair.applied(text), text[:start] + replacement)
 
-    def _offer(self, label: str, text: str, before_cursor: str) -> Offer:
-        address = replace(self.state, filter=text).address(self.account, self.table)
-        return Offer(label, text, address, utf16_length(before_cursor))
+    def _improve(self, root: Filter | None, clause: str, label: Promise) -> QuickFixView:
+        text = add_condition_text(self.state.filter, root, clause)
+        return self._view_fix(str(label), text, text[:-1])
 
-    def _access(self, root: Filter | None) -> Access:
-        found = plan_access(root)
-        estimate = estimates.estimate(self.table, self.state.wanted) if self.is_estimated else None
-        described = access_paths.describe(found, estimate)
-        return Access(
-            described,
-            self._improved(root, found.improvement, described.offer),
-            estimate,
-            marks=_marks(root),
-            hints=[self._hint(doubt) for doubt in lint_filter(self.text, self.known, timezone.now())],
-        )
+    def _view_fix(self, label: str, text: str, before_cursor: str) -> QuickFixView:
+        return QuickFixView(label, text, self.address(filter=text), utf16_length(before_cursor))
 
-    def _hint(self, doubt: LintFinding) -> Problem:
-        repairs = [self._repair(repair) for repair in doubt.repairs[:_REPAIRS]]
-        start, end = self._place(doubt.start), self._place(doubt.end)
-        return Problem(self._words(doubt), start, end, repairs)
-
-    def _words(self, doubt: LintFinding) -> str:
-        match doubt.reason:
+    def _message(self, finding: LintFinding) -> str:
+        match finding.reason:
             case LintRule.INT64_SUFFIX:
-                digits = self.text[doubt.start : doubt.end]
+                digits = self.state.filter[finding.start : finding.end]
                 return _("Azure rejects %(digits)s without the suffix L.") % {"digits": digits}
-            case LintRule.UNKNOWN_PROPERTY if self.is_sure:
-                return _("“%(name)s” wasn't found in any entity.") % {"name": doubt.name}
+            case LintRule.UNKNOWN_PROPERTY if self.sample.is_whole:
+                return _("“%(name)s” wasn't found in any entity.") % {"name": finding.name}
             case LintRule.UNKNOWN_PROPERTY:
-                return _("“%(name)s” wasn't found in sampled entities.") % {"name": doubt.name}
+                return _("“%(name)s” wasn't found in sampled entities.") % {"name": finding.name}
             case LintRule.OTHER_TYPE:
-                types = ", ".join(type_.short_name for type_ in doubt.types)
-                asked = doubt.asked.short_name if doubt.asked else ""
-                return _("%(name)s is stored as %(types)s, not %(asked)s.") % {
-                    "name": doubt.name,
-                    "types": types,
-                    "asked": asked,
-                }
+                types = ", ".join(type_.short_name for type_ in finding.types)
+                asked = finding.asked.short_name if finding.asked else ""
+                names = {"name": finding.name, "types": types, "asked": asked}
+                return _("%(name)s is stored as %(types)s, not %(asked)s.") % names
             case _ as unknown:
                 assert_never(unknown)
 
-    def _improved(self, root: Filter | None, improvement: Improvement | None, label: str) -> Offer | None:
-        clause = _CLAUSES.get(improvement) if improvement else None
-        if clause is None or not label:
-            return None
-        text = add_condition_text(self.text, root, clause)
-        return self._offer(label, text, text[:-1])
-
-
-def read(account: Account, table: Table, state: GridState, *, known: PropertySample | None = None) -> Reading:
-    """What is ``known`` of the table is what may be doubted; without it nothing is estimated either."""
-    start = state.at_start()
-    found = known or EMPTY
-    types = {it.name: it.types for it in found.properties}
-    reader = Reader(account, table, start, types, found.is_whole, is_estimated=known is not None)
-    problem, access = reader.understood()
-    return Reading(
-        replace(start, by="").address(account, table),
-        replace(start, by=ROWS).address(account, table),
-        replace(start, sort=None).address(account, table),
-        problem,
-        access,
-    )
-
 
 def _label(replaced: str, replacement: str) -> str:
-    short = replacement if len(replacement) <= _LONGEST else f"{replacement[:_LONGEST]}…"
+    short = replacement if len(replacement) <= _FIX_LENGTH else f"{replacement[:_FIX_LENGTH]}…"
     if not replacement:
         return _("Remove %(text)s") % {"text": replaced}
     return (_("Use %(text)s") if replaced else _("Add %(text)s")) % {"text": short}
 
 
-def _marks(root: Filter | None) -> list[str]:
-    """The functions in it that Azure does not have."""
-    if root is None:
-        return []
-    found = [
-        IS_SET if isinstance(node, IsSet) else node.kind
-        for node in walk(root)
+def _console_functions(root: Filter | None) -> list[str]:
+    nodes = walk(root) if root is not None else ()
+    names = [
+        IS_SET if isinstance(node, IsSet) else str(node.kind)
+        for node in nodes
         if isinstance(node, IsSet | Match)
     ]
-    return list(dict.fromkeys(map(str, found)))
+    return list(dict.fromkeys(names))
+
+
+# when nothing is found
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A comparison that no entity can meet: its property is unknown, or has other types than the literal."""
+
+    name: str
+    asked: str
+    types: Sequence[str]
+    similar: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """``looser`` is the grid without the last condition, which is ``dropped``."""
+
+    mismatches: Sequence[Mismatch]
+    looser: GridState | None = None
+    dropped: str = ""
+
+
+def suggest_looser(table: Table, state: GridState) -> Suggestions | None:
+    """Explain why the filter found nothing, and what would find more; None without a filter."""
+    root = state.wanted.filter
+    if root is None:
+        return None
+    mismatches = _mismatches(state.filter, properties.sample(table))
+    *rest, last = conjuncts(root)
+    if not rest:
+        return Suggestions(mismatches)
+    return Suggestions(mismatches, replace(state.at_start(), filter=write(all_of(rest))), write(last))
+
+
+def _mismatches(text: str, sample: PropertySample) -> list[Mismatch]:
+    if not sample.is_whole:
+        return []
+    found = lint_filter(text, _types(sample), timezone.now())
+    relevant = [finding for finding in found if finding.reason is not LintRule.INT64_SUFFIX]
+    return list({finding.name: _mismatch(finding) for finding in relevant}.values())
+
+
+def _mismatch(finding: LintFinding) -> Mismatch:
+    similar = finding.repairs[0].replacement if finding.asked is None and finding.repairs else ""
+    asked = finding.asked.short_name if finding.asked else ""
+    return Mismatch(finding.name, asked, [type_.short_name for type_ in finding.types], similar)
+
+
+def _types(sample: PropertySample) -> KnownTypes:
+    return {found.name: found.types for found in sample.properties}

@@ -1,4 +1,4 @@
-"""The filters that a user ran last."""
+"""The filters that a user ran recently."""
 
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -11,13 +11,13 @@ from django.utils import timezone
 from console.models import RecentQuery, User
 from storage.models import Table
 
-MOST: Final = 50  # of a user
-_LONGEST: Final = 16_000  # characters
+LIMIT: Final = 50  # of a user
+_TEXT_LENGTH: Final = 16_000  # characters
 
 
-def ran(user: User, table: Table, text: str) -> None:
-    """One statement; what is too much is tidied later, and not shown."""
-    if len(text) > _LONGEST or "\0" in text:
+def record_run(user: User, table: Table, text: str) -> None:
+    """Record a filter in one statement; those beyond the limit are hidden until ``tidy`` deletes them."""
+    if len(text) > _TEXT_LENGTH or "\0" in text:
         return
     digest = blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
     RecentQuery.objects.bulk_create(
@@ -28,28 +28,29 @@ def ran(user: User, table: Table, text: str) -> None:
     )
 
 
-def of_table(user: User, table: Table, *, top: int = MOST) -> list[RecentQuery]:
-    """The one that ran last comes first."""
-    return [recent for recent in _last(user) if recent.table_id == table.pk][:top]
+def for_table(user: User, table: Table, *, top: int = LIMIT) -> list[RecentQuery]:
+    """The latest first."""
+    return [recent for recent in _latest(user) if recent.table_id == table.pk][:top]
 
 
-def of_account(user: User, account_id: int) -> list[RecentQuery]:
-    return [recent for recent in _last(user) if recent.table.account_id == account_id]
+def for_account(user: User, account_id: int) -> list[RecentQuery]:
+    """The latest first."""
+    return [recent for recent in _latest(user) if recent.table.account_id == account_id]
 
 
-def _last(user: User) -> list[RecentQuery]:
+def _latest(user: User) -> list[RecentQuery]:
     found = RecentQuery.objects.filter(user=user).select_related("table").order_by("-used_at")
-    return [recent for recent in found[:MOST] if recent.table.deleted_at is None]
+    return [recent for recent in found[:LIMIT] if recent.table.deleted_at is None]
 
 
-def forget(user: User, account_id: int) -> None:
+def clear(user: User, account_id: int) -> None:
     RecentQuery.objects.filter(user=user, table__account=account_id).delete()
 
 
 def tidy(now: datetime) -> None:
-    """What is more than is shown, and what ran in a table that is gone."""
-    place = Window(RowNumber(), partition_by=F("user"), order_by=F("used_at").desc())
-    numbered = RecentQuery.objects.annotate(place=place).filter(place__gt=MOST)
-    RecentQuery.objects.filter(pk__in=list(numbered.values_list("pk", flat=True))).delete()
-    gone = Table.objects.filter(deleted_at__lt=now - timedelta(days=30)).values("pk")
-    RecentQuery.objects.filter(table__in=gone).delete()
+    """Delete filters beyond the limit, and those of tables deleted 30 days ago."""
+    rank = Window(RowNumber(), partition_by=F("user"), order_by=F("used_at").desc())
+    hidden = RecentQuery.objects.annotate(rank=rank).filter(rank__gt=LIMIT)
+    RecentQuery.objects.filter(pk__in=list(hidden.values_list("pk", flat=True))).delete()
+    deleted_tables = Table.objects.filter(deleted_at__lt=now - timedelta(days=30)).values("pk")
+    RecentQuery.objects.filter(table__in=deleted_tables).delete()

@@ -1,31 +1,29 @@
-"""Queries with a name, of one person or shared with everybody in the account; each change of one is a version."""
+"""Saved queries: who sees them, what they contain, and what differs once one is applied to a grid."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from django.conf import settings
-from django.db import IntegrityError, transaction
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
-from django.utils import timezone
-from django.utils.text import slugify
+from django.http import Http404, HttpRequest, QueryDict
+from django.urls import reverse
+from django.utils.functional import Promise
 
+from console.grid import differences
+from console.grid.state import GridState, read_state
 from console.models import SavedQuery, SavedQueryVersion, User
-from storage.domain.access.actor import Actor
-from storage.domain.access.roles import Capability, Role, may
-from storage.domain.service.activity import Verb
-from storage.models import Account, Activity, Table
-from storage.operations import activity
-from storage.operations.activity import ChangedSince
+from console.site.access import RoleNeeded, role_of, user_of
+from storage.domain.access.roles import LEAST_ROLE, Capability, Role, may
+from storage.editing.filters import parameters
+from storage.editing.filters.parameters import UnfilledParameter
+from storage.models import Account, Table
 
-_SLUG: Final = 56  # characters, so that a number fits behind
-_ATTEMPTS: Final = 5  # at a slug that somebody else takes at the same moment
+GRID_FIELDS: Final = ("f", "s", "cols", "sort", "top", "view")  # of a grid's address, kept as content
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """What a query is: ``content`` is what of a grid's address it keeps, by name."""
+class Definition:
+    """What a query is; ``content`` maps fields of a grid's address to their values."""
 
     name: str
     description: str = ""
@@ -33,235 +31,162 @@ class Draft:
     is_shared: bool = False
 
 
-# reading
-
-
-def visible(user: User, account_ids: Collection[int]) -> QuerySet[SavedQuery]:
-    """What is private is seen by its owner alone."""
+def visible_queries(user: User, account_ids: Collection[int]) -> QuerySet[SavedQuery]:
+    """Only its owner sees a private query."""
     found = SavedQuery.objects.filter(Q(is_shared=True) | Q(owner=user), account__in=account_ids)
     return found.filter(deleted_at=None).select_related("owner")
 
 
-def of_table(user: User, table: Table) -> list[SavedQuery]:
-    found = visible(user, [table.account_id]).filter(table_name=table.folded_name)
+def for_table(user: User, table: Table) -> list[SavedQuery]:
+    found = visible_queries(user, [table.account_id]).filter(table_name=table.folded_name)
     return sorted(found, key=lambda query: (query.name.casefold(), query.pk))
 
 
-def find(user: User, table: Table, slug: str) -> SavedQuery | None:
-    return find_named(user, table.account_id, table.folded_name, slug)
-
-
-def find_named(user: User, account_id: int, table_name: str, slug: str) -> SavedQuery | None:
-    """Also where there is no table of this name any more."""
+def find_query(user: User, account_id: int, table_name: str, slug: str) -> SavedQuery | None:
+    """The table need not exist any more."""
     if "\0" in slug + table_name:
         return None
-    return visible(user, [account_id]).filter(table_name=table_name.lower(), slug=slug).first()
+    return visible_queries(user, [account_id]).filter(table_name=table_name.lower(), slug=slug).first()
 
 
 def find_deleted(user: User, table: Table, slug: str) -> SavedQuery | None:
-    """The last one that stood at this address."""
+    """Find the query last deleted from this address."""
     found = SavedQuery.objects.filter(Q(is_shared=True) | Q(owner=user), account=table.account_id)
-    gone = found.filter(table_name=table.folded_name, slug=slug.replace("\0", ""), deleted_at__isnull=False)
-    return gone.order_by("-deleted_at").first()
+    deleted = found.filter(
+        table_name=table.folded_name, slug=slug.replace("\0", ""), deleted_at__isnull=False
+    )
+    return deleted.order_by("-deleted_at").first()
 
 
-def named(user: User, account_ids: Collection[int], text: str, *, top: int) -> list[SavedQuery]:
-    """Those of tables that are there of which the name, in any letter case, holds this."""
+def search_queries(user: User, account_ids: Collection[int], text: str, *, top: int) -> list[SavedQuery]:
+    """Find queries of existing tables by a part of their name, in any letter case."""
     tables = Table.objects.own().filter(account=OuterRef("account"), folded_name=OuterRef("table_name"))
-    found = visible(user, account_ids).filter(Exists(tables), name__icontains=text)
+    found = visible_queries(user, account_ids).filter(Exists(tables), name__icontains=text)
     return list(found.order_by("name", "pk")[:top])
 
 
-def may_change(user: User, role: Role, query: SavedQuery) -> bool:
+def can_change(user: User, role: Role, query: SavedQuery) -> bool:
     return may(role, Capability.WRITE) if query.is_shared else query.owner_id == user.pk
 
 
-def versions(user: User, query: SavedQuery) -> list[SavedQueryVersion]:
-    """The newest first; to others than the owner only what was shared."""
+def list_versions(user: User, query: SavedQuery) -> list[SavedQueryVersion]:
+    """The latest first; users other than the owner see only those that were shared."""
     found = query.versions.order_by("-number")
     return list(found if query.owner_id == user.pk else found.filter(content__is_shared=True))
 
 
-def newest(query: SavedQuery) -> int:
+def latest_version(query: SavedQuery) -> int:
     number: int | None = query.versions.aggregate(number=Max("number"))["number"]
     return number or 0
 
 
-def draft_of(query: SavedQuery) -> Draft:
-    return Draft(query.name, query.description, query.content, query.is_shared)
+def list_parameters(query: SavedQuery) -> tuple[str, ...]:
+    return parameters.list_parameters(query.content.get("f", ""))
 
 
-def draft_at(version: SavedQueryVersion, *, is_shared: bool) -> Draft:
-    """As it was; with whom it is shared is no part of a version."""
-    kept = version.content
-    return Draft(kept["name"], kept["description"], kept["content"], is_shared)
+# of a request
 
 
-# changing
-
-
-def create(table: Table, draft: Draft, *, owner: User, by: Actor) -> SavedQuery:
-    """Its address is made of its name, and stays when that changes."""
-    for _attempt in range(_ATTEMPTS):
-        try:
-            return _create(table, draft, owner, by)
-        except IntegrityError:
-            continue
-    return _create(table, draft, owner, by)
-
-
-@transaction.atomic
-def _create(table: Table, draft: Draft, owner: User, by: Actor) -> SavedQuery:
-    query = SavedQuery.objects.create(
-        account_id=table.account_id,
-        table_name=table.folded_name,
-        slug=_free_slug(table.account_id, table.folded_name, draft.name),
-        name=draft.name,
-        description=draft.description,
-        content=dict(draft.content),
-        owner=owner,
-        is_shared=draft.is_shared,
-    )
-    _add_version(query, 1, by)
-    if query.is_shared:
-        _record(Verb.QUERY_CREATE, query, by, after=draft)
+def get_query(request: HttpRequest, account: Account, table_name: str, slug: str) -> SavedQuery:
+    """Raises Http404."""
+    query = find_query(user_of(request), account.pk, table_name, slug)
+    if query is None:
+        raise Http404
     return query
 
 
-def _free_slug(account_id: int, table_name: str, name: str) -> str:
-    start = slugify(name, allow_unicode=True)[:_SLUG].strip("-_") or "query"
-    there = SavedQuery.objects.filter(account=account_id, table_name=table_name, deleted_at=None)
-    taken = set(there.filter(slug__startswith=start).values_list("slug", flat=True))
-    numbered = (f"{start}-{number}" for number in range(2, len(taken) + 3))
-    return next(slug for slug in (start, *numbered) if slug not in taken)
+def get_changeable(request: HttpRequest, account: Account, table_name: str, slug: str) -> SavedQuery:
+    """Raises Http404 or RoleNeeded."""
+    query = get_query(request, account, table_name, slug)
+    if not can_change(user_of(request), role_of(request), query):
+        raise RoleNeeded(LEAST_ROLE[Capability.WRITE], account)
+    return query
 
 
-@transaction.atomic
-def change(
-    query: SavedQuery, draft: Draft, *, seen: int, by: Actor, undoes: Activity | None = None
-) -> SavedQuery:
-    """Nothing happens where nothing differs; raises ChangedSince when there is a newer version than the one seen."""
-    fresh = _locked(query)
-    number, before = newest(fresh), draft_of(fresh)
-    if number != seen:
-        raise ChangedSince
-    if before == draft:
-        return fresh
-    fresh.name, fresh.description = draft.name, draft.description
-    fresh.content, fresh.is_shared = dict(draft.content), draft.is_shared
-    fresh.save()
-    _add_version(fresh, number + 1, by)
-    if before.is_shared or draft.is_shared:
-        _record(Verb.QUERY_CHANGE, fresh, by, before=before, after=draft, undoes=undoes)
-    return fresh
+# on a grid
 
 
-@transaction.atomic
-def delete(query: SavedQuery, *, by: Actor, undoes: Activity | None = None) -> Activity:
-    """Kept with its versions for as long as the record is, so that it can be brought back; raises ChangedSince."""
-    fresh = _locked(query)
-    fresh.deleted_at = timezone.now()
-    fresh.save(update_fields=("deleted_at",))
-    return _record(Verb.QUERY_DELETE, fresh, by, before=draft_of(fresh), undoes=undoes)
+@dataclass(frozen=True, slots=True)
+class AppliedQuery:
+    """A saved query on a grid: ``changed`` names what differs, ``content`` is what an update would save.
+
+    ``is_filled``: the filter was changed while it contains values in place of parameters.
+    """
+
+    query: SavedQuery
+    version: int
+    changed: list[str | Promise]
+    content: Mapping[str, str]
+    is_filled: bool
+    can_change: bool
+    run_address: str  # to run it again, with other values or as it was saved
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return list_parameters(self.query)
 
 
-def _restore(query: SavedQuery, *, by: Actor, undoes: Activity) -> Activity:
-    """At its own address, unless another query stands there meanwhile."""
-    there = SavedQuery.objects.filter(account=query.account_id, table_name=query.table_name, deleted_at=None)
-    if there.filter(slug=query.slug).exists():
-        query.slug = _free_slug(query.account_id, query.table_name, query.name)
-    query.deleted_at = None
-    query.save(update_fields=("deleted_at", "slug"))
-    return _record(Verb.QUERY_CREATE, query, by, after=draft_of(query), undoes=undoes)
+def grid_content(state: GridState) -> dict[str, str]:
+    """What a query keeps of a grid."""
+    return {name: value for name, value in state.fields if name in GRID_FIELDS}
 
 
-def _locked(query: SavedQuery) -> SavedQuery:
-    fresh = SavedQuery.objects.select_for_update().filter(pk=query.pk, deleted_at=None).first()
-    if fresh is None:
-        raise ChangedSince
-    return fresh
+def fill_state(query: SavedQuery, values: Mapping[str, str]) -> GridState:
+    """The grid of a query with values for its parameters; raises UnfilledParameter."""
+    fields = QueryDict(mutable=True)
+    fields.update({name: value for name, value in query.content.items() if name in GRID_FIELDS})
+    fields["f"] = parameters.fill_parameters(fields.get("f", ""), values)
+    used = tuple((name, values[name]) for name in list_parameters(query))
+    return replace(read_state(fields), saved=query.slug, values=used)
 
 
-def _add_version(query: SavedQuery, number: int, by: Actor) -> None:
-    kept = {
-        "name": query.name,
-        "description": query.description,
-        "content": query.content,
-        "is_shared": query.is_shared,
-    }
-    SavedQueryVersion.objects.create(query=query, number=number, content=kept, author=by.name)
-
-
-# the record
-
-
-def _told(draft: Draft | None) -> dict[str, object] | None:
-    """As the record shows it, which everybody in the account reads: of what is private it says only that it was."""
-    if draft is None or not draft.is_shared:
+def get_applied(
+    user: User, role: Role, account: Account, table: Table, state: GridState
+) -> AppliedQuery | None:
+    """The saved query that the address of a grid names, if it exists."""
+    query = find_query(user, account.pk, table.folded_name, state.saved) if state.saved else None
+    if query is None:
         return None
-    return {
-        "name": draft.name,
-        "description": draft.description,
-        "query": dict(draft.content),
-        "is_shared": draft.is_shared,
-    }
-
-
-def _record(
-    verb: Verb,
-    query: SavedQuery,
-    by: Actor,
-    *,
-    before: Draft | None = None,
-    after: Draft | None = None,
-    undoes: Activity | None = None,
-) -> Activity:
-    table = Table.objects.filter(
-        account=query.account_id, folded_name=query.table_name, deleted_at=None
-    ).first()
-    told = next((draft for draft in (after, before) if draft is not None and draft.is_shared), None)
-    detail = {
-        "query": "" if told is None else told.name,
-        "of_table": query.table_name,
-        "saved": query.pk,
-        "version": newest(query),
-    }
-    return activity.record(
-        verb,
-        by,
-        account=Account.objects.get(pk=query.account_id),
-        table=table,
-        detail=detail,
-        before=_told(before),
-        after=_told(after),
-        undoes=undoes,
+    text = _unfill(query, state)
+    content = grid_content(state) | ({"f": text} if text else {})
+    changed = _changed_fields(query.content, content)
+    return AppliedQuery(
+        query,
+        latest_version(query),
+        [differences.name_of(f"query.{name}") for name in changed],
+        content,
+        is_filled="f" in changed and bool(list_parameters(query)),
+        can_change=can_change(user, role, query),
+        run_address=_run_address(query, account, table, state),
     )
 
 
-@transaction.atomic
-def undo(done: Activity, *, by: Actor) -> Activity:
-    """Raises ChangedSince."""
-    query = SavedQuery.objects.select_for_update().filter(pk=done.detail.get("saved", 0)).first()
-    if query is None or newest(query) != done.detail.get("version"):
-        raise ChangedSince
-    match Verb(done.detail.get("verb", done.verb)):
-        case Verb.QUERY_CREATE:
-            return delete(query, by=by, undoes=done)
-        case Verb.QUERY_DELETE if query.deleted_at is not None:
-            return _restore(query, by=by, undoes=done)
-        case Verb.QUERY_CHANGE if query.deleted_at is None and done.before and done.after:
-            return _undo_change(query, done, by)
-    raise ChangedSince
+def _unfill(query: SavedQuery, state: GridState) -> str:
+    """The saved filter with its parameters, if the grid's filter only fills them; else the grid's filter."""
+    saved: str = query.content.get("f", "")
+    try:
+        return (
+            saved
+            if parameters.fill_parameters(saved, dict(state.values)).strip() == state.filter
+            else state.filter
+        )
+    except UnfilledParameter:
+        return state.filter
 
 
-def _undo_change(query: SavedQuery, done: Activity, by: Actor) -> Activity:
-    before: dict[str, Any] = done.before or {}
-    draft = Draft(before["name"], before["description"], before["query"], before["is_shared"])
-    change(query, draft, seen=newest(query), by=by, undoes=done)
-    return Activity.objects.get(undoes=done)
+def _changed_fields(saved: Mapping[str, str], shown: Mapping[str, str]) -> list[str]:
+    # a query without columns is shown with those of its reader
+    return [
+        name
+        for name in GRID_FIELDS
+        if saved.get(name, "") != shown.get(name, "") and (name != "cols" or name in saved)
+    ]
 
 
-def tidy(now: datetime) -> None:
-    """What was deleted goes with what the record says of it; what was private goes with its owner."""
-    limit = now - timedelta(days=settings.ACTIVITY_DAYS)
-    SavedQuery.objects.filter(Q(deleted_at__lt=limit) | Q(owner=None, is_shared=False)).delete()
+def _run_address(query: SavedQuery, account: Account, table: Table, state: GridState) -> str:
+    address = reverse("queries:run", args=(account.name, table.name, query.slug))
+    if not list_parameters(query):
+        return address
+    fields = QueryDict(mutable=True)
+    fields.update({"ask": "1", **{f"v-{name}": value for name, value in state.values}})
+    return f"{address}?{fields.urlencode()}"

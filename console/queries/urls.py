@@ -2,30 +2,26 @@
 
 from django.urls import path
 
-from console.queries.views import code, editor, facets, library, saved, saved_edit, saved_versions
+from console.queries.views import code, editor, facets, library, saved, saved_edit
 
 app_name = "queries"
 urlpatterns = [
     path("a/<account>/t/<table>/facets/", facets.show, name="facets"),
     path("a/<account>/t/<table>/code/", code.show, name="code"),
     path("a/<account>/t/<table>/query/check/", editor.check, name="check"),
-    path("a/<account>/t/<table>/query/rows/", editor.rows, name="rows"),
+    path("a/<account>/t/<table>/query/rows/", editor.edit_conditions, name="rows"),
     path("a/<account>/t/<table>/query/select/", editor.select, name="select"),
-    path("a/<account>/t/<table>/query/known/", editor.known, name="known"),
+    path("a/<account>/t/<table>/query/known/", editor.names, name="known"),
     path("a/<account>/t/<table>/query/values/", editor.values, name="values"),
     path("a/<account>/t/<table>/query/cell/", editor.cell, name="cell"),
     path("a/<account>/queries/", library.index, name="index"),
-    path("a/<account>/queries/forget/", library.forget, name="forget"),
-    path("a/<account>/t/<table>/queries/menu/", saved.menu, name="menu"),
+    path("a/<account>/queries/forget/", library.clear_recent, name="forget"),
+    path("a/<account>/t/<table>/queries/menu/", library.menu, name="menu"),
     path("a/<account>/t/<table>/queries/new/", saved_edit.new, name="new"),
-    path("a/<account>/t/<table>/q/<slug>/", saved.apply, name="run"),
+    path("a/<account>/t/<table>/q/<slug>/", saved.run, name="run"),
     path("a/<account>/t/<table>/q/<slug>/edit/", saved_edit.edit, name="edit"),
     path("a/<account>/t/<table>/q/<slug>/update/", saved_edit.update, name="update"),
-    path("a/<account>/t/<table>/q/<slug>/delete/", saved_versions.delete, name="delete"),
-    path("a/<account>/t/<table>/q/<slug>/versions/", saved_versions.versions, name="versions"),
-    path(
-        "a/<account>/t/<table>/q/<slug>/versions/<int:number>/restore/",
-        saved_versions.restore,
-        name="restore",
-    ),
+    path("a/<account>/t/<table>/q/<slug>/delete/", saved.delete, name="delete"),
+    path("a/<account>/t/<table>/q/<slug>/versions/", saved.versions, name="versions"),
+    path("a/<account>/t/<table>/q/<slug>/versions/<int:number>/restore/", saved.restore, name="restore"),
 ]

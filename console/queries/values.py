@@ -1,6 +1,6 @@
-"""What a filter of a table may hold: its properties, their frequent values, the value of one cell."""
+"""What a filter of a table can contain: its properties, their frequent values, and the value of one cell."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,10 +20,12 @@ from storage.editing.filters.narrowing import ConditionKind, add_condition, buil
 from storage.models import Table
 from storage.operations import entities, facets, properties
 
-_SYSTEM: Final = ((KEYS[0], Edm.STRING), (KEYS[1], Edm.STRING), (TIMESTAMP, Edm.DATETIME))
-LONGEST_VALUE: Final = 100  # characters of a literal that is offered
-ABSENT: Final = "absent"  # the type of what a cell does not have
-_OF_ABSENT: Final[Mapping[ConditionKind, Callable[[str], Filter]]] = {
+PropertyTypes = Mapping[str, Sequence[Edm]]
+
+LITERAL_LENGTH: Final = 100  # characters of a literal that is offered
+ABSENT: Final = "absent"  # in place of the type of a property that is not set
+_SYSTEM_TYPES: Final = {KEYS[0]: (Edm.STRING,), KEYS[1]: (Edm.STRING,), TIMESTAMP: (Edm.DATETIME,)}
+_ABSENT_FILTERS: Final[Mapping[ConditionKind, Callable[[str], Filter]]] = {
     ConditionKind.IS: lambda name: Not(IsSet(name)),
     ConditionKind.IS_NOT: IsSet,
 }
@@ -33,37 +35,16 @@ _LITERALS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowing:
-    """What the menu of a cell offers; ``types`` of the values for which it means something, by a space."""
-
-    how: ConditionKind
-    label: str
-    icon: str
-
-    @property
-    def types(self) -> str:
-        return " ".join(sorted([*self.how.types, *([ABSENT] if self.how in _OF_ABSENT else [])]))
+def property_types(table: Table) -> PropertyTypes:
+    """Return the properties a filter can name, each with its stored types, the most frequent first."""
+    return _SYSTEM_TYPES | {found.name: found.types for found in properties.sample(table).properties}
 
 
-def narrowings() -> list[Narrowing]:
-    return [
-        Narrowing(ConditionKind.IS, _("Filter by this value"), "filter"),
-        Narrowing(ConditionKind.IS_NOT, _("Exclude this value"), "circle-off"),
-        Narrowing(ConditionKind.GREATER, _("Greater than this value"), "chevron-right"),
-        Narrowing(ConditionKind.LESS, _("Less than this value"), "chevron-left"),
-        Narrowing(ConditionKind.AROUND, _("Within five minutes"), "clock"),
-    ]
+# completion
 
 
-def types_of(table: Table) -> dict[str, tuple[Edm, ...]]:
-    """The names that a filter may hold, with the types that are stored, the most frequent first."""
-    found = {name: (type_,) for name, type_ in _SYSTEM}
-    return found | {it.name: it.types for it in properties.sample(table).properties}
-
-
-def known(table: Table) -> dict[str, Any]:
-    shares = {it.name: round(it.share * 100) for it in properties.sample(table).properties}
+def complete_names(table: Table) -> dict[str, Any]:
+    shares = {found.name: round(found.share * 100) for found in properties.sample(table).properties}
     return {
         "properties": [
             {
@@ -71,7 +52,7 @@ def known(table: Table) -> dict[str, Any]:
                 "types": ", ".join(type_.short_name for type_ in types),
                 "share": shares.get(name, 100),
             }
-            for name, types in types_of(table).items()
+            for name, types in property_types(table).items()
         ],
         "functions": [
             {"label": label, "apply": f"{label}(", "detail": _("not on Azure")}
@@ -80,40 +61,64 @@ def known(table: Table) -> dict[str, Any]:
     }
 
 
-def values(table: Table, name: str) -> list[dict[str, str]]:
-    """The frequent ones first, with how often they were seen; then what is always possible for the type."""
-    types = types_of(table).get(name)
+def complete_values(table: Table, name: str) -> list[dict[str, str]]:
+    """Return the frequent values of a property with their counts, then literals that its type always allows."""
+    types = property_types(table).get(name)
     if types is None:
         return []
     found = [pair for facet in facets.facets(table, EntityQuery(), (name,)) for pair in facet.values]
-    frequent = {write_literal(value): number_format(count, force_grouping=True) for value, count in found}
+    counts = {write_literal(value): number_format(count, force_grouping=True) for value, count in found}
     for type_ in types:
         for text in _LITERALS.get(type_, ()):
-            frequent.setdefault(text, "")
+            counts.setdefault(text, "")
+    return [{"text": text, "detail": count} for text, count in counts.items() if len(text) <= LITERAL_LENGTH]
+
+
+# filters by the value of a cell
+
+
+@dataclass(frozen=True, slots=True)
+class CellFilter:
+    """An item of a cell's menu; ``types``: those of the values it applies to, separated by spaces."""
+
+    how: ConditionKind
+    label: str
+    icon: str
+
+    @property
+    def types(self) -> str:
+        return " ".join(sorted([*self.how.types, *([ABSENT] if self.how in _ABSENT_FILTERS else [])]))
+
+
+def list_cell_filters() -> list[CellFilter]:
     return [
-        {"text": text, "detail": detail} for text, detail in frequent.items() if len(text) <= LONGEST_VALUE
+        CellFilter(ConditionKind.IS, _("Filter by this value"), "filter"),
+        CellFilter(ConditionKind.IS_NOT, _("Exclude this value"), "circle-off"),
+        CellFilter(ConditionKind.GREATER, _("Greater than this value"), "chevron-right"),
+        CellFilter(ConditionKind.LESS, _("Less than this value"), "chevron-left"),
+        CellFilter(ConditionKind.AROUND, _("Within five minutes"), "clock"),
     ]
 
 
-def narrowed(table: Table, text: str, key: EntityKey, name: str, how: ConditionKind) -> str:
-    """The filter that also asks for what this property of the entity is."""
-    wanted = _condition(name, how, _value(table, key, name))
-    if wanted is None:
+def filter_by_cell(table: Table, text: str, key: EntityKey, name: str, how: ConditionKind) -> str:
+    """Add a condition on the value of a cell to the filter; raises Http404 when the value allows none."""
+    added = _cell_condition(name, how, _cell_value(table, key, name))
+    if added is None:
         raise Http404
     try:
         root = parse(text, Dialect.CONSOLE, timezone.now())
-    except StorageError:  # what cannot be read cannot be narrowed either
+    except StorageError:  # an invalid filter is replaced
         text, root = "", None
-    return add_condition(text, root, wanted)
+    return add_condition(text, root, added)
 
 
-def _condition(name: str, how: ConditionKind, value: EdmValue | None) -> Filter | None:
+def _cell_condition(name: str, how: ConditionKind, value: EdmValue | None) -> Filter | None:
     if value is None:
-        return _OF_ABSENT[how](name) if how in _OF_ABSENT and name.isidentifier() else None
+        return _ABSENT_FILTERS[how](name) if how in _ABSENT_FILTERS and name.isidentifier() else None
     return build_condition(name, how, value) if value.type in how.types and fits_in_url(value) else None
 
 
-def _value(table: Table, key: EntityKey, name: str) -> EdmValue | None:
+def _cell_value(table: Table, key: EntityKey, name: str) -> EdmValue | None:
     stored = entities.get(table, key)
     if stored is None:
         return None

@@ -199,7 +199,7 @@ def test_cells_and_columns_say_something_to_the_query(open_page, admin, queried)
     expect(page.locator("th[data-property=Name]")).to_have_count(0)
     expect(page.locator("#select-button")).to_be_focused()
     assert "s=" in page.url
-    page.get_by_role("link", name="Clear sort order").click()
+    page.get_by_role("link", name="Reset to key order").click()
     expect(rows.first.locator("td[data-property=Age]")).to_have_text("3")
     expect(page.get_by_text("Sorted by Age")).to_have_count(0)
     page.go_back()

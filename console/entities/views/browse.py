@@ -13,7 +13,10 @@ from console.grid import bookmarks, cells, columns, documents, grid, saved_urls
 from console.grid.cells import Cell
 from console.grid.state import PAUSES, SIZES, GridState, View, read_state
 from console.grid.tokens import Cursor, encode_entity_key
-from console.queries import applied, builder, hints, reading, recent, saved, values
+from console.queries import recent, saved
+from console.queries.builder import draw_builder
+from console.queries.reading import read_filter, suggest_looser
+from console.queries.values import list_cell_filters
 from console.site.access import account_required, find_table, role_of, user_of
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
@@ -78,14 +81,14 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         return redirect(shown.address(account, found))
     state = arranged
     context = results(account, found, state)
-    context["applied"] = applied.applied(user_of(request), role_of(request), account, found, state)
+    context["applied"] = saved.get_applied(user_of(request), role_of(request), account, found, state)
     if not context["error"]:
         context["ran"] = Ran(context["rows"], state, bool(context["next"]), getattr(request, "number", ""))
         _remember(request, found, state)
     if not wants_part(request):
         context |= _frame(request, account, found)
-        context["narrowings"] = values.narrowings()
-        context["builder"] = builder.requested_builder(found, state, context["reading"])
+        context["narrowings"] = list_cell_filters()
+        context["builder"] = draw_builder(found, state, context["reading"])
     response = render_part(
         request,
         page="console/entities/browse/show.html",
@@ -103,7 +106,7 @@ def _remember(request: HttpRequest, table: Table, state: GridState) -> None:
     """A filter that somebody ran; not its later pages, nor a grid that looks anew by itself."""
     is_refresh = wants_part(request) and "HX-Current-URL" not in request.headers
     if state.filter and not state.starts and not is_refresh:
-        recent.ran(user_of(request), table, state.filter)
+        recent.record_run(user_of(request), table, state.filter)
 
 
 def _arranged(request: HttpRequest, account: Account, table: Table, state: GridState) -> GridState:
@@ -136,7 +139,7 @@ def results(account: Account, table: Table, state: GridState) -> dict[str, Any]:
         "error": error,
         "milliseconds": max(1, round(milliseconds)),
         "sizes": SIZES,
-        "reading": reading.read(account, table, state),
+        "reading": read_filter(account, table, state),
         **_listing(account, table, state, page),
         **(_shown(account, table, state, page) if page.entities else _nothing(account, table, state, error)),
         "total": _total(table, overview, state, page) if page.entities else Total(None),
@@ -173,7 +176,7 @@ def _fields(entity: Entity, state: GridState) -> list[documents.Field]:
 
 
 def _nothing(account: Account, table: Table, state: GridState, error: str) -> dict[str, object]:
-    found = None if error else hints.of(table, state)
+    found = None if error else suggest_looser(table, state)
     return {
         "hints": found,
         "looser": found.looser.address(account, table) if found is not None and found.looser else "",
@@ -185,7 +188,7 @@ def _frame(request: HttpRequest, account: Account, table: Table) -> dict[str, An
     return {
         "listing": table_list.overview(account.pk),
         "is_starred": bookmarks.opened(user_of(request), table),
-        "queries": saved.of_table(user_of(request), table),
+        "queries": saved.for_table(user_of(request), table),
     }
 
 

@@ -1,4 +1,4 @@
-"""The query of a grid as code, for every client that people use."""
+"""The query of a grid as code in one of the client languages."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -31,27 +31,27 @@ from storage.models import Account, Table
 from storage.operations import sas as sas_operations
 from storage.operations.sas import SasDescription
 
-LIFE: Final = timedelta(hours=1)  # of a token that is written into code
+TOKEN_LIFETIME: Final = timedelta(hours=1)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @account_required(Capability.READ)
 @never_cache
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """The code, with a credential from the environment; posted, with a token that is made for it."""
+    """Show the code with a credential from the environment, or after a POST with a new SAS token."""
     found = find_table(account, table)
     state = read_state(request.GET, found)
     language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
     place = Place(endpoint(request, account), account.name, found.name)
     if request.method == "POST":
-        _check_may_issue(request, account)
+        _check_can_issue(request, account)
         if not reauthentication.is_recent(request):
             return reauthentication.ask(request, _address(account, found, state, language))
         return _show(request, found, state, language, replace(place, token=_issue(request, account, found)))
     return _show(request, found, state, language, place)
 
 
-def _check_may_issue(request: HttpRequest, account: Account) -> None:
+def _check_can_issue(request: HttpRequest, account: Account) -> None:
     place = account_context(request)
     if place is None or not may(place.role, Capability.MANAGE_ACCESS):
         raise RoleNeeded(LEAST_ROLE[Capability.MANAGE_ACCESS], account)
@@ -59,8 +59,8 @@ def _check_may_issue(request: HttpRequest, account: Account) -> None:
 
 @sensitive_variables("issued")
 def _issue(request: HttpRequest, account: Account, table: Table) -> str:
-    """A token that reads this table for an hour."""
-    expiry = (timezone.now() + LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Issue a token that can read this table for an hour."""
+    expiry = (timezone.now() + TOKEN_LIFETIME).strftime("%Y-%m-%dT%H:%M:%SZ")
     token = TableSas(version=WRITTEN_VERSION, table=table.name, permissions="r", expiry=expiry)
     description = SasDescription(_("Query code"))
     issued = sas_operations.issue(account, token, 1, description, by=actor_of(request))
@@ -82,8 +82,8 @@ def _show(
         "has_token": bool(place.token),
     }
     try:
-        asked, left_out = _asked(state)
-        context |= {"code": language.write_query(place, asked), "left_out": left_out}
+        query, left_out = _portable_query(state)
+        context |= {"code": language.write_query(place, query), "left_out": left_out}
     except StorageError as error:
         context["error"] = error.text
     return render(
@@ -91,8 +91,8 @@ def _show(
     )
 
 
-def _asked(state: GridState) -> tuple[Query, list[str]]:
-    """What of the query every service understands, and the conditions that only this console does."""
+def _portable_query(state: GridState) -> tuple[Query, list[str]]:
+    """Return what every service supports of the query, and the conditions that only this console does."""
     wanted = state.wanted
     parts = conjuncts(wanted.filter) if wanted.filter is not None else []
     plain = [part for part in parts if not is_console_only(part)]

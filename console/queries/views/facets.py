@@ -1,4 +1,4 @@
-"""Which values are frequent in what a query finds, each a step to a narrower query."""
+"""Facets: the frequent values of a query's results, each a link to a narrower query."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,19 +21,17 @@ from storage.operations.facets import Facet
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A value, how many have it, and where there are only these."""
-
+class FacetValue:
     cell: Cell
     entities: int
-    address: str
+    address: str  # of the grid with only these entities
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class FacetView:
     name: str
-    choices: list[Choice]
-    more: int  # values beyond those
+    values: list[FacetValue]
+    more: int  # other values
 
 
 @require_safe
@@ -48,7 +46,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     context: dict[str, Any] = {
         "table": found,
         "state": state,
-        "strips": [_strip(account, found, state, facet) for facet in counted],
+        "facets": [_view_facet(account, found, state, facet) for facet in counted],
         "entities": counted[0].entities if counted else 0,
         "is_sample": any(facet.is_sample for facet in counted),
         "error": error,
@@ -62,19 +60,19 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     )
 
 
-def _strip(account: Account, table: Table, state: GridState, facet: Facet) -> Strip:
-    choices = [
-        Choice(
+def _view_facet(account: Account, table: Table, state: GridState, facet: Facet) -> FacetView:
+    values = [
+        FacetValue(
             cells.draw(value, zone=state.zone),
             count,
-            _narrower(state, facet.name, value).address(account, table),
+            _narrow(state, facet.name, value).address(account, table),
         )
         for value, count in facet.values
         if fits_in_url(value)
     ]
-    return Strip(facet.name, choices, facet.distinct - len(choices))
+    return FacetView(facet.name, values, facet.distinct - len(values))
 
 
-def _narrower(state: GridState, name: str, value: EdmValue) -> GridState:
+def _narrow(state: GridState, name: str, value: EdmValue) -> GridState:
     text = add_condition(state.filter, state.wanted.filter, build_condition(name, ConditionKind.IS, value))
     return replace(state.at_start(), filter=text, saved="", values=(), short=None)

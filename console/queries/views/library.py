@@ -1,34 +1,38 @@
-"""All queries of an account: those that were saved, and those that ran last."""
+"""The saved and recent queries of an account, and the menu that lists those of a table."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from console.grid.state import GridState
-from console.models import SavedQuery
-from console.queries import recent as recent_queries
-from console.queries import saved as saved_queries
-from console.queries.applied import parameters
-from console.site import notices
-from console.site.access import account_required, role_of, user_of
+from console.grid.state import GridState, read_state
+from console.models import RecentQuery, SavedQuery
+from console.queries import recent, saved
+from console.site import addresses, notices
+from console.site.access import account_required, find_table, role_of, user_of
 from console.site.responses import render_part, see_other
 from storage.domain.access.roles import Capability
 from storage.models import Account, Table
 
+MENU_LENGTH: Final = 8  # recent queries; the page shows more
+
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """``table`` None: there is none of this name now."""
-
+class QueryLine:
     query: SavedQuery
-    table: Table | None
-    parameters: tuple[str, ...]
-    may_change: bool
+    table: Table | None  # None: no table has this name now
+    can_change: bool
+
+
+class RecentLine(NamedTuple):
+    query: RecentQuery
+    address: str
+    save_address: str
 
 
 @require_safe
@@ -36,8 +40,8 @@ class Line:
 def index(request: HttpRequest, account: Account) -> HttpResponse:
     text = request.GET.get("q", "").strip().replace("\0", "")[:64]
     tab = "recent" if request.GET.get("tab") == "recent" else "saved"
-    lines = _recent(request, account) if tab == "recent" else _saved(request, account, text)
-    context: dict[str, Any] = {"account": account, "text": text, "tab": tab, "lines": lines}
+    queries = _recent(request, account) if tab == "recent" else _saved(request, account, text)
+    context: dict[str, Any] = {"account": account, "text": text, "tab": tab, "queries": queries}
     response = render_part(
         request,
         page="console/queries/saved/index.html",
@@ -48,40 +52,57 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
     return response
 
 
-def _saved(request: HttpRequest, account: Account, text: str) -> list[Line]:
+def _saved(request: HttpRequest, account: Account, text: str) -> list[QueryLine]:
     user, role = user_of(request), role_of(request)
-    found = saved_queries.visible(user, [account.pk])
     tables = {table.folded_name: table for table in Table.objects.own().filter(account=account)}
-    wanted = text.casefold()
     lines = [
-        Line(
-            query,
-            tables.get(query.table_name),
-            parameters(query),
-            saved_queries.may_change(user, role, query),
-        )
-        for query in found
-        if wanted in query.name.casefold() or wanted in query.table_name
+        QueryLine(query, tables.get(query.table_name), saved.can_change(user, role, query))
+        for query in saved.visible_queries(user, [account.pk])
+        if text.casefold() in query.name.casefold() or text.casefold() in query.table_name
     ]
     return sorted(lines, key=lambda it: (it.query.table_name, it.query.name.casefold(), it.query.pk))
 
 
-def _recent(request: HttpRequest, account: Account) -> list[tuple[Any, str, str]]:
-    """Each with where it is run, and where it is saved."""
+def _recent(request: HttpRequest, account: Account) -> list[RecentLine]:
     return [
-        (
-            recent,
-            GridState(filter=recent.text).address(account, recent.table),
-            reverse("queries:new", args=(account.name, recent.table.name))
-            + f"?{GridState(filter=recent.text).query()}",
+        RecentLine(
+            query,
+            GridState(filter=query.text).address(account, query.table),
+            reverse("queries:new", args=(account.name, query.table.name))
+            + f"?{GridState(filter=query.text).query()}",
         )
-        for recent in recent_queries.of_account(user_of(request), account.pk)
+        for query in recent.for_account(user_of(request), account.pk)
     ]
 
 
 @require_POST
 @account_required(Capability.READ)
-def forget(request: HttpRequest, account: Account) -> HttpResponse:
-    recent_queries.forget(user_of(request), account.pk)
+def clear_recent(request: HttpRequest, account: Account) -> HttpResponse:
+    recent.clear(user_of(request), account.pk)
     notices.notify_success(request, _("Recent queries cleared."))
     return see_other(f"{reverse('queries:index', args=(account.name,))}?tab=recent")
+
+
+@require_safe
+@account_required(Capability.READ)
+def menu(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """Fill the menu of the query bar; htmx names the grid that it was opened on."""
+    found = find_table(account, table)
+    user = user_of(request)
+    context: dict[str, Any] = {
+        "account": account,
+        "table": found,
+        "state": _current_state(request, account, found),
+        "queries": [(query, saved.list_parameters(query)) for query in saved.for_table(user, found)],
+        "recent": [
+            (query, GridState(filter=query.text).address(account, found))
+            for query in recent.for_table(user, found, top=MENU_LENGTH)
+        ],
+    }
+    return render(request, "console/queries/saved/_menu_list.html", context)
+
+
+def _current_state(request: HttpRequest, account: Account, table: Table) -> GridState:
+    page = addresses.split_url(request.headers.get("HX-Current-URL", ""))
+    is_grid = page.path == reverse("entities:index", args=(account.name, table.name))
+    return read_state(QueryDict(page.query) if is_grid else request.GET, table)

@@ -1,4 +1,4 @@
-"""Saving what a grid shows as a query, and changing one that is saved."""
+"""Save what a grid shows as a query, and change a saved query."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,12 +14,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console.grid import differences
 from console.grid.state import GridState, read_state
 from console.models import SavedQuery
-from console.queries import applied as applied_queries
-from console.queries import saved as saved_queries
-from console.queries.applied import applied, content_of
-from console.queries.forms import QueryForm
-from console.queries.saved import Draft
-from console.queries.views.saved import change, to_change
+from console.queries import saved, saved_changes
+from console.queries.forms import SavedQueryForm, VersionForm
+from console.queries.saved import Definition, get_applied, grid_content
 from console.site import notices
 from console.site.access import RoleNeeded, account_required, actor_of, find_table, role_of, user_of
 from console.site.responses import see_other
@@ -32,33 +29,39 @@ from storage.operations.activity import ChangedSince
 @require_http_methods(["GET", "POST"])
 @account_required(Capability.READ)
 def new(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """Save what a grid shows, of which the address says the same as the grid's own; also what a query became."""
+    """Save the grid that the address describes, which may be a changed saved query."""
     found = find_table(account, table)
-    state = _sent_state(request, found)
-    initial = _initial(request, account, found, state)
-    taken = _names(request, found)
-    form = QueryForm(request.POST if request.method == "POST" else None, initial=initial, taken=taken)
+    state = _read_state(request, found)
+    form = SavedQueryForm(
+        request.POST if request.method == "POST" else None,
+        initial=_initial_of_grid(request, account, found, state),
+        taken=_taken_names(request, found),
+    )
     if request.method == "POST" and form.is_valid():
         _check_sharing(request, account, form)
-        query = saved_queries.create(
-            found, _draft(form, content_of(state)), owner=user_of(request), by=actor_of(request)
-        )
+        definition = _definition(form, grid_content(state))
+        query = saved_changes.create_query(found, definition, owner=user_of(request), by=actor_of(request))
         notices.notify_success(request, _("Saved the query %(name)s.") % {"name": query.name})
-        return see_other(_grid(account, found, query, dict(state.values) | form.given))
+        return see_other(_grid_address(account, found, query, dict(state.values) | form.parameter_values))
     form.fields["name"].widget.attrs["autofocus"] = not form.is_bound
-    context = _form_context(request, account, found, state, form)
+    context = _form_context(request, account, found, state, form) | {
+        "action": reverse("queries:new", args=(account.name, found.name)),
+        "sent": state.query(),
+    }
     return render(request, "console/queries/saved/edit.html", context, status=422 if form.is_bound else 200)
 
 
-def _sent_state(request: HttpRequest, table: Table) -> GridState:
+def _read_state(request: HttpRequest, table: Table) -> GridState:
+    """The grid in the form's ``state``, or in the address."""
     sent = QueryDict(request.POST.get("state", "")) if request.method == "POST" else request.GET
-    state = read_state(sent, table)
-    return replace(state.at_start(), open="", is_counted=False)
+    return replace(read_state(sent, table).at_start(), open="", is_counted=False)
 
 
-def _initial(request: HttpRequest, account: Account, table: Table, state: GridState) -> dict[str, object]:
+def _initial_of_grid(
+    request: HttpRequest, account: Account, table: Table, state: GridState
+) -> dict[str, object]:
     initial: dict[str, object] = {"filter": state.filter, "keeps_view": True}
-    source = applied(user_of(request), role_of(request), account, table, state)
+    source = get_applied(user_of(request), role_of(request), account, table, state)
     if source is not None:
         initial |= {
             "name": _("%(name)s (copy)") % {"name": source.query.name[:50]},
@@ -68,38 +71,37 @@ def _initial(request: HttpRequest, account: Account, table: Table, state: GridSt
     return initial
 
 
-def _names(request: HttpRequest, table: Table, *, but: SavedQuery | None = None) -> list[str]:
-    return [query.name for query in saved_queries.of_table(user_of(request), table) if query != but]
+def _taken_names(request: HttpRequest, table: Table, *, but: SavedQuery | None = None) -> list[str]:
+    return [query.name for query in saved.for_table(user_of(request), table) if query != but]
 
 
-def _check_sharing(request: HttpRequest, account: Account, form: QueryForm) -> None:
+def _check_sharing(request: HttpRequest, account: Account, form: SavedQueryForm) -> None:
     if form.cleaned_data["is_shared"] and not may(role_of(request), Capability.WRITE):
         raise RoleNeeded(LEAST_ROLE[Capability.WRITE], account)
 
 
-def _draft(form: QueryForm, content: Mapping[str, str]) -> Draft:
+def _definition(form: SavedQueryForm, content: Mapping[str, str]) -> Definition:
     values = form.cleaned_data
-    kept = dict(content) if values["keeps_view"] else {}
-    kept.pop("f", None)
+    kept = {name: value for name, value in content.items() if name != "f"} if values["keeps_view"] else {}
     text = {"f": values["filter"]} if values["filter"] else {}
-    return Draft(values["name"], values["description"], text | kept, values["is_shared"])
+    return Definition(values["name"], values["description"], text | kept, values["is_shared"])
 
 
-def _grid(account: Account, table: Table, query: SavedQuery, values: Mapping[str, str]) -> str:
-    """Back to what was saved, under its name; a query that asks for other values does so when it is run."""
+def _grid_address(account: Account, table: Table, query: SavedQuery, values: Mapping[str, str]) -> str:
+    """The grid of the saved query; its own address, which asks for values, if some are missing."""
     try:
-        state = applied_queries.state_of(query, values)
+        state = saved.fill_state(query, values)
     except UnfilledParameter:
         return reverse("queries:run", args=(account.name, table.name, query.slug))
     return state.shortened(account, table).address(account, table)
 
 
 def _form_context(
-    request: HttpRequest, account: Account, table: Table, state: GridState, form: QueryForm
+    request: HttpRequest, account: Account, table: Table, state: GridState, form: SavedQueryForm
 ) -> dict[str, Any]:
     if not may(role_of(request), Capability.WRITE):
         form.fields.pop("is_shared")
-    kept = {name: value for name, value in content_of(state).items() if name != "f"}
+    kept = {name: value for name, value in grid_content(state).items() if name != "f"}
     return {
         "account": account,
         "table": table,
@@ -110,57 +112,47 @@ def _form_context(
     }
 
 
-# one that is there
-
-
 @require_http_methods(["GET", "POST"])
 @account_required(Capability.READ)
 def edit(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
-    """Its name, text and sharing; with a grid's state in the address, also what that shows."""
+    """Change a query; its content too, if the address describes the grid of this query."""
     found = find_table(account, table)
-    query = to_change(request, account, found, slug)
-    state = _sent_state(request, found)
-    content = content_of(state) if state.saved == slug else query.content
-    form = QueryForm(
+    query = saved.get_changeable(request, account, table, slug)
+    state = _read_state(request, found)
+    is_from_grid = state.saved == slug
+    content = grid_content(state) if is_from_grid else query.content
+    form = SavedQueryForm(
         request.POST if request.method == "POST" else None,
-        initial=_initial_of(query, content),
-        taken=_names(request, found, but=query),
+        initial=_initial_of_query(query, content),
+        taken=_taken_names(request, found, but=query),
     )
     status = 422 if form.is_bound else 200
     if request.method == "POST" and form.is_valid():
-        _check_sharing_of(request, account, query, form)
+        _check_sharing(request, account, form)
+        _check_unsharing(request, query, form)
         try:
-            changed = change(request, query, _draft(form, content))
+            definition = _definition(form, content)
+            saved_changes.change_query(query, definition, seen=form.seen, by=actor_of(request))
         except ChangedSince:
             form.add_error(None, _("A newer version was saved in the meantime. Save again to replace it."))
             status = 409
         else:
-            notices.notify_success(request, _("Saved the query %(name)s.") % {"name": changed.name})
-            return see_other(reverse(_next(slug, state), args=(account.name, found.name, changed.slug)))
-    shown = replace(_state_of(query), saved=query.slug) if content is query.content else state
+            notices.notify_success(request, _("Saved the query %(name)s.") % {"name": definition.name})
+            target = "queries:run" if is_from_grid else "queries:versions"
+            return see_other(reverse(target, args=(account.name, found.name, slug)))
+    shown = state if is_from_grid else replace(_saved_state(query), saved=slug)
     context = _form_context(request, account, found, shown, form) | {
+        "action": reverse("queries:edit", args=(account.name, found.name, slug)),
         "query": query,
-        "version": saved_queries.newest(query) if status != 422 else request.POST.get("version"),
+        "version": saved.latest_version(query) if status != 422 else request.POST.get("version"),
         "is_late": status == 409,
-        "sent": state.query() if state.saved == slug else "",
-        "asks": applied_queries.parameters(query),
+        "sent": state.query() if is_from_grid else "",
+        "parameters": saved.list_parameters(query),
     }
     return render(request, "console/queries/saved/edit.html", context, status=status)
 
 
-def _next(slug: str, state: GridState) -> str:
-    """Back to the grid, if it came from there."""
-    return "queries:run" if state.saved == slug else "queries:versions"
-
-
-def _state_of(query: SavedQuery) -> GridState:
-    """Not to be run: what it asks for is not filled."""
-    asked = QueryDict(mutable=True)
-    asked.update(query.content)
-    return read_state(asked)
-
-
-def _initial_of(query: SavedQuery, content: Mapping[str, str]) -> dict[str, object]:
+def _initial_of_query(query: SavedQuery, content: Mapping[str, str]) -> dict[str, object]:
     return {
         "name": query.name,
         "description": query.description,
@@ -170,30 +162,37 @@ def _initial_of(query: SavedQuery, content: Mapping[str, str]) -> dict[str, obje
     }
 
 
-def _check_sharing_of(request: HttpRequest, account: Account, query: SavedQuery, form: QueryForm) -> None:
-    """To keep for oneself what others use is its owner's right alone: for anybody else it would be gone."""
-    _check_sharing(request, account, form)
+def _check_unsharing(request: HttpRequest, query: SavedQuery, form: SavedQueryForm) -> None:
+    """Only the owner may make a query private: for all others it would disappear."""
     if query.is_shared and not form.cleaned_data["is_shared"] and query.owner_id != user_of(request).pk:
         raise PermissionDenied(
             _("Only %(owner)s can stop sharing this query.") % {"owner": query.owner or "-"}
         )
 
 
+def _saved_state(query: SavedQuery) -> GridState:
+    """The grid with parameters in its filter, which cannot be run."""
+    fields = QueryDict(mutable=True)
+    fields.update(query.content)
+    return read_state(fields)
+
+
 @require_POST
 @account_required(Capability.READ)
 def update(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
-    """What the grid shows is what the query is from now on."""
+    """Save what the grid shows as the content of its query."""
     found = find_table(account, table)
-    query = to_change(request, account, found, slug)
-    state = _sent_state(request, found)
-    shown = applied(user_of(request), role_of(request), account, found, replace(state, saved=slug))
-    assert shown is not None
-    back = replace(state, saved=slug).shortened(account, found).address(account, found)
+    query = saved.get_changeable(request, account, table, slug)
+    state = replace(_read_state(request, found), saved=slug)
+    applied = get_applied(user_of(request), role_of(request), account, found, state)
+    assert applied is not None
+    definition = replace(saved_changes.read_definition(query), content=applied.content)
     try:
-        change(request, query, replace(saved_queries.draft_of(query), content=shown.content))
+        seen = VersionForm(request.POST).seen
+        saved_changes.change_query(query, definition, seen=seen, by=actor_of(request))
     except ChangedSince:
         link = reverse("queries:versions", args=(account.name, found.name, slug))
         notices.notify_error(request, _("Not saved: a newer version was saved in the meantime."), link=link)
     else:
         notices.notify_success(request, _("Saved the query %(name)s.") % {"name": query.name})
-    return see_other(back)
+    return see_other(state.shortened(account, found).address(account, found))

@@ -11,8 +11,7 @@ from django.utils.html import strip_tags
 from console.grid import saved_urls
 from console.grid.tokens import decode_entity_key
 from console.models import RecentQuery, SavedQuery, StoredState
-from console.queries import recent as recent_queries
-from console.queries import saved as saved_queries
+from console.queries import recent, saved, saved_changes
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, tables
 
@@ -124,7 +123,7 @@ def test_q6_asks_for_values(visit, filled):
     applied = answer.context["applied"]
     assert applied.changed == []
     # the values stand in the form when they are asked for again
-    again = client.get(applied.again)
+    again = client.get(applied.run_address)
     assert [field.value() for field in again.context["form"]] == ["se", "37"]
 
 
@@ -166,8 +165,8 @@ def test_q6_private_and_shared(visit, cast, filled):
     save(visit("victor"))
     assert visit("eve").get(PEOPLE + "q/adas/").status_code == 404
     assert visit("ada").get(PEOPLE + "q/adas/").status_code == 404
-    assert "adas" not in str(visit("eve").get("/ui/a/acme/queries/").context["lines"]).lower()
-    assert visit("victor").get("/ui/a/acme/queries/").context["lines"][0].query.name == "Adas"
+    assert "adas" not in str(visit("eve").get("/ui/a/acme/queries/").context["queries"]).lower()
+    assert visit("victor").get("/ui/a/acme/queries/").context["queries"][0].query.name == "Adas"
     # who may only read shares nothing
     assert save(visit("victor"), "Shared", is_shared="on").status_code == 403
     form = {"name": "Adas", "filter": ADA, "is_shared": "on", "version": "1"}
@@ -197,16 +196,16 @@ def test_q6_versions_are_compared_and_restored(visit, filled):
     }
     assert client.post(PEOPLE + "q/adas/edit/", form)["Location"] == PEOPLE + "q/adas/versions/"
     shown = client.get(PEOPLE + "q/adas/versions/")
-    newest, first = shown.context["lines"]
-    assert [str(it.name) for it in newest.differences] == ["Name", "Filter"]
-    assert (newest.version.author, first.version.number) == ("eve", 1)
+    latest, first = shown.context["versions"]
+    assert [str(it.name) for it in latest.differences] == ["Name", "Filter"]
+    assert (latest.version.author, first.version.number) == ("eve", 1)
     stale = client.post(PEOPLE + "q/adas/edit/", form | {"name": "Late"})
     assert stale.status_code == 409
     assert query().name == "Graces"
     assert stale.context["version"] == 2  # so that who saves again means it
     client.post(PEOPLE + "q/adas/versions/1/restore/", {"version": "2"})
     restored = query()
-    assert (restored.name, restored.content, saved_queries.newest(restored)) == ("Adas", {"f": ADA}, 3)
+    assert (restored.name, restored.content, saved.latest_version(restored)) == ("Adas", {"f": ADA}, 3)
     assert client.post(PEOPLE + "q/adas/versions/9/restore/", {"version": "3"}).status_code == 404
 
 
@@ -237,7 +236,7 @@ def test_q6_the_record_keeps_a_private_query_to_itself(visit, filled):
     client.post(PEOPLE + "q/secret-plans/delete/")
     (done,) = Activity.objects.filter(verb__startswith="query.")
     record = visit("max").get("/ui/a/acme/activity/").content.decode()
-    assert "deleted a private query of" in record
+    assert "deleted a private query for" in record
     for page in (record, visit("max").get("/ui/a/acme/activity/export/?format=ndjson").getvalue().decode()):
         assert "ecret" not in page
     assert visit("max").get(PEOPLE + "q/secret-plans/").status_code == 404
@@ -253,7 +252,7 @@ def test_q6_what_a_query_was_before_it_was_shared_is_its_owners(visit, filled):
     client.post(PEOPLE + "q/secret/edit/", form)
     client.post(PEOPLE + "q/secret/edit/", form | {"filter": "Age eq 1", "version": "2"})
     numbers = {
-        who: [line.version.number for line in visit(who).get(PEOPLE + "q/secret/versions/").context["lines"]]
+        who: [line.version.number for line in visit(who).get(PEOPLE + "q/secret/versions/").context["versions"]]
         for who in ("eve", "max")
     }
     assert numbers == {"eve": [3, 2, 1], "max": [3, 2]}
@@ -297,7 +296,7 @@ def test_q6_found_where_people_look(visit, filled):
     )
     assert [found.name for found, _asks in menu.context["queries"]] == ["Überfällige Konten"]
     assert menu.context["state"].filter == "Age eq 1"
-    assert [line.query.name for line in client.get("/ui/a/acme/queries/?q=KONTEN").context["lines"]] == [
+    assert [line.query.name for line in client.get("/ui/a/acme/queries/?q=KONTEN").context["queries"]] == [
         "Überfällige Konten"
     ]
     assert visit("sam").get("/ui/palette/", {"q": "fällige"}).context["groups"] == []
@@ -307,21 +306,21 @@ def test_a_query_outlives_its_table_and_its_author(visit, cast, account, filled)
     save(visit("eve"), "Kept", is_shared="on")
     save(visit("eve"), "Mine")
     tables.delete(account.pk, "people")
-    (line,) = visit("max").get("/ui/a/acme/queries/").context["lines"]
+    (line,) = visit("max").get("/ui/a/acme/queries/").context["queries"]
     assert line.table is None
     assert visit("max").get(PEOPLE + "q/kept/").status_code == 404
     cast["eve"].delete()
-    saved_queries.tidy(timezone.now())
+    saved_changes.tidy(timezone.now())
     assert query().name == "Kept"
     assert visit("max").post(PEOPLE + "q/kept/delete/").status_code == 303
 
 
 def test_what_was_deleted_is_tidied_with_the_record(visit, filled, settings):
     save(visit("eve"))
-    saved_queries.delete(query(), by=activity.command_actor())
-    saved_queries.tidy(timezone.now() + timedelta(days=settings.ACTIVITY_DAYS - 1))
+    saved_changes.delete_query(query(), by=activity.command_actor())
+    saved_changes.tidy(timezone.now() + timedelta(days=settings.ACTIVITY_DAYS - 1))
     assert SavedQuery.objects.count() == 1
-    saved_queries.tidy(timezone.now() + timedelta(days=settings.ACTIVITY_DAYS + 1))
+    saved_changes.tidy(timezone.now() + timedelta(days=settings.ACTIVITY_DAYS + 1))
     assert SavedQuery.objects.count() == 0
 
 
@@ -379,7 +378,7 @@ def test_names_that_make_no_address_get_one(visit, filled):
 
 
 def ran(client):
-    return [recent.text for recent, *_rest in client.get("/ui/a/acme/queries/?tab=recent").context["lines"]]
+    return [line.query.text for line in client.get("/ui/a/acme/queries/?tab=recent").context["queries"]]
 
 
 def test_keeps_what_ran_without_an_error(visit, filled):
@@ -399,11 +398,11 @@ def test_keeps_what_ran_without_an_error(visit, filled):
 
 def test_keeps_fifty(visit, cast, filled):
     table = Table.objects.get(folded_name="people")
-    for number in range(recent_queries.MOST + 3):
-        recent_queries.ran(cast["victor"], table, f"Age eq {number}")
+    for number in range(recent.LIMIT + 3):
+        recent.record_run(cast["victor"], table, f"Age eq {number}")
     assert ran(visit("victor"))[0] == "Age eq 52"
     assert len(ran(visit("victor"))) == 50
-    recent_queries.tidy(timezone.now())
+    recent.tidy(timezone.now())
     assert RecentQuery.objects.count() == 50
 
 
@@ -411,7 +410,7 @@ def test_a_query_that_ran_costs_one_statement(cast, filled, django_assert_num_qu
     table = Table.objects.get(folded_name="people")
     for _time in range(2):
         with django_assert_num_queries(1):
-            recent_queries.ran(cast["victor"], table, "Name eq '" + "ü" * 9_000 + "'")
+            recent.record_run(cast["victor"], table, "Name eq '" + "ü" * 9_000 + "'")
 
 
 # Q8
@@ -539,20 +538,20 @@ def test_takes_any_text_for_what_it_is(visit, filled, text):
 
 
 def test_a_filter_of_many_values_offers_some(visit, filled):
-    assert len(visit("victor").get(NEW, {"f": LONG}).context["form"].offers) == 12
+    assert len(visit("victor").get(NEW, {"f": LONG}).context["form"]["ask"]) == 12
 
 
 def test_values_are_asked_for_by_a_tick(visit, filled):
     client = visit("victor")
     form = client.get(NEW, {"f": "PartitionKey eq 'se' and Age lt 37"}).context["form"]
-    assert [(offer.name, offer.literal) for offer, _chosen in form.offers] == [
-        ("PartitionKey", "'se'"),
-        ("Age", "37"),
+    assert form.fields["ask"].choices == [
+        ("PartitionKey", "PartitionKey <b>&#x27;se&#x27;</b>"),
+        ("Age", "Age <b>37</b>"),
     ]
     refused = save(client, "", filter="PartitionKey eq 'se' and Age lt 37", ask=["PartitionKey", "Gone"])
-    assert [chosen for _offer, chosen in refused.context["form"].offers] == [True, False]
-    saved = save(client, "Of one", filter="PartitionKey eq 'se' and Age lt 37", ask=["PartitionKey", "Gone"])
-    shown = client.get(saved["Location"])
+    assert [box.data["selected"] for box in refused.context["form"]["ask"]] == [True, False]
+    answer = save(client, "Of one", filter="PartitionKey eq 'se' and Age lt 37", ask=["PartitionKey", "Gone"])
+    shown = client.get(answer["Location"])
     assert shown.context["state"].filter == "PartitionKey eq 'se' and Age lt 37"
     # a value that fits no more is asked for
     other = save(client, "Other", state="f=Age+eq+1&p=who:x+y", filter="Age eq {{who}}")

@@ -1,0 +1,200 @@
+"""Changes of saved queries: each makes a version, and those of shared queries are in the activity log."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.text import slugify
+
+from console.models import SavedQuery, SavedQueryVersion, User
+from console.queries.saved import Definition, latest_version
+from storage.domain.access.actor import Actor
+from storage.domain.service.activity import Verb
+from storage.models import Account, Activity, Table
+from storage.operations import activity
+from storage.operations.activity import ChangedSince
+
+_SLUG_LENGTH: Final = 56  # characters, which leaves room for a number
+_ATTEMPTS: Final = 5  # at a slug that another request takes at the same moment
+
+
+def read_definition(query: SavedQuery) -> Definition:
+    return Definition(query.name, query.description, query.content, query.is_shared)
+
+
+def read_version(version: SavedQueryVersion, *, is_shared: bool) -> Definition:
+    """The definition as it was; restoring a version does not change the sharing."""
+    kept = version.content
+    return Definition(kept["name"], kept["description"], kept["content"], is_shared)
+
+
+def create_query(table: Table, definition: Definition, *, owner: User, by: Actor) -> SavedQuery:
+    """Create a query whose address comes from its name, and stays when the name changes."""
+    for _attempt in range(_ATTEMPTS):
+        try:
+            return _create(table, definition, owner, by)
+        except IntegrityError:
+            continue
+    return _create(table, definition, owner, by)
+
+
+@transaction.atomic
+def _create(table: Table, definition: Definition, owner: User, by: Actor) -> SavedQuery:
+    query = SavedQuery.objects.create(
+        account_id=table.account_id,
+        table_name=table.folded_name,
+        slug=_free_slug(table.account_id, table.folded_name, definition.name),
+        name=definition.name,
+        description=definition.description,
+        content=dict(definition.content),
+        owner=owner,
+        is_shared=definition.is_shared,
+    )
+    _add_version(query, 1, by)
+    if query.is_shared:
+        _record(Verb.QUERY_CREATE, query, by, after=definition)
+    return query
+
+
+def _free_slug(account_id: int, table_name: str, name: str) -> str:
+    start = slugify(name, allow_unicode=True)[:_SLUG_LENGTH].strip("-_") or "query"
+    existing = SavedQuery.objects.filter(account=account_id, table_name=table_name, deleted_at=None)
+    taken = set(existing.filter(slug__startswith=start).values_list("slug", flat=True))
+    numbered = (f"{start}-{number}" for number in range(2, len(taken) + 3))
+    return next(slug for slug in (start, *numbered) if slug not in taken)
+
+
+@transaction.atomic
+def change_query(
+    query: SavedQuery, definition: Definition, *, seen: int, by: Actor, undoes: Activity | None = None
+) -> SavedQuery:
+    """Save a new version unless nothing differs; raises ChangedSince when ``seen`` is not the latest version."""
+    fresh = _lock(query)
+    number, before = latest_version(fresh), read_definition(fresh)
+    if number != seen:
+        raise ChangedSince
+    if before == definition:
+        return fresh
+    fresh.name, fresh.description = definition.name, definition.description
+    fresh.content, fresh.is_shared = dict(definition.content), definition.is_shared
+    fresh.save()
+    _add_version(fresh, number + 1, by)
+    if before.is_shared or definition.is_shared:
+        _record(Verb.QUERY_CHANGE, fresh, by, before=before, after=definition, undoes=undoes)
+    return fresh
+
+
+@transaction.atomic
+def delete_query(query: SavedQuery, *, by: Actor, undoes: Activity | None = None) -> Activity:
+    """Soft-delete a query; it is kept as long as its activity. Raises ChangedSince."""
+    fresh = _lock(query)
+    fresh.deleted_at = timezone.now()
+    fresh.save(update_fields=("deleted_at",))
+    return _record(Verb.QUERY_DELETE, fresh, by, before=read_definition(fresh), undoes=undoes)
+
+
+def _restore_query(query: SavedQuery, *, by: Actor, undoes: Activity) -> Activity:
+    """Restore a query at its address, or at a new one when another query has taken it."""
+    existing = SavedQuery.objects.filter(
+        account=query.account_id, table_name=query.table_name, deleted_at=None
+    )
+    if existing.filter(slug=query.slug).exists():
+        query.slug = _free_slug(query.account_id, query.table_name, query.name)
+    query.deleted_at = None
+    query.save(update_fields=("deleted_at", "slug"))
+    return _record(Verb.QUERY_CREATE, query, by, after=read_definition(query), undoes=undoes)
+
+
+def _lock(query: SavedQuery) -> SavedQuery:
+    fresh = SavedQuery.objects.select_for_update().filter(pk=query.pk, deleted_at=None).first()
+    if fresh is None:
+        raise ChangedSince
+    return fresh
+
+
+def _add_version(query: SavedQuery, number: int, by: Actor) -> None:
+    kept = {
+        "name": query.name,
+        "description": query.description,
+        "content": query.content,
+        "is_shared": query.is_shared,
+    }
+    SavedQueryVersion.objects.create(query=query, number=number, content=kept, author=by.name)
+
+
+# the activity log
+
+
+def _record(
+    verb: Verb,
+    query: SavedQuery,
+    by: Actor,
+    *,
+    before: Definition | None = None,
+    after: Definition | None = None,
+    undoes: Activity | None = None,
+) -> Activity:
+    table = Table.objects.filter(
+        account=query.account_id, folded_name=query.table_name, deleted_at=None
+    ).first()
+    shared = next((it for it in (after, before) if it is not None and it.is_shared), None)
+    detail = {
+        "query": "" if shared is None else shared.name,
+        "of_table": query.table_name,
+        "saved": query.pk,
+        "version": latest_version(query),
+    }
+    return activity.record(
+        verb,
+        by,
+        account=Account.objects.get(pk=query.account_id),
+        table=table,
+        detail=detail,
+        before=_public_content(before),
+        after=_public_content(after),
+        undoes=undoes,
+    )
+
+
+def _public_content(definition: Definition | None) -> dict[str, object] | None:
+    """What the whole account may read: nothing of a private query."""
+    if definition is None or not definition.is_shared:
+        return None
+    return {
+        "name": definition.name,
+        "description": definition.description,
+        "query": dict(definition.content),
+        "is_shared": definition.is_shared,
+    }
+
+
+@transaction.atomic
+def undo(done: Activity, *, by: Actor) -> Activity:
+    """Raises ChangedSince."""
+    query = SavedQuery.objects.select_for_update().filter(pk=done.detail.get("saved", 0)).first()
+    if query is None or latest_version(query) != done.detail.get("version"):
+        raise ChangedSince
+    match Verb(done.detail.get("verb", done.verb)):
+        case Verb.QUERY_CREATE:
+            return delete_query(query, by=by, undoes=done)
+        case Verb.QUERY_DELETE if query.deleted_at is not None:
+            return _restore_query(query, by=by, undoes=done)
+        case Verb.QUERY_CHANGE if query.deleted_at is None and done.before and done.after:
+            return _undo_change(query, done, by)
+    raise ChangedSince
+
+
+def _undo_change(query: SavedQuery, done: Activity, by: Actor) -> Activity:
+    before: dict[str, Any] = done.before or {}
+    definition = Definition(before["name"], before["description"], before["query"], before["is_shared"])
+    change_query(query, definition, seen=latest_version(query), by=by, undoes=done)
+    return Activity.objects.get(undoes=done)
+
+
+def tidy(now: datetime) -> None:
+    """Delete queries whose deletion left the activity log, and private ones without an owner."""
+    limit = now - timedelta(days=settings.ACTIVITY_DAYS)
+    SavedQuery.objects.filter(Q(deleted_at__lt=limit) | Q(owner=None, is_shared=False)).delete()
