@@ -420,9 +420,7 @@ def test_sorted_by_a_property(visit, folk, people):
     client = visit("victor")
     page = client.get(PEOPLE, {"sort": "-Age", "top": "25", "f": "PartitionKey eq 'zz'"}).content.decode()
     assert keys(page) == [f"{number:02}" for number in range(25)]
-    assert (
-        'data-property="Age" data-type="Edm.Int32" class="number" data-loose aria-sort="descending"' in page
-    )
+    assert re.search(r'data-property="Age" [^>]*aria-sort="descending"', page)
     assert "Sorted by Age" in page
     following = unescape(re.search(r'id="page-next" href="([^"]+)"', page)[1])
     page = client.get(following).content.decode()
