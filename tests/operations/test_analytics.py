@@ -7,21 +7,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from storage.domain.access.grants import Operation
-from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
-    ChangeSetError,
-    InsufficientAccountPermissions,
-    InvalidResourceName,
     ResourceNotFound,
 )
-from storage.domain.filters.query import EntityQuery, TableQuery
+from storage.domain.filters.query import EntityQuery
 from storage.domain.requests.metrics import RequestKind, Tally
 from storage.domain.requests.observed import Authentication
 from storage.domain.service.service_properties import Metrics, ServiceProperties
-from storage.domain.values.etag import ANY
 from storage.models import Account, Table
-from storage.operations import accounts, analytics, tables
+from storage.operations import accounts, tables
 from storage.operations.analytics import Writer
 from storage.operations.metrics import HOUR, MINUTE, Counts
 from storage.sql import batch, pages
@@ -85,32 +81,6 @@ def read_keys(entity):
 # finding
 
 
-@pytest.mark.parametrize(
-    ("asked", "found"),
-    [
-        ("$MetricsHourPrimaryTransactionsTable", "$MetricsHourPrimaryTransactionsTable"),
-        ("$metricshoursecondarytransactionsTABLE", "$MetricsHourSecondaryTransactionsTable"),
-        ("$MetricsTransactionsTable", "$MetricsHourPrimaryTransactionsTable"),
-        ("$MetricsCapacityTable", "$MetricsCapacityTable"),
-        ("$MetricsCapacityBlob", "$MetricsCapacityTable"),
-    ],
-)
-def test_a_table_that_is_measured_is_there_when_somebody_asks(account, asked, found):
-    table = tables.get(account, asked)
-
-    assert table.name == found
-    assert tables.get(account, found) == table
-    assert tables.query(account, TableQuery()) == ([], None)
-
-
-@pytest.mark.parametrize("name", ["$MetricsMinutePrimaryTransactionsTable", "$MetricsTransactionsBlob"])
-def test_what_is_not_measured_is_not_there(account, name):
-    with pytest.raises(ResourceNotFound):
-        tables.get(account, name)
-
-    assert not Table.objects.exists()
-
-
 def test_what_was_measured_is_there_as_long_as_there_is_something(account):
     table = tables.get(account, HOURS)
     run(batch.apply(relation_name(table.pk), [Insert(Entity(KEY, {}))]))
@@ -122,16 +92,6 @@ def test_what_was_measured_is_there_as_long_as_there_is_something(account):
         tables.get(account, HOURS)
 
 
-def test_nobody_makes_or_deletes_one(account):
-    for name in (HOURS, MINUTES):
-        with pytest.raises(InvalidResourceName):
-            tables.create(account, name)
-    with pytest.raises(InsufficientAccountPermissions):
-        tables.delete(account, HOURS)
-    with pytest.raises(ResourceNotFound):
-        tables.delete(account, MINUTES)
-
-
 def test_an_account_with_nothing_else_can_be_removed(account):
     happened(account, NOON)
     Writer().write(NOON + MINUTE)
@@ -140,21 +100,6 @@ def test_an_account_with_nothing_else_can_be_removed(account):
     accounts.remove("measured")
 
     assert not Table.objects.exists()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [Insert(Entity(KEY, {})), Update(Entity(KEY, {}), ANY, merge=True), Upsert(Entity(KEY, {}), merge=False)],
-)
-def test_only_deletions_are_changes_for_everybody(change):
-    with pytest.raises(InsufficientAccountPermissions):
-        analytics.check_change(HOURS, change)
-    with pytest.raises(ChangeSetError) as refused:
-        analytics.check_changes(HOURS, [Delete(KEY, ANY), change])
-    assert refused.value.index == 1
-
-    analytics.check_change("people", change)
-    analytics.check_changes(HOURS, [Delete(KEY, ANY)])
 
 
 # hours

@@ -274,14 +274,6 @@ def test_gives_up_when_even_the_smallest_window_takes_too_long(relation, small):
     assert len(drive.statements) <= 5
 
 
-def test_a_page_of_the_walk_starts_where_the_page_before_ended(relation, small):
-    small(3)
-
-    query = EntityQuery(filter=parse("Even eq true"), start=Position(*key(31)))
-
-    assert numbers(Drive()(relation, query)) == list(range(32, ROWS, 2))
-
-
 def test_a_page_of_the_walk_holds_what_was_selected(relation, small):
     small(3)
 

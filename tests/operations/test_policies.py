@@ -3,18 +3,13 @@
 import asyncio
 
 import pytest
-from django.conf import settings
 
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.errors import (
-    InsufficientAccountPermissions,
-    InvalidXmlDocument,
-    InvalidXmlNodeValue,
     ResourceNotFound,
 )
-from storage.models import Activity, StoredAccessPolicy
+from storage.models import Activity
 from storage.operations import accounts, activity, policies, tables
-from storage.operations.catalog import Catalog
 from storage.operations.threads import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,28 +36,11 @@ def people(account):
     return "people"
 
 
-def test_a_new_table_has_none(account, people):
-    assert policies.stored(account, people) == []
-
-
 def test_come_back_as_they_were_set(account, people):
     policies.replace(account, people, FIVE)
 
     assert policies.stored(account, people) == FIVE
     assert policies.stored(account, people) == FIVE
-
-
-def test_replace_all_that_were_there(account, people):
-    policies.replace(account, people, FIVE)
-    policies.replace(account, people, FIVE[::-1])
-    assert policies.stored(account, people) == FIVE[::-1]
-
-    policies.replace(account, people, FIVE[:1])
-    assert policies.stored(account, people) == FIVE[:1]
-
-    policies.replace(account, people, [])
-    assert policies.stored(account, people) == []
-    assert not StoredAccessPolicy.objects.exists()
 
 
 def test_belong_to_one_table(account, people):
@@ -73,68 +51,6 @@ def test_belong_to_one_table(account, people):
 
     assert policies.stored(account, "others") == []
     assert policies.stored(elsewhere, "people") == []
-
-
-@pytest.mark.parametrize(
-    ("identifiers", "error"),
-    [
-        ([*FIVE, SignedIdentifier("sixth")], InvalidXmlDocument),
-        ([FIVE[0], FIVE[0]], InvalidXmlDocument),
-        ([SignedIdentifier("")], InvalidXmlDocument),
-        ([SignedIdentifier("a", AccessPolicy(permission="x"))], InvalidXmlNodeValue),
-    ],
-)
-def test_refused_ones_leave_the_others_in_place(account, people, identifiers, error):
-    policies.replace(account, people, FIVE)
-
-    with pytest.raises(error):
-        policies.replace(account, people, identifiers)
-
-    assert policies.stored(account, people) == FIVE
-
-
-def test_a_missing_table_has_none(account, people):
-    tables.create(account, "gone")
-    policies.replace(account, "gone", FIVE)
-    tables.delete(account, "gone")
-
-    for table in ("gone", "missing"):
-        with pytest.raises(ResourceNotFound):
-            policies.stored(account, table)
-        with pytest.raises(ResourceNotFound):
-            policies.replace(account, table, FIVE)
-
-
-def test_a_table_made_anew_has_none_of_the_old(account, people):
-    policies.replace(account, people, FIVE)
-    tables.delete(account, people)
-    tables.create(account, people)
-
-    assert policies.stored(account, people) == []
-    policies.replace(account, people, FIVE)
-    assert tables.drop_expired_tables() == 1
-    assert policies.stored(account, people) == FIVE
-
-
-def test_the_metrics_of_the_service_have_none(account):
-    with pytest.raises(InsufficientAccountPermissions):
-        policies.replace(account, "$metricshourprimarytransactionstable", [])
-
-
-async def test_count_at_once_for_whoever_keeps_a_snapshot():
-    account = await in_thread(accounts.add, "heedful")
-    await in_thread(tables.create, account.pk, "people")
-    catalog = Catalog(settings.LANES_CONNINFO)
-    await catalog.open()
-    try:
-        known = await catalog.account("heedful")
-        for identifiers in (FIVE, FIVE[:2], []):
-            await in_thread(policies.replace, account.pk, "people", identifiers)
-
-            expected = {item.identifier: item.policy or AccessPolicy() for item in identifiers}
-            assert (await catalog.table(known, "people")).policies == expected
-    finally:
-        await catalog.close()
 
 
 async def test_of_many_sets_at_once_one_is_left_whole():

@@ -10,24 +10,20 @@ from django.conf import settings
 
 from storage.domain.access.actor import SERVER
 from storage.domain.access.policies import SignedIdentifier
-from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
     ChangeSetError,
-    EntityAlreadyExists,
     InsufficientAccountPermissions,
     OperationTimedOut,
-    ResourceNotFound,
     ServerBusy,
     StorageError,
-    TableAlreadyExists,
     TableNotFound,
-    UpdateConditionNotSatisfied,
 )
 from storage.domain.filters import parse
-from storage.domain.filters.query import EntityQuery, TableQuery
+from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.etag import ANY, Precondition
+from storage.domain.values.etag import ANY
 from storage.operations import accounts, analytics, tables
 from storage.operations.service import Service
 from storage.operations.threads import in_thread
@@ -71,61 +67,6 @@ def content(found):
     return json.loads(found.content.replace(b"\n", b"").replace(b",", b"{", 1) + b"}")
 
 
-async def test_the_life_of_a_table(service, account):
-    await service.create_table(account, "People")
-    with pytest.raises(TableAlreadyExists):
-        await service.create_table(account, "people")
-
-    assert await service.get_table(account, "PEOPLE") == "People"
-    assert await service.query_tables(account, TableQuery()) == (["People"], None)
-    await service.check_table(account, "people")
-
-    await service.delete_table(account, "PEOPLE")
-    with pytest.raises(ResourceNotFound):
-        await service.get_table(account, "People")
-    with pytest.raises(TableNotFound):
-        await service.check_table(account, "people")
-
-
-async def test_the_life_of_an_entity(service, account, people):
-    inserted = await service.change(account, people, Insert(entity(1)))
-    with pytest.raises(EntityAlreadyExists):
-        await service.change(account, people, Insert(entity(2)))
-    found = await service.get(account, people, KEY, ALL)
-    assert (int(found.ticks), content(found)) == (inserted, {"Number": 1})
-
-    updated = await service.change(account, people, Update(entity(2), Precondition(inserted), merge=True))
-    with pytest.raises(UpdateConditionNotSatisfied):
-        await service.change(account, people, Delete(KEY, Precondition(inserted)))
-    assert content(await service.get(account, people, KEY, ALL)) == {"Number": 2}
-
-    assert await service.change(account, people, Delete(KEY, Precondition(updated))) == updated
-    with pytest.raises(ResourceNotFound):
-        await service.get(account, people, KEY, ALL)
-
-
-async def test_change_sets_and_queries(service, account, people):
-    entities = [entity(number, EntityKey("p", f"{number:02}")) for number in range(20)]
-    await service.apply(account, people, [Insert(entity) for entity in entities])
-    with pytest.raises(ChangeSetError) as refused:
-        await service.apply(account, people, [Delete(entities[0].key, ANY), Insert(entities[1])])
-    assert (refused.value.index, refused.value.error.code) == (1, "EntityAlreadyExists")
-
-    page = await service.query(account, people, EntityQuery(filter=parse("Number ge 5"), top=3))
-
-    assert [content(found) for found in page.entities] == [{"Number": number} for number in (5, 6, 7)]
-    assert page.next == ("p", "08")
-    assert len((await service.query(account, people, ALL)).entities) == 20
-
-
-async def test_selecting_a_name_with_a_zero_byte_gives_null(service, account, people):
-    await service.change(account, people, Insert(entity(1)))
-
-    found = await service.get(account, people, KEY, EntityQuery(select=("Number", "Number\x00X")))
-
-    assert content(found) == {"Number": 1, "Number\x00X": None}
-
-
 # tables that come and go
 
 
@@ -137,12 +78,6 @@ def operations(service, account, table):
         service.query(account, table, ALL),
         service.query(account, table, EntityQuery(filter=parse("Number eq 1"))),
     ]
-
-
-async def test_a_table_that_never_was(service, account):
-    for operation in operations(service, account, "people"):
-        with pytest.raises(TableNotFound):
-            await operation
 
 
 async def test_a_table_that_was_deleted_elsewhere_is_gone_at_once(service, account, people):

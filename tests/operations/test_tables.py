@@ -18,12 +18,12 @@ from storage.domain.errors import (
     TableAlreadyExists,
 )
 from storage.domain.filters import parse
-from storage.domain.filters.query import EntityQuery, TableQuery
+from storage.domain.filters.query import TableQuery
 from storage.models import Table
 from storage.operations import accounts, policies, table_list, tables
 from storage.operations.accounts import AccountHasTables
 from storage.operations.threads import in_thread
-from storage.sql import background, batch, pages
+from storage.sql import background, batch
 from storage.sql.django import run
 from storage.sql.notify import CHANNEL
 from storage.sql.relations import relation_name
@@ -50,24 +50,6 @@ def is_there(relation):
 
 
 # create
-
-
-def test_a_new_table_is_there_and_empty(account):
-    table = tables.create(account, "People")
-
-    assert (table.name, table.folded_name) == ("People", "people")
-    assert tables.find(account, "people") == table
-    assert run(pages.page(relation_name(table.pk), EntityQuery())) == ([], None)
-
-
-@pytest.mark.parametrize("name", ["People", "people", "PEOPLE"])
-def test_refuses_a_name_that_is_taken_in_any_case(account, name):
-    tables.create(account, "People")
-
-    with pytest.raises(TableAlreadyExists):
-        tables.create(account, name)
-
-    assert names(account) == (["People"], None)
 
 
 def test_every_account_has_names_of_its_own(account, other):
@@ -155,19 +137,6 @@ async def test_of_many_who_create_a_table_at_once_one_does():
 # get
 
 
-def test_gets_a_table_by_its_name_in_any_case(account):
-    table = tables.create(account, "People")
-
-    assert [tables.get(account, name) for name in ("People", "people", "PEOPLE")] == [table] * 3
-
-
-def test_refuses_to_get_what_is_not_there(account, other):
-    tables.create(other, "people")
-
-    with pytest.raises(ResourceNotFound):
-        tables.get(account, "people")
-
-
 # query
 
 
@@ -178,14 +147,6 @@ def many(account):
     for name in reversed(found):
         tables.create(account, name)
     return found
-
-
-def test_lists_tables_in_the_order_of_their_folded_names(account, many):
-    assert names(account) == (many, None)
-
-
-def test_lists_nothing_for_an_account_without_tables(account):
-    assert names(account) == ([], None)
 
 
 @pytest.mark.parametrize("top", [1, 2, 3, 5, 6, 7])
@@ -203,10 +164,6 @@ def test_lists_tables_page_by_page(account, many, top):
     assert start is None
 
 
-def test_the_next_page_starts_with_the_first_table_not_returned(account, many):
-    assert names(account, top=2) == (many[:2], "abd")
-
-
 def test_a_page_may_start_with_a_table_that_is_gone(account, many):
     tables.delete(account, "aBD")
 
@@ -222,40 +179,7 @@ def test_lists_the_tables_that_a_filter_wants(account, many):
     assert names(account, filter=parse("TableName eq 'Missing'")) == ([], None)
 
 
-def test_lists_no_table_for_a_top_of_zero(account, many):
-    assert names(account, top=0)[0] == []
-
-
 # delete
-
-
-def test_a_deleted_table_is_gone_at_once(account):
-    table = tables.create(account, "People")
-
-    tables.delete(account, "PEOPLE")
-
-    assert names(account) == ([], None)
-    assert tables.find(account, "people") is None
-    assert not is_there(relation_name(table.pk))
-
-
-def test_refuses_to_delete_what_is_not_there(account):
-    tables.create(account, "people")
-    tables.delete(account, "people")
-
-    with pytest.raises(ResourceNotFound):
-        tables.delete(account, "people")
-
-
-def test_a_table_made_anew_has_nothing_of_the_old(account):
-    old = tables.create(account, "people")
-    tables.delete(account, "people")
-
-    new = tables.create(account, "People")
-
-    assert new.pk != old.pk
-    assert names(account) == (["People"], None)
-    assert run(pages.page(relation_name(new.pk), EntityQuery())) == ([], None)
 
 
 def test_the_space_of_deleted_tables_is_given_back(account):

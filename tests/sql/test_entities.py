@@ -21,7 +21,6 @@ from storage.domain.entities.entity import (
     write_fragments,
 )
 from storage.domain.errors import (
-    EntityAlreadyExists,
     EntityTooLarge,
     KeyValueTooLarge,
     ResourceNotFound,
@@ -170,30 +169,6 @@ def exists(relation, key):
     return True
 
 
-def test_an_entity_needs_no_property_and_no_letter_in_its_keys(insert, get):
-    timestamp = insert(EntityKey("", ""))
-
-    keys = b'"PartitionKey":"","RowKey":""'
-    assert get(EntityKey("", "")) == (keys, b"%d" % timestamp, b"")
-
-
-def test_an_insert_does_not_touch_what_is_there(insert, get):
-    insert(A=integer(1))
-    before = get()
-
-    with pytest.raises(EntityAlreadyExists):
-        insert(A=integer(2), B=integer(3))
-
-    assert get() == before
-
-
-def test_the_same_row_key_may_be_in_each_partition(insert, stored):
-    insert(EntityKey("p", "r"), A=integer(1))
-    insert(EntityKey("q", "r"), A=integer(2))
-
-    assert stored(EntityKey("q", "r")) == {"A": integer(2)}
-
-
 def test_the_timestamp_is_the_time(insert):
     with connection.cursor() as cursor:
         cursor.execute("SELECT (extract(epoch FROM clock_timestamp()) * 10000000)::bigint")
@@ -229,15 +204,6 @@ def test_the_limits_of_every_type_come_back(insert, get, value, select):
 
 
 # update
-
-
-def test_a_replace_leaves_nothing_of_the_old(insert, apply, stored):
-    first = insert(A=integer(1), B=integer(2))
-
-    second = apply(Update(Entity(KEY, {"C": text("3")}), ANY, merge=False))
-
-    assert second > first
-    assert stored() == {"C": text("3")}
 
 
 @pytest.mark.parametrize("merge", [False, True])
@@ -327,13 +293,6 @@ def test_a_merge_changes_the_type_with_the_value(relation, old, new):
     assert_projection_agrees(relation, found)
 
 
-def test_a_merge_of_nothing_is_a_new_version(insert, apply, stored):
-    first = insert(A=integer(1))
-
-    assert apply(Update(Entity(KEY, {}), ANY, merge=True)) > first
-    assert stored() == {"A": integer(1)}
-
-
 @pytest.mark.parametrize("name", ["a" * 250, "é" * 250, "𐐷" * 125], ids=["ASCII", "Latin", "astral"])
 @pytest.mark.parametrize("upsert", [False, True])
 def test_merges_as_many_long_names_as_an_entity_may_hold(insert, apply, stored, name, upsert):
@@ -379,16 +338,6 @@ def test_a_merge_beyond_252_properties_changes_nothing(insert, merge, get):
 
     with pytest.raises(TooManyProperties):
         merge(Q=integer(0), R=integer(1))
-
-    assert get() == before
-
-
-def test_a_merge_of_252_other_properties_changes_nothing(insert, merge, get):
-    insert(**{f"P{number}": integer(number) for number in range(PROPERTY_LIMIT)})
-    before = get()
-
-    with pytest.raises(TooManyProperties):
-        merge(**{f"Q{number}": integer(number) for number in range(PROPERTY_LIMIT)})
 
     assert get() == before
 
@@ -451,42 +400,14 @@ def test_a_change_that_is_too_large_itself_never_reaches_the_database(kind, merg
 # upsert
 
 
-@pytest.mark.parametrize("merge", [False, True])
-def test_an_upsert_of_nothing_inserts(apply, stored, merge):
-    apply(Upsert(Entity(KEY, {"A": integer(1)}), merge))
-
-    assert stored() == {"A": integer(1)}
-
-
-@pytest.mark.parametrize(
-    ("merge", "expected"),
-    [(False, {"B": integer(3)}), (True, {"A": integer(1), "B": integer(3)})],
-    ids=["replace", "merge"],
-)
-def test_an_upsert_of_something_updates(insert, apply, stored, merge, expected):
-    first = insert(A=integer(1), B=integer(2))
-
-    second = apply(Upsert(Entity(KEY, {"B": integer(3)}), merge))
-
-    assert second > first
-    assert stored() == expected
-
-
 # delete
 
 
-def test_a_delete_gives_the_last_timestamp(insert, apply, get):
+@pytest.mark.parametrize("is_conditional", [False, True])
+def test_a_delete_gives_the_last_timestamp(insert, apply, get, is_conditional):
     first = insert()
 
-    assert apply(Delete(KEY, ANY)) == first
-    with pytest.raises(ResourceNotFound):
-        get()
-
-
-def test_a_delete_that_matches(insert, apply, get):
-    first = insert()
-
-    assert apply(Delete(KEY, Precondition(first))) == first
+    assert apply(Delete(KEY, Precondition(first) if is_conditional else ANY)) == first
     with pytest.raises(ResourceNotFound):
         get()
 
@@ -546,12 +467,6 @@ def test_the_timestamp_leaps_to_the_time(insert, set_timestamp, apply, change):
     assert apply(change) > first
 
 
-def test_every_write_has_another_timestamp(insert, apply):
-    timestamps = [insert(), *(apply(change) for _ in range(10) for change in writes())]
-
-    assert timestamps == sorted(set(timestamps))
-
-
 # the size of an index entry
 
 
@@ -572,13 +487,7 @@ CJK = "".join(chr(code) for code in range(0x4E00, 0x9FA0))
         ("", incompressible(CJK, 895)),
         (incompressible(CJK, 555), incompressible(ASCII, 1020)),
     ],
-    ids=[
-        "two of 1024 ASCII",
-        "512 and 383 CJK",
-        "895 CJK and none",
-        "none and 895 CJK",
-        "555 CJK and 1020 ASCII",
-    ],
+    ids=["1024 and 1024 ASCII", "512 and 383 CJK", "895 CJK", "0 and 895 CJK", "555 CJK and 1020 ASCII"],
 )
 def test_keys_of_together_2685_bytes_fit(insert, get, partition_key, row_key):
     insert(EntityKey(partition_key, row_key))
@@ -636,13 +545,6 @@ def test_a_relation_that_is_gone_is_a_table_not_found(db):
         run(statement)
 
 
-def test_a_point_read_without_annotations(insert, get):
-    insert(A=EdmValue(Edm.INT64, 5), B=integer(1))
-
-    assert get().content == b'\n,"A@odata.type":"Edm.Int64"\n,"A":"5"\n,"B":1'
-    assert get(annotations=False).content == b'\n,"A":"5"\n,"B":1'
-
-
 def test_a_point_read_is_by_key_alone():
     assert pages.point("entity_1", KEY, EntityQuery()).lane is Lane.KEY
 
@@ -681,59 +583,21 @@ def test_selecting_system_properties_fetches_no_others(insert, get, select):
     assert get(select=select) == (b'"PartitionKey":"p","RowKey":"r"', b"%d" % timestamp, b"")
 
 
-@pytest.mark.parametrize("name", ["a b", "A'", 'A"', "$1", "%s", "{}", "A@odata.type", "名" * 300])
+@pytest.mark.parametrize(
+    "name", ["a b", "A'", 'A"', "$1", "%s", "{}", "A@odata.type", "名" * 300, "\x00", "A\x00", "\ud800"]
+)
 def test_selecting_what_cannot_be_a_name_gives_null(insert, get, name):
     insert(A=integer(1))
 
     assert members_of(get(select=("A", name)).content) == {"A": 1, name: None}
 
 
-@pytest.mark.parametrize("name", ["\x00", "A\x00", "\ud800"])
-def test_selecting_what_cannot_even_be_text_gives_null(insert, get, name):
-    insert(A=integer(1))
-
-    assert members_of(get(select=("A", name)).content) == {"A": 1, name: None}
-
-
-def test_select_of_255_names(insert, get):
-    insert(**{f"P{number}": integer(number) for number in range(PROPERTY_LIMIT)})
-    chosen = tuple(f"P{number}" for number in range(255))
-
-    selected = members_of(get(select=chosen).content)
-
-    assert selected == {f"P{number}": number if number < PROPERTY_LIMIT else None for number in range(255)}
-
-
 # pages
 
 MIXED = [
-    "",
-    " ",
-    "!",
-    "-",
-    "0",
-    "1",
-    "10",
-    "2",
-    "9",
-    "A",
-    "B",
-    "Z",
-    "_",
-    "a",
-    "a b",
-    "ab",
-    "b",
-    "z",
-    "~",
-    "é",
-    "ß",
-    "名",
-    "\ue000",
-    "\uffff",
-    "😀",
-    "\U0010ffff",
-]
+    "", " ", "!", "-", "0", "1", "10", "2", "9", "A", "B", "Z", "_", "a", "a b", "ab", "b", "z", "~", "é", "ß", "名",
+    "\ue000", "\uffff", "😀", "\U0010ffff",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -747,11 +611,6 @@ def mixed(insert):
 
 def keys_of(page):
     return [key_of(entity) for entity in page.entities]
-
-
-def test_a_page_is_in_the_order_of_code_points(mixed, page):
-    assert keys_of(page()) == mixed
-    assert page().next is None
 
 
 @pytest.mark.parametrize("text", [None, "R ne ''", "PartitionKey ge ''"])
@@ -770,18 +629,6 @@ def test_pages_follow_each_other(mixed, page, text, top):
             break
 
     assert found == expected
-
-
-def test_the_next_position_is_the_first_row_not_returned(mixed, page):
-    part = page(top=30)
-
-    assert keys_of(part) == mixed[:30]
-    assert part.next == mixed[30]
-
-
-def test_a_page_that_ends_with_the_last_row_has_no_next(mixed, page):
-    assert page(top=len(mixed)).next is None
-    assert page(top=len(mixed) - 1).next == mixed[-1]
 
 
 def test_a_position_whose_row_vanished_means_the_next_greater_one(mixed, page, apply):
@@ -951,15 +798,6 @@ def test_the_end_of_a_window_is_so_many_rows_on(mixed, relation, text, rows):
         query = EntityQuery(filter=tree, start=start and Position(*start))
         end = run(pages.window_end(relation, query, rows))
         assert end == (rest[rows] if len(rest) > rows else None)
-
-
-def test_a_page_may_have_an_end(mixed, relation):
-    end = Position(*mixed[20])
-
-    part = run(pages.page(relation, EntityQuery(start=Position(*mixed[10]), end=end)))
-
-    assert keys_of(part) == mixed[10:20]
-    assert part.next is None
 
 
 @pytest.mark.parametrize(
