@@ -79,22 +79,6 @@ check("keeps entities in Atom, as other clients see them", async () => {
   );
 });
 
-check("changes entities in Atom", async () => {
-  const table = await newTable();
-  await service.insertEntity(table, person("a", { age: 1, city: "London" }));
-
-  await service.mergeEntity(table, person("a", { age: 2 }));
-  assert.equal((await service.queryEntity(table, "se é", "a")).city, "London");
-  await service.updateEntity(table, person("a", { age: 3 }));
-  assert.equal((await service.queryEntity(table, "se é", "a")).city, undefined);
-  await service.insertOrMergeEntity(table, person("b", { age: 4 }));
-  await service.insertOrReplaceEntity(table, person("c", { age: 5 }));
-  assert.deepEqual(await stored(table), { a: 3, b: 4, c: 5 });
-
-  await service.deleteEntity(table, person("a"));
-  assert.deepEqual(await stored(table), { b: 4, c: 5 });
-});
-
 check("finds entities in Atom, page by page", async () => {
   const table = await newTable();
   for (const row of "abc") await service.insertEntity(table, person(row, { age: row.charCodeAt() }));

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 import { check } from "./checks.mjs";
-import { account, endpoint, key, legacy, newName, oldRefusal as refusal, promising } from "./sdk.mjs";
+import { account, endpoint, key, legacy, newName, as, refusal, promising } from "./sdk.mjs";
 
 const { AccountSasConstants } = legacy.Constants;
 const { TableBatch, TableQuery, TableUtilities } = legacy;
@@ -34,20 +34,6 @@ async function stored(table, client = service) {
   const { entries } = await client.queryEntities(table, new TableQuery(), null);
   return Object.fromEntries(entries.map((found) => [found.RowKey._, found.age?._]));
 }
-
-check("serves tables to the SDK of before", async () => {
-  const name = newName();
-
-  assert.equal((await service.createTableIfNotExists(name)).created, true);
-  assert.equal((await service.createTableIfNotExists(name)).created, false);
-  assert.equal((await service.doesTableExist(name)).exists, true);
-  assert.deepEqual(await refusal(service.createTable(name)), [409, "TableAlreadyExists"]);
-  const { entries } = await service.listTablesSegmentedWithPrefix(name, null);
-  assert.deepEqual(entries, [name]);
-  assert.equal(await service.deleteTableIfExists(name), true);
-  assert.equal(await service.deleteTableIfExists(name), false);
-  assert.equal((await service.doesTableExist(name)).exists, false);
-});
 
 check("lists tables in pages to the SDK of before", async () => {
   const prefix = newName();
@@ -167,17 +153,6 @@ check("writes all of a batch of the SDK of before, or nothing", async () => {
   assert.equal((await stored(table)).g, undefined);
 });
 
-check("answers a query in a batch of the SDK of before", async () => {
-  const table = await newTable();
-  await service.insertEntity(table, person("a", { age: entity.Int32(7) }));
-  const batch = new TableBatch();
-  batch.retrieveEntity("se", "a", {});
-
-  const [{ entity: found }] = await service.executeBatch(table, batch);
-
-  assert.equal(found.age._, 7);
-});
-
 check("takes tokens for a table by the SDK of before", async () => {
   const table = await newTable();
   await service.insertEntity(table, person("a"));
@@ -209,85 +184,4 @@ check("takes tokens for a table by the SDK of before", async () => {
   batch.deleteEntity(person("a"));
   await owner.executeBatch(table, batch);
   assert.deepEqual(Object.keys(await stored(table, owner)), ["b", "c"]);
-});
-
-check("keeps policies for the SDK of before", async () => {
-  const table = await newTable();
-  await service.insertEntity(table, person("a"));
-  const reader = byToken(service.generateSharedAccessSignature(table, { Id: "reader" }));
-  const get = () => reader.retrieveEntity(table, "se", "a");
-  assert.deepEqual((await service.getTableAcl(table)).signedIdentifiers, {});
-
-  const policies = {
-    reader: { Permissions: QUERY, Start: new Date("2021-06-08T02:10:09Z"), Expiry: IN_AN_HOUR },
-    writer: { Permissions: ADD + UPDATE },
-  };
-  await service.setTableAcl(table, policies);
-  const { signedIdentifiers } = await service.getTableAcl(table);
-  assert.deepEqual(Object.keys(signedIdentifiers), ["reader", "writer"]);
-  assert.equal(signedIdentifiers.reader.Permissions, "r");
-  assert.equal(+new Date(signedIdentifiers.reader.Start), +policies.reader.Start);
-  assert.equal((await get()).RowKey._, "a");
-
-  await service.setTableAcl(table, null);
-  assert.deepEqual((await service.getTableAcl(table)).signedIdentifiers, {});
-  assert.deepEqual(await refusal(get()), [403, "AuthenticationFailed"]);
-  assert.deepEqual(await refusal(service.getTableAcl(newName())), [404, "ResourceNotFound"]);
-});
-
-check("takes tokens for the account by the SDK of before", async () => {
-  const table = await newTable();
-  const token = (policy) =>
-    legacy.generateAccountSharedAccessSignature(account, key, {
-      AccessPolicy: {
-        Services: AccountSasConstants.Services.TABLE,
-        ResourceTypes: "sco",
-        Permissions: "rwdlacu",
-        Expiry: IN_AN_HOUR,
-        ...policy,
-      },
-    });
-  const client = byToken(token({}));
-  const other = newName();
-
-  await client.createTable(other);
-  await client.insertEntity(other, person("a"));
-  assert.equal((await client.listTablesSegmentedWithPrefix(other, null)).entries.length, 1);
-  await client.deleteTable(other);
-  assert.equal((await client.getServiceProperties()).HourMetrics.Enabled, true);
-  assert.deepEqual(await refusal(client.getTableAcl(table)), [403, "AuthorizationFailure"]);
-  for (const [policy, code] of [
-    [{ Services: "b" }, "AuthorizationServiceMismatch"],
-    [{ ResourceTypes: "s" }, "AuthorizationResourceTypeMismatch"],
-    [{ Permissions: "r" }, "AuthorizationPermissionMismatch"],
-    [{ Protocols: "https" }, "AuthorizationProtocolMismatch"],
-  ])
-    assert.deepEqual(await refusal(byToken(token(policy)).insertEntity(table, person("a"))), [403, code]);
-});
-
-check("keeps the properties of the service for the SDK of before", async () => {
-  const before = await service.getServiceProperties();
-  const changed = structuredClone(before);
-  changed.Logging = { ...changed.Logging, Read: true, RetentionPolicy: { Enabled: true, Days: 3 } };
-  changed.MinuteMetrics = { ...changed.MinuteMetrics, Enabled: true, IncludeAPIs: true };
-  changed.Cors = {
-    CorsRule: [
-      {
-        AllowedMethods: ["GET", "PUT"],
-        AllowedOrigins: ["https://app.example"],
-        AllowedHeaders: ["x-ms-*"],
-        ExposedHeaders: ["etag"],
-        MaxAgeInSeconds: 60,
-      },
-    ],
-  };
-  try {
-    await service.setServiceProperties(changed);
-    assert.deepEqual(await service.getServiceProperties(), changed);
-  } finally {
-    await service.setServiceProperties({ ...before, Cors: before.Cors ?? {} });
-  }
-  const { GeoReplication } = await service.getServiceStats(SECONDARY);
-  assert.equal(GeoReplication.Status, "live");
-  assert.ok(GeoReplication.LastSyncTime);
 });

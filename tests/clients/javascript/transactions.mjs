@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 
 import { check } from "./checks.mjs";
-import { RestError, TableTransaction, all, newName, newTable, refusal, tableNamed } from "./sdk.mjs";
+import { RestError, TableTransaction, all, newTable, refusal } from "./sdk.mjs";
 
 const STALE = "W/\"datetime'2012-06-15T22%3A51%3A44.9662825Z'\"";
 
@@ -24,23 +24,6 @@ async function stored(table) {
     entities.map(({ partitionKey, rowKey, etag, timestamp, ...values }) => [rowKey, values]),
   );
 }
-
-check("creates entities in a transaction", async () => {
-  const table = await newTable();
-  const transaction = new TableTransaction();
-  transaction.createEntity(person("1", { value: "t1" }));
-  transaction.createEntity(person("2", { value: "t2" }));
-
-  const result = await table.submitTransaction(transaction.actions);
-
-  assert.equal(result.status, 202);
-  assert.equal(result.subResponses.length, 2);
-  for (const rowKey of ["1", "2"]) {
-    const answer = result.getResponseForEntity(rowKey);
-    assert.equal(answer.status, 204);
-    assert.equal(answer.etag, (await table.getEntity("se", rowKey)).etag);
-  }
-});
 
 check("writes all kinds of operations in a transaction", async () => {
   const table = await crowd();
@@ -76,48 +59,6 @@ check("writes all kinds of operations in a transaction", async () => {
   });
 });
 
-check("takes 100 operations in a transaction", async () => {
-  const table = await newTable();
-
-  const result = await table.submitTransaction(
-    Array.from({ length: 100 }, (_, number) => ["create", person(`${number}`)]),
-  );
-
-  assert.equal(result.subResponses.length, 100);
-  assert.equal((await all(table.listEntities())).length, 100);
-});
-
-check("refuses 101 operations in a transaction", async () => {
-  const table = await newTable();
-
-  const error = await refusal(
-    table.submitTransaction(Array.from({ length: 101 }, (_, number) => ["create", person(`${number}`)])),
-  );
-
-  assert.ok(error instanceof RestError);
-  assert.equal(error.statusCode, 400);
-  assert.equal(error.code, "InvalidInput");
-  assert.match(
-    error.message,
-    /^99:The batch request operation exceeds the maximum 100 changes per change set\./,
-  );
-  assert.deepEqual(await stored(table), {});
-});
-
-check("updates by etag in a transaction", async () => {
-  const table = await crowd();
-  const { etag } = await table.getEntity("se", "a");
-
-  await table.submitTransaction([["update", person("a", { age: 2 }), "Replace", { etag }]]);
-  const error = await refusal(
-    table.submitTransaction([["update", person("a", { age: 3 }), "Replace", { etag }]]),
-  );
-
-  assert.equal(error.statusCode, 412);
-  assert.equal(error.code, "UpdateConditionNotSatisfied");
-  assert.deepEqual((await stored(table)).a, { age: 2 });
-});
-
 check("undoes a transaction that fails", async () => {
   const table = await crowd();
   const before = await stored(table);
@@ -140,19 +81,6 @@ check("undoes a transaction that fails", async () => {
     assert.match(error.message, /^2:/);
     assert.deepEqual(await stored(table), before);
   }
-});
-
-check("misses the table of a transaction", async () => {
-  const error = await refusal(
-    tableNamed(newName()).submitTransaction([
-      ["create", person("a")],
-      ["create", person("b")],
-    ]),
-  );
-
-  assert.equal(error.statusCode, 404);
-  assert.equal(error.code, "TableNotFound");
-  assert.match(error.message, /^0:The table specified does not exist\./);
 });
 
 check("refuses a transaction of more than 4 MiB", async () => {
@@ -218,14 +146,6 @@ check("serves special keys in a transaction", async () => {
   assert.deepEqual(await all(table.listEntities()), []);
 });
 
-check("serves empty keys in a transaction", async () => {
-  const table = await newTable();
-  for (const name of ["create", "update", "upsert"]) {
-    await table.submitTransaction([[name, { partitionKey: "", rowKey: "", value: name }]]);
-    assert.equal((await table.getEntity("", "")).value, name);
-  }
-});
-
 check("serves values of every type in a transaction", async () => {
   const table = await newTable();
   const values = {
@@ -240,19 +160,4 @@ check("serves values of every type in a transaction", async () => {
   await table.submitTransaction([["create", person("a", values)]]);
 
   assert.deepEqual((await stored(table)).a, values);
-});
-
-check("keeps concurrent transactions apart", async () => {
-  const table = await newTable();
-  const write = (writer) =>
-    table.submitTransaction([
-      ["create", person(`${writer}`)],
-      ["create", person("shared")],
-    ]);
-
-  const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, writer) => write(writer)));
-
-  const winners = answers.flatMap(({ status }, writer) => (status === "fulfilled" ? [`${writer}`] : []));
-  assert.equal(winners.length, 1);
-  assert.deepEqual(Object.keys(await stored(table)).sort(), [...winners, "shared"].sort());
 });

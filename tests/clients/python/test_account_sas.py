@@ -13,7 +13,7 @@ from azure.data.tables import (
     generate_table_sas,
 )
 
-from .access import ADA, ALL, HOUR, keys, now, outcome_of, person, refusal_of
+from .access import ADA, HOUR, now, outcome_of, person, refusal_of
 from .conftest import OPTIONS, new_name
 
 
@@ -71,34 +71,6 @@ class TestAccount:
             else:
                 assert (name, outcome) == (name, None)
 
-    def test_allows_everything_at_once(self, stored, open_service):
-        service = open_service(self.EVERYTHING, "rwdlacup")
-
-        outcomes = {outcome_of(need[-1], service, stored.table_name) for need in self.NEEDS.values()}
-
-        assert outcomes == {None}
-
-    def test_never_concerns_policies(self, stored, open_service):
-        table = of(open_service(self.EVERYTHING, "rwdlacup"), stored.table_name)
-
-        assert refusal_of(table.get_table_access_policy) == (403, "AuthorizationFailure")
-        assert refusal_of(table.set_table_access_policy, {}) == (403, "AuthorizationFailure")
-
-    @pytest.mark.parametrize(
-        ("options", "code"),
-        [
-            ({"expiry": datetime(2020, 1, 1, tzinfo=UTC)}, "AuthenticationFailed"),
-            ({"start": datetime(2999, 1, 1, tzinfo=UTC)}, "AuthenticationFailed"),
-            ({"ip_address_or_range": "10.0.0.1"}, "AuthorizationSourceIPMismatch"),
-            ({"protocol": "https"}, "AuthorizationProtocolMismatch"),
-        ],
-        ids=lambda value: str(value)[:40],
-    )
-    def test_has_limits(self, stored, open_service, options, code):
-        table = of(open_service(self.EVERYTHING, "r", **options), stored.table_name)
-
-        assert refusal_of(table.get_entity, "se", "ada") == (403, code)
-
     @pytest.mark.parametrize(
         "options",
         [
@@ -134,14 +106,6 @@ class TestOverTls:
             )
 
         return open_by
-
-    @pytest.mark.parametrize("protocol", ["https", "https,http", None])
-    def test_takes_a_token_of_a_table(self, secure_table, protocol):
-        table = secure_table(generate_table_sas, permission=ALL, protocol=protocol)
-
-        assert table.get_entity("se", "ada") == ADA
-        assert table.submit_transaction([("upsert", ADA), ("create", person("bob"))])
-        assert keys(table.list_entities()) == [("se", "ada"), ("se", "bob")]
 
     @pytest.mark.parametrize("protocol", ["https", "https,http", None])
     def test_takes_a_token_of_the_account(self, secure_table, protocol):

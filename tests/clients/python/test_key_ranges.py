@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 from azure.core.credentials import AzureSasCredential
-from azure.core.exceptions import HttpResponseError
 from azure.data.tables import generate_table_sas
 
-from .access import ALL, HOUR, keys, now, outcome_of, refusal_of
+from .access import ALL, HOUR, keys, now
 from .conftest import OPTIONS, new_name
 
 KEYS = [(partition, row) for partition in "abc" for row in "123"]
@@ -55,38 +54,3 @@ def test_a_range_narrows_lists_queries_and_pages(within, bounds, inside):
     assert keys(table.query_entities("RowKey eq '2'")) == [key for key in inside if key[1] == "2"]
     assert keys(table.query_entities("PartitionKey eq 'b'")) == [key for key in inside if key[0] == "b"]
     assert keys(entity for page in pages for entity in page) == inside
-
-
-@ranges
-def test_refuses_single_entities_outside_of_a_range(within, bounds, inside):
-    table = within(**bounds)
-
-    for partition, row in KEYS:
-        entity = {"PartitionKey": partition, "RowKey": row}
-        for outcome in (
-            outcome_of(table.get_entity, partition, row),
-            outcome_of(table.upsert_entity, entity),
-            outcome_of(table.update_entity, entity),
-            outcome_of(table.submit_transaction, [("upsert", entity)]),
-        ):
-            assert outcome == (None if (partition, row) in inside else (403, "AuthorizationFailure"))
-
-
-def test_refuses_a_transaction_with_one_entity_outside(within, grid):
-    table = within(start_pk="b", start_rk="2", end_pk="b", end_rk="2")
-
-    with pytest.raises(HttpResponseError) as refusal:
-        table.submit_transaction(
-            [("update", {"PartitionKey": "b", "RowKey": row, "Seen": True}) for row in "23"]
-        )
-
-    assert refusal.value.status_code == 403
-    assert refusal.value.index == 1
-    assert "Seen" not in grid.get_entity("b", "2")
-
-
-def test_refuses_to_delete_outside_of_a_range(within, grid):
-    table = within(end_pk="a")
-
-    assert refusal_of(table.delete_entity, "b", "1") == (403, "AuthorizationFailure")
-    assert grid.get_entity("b", "1")

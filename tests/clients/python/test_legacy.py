@@ -11,9 +11,7 @@ from .legacy import (
     AccessPolicy,
     AccountPermissions,
     AzureBatchOperationError,
-    AzureConflictHttpError,
     AzureHttpError,
-    AzureMissingResourceHttpError,
     CorsRule,
     EdmType,
     EntityProperty,
@@ -102,25 +100,6 @@ class TestTables:
         assert not service.exists(name)
         assert not service.delete_table(name)
 
-    def test_are_listed_in_pages(self, service):
-        names = {new_name() for _ in range(5)}
-        for name in names:
-            service.create_table(name)
-
-        first = service.list_tables(num_results=2)
-        rest = service.list_tables(marker=first.next_marker)
-
-        found = [table.name for table in [*first, *rest]]
-        assert len(list(first)) == 2
-        assert names <= set(found)
-        assert len(found) == len(set(found))
-
-    def test_refuse_what_is_taken_or_missing(self, service, people):
-        with pytest.raises(AzureConflictHttpError, match="TableAlreadyExists"):
-            service.create_table(people, fail_on_exist=True)
-        with pytest.raises(AzureMissingResourceHttpError):
-            service.delete_table(new_name(), fail_not_exist=True)
-
 
 class TestEntities:
     def test_come_back_with_every_type(self, service, people):
@@ -168,17 +147,6 @@ class TestEntities:
         service.delete_entity(people, "se", "ada")
         assert set(values(service, people)) == {"bob", "eve"}
 
-    def test_are_refused(self, service, people):
-        service.insert_entity(people, person("ada"))
-        stale = "W/\"datetime'2012-06-15T22%3A51%3A44.9662825Z'\""
-
-        with pytest.raises(AzureConflictHttpError, match="EntityAlreadyExists"):
-            service.insert_entity(people, person("ada"))
-        assert status_of(service.update_entity, people, person("ada"), if_match=stale) == 412
-        assert status_of(service.delete_entity, people, "se", "ada", if_match=stale) == 412
-        assert status_of(service.merge_entity, people, person("bob")) == 404
-        assert status_of(service.get_entity, people, "se", "bob") == 404
-
     def test_come_in_pages(self, service, people):
         for row in range(5):
             service.insert_entity(people, person(f"{row}"))
@@ -188,14 +156,6 @@ class TestEntities:
 
         assert keys(first) == [("se", "0"), ("se", "1")]
         assert keys(rest) == [("se", "2"), ("se", "3"), ("se", "4")]
-
-    def test_are_read_from_the_secondary(self, service, people):
-        service.insert_entity(people, person("ada"))
-        service.location_mode = "secondary"
-        try:
-            assert service.get_entity(people, "se", "ada")["RowKey"] == "ada"
-        finally:
-            service.location_mode = "primary"
 
 
 class TestBatches:
@@ -253,34 +213,6 @@ class TestTokens:
         assert status_of(reader.delete_entity, people, "se", "ada") == 403
         assert status_of(reader.insert_or_merge_entity, people, person("ada")) == 403
 
-    def test_allow_all_of_it(self, people, by_token, token_of):
-        permission = (
-            TablePermissions.QUERY | TablePermissions.ADD | TablePermissions.UPDATE | TablePermissions.DELETE
-        )
-        owner = by_token(token_of(permission, ip="127.0.0.1", protocol="https,http", start=now() - HOUR))
-
-        with owner.batch(people) as batch:
-            batch.insert_entity(person("bob"))
-            batch.merge_entity(person("ada", Age=36))
-        owner.insert_or_replace_entity(people, person("eve"))
-        owner.delete_entity(people, "se", "bob")
-
-        assert values(owner, people) == {"ada": {"Age": 36}, "eve": {}}
-
-    def test_keep_to_a_range(self, service, people, by_token, token_of):
-        service.insert_entity(people, person("bob"))
-        reader = by_token(
-            token_of(TablePermissions.QUERY, start_pk="se", start_rk="b", end_pk="se", end_rk="c")
-        )
-
-        assert keys(reader.query_entities(people)) == [("se", "bob")]
-        assert status_of(reader.get_entity, people, "se", "ada") == 403
-
-    def test_have_their_time(self, people, by_token, token_of):
-        late = by_token(token_of(TablePermissions.QUERY, expiry=now() - HOUR))
-
-        assert status_of(late.get_entity, people, "se", "ada") == 403
-
     def test_leave_all_to_a_policy(self, service, people, by_token, token_of):
         policy = AccessPolicy(TablePermissions.QUERY, now() + HOUR, now() - HOUR)
         service.set_table_acl(people, {"reader": policy})
@@ -332,16 +264,6 @@ class TestPolicies:
             "raud",
         )
         assert (found["text"].expiry, str(found["text"].permission)) == (expiry, "r")
-
-    def test_are_removed(self, service, people):
-        service.set_table_acl(people, {"a": AccessPolicy("r")})
-        service.set_table_acl(people, {})
-
-        assert service.get_table_acl(people) == {}
-
-    def test_need_a_table(self, service):
-        assert status_of(service.get_table_acl, new_name()) == 404
-        assert status_of(service.set_table_acl, new_name(), {"a": AccessPolicy("r")}) == 404
 
 
 class TestProperties:

@@ -5,21 +5,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import requests
-from azure.core.credentials import AzureSasCredential
-from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
+from azure.core.exceptions import ResourceNotFoundError
 from azure.data.tables import (
-    AccountSasPermissions,
-    ResourceTypes,
     TableAnalyticsLogging,
     TableCorsRule,
     TableMetrics,
     TableRetentionPolicy,
-    generate_account_sas,
 )
 
 from tests.clients.conftest import HOST_SUFFIX
 
-from .access import HOUR, now, outcome_of, refusal_of
+from .access import now
 from .conftest import OPTIONS, new_name
 
 WEEK = TableRetentionPolicy(enabled=True, days=7)
@@ -103,76 +99,6 @@ class TestProperties:
 
         assert as_text(service.get_service_properties()) == {**before, part: repr_of(value)}
 
-    def test_stay_when_nothing_is_set(self, service):
-        before = as_text(service.get_service_properties())
-
-        service.set_service_properties()
-
-        assert as_text(service.get_service_properties()) == before
-
-    def test_are_read_from_the_secondary(self, library, server, credential):
-        secondary = library.open_service(
-            None, server.endpoint, credential=credential, location_mode="secondary", **OPTIONS
-        )
-
-        assert secondary.get_service_properties()["hour_metrics"]
-        assert refusal_of(secondary.set_service_properties) == (403, "InsufficientAccountPermissions")
-
-    @pytest.mark.parametrize("days", [1, 365])
-    def test_keep_for_1_to_365_days(self, service, days):
-        metrics = TableMetrics(
-            enabled=True, include_apis=True, retention_policy=TableRetentionPolicy(enabled=True, days=days)
-        )
-
-        service.set_service_properties(hour_metrics=metrics)
-
-        assert service.get_service_properties()["hour_metrics"].retention_policy.days == days
-
-    @pytest.mark.parametrize(
-        "wrong",
-        [
-            {
-                "hour_metrics": TableMetrics(
-                    enabled=True,
-                    include_apis=True,
-                    retention_policy=TableRetentionPolicy(enabled=True, days=366),
-                )
-            },
-            {
-                "minute_metrics": TableMetrics(
-                    enabled=True,
-                    include_apis=True,
-                    retention_policy=TableRetentionPolicy(enabled=True, days=0),
-                )
-            },
-            {"hour_metrics": TableMetrics(enabled=True)},
-            {"cors": [TableCorsRule(["*"], ["GET"])] * 6},
-            {"cors": [TableCorsRule(["*"], ["CONNECT"])]},
-            {"cors": [TableCorsRule(["*"], ["GET"], max_age_in_seconds=-1)]},
-            {"cors": [TableCorsRule(["*"], ["GET"], exposed_headers=["x-ms-meta-" + "a" * 300])]},
-            {"cors": [TableCorsRule([f"https://{number}.example" for number in range(65)], ["GET"])]},
-        ],
-        ids=["366 days", "0 days", "no include_apis", "six rules", "method", "age", "header", "65 origins"],
-    )
-    def test_are_checked(self, service, wrong):
-        before = as_text(service.get_service_properties())
-
-        assert refusal_of(lambda: service.set_service_properties(**wrong))[0] == 400
-
-        assert as_text(service.get_service_properties()) == before
-
-    def test_of_a_table_are_none(self, library, server, service, people):
-        """A common mistake of users: the SDK adds a hint when the code is the service's."""
-        mistaken = library.open_service(
-            None, f"{server.endpoint}/{people.table_name}", credential=service.credential, **OPTIONS
-        )
-
-        for operation in (mistaken.get_service_properties, mistaken.set_service_properties):
-            with pytest.raises(HttpResponseError, match="Please check your account URL") as refusal:
-                operation()
-            assert refusal.value.status_code == 400
-            assert refusal.value.error_code == "InvalidQueryParameterValue"
-
 
 class TestStatistics:
     @pytest.fixture
@@ -201,25 +127,6 @@ class TestStatistics:
         assert replication["status"] == "live"
         assert timedelta(0) <= now() - replication["last_sync_time"] < timedelta(hours=1)
 
-    @pytest.mark.parametrize(
-        ("types", "letters", "code"),
-        [
-            ("s", "r", None),
-            ("s", "wl", "AuthorizationPermissionMismatch"),
-            ("co", "r", "AuthorizationResourceTypeMismatch"),
-        ],
-    )
-    def test_are_read_by_a_token(self, library, server, credential, types, letters, code):
-        token = generate_account_sas(
-            credential,
-            ResourceTypes.from_string(types),
-            AccountSasPermissions.from_string(letters),
-            now() + HOUR,
-        )
-        service = library.open_service(None, server.endpoint, credential=AzureSasCredential(token), **OPTIONS)
-
-        assert outcome_of(service.get_service_stats) == (code and (403, code))
-
 
 class TestCors:
     ORIGIN = "https://app.example"
@@ -236,13 +143,6 @@ class TestCors:
             return requests.options(server.endpoint + path, headers=asked, timeout=10)
 
         return ask
-
-    def test_is_off_at_first(self, preflight):
-        answer = preflight()
-
-        assert answer.status_code == 403
-        assert answer.headers["x-ms-error-code"] == "CorsPreflightFailure"
-        assert "Access-Control-Allow-Origin" not in answer.headers
 
     def test_allows_what_a_rule_allows(self, rules, preflight):
         rules(
@@ -261,22 +161,6 @@ class TestCors:
         assert answer.headers["Access-Control-Allow-Credentials"] == "true"
         assert answer.content == b""
 
-    @pytest.mark.parametrize(
-        "other",
-        [
-            {"method": "DELETE"},
-            {"origin": "https://APP.example"},
-            {"origin": "http://app.example"},
-            {"Access-Control-Request-Headers": "x-ms-date,if-match"},
-        ],
-        ids=str,
-    )
-    def test_refuses_what_no_rule_allows(self, rules, preflight, other):
-        rules(TableCorsRule([self.ORIGIN], ["GET", "PUT"], allowed_headers=["x-ms-*"]))
-
-        assert preflight().status_code == 200
-        assert preflight(**other).headers["x-ms-error-code"] == "CorsPreflightFailure"
-
     def test_is_asked_with_a_token_in_the_url(self, rules, preflight, sas_of):
         rules(TableCorsRule(["*"], ["GET"]))
 
@@ -284,18 +168,6 @@ class TestCors:
 
         assert answer.status_code == 200
         assert answer.headers["Access-Control-Allow-Origin"] == "*"
-
-    def test_reads_by_a_token(self, rules, server, stored, sas_of):
-        rules(TableCorsRule([self.ORIGIN], ["GET"], exposed_headers=["x-ms-request-id"]))
-        url = f"{server.endpoint}/{stored.table_name}?{sas_of(permission='r')}"
-        headers = {"Origin": self.ORIGIN, "Accept": "application/json"}
-
-        answer = requests.get(url, headers=headers, timeout=10)
-
-        assert answer.json()["value"][0]["RowKey"] == "ada"
-        assert answer.headers["Access-Control-Allow-Origin"] == self.ORIGIN
-        assert answer.headers["Access-Control-Expose-Headers"] == "x-ms-request-id"
-        assert answer.headers["Vary"] == "Origin"
 
     def test_serves_the_sdk_as_before(self, rules, stored):
         rules(TableCorsRule([self.ORIGIN], ["GET"]))

@@ -9,7 +9,7 @@ from azure.core import MatchConditions
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from azure.data.tables import RequestTooLargeError, TableTransactionError, TransactionOperation, UpdateMode
 
-from .conftest import LARGE_BODIES, code_of, new_name
+from .conftest import LARGE_BODIES, code_of
 
 ETAG = re.compile(r"W/\"datetime'\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d(\.\d{1,6}[1-9]|\.[1-9])?Z'\"")
 STALE = "W/\"datetime'2012-06-15T22%3A51%3A44.9662825Z'\""
@@ -32,33 +32,6 @@ def crowd(people):
 
 
 class TestOperations:
-    @pytest.mark.parametrize(
-        ("operation", "expected"),
-        [
-            (("create", person("f", Age=9)), person("f", Age=9)),
-            (("update", person("a", Age=9)), person("a", Age=9, City="London")),
-            (("update", person("a", Age=9), {"mode": "merge"}), person("a", Age=9, City="London")),
-            (("update", person("a", Age=9), {"mode": UpdateMode.REPLACE}), person("a", Age=9)),
-            (("upsert", person("a", Age=9)), person("a", Age=9, City="London")),
-            (("upsert", person("a", Age=9), {"mode": "replace"}), person("a", Age=9)),
-            (("upsert", person("f", Age=9)), person("f", Age=9)),
-            (("upsert", person("f", Age=9), {"mode": "replace"}), person("f", Age=9)),
-        ],
-        ids=str,
-    )
-    def test_writes_alone(self, crowd, operation, expected):
-        answers = crowd.submit_transaction([operation])
-
-        found = crowd.get_entity("se", expected["RowKey"])
-        assert found == expected
-        assert answers == [{"etag": found.metadata["etag"]}]
-        assert ETAG.fullmatch(answers[0]["etag"])
-
-    def test_deletes_alone(self, crowd):
-        assert crowd.submit_transaction([("delete", person("a"))]) == [{}]
-
-        assert set(stored(crowd)) == set("bcde")
-
     def test_writes_all_together(self, crowd):
         answers = crowd.submit_transaction(
             [
@@ -93,17 +66,6 @@ class TestOperations:
         assert len(answers) == len(stored(people)) == count
         assert all(ETAG.fullmatch(answer["etag"]) for answer in answers)
 
-    def test_takes_none(self, people):
-        assert people.submit_transaction([]) == []
-
-    def test_is_used_twice(self, new_table):
-        operations = [("upsert", person(row)) for row in "abcd"]
-
-        for table in (new_table(), new_table()):
-            table.submit_transaction(operations)
-            table.submit_transaction(operations)
-            assert set(stored(table)) == set("abcd")
-
     @pytest.mark.parametrize("mode", list(UpdateMode))
     @pytest.mark.parametrize("name", ["update", "upsert"])
     def test_serves_special_keys(self, people, name, mode):
@@ -113,16 +75,6 @@ class TestOperations:
         people.submit_transaction([(name, {**keys, "Step": 2}, {"mode": mode})])
 
         assert list(people.list_entities()) == [{**keys, "Step": 2}]
-        people.submit_transaction([("delete", keys)])
-        assert list(people.list_entities()) == []
-
-    def test_serves_empty_keys(self, people):
-        keys = {"PartitionKey": "", "RowKey": ""}
-
-        for operation in ("create", "update", "upsert"):
-            people.submit_transaction([(operation, {**keys, "Step": operation})])
-
-        assert people.get_entity("", "") == {**keys, "Step": "upsert"}
         people.submit_transaction([("delete", keys)])
         assert list(people.list_entities()) == []
 
@@ -154,33 +106,6 @@ class TestConditions:
 
         assert len(answers) == 1
         assert stored(crowd).get("a", {}).get("Age") == (9 if operation == "update" else None)
-
-    @pytest.mark.parametrize("mode", list(UpdateMode))
-    def test_refuses_to_overwrite_a_change(self, crowd, mode):
-        etag = crowd.get_entity("se", "a").metadata["etag"]
-        condition = {"mode": mode, "etag": etag, "match_condition": MatchConditions.IfNotModified}
-        crowd.submit_transaction([("update", person("a", Age=8), condition)])
-
-        with pytest.raises(TableTransactionError) as refusal:
-            crowd.submit_transaction([("update", person("a", Age=9), condition)])
-
-        assert refusal.value.status_code == 412
-        assert code_of(refusal) == "UpdateConditionNotSatisfied"
-        assert crowd.get_entity("se", "a")["Age"] == 8
-
-    def test_deletes_an_entity_as_it_was(self, crowd):
-        found = crowd.get_entity("se", "a")
-        good = found.metadata["etag"]
-        found.metadata["etag"] = STALE
-        operation = ("delete", found, {"match_condition": MatchConditions.IfNotModified})
-
-        with pytest.raises(TableTransactionError) as refusal:
-            crowd.submit_transaction([operation])
-        assert refusal.value.status_code == 412
-        found.metadata["etag"] = good
-        crowd.submit_transaction([operation])
-
-        assert "a" not in stored(crowd)
 
 
 class TestFailures:
@@ -220,25 +145,6 @@ class TestFailures:
         assert refusal.value.message.startswith(f"{index}:")
         assert stored(crowd) == before
 
-    @pytest.mark.parametrize("code", [code for code in FAILURES if code != "InvalidDuplicateRow"])
-    def test_alone_have_index_0(self, crowd, code):
-        status, failing = self.FAILURES[code]
-
-        with pytest.raises(TableTransactionError) as refusal:
-            crowd.submit_transaction([failing])
-
-        assert refusal.value.index == 0
-        assert refusal.value.status_code == status
-        assert code_of(refusal) == code
-
-    def test_delete_of_a_missing_entity(self, crowd):
-        with pytest.raises(TableTransactionError) as refusal:
-            crowd.submit_transaction([("upsert", person("a", Age=9)), ("delete", person("nobody"))])
-
-        assert refusal.value.index == 1
-        assert code_of(refusal) == "ResourceNotFound"
-        assert crowd.get_entity("se", "a")["Age"] == 1
-
     def test_101_operations(self, people):
         with pytest.raises(TableTransactionError) as refusal:
             people.submit_transaction([("create", person(f"{number:03}")) for number in range(101)])
@@ -252,23 +158,6 @@ class TestFailures:
         )
         assert stored(people) == {}
 
-    def test_the_last_of_100_operations(self, people):
-        people.create_entity(person("099"))
-
-        with pytest.raises(TableTransactionError) as refusal:
-            people.submit_transaction([("create", person(f"{number:03}")) for number in range(100)])
-
-        assert refusal.value.index == 99
-        assert set(stored(people)) == {"099"}
-
-    def test_a_missing_table(self, service):
-        with pytest.raises(TableTransactionError) as refusal:
-            service.get_table_client(new_name()).submit_transaction([("create", person("a"))])
-
-        assert refusal.value.status_code == 404
-        assert code_of(refusal) == "TableNotFound"
-        assert refusal.value.message.startswith("0:The table specified does not exist.")
-
     @LARGE_BODIES
     def test_more_than_4_mib(self, people):
         block = os.urandom(65536)
@@ -280,21 +169,6 @@ class TestFailures:
         assert refusal.value.status_code == 413
         assert code_of(refusal) == "RequestBodyTooLarge"
         assert stored(people) == {}
-
-    @LARGE_BODIES
-    def test_not_almost_4_mib(self, people):
-        block = os.urandom(65536)
-        operations = [("create", person(f"{number:02}", A=block, B=block)) for number in range(20)]
-
-        people.submit_transaction(operations)
-
-        assert all(entity["A"] == entity["B"] == block for entity in stored(people).values())
-
-    def test_keys_of_different_partitions_by_the_sdk(self, people):
-        with pytest.raises(ValueError, match="must all be the same"):
-            people.submit_transaction(
-                [("create", person("a")), ("create", {"PartitionKey": "no", "RowKey": "a"})]
-            )
 
     def test_leave_the_client_usable(self, crowd):
         with pytest.raises(HttpResponseError):
