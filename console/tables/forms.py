@@ -1,4 +1,4 @@
-"""New tables, and what people note about tables."""
+"""The forms of a new table, and of the notes on a table."""
 
 import re
 from typing import Any, Final
@@ -14,16 +14,16 @@ from storage.models import Account, Table
 from storage.operations import tables
 
 TAG_LENGTH: Final = 32
-TAGS: Final = 12  # of a table
+TAG_LIMIT: Final = 12
 
 _CHARACTERS = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 
 def name_rules(account: Account, name: str) -> list[NameRule]:
-    """What may name a new table, each rule by itself, so that all can be told at once."""
+    """Check a name against each rule; None while the rule cannot be checked yet."""
     folded = name.lower()
     is_known = bool(name)
-    owner = tables.find(account.pk, folded) if _is_legal(name) else None
+    owner = tables.find(account.pk, folded) if _is_valid_name(name) else None
     if folded == RESERVED_TABLE_NAME:
         own = NameRule(_("“tables” is a reserved name"), is_kept=False)
     elif owner is not None:
@@ -31,7 +31,7 @@ def name_rules(account: Account, name: str) -> list[NameRule]:
             _("%(name)s already exists (names are case-insensitive)") % {"name": owner.name}, is_kept=False
         )
     else:
-        own = NameRule(_("not already used in this account (case-insensitive)"), _is_legal(name) or None)
+        own = NameRule(_("not already used in this account (case-insensitive)"), _is_valid_name(name) or None)
     return [
         NameRule(_("3 to 63 characters"), 3 <= len(name) <= 63 if is_known else None),
         NameRule(
@@ -42,7 +42,7 @@ def name_rules(account: Account, name: str) -> list[NameRule]:
     ]
 
 
-def _is_legal(name: str) -> bool:
+def _is_valid_name(name: str) -> bool:
     try:
         return not is_analytics_name(fold_table_name(name))
     except StorageError:
@@ -50,7 +50,7 @@ def _is_legal(name: str) -> bool:
 
 
 class TagsField(forms.CharField):
-    """Texts between commas; the widget shows them as chips."""
+    """Comma-separated tags, drawn as chips."""
 
     def __init__(self, **kwargs: Any) -> None:
         attributes = {
@@ -73,15 +73,15 @@ class TagsField(forms.CharField):
         return ", ".join(value) if isinstance(value, list) else value
 
     def to_python(self, value: Any) -> list[str]:  # type: ignore[override]
-        """Without what is there twice, in any letter case."""
+        """Drop duplicates in any letter case."""
         texts = (" ".join(part.split()) for part in str(value or "").split(","))
         return list({text.casefold(): text for text in texts if text}.values())
 
     def validate(self, value: Any) -> None:
         if any(len(tag) > TAG_LENGTH for tag in value):
             raise forms.ValidationError(_("A tag can have up to %(most)s characters.") % {"most": TAG_LENGTH})
-        if len(value) > TAGS:
-            raise forms.ValidationError(_("A table can have up to %(most)s tags.") % {"most": TAGS})
+        if len(value) > TAG_LIMIT:
+            raise forms.ValidationError(_("A table can have up to %(most)s tags.") % {"most": TAG_LIMIT})
 
     def run_validators(self, value: Any) -> None:
         super().run_validators(", ".join(value))

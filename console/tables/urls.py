@@ -2,17 +2,17 @@
 
 from django.urls import path
 
-from console.tables import views
+from console.tables.views import changes, listing, settings
 
 app_name = "tables"
 urlpatterns = [
-    path("a/<account>/", views.index, name="index"),
-    path("a/<account>/tables/sizes/", views.sizes, name="sizes"),
-    path("a/<account>/tables/new/", views.new, name="new"),
-    path("a/<account>/tables/sample/", views.sample, name="sample"),
-    path("a/<account>/tables/delete/", views.delete, name="delete"),
-    path("a/<account>/tables/tags/", views.tag, name="tag"),
-    path("a/<account>/tables/restore/", views.restore, name="restore"),
-    path("a/<account>/t/<table>/settings/", views.settings, name="settings"),
-    path("a/<account>/t/<table>/settings/notes/", views.note, name="notes"),
+    path("a/<account>/", listing.index, name="index"),
+    path("a/<account>/tables/sizes/", listing.sizes, name="sizes"),
+    path("a/<account>/tables/new/", changes.new, name="new"),
+    path("a/<account>/tables/sample/", changes.sample, name="sample"),
+    path("a/<account>/tables/delete/", changes.delete, name="delete"),
+    path("a/<account>/tables/tags/", changes.add_tags, name="tag"),
+    path("a/<account>/tables/restore/", changes.restore, name="restore"),
+    path("a/<account>/t/<table>/settings/", settings.show, name="settings"),
+    path("a/<account>/t/<table>/settings/notes/", settings.save_notes, name="notes"),
 ]

@@ -1,0 +1,159 @@
+"""Create, delete, restore and tag tables."""
+
+from collections.abc import Sequence
+
+from django import forms
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from console.site.access import account_required, actor_of
+from console.site.notices import notify_error, notify_success
+from console.site.responses import render_part
+from console.tables.forms import NewTableForm, TagsField
+from console.tables.list_query import read_list_query
+from storage.domain.access.roles import Capability
+from storage.domain.errors import StorageError, TableAlreadyExists
+from storage.domain.service.activity import Verb
+from storage.models import Account, Activity, Table
+from storage.operations import activity, samples, table_list, tables
+from storage.operations.tables import DELETED_TABLE_RETENTION
+
+
+@account_required(Capability.MANAGE_TABLES)
+def new(request: HttpRequest, account: Account) -> HttpResponse:
+    """Show the form, check a name while it is typed (GET), or create the table."""
+    is_saved = request.method == "POST"
+    data = request.POST if is_saved else request.GET if "name" in request.GET else None
+    form = NewTableForm(data, account=account)
+    if is_saved and form.is_valid():
+        table = _create_table(request, account, form)
+        if table is not None:
+            done = activity.latest(table, Verb.TABLE_CREATE)
+            notify_success(request, _("Created %(table)s.") % {"table": table.name}, undo=done)
+            return redirect("entities:index", account.name, table.name)
+    context = {"form": form, "tags": table_list.tags(account.pk)}
+    if is_saved:
+        return render(request, "console/tables/new.html", context, status=422)
+    return render_part(
+        request, page="console/tables/new.html", part="console/tables/_name_rules.html", context=context
+    )
+
+
+def _create_table(request: HttpRequest, account: Account, form: NewTableForm) -> Table | None:
+    values, actor = form.cleaned_data, actor_of(request)
+    try:
+        table = tables.create(account.pk, values["name"], by=actor)
+        if values["description"] or values["tags"]:
+            tables.change(table, by=actor, description=values["description"], tags=values["tags"])
+    except TableAlreadyExists:  # since the form was checked
+        form.add_error("name", _("This name is not available."))
+    except StorageError as error:
+        form.add_error(None, error.text)
+    else:
+        return table
+    return None
+
+
+@account_required(Capability.MANAGE_TABLES)
+@require_POST
+def sample(request: HttpRequest, account: Account) -> HttpResponse:
+    try:
+        table = samples.create(account, by=actor_of(request))
+    except StorageError as error:
+        notify_error(request, error.text)
+        return redirect("tables:index", account.name)
+    text = _("Created %(table)s with %(number)s entities.") % {"table": table.name, "number": samples.ROWS}
+    notify_success(request, text)
+    return redirect("entities:index", account.name, table.name)
+
+
+@account_required(Capability.MANAGE_TABLES)
+@require_POST
+def delete(request: HttpRequest, account: Account) -> HttpResponse:
+    """Delete at once, since it can be undone; in a protected account, after typing its name."""
+    names = _selected_names(request.POST)
+    if account.protected and request.POST.get("confirm") != account.name:
+        context = {
+            "names": names,
+            "query": read_list_query(request.POST),
+            "is_wrong": "confirm" in request.POST,
+        }
+        return render(request, "console/tables/delete.html", context, status=422)
+    actor = actor_of(request)
+    done: list[Activity] = []
+    for name in names:
+        try:
+            done.append(tables.delete(account.pk, name, by=actor, keep=DELETED_TABLE_RETENTION))
+        except StorageError as error:
+            notify_error(request, f"{name}: {error.text}")
+    if done:
+        one = _("Deleted %(name)s.")
+        several = ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", len(done))
+        notify_success(request, _count_or_name(one, several, done), undo=done)
+    return redirect(read_list_query(request.POST).address(account))
+
+
+@account_required(Capability.MANAGE_TABLES)
+@require_POST
+def add_tags(request: HttpRequest, account: Account) -> HttpResponse:
+    back = redirect(read_list_query(request.POST).address(account))
+    actor = actor_of(request)
+    try:
+        wanted = TagsField().clean(request.POST.get("add", ""))
+        found = [tables.get(account.pk, name) for name in _selected_names(request.POST)]
+        lists = [_merge_tags(table.tags, wanted) for table in found]
+        with transaction.atomic():  # all or none
+            results = [
+                tables.change(table, by=actor, tags=tags) for table, tags in zip(found, lists, strict=True)
+            ]
+    except forms.ValidationError as error:
+        notify_error(request, " ".join(error.messages))
+        return back
+    except StorageError as error:
+        notify_error(request, error.text)
+        return back
+    done = [result for result in results if result is not None]
+    if done:
+        one = _("Tagged %(name)s.")
+        several = ngettext("Tagged %(number)s table.", "Tagged %(number)s tables.", len(done))
+        notify_success(request, _count_or_name(one, several, done), undo=done)
+    return back
+
+
+def _count_or_name(one: str, several: str, done: Sequence[Activity]) -> str:
+    """Name a single table: languages with one plural form could not do so in the plural."""
+    return (several if len(done) > 1 else one) % {"name": done[0].table_name, "number": len(done)}
+
+
+def _merge_tags(tags: Sequence[str], added: Sequence[str]) -> list[str]:
+    found: list[str] = TagsField().clean(",".join([*tags, *added]))
+    return found
+
+
+def _selected_names(data: QueryDict) -> list[str]:
+    return list(dict.fromkeys(data.getlist("table")))
+
+
+@account_required(Capability.MANAGE_TABLES)
+@require_POST
+def restore(request: HttpRequest, account: Account) -> HttpResponse:
+    wanted = request.POST.get("table", "")
+    table = next((table for table in tables.deleted(account.pk) if str(table.pk) == wanted), None)
+    if table is None:
+        notify_error(request, _("This table can no longer be restored."))
+        return redirect("tables:index", account.name)
+    try:
+        tables.restore(table.pk, by=actor_of(request))
+    except TableAlreadyExists:
+        notify_error(
+            request, _("Another table is named %(table)s now. Delete it first.") % {"table": table.name}
+        )
+    except StorageError as error:
+        notify_error(request, error.text)
+    else:
+        notify_success(request, _("Restored %(table)s.") % {"table": table.name})
+    return redirect("tables:index", account.name)

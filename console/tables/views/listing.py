@@ -1,0 +1,112 @@
+"""The list of an account's tables, with their sizes and the recently deleted ones."""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from console.site.access import account_context, account_required, find_table
+from console.site.responses import render_part, wants_part
+from console.snippets import connections
+from console.tables.list_query import TableListQuery, read_list_query
+from storage.domain.access.roles import Capability, may
+from storage.domain.errors import StorageError
+from storage.domain.filters.query import EntityQuery
+from storage.models import Account, Table
+from storage.operations import entities, table_list, tables
+from storage.operations.table_list import Listing, Size
+
+SNIPPET: Final = """\
+from azure.data.tables import TableServiceClient
+
+service = TableServiceClient.from_connection_string(
+    "%s"
+)
+service.create_table("people")
+"""
+
+
+@account_required(Capability.READ)
+@require_GET
+def index(request: HttpRequest, account: Account) -> HttpResponse:
+    """Show a page of tables by name; the page itself then loads their sizes."""
+    query = read_list_query(request.GET)
+    context = {**_list_context(request, account, query), "is_part": wants_part(request)}
+    response = render_part(
+        request, page="console/tables/index.html", part="console/tables/_list.html", context=context
+    )
+    response["HX-Replace-Url"] = query.address(account)
+    return response
+
+
+def _list_context(request: HttpRequest, account: Account, query: TableListQuery) -> dict[str, Any]:
+    listing = _find_page(account, query)
+    context: dict[str, Any] = {
+        "listing": listing,
+        "query": query,
+        "is_filtered": bool(query.containing or query.tag),
+        "first": query.address(account, after=""),
+        "next": query.address(account, after=listing.next) if listing.next else "",
+        "without_tag": query.address(account, tag="", after=""),
+        "sizes_url": query.address(account, "tables:sizes"),
+        "tags": table_list.tags(account.pk),
+        # for browsers without JavaScript
+        "sizes": table_list.sizes(listing.tables) if "sizes" in request.GET else {},
+    }
+    if not context["is_filtered"] and not query.after:
+        context |= _account_context(request, account, listing)
+    return context
+
+
+def _find_page(account: Account, query: TableListQuery) -> Listing:
+    return table_list.page(account.pk, containing=query.containing, tag=query.tag, start=query.after)
+
+
+def _account_context(request: HttpRequest, account: Account, listing: Listing) -> dict[str, Any]:
+    """Below the first page: deleted tables, or how to create the first one."""
+    context = account_context(request)
+    may_restore = context is not None and may(context.role, Capability.MANAGE_TABLES)
+    found: dict[str, Any] = {"deleted": _deleted_tables(account) if may_restore else []}
+    if not listing.total:
+        found["snippet"] = SNIPPET % connections.shown(account, connections.endpoint(request, account))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedTable:
+    table: Table
+    days_left: int
+
+
+def _deleted_tables(account: Account) -> list[DeletedTable]:
+    now = timezone.now()
+    return [
+        DeletedTable(table, -((now - table.kept_until) // timedelta(days=1)))  # rounded up
+        for table in tables.deleted(account.pk)
+        if table.kept_until is not None
+    ]
+
+
+@account_required(Capability.READ)
+@require_GET
+def sizes(request: HttpRequest, account: Account) -> HttpResponse:
+    """Return the sizes of a page of tables; with ``exactly``, count the entities of one table."""
+    if "exactly" in request.GET:
+        found = find_table(account, request.GET["exactly"])
+        context = {"table": found, "size": _count_exactly(found), "is_tried": True}
+        return render(request, "console/tables/_entities.html", context)
+    listing = _find_page(account, read_list_query(request.GET))
+    context = {"listing": listing, "sizes": table_list.sizes(listing.tables)}
+    return render(request, "console/tables/_sizes.html", context)
+
+
+def _count_exactly(table: Table) -> Size:
+    size = table_list.sizes([table])[table.name]
+    try:
+        return replace(size, entities=entities.count(table, EntityQuery()), is_exact=True)
+    except StorageError:  # counting takes too long
+        return size

@@ -1,0 +1,53 @@
+"""The settings page of a table: notes and facts."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from console.site.access import account_required, actor_of, find_table
+from console.site.forms import changed_values
+from console.site.notices import notify_success
+from console.tables.forms import NotesForm
+from storage.domain.access.roles import Capability
+from storage.domain.errors import StorageError
+from storage.models import Account, Table
+from storage.operations import table_list, tables
+
+
+@account_required(Capability.READ)
+@require_GET
+def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    found = find_table(account, table)
+    if found.name != table:
+        return redirect("tables:settings", account.name, found.name, permanent=True)
+    return _render(
+        request, account, found, NotesForm(initial={"description": found.description, "tags": found.tags})
+    )
+
+
+@account_required(Capability.MANAGE_TABLES)
+@require_POST
+def save_notes(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    found = find_table(account, table)
+    form = NotesForm(request.POST)
+    if not form.is_valid():
+        return _render(request, account, found, form)
+    try:
+        done = tables.change(found, by=actor_of(request), **changed_values(form))
+    except StorageError as error:
+        form.add_error(None, error.text)
+        return _render(request, account, found, form)
+    notify_success(request, _("Saved the notes for %(table)s.") % {"table": found.name}, undo=done)
+    return redirect("tables:settings", account.name, found.name)
+
+
+def _render(request: HttpRequest, account: Account, table: Table, form: NotesForm) -> HttpResponse:
+    context = {
+        "table": table,
+        "form": form,
+        "size": table_list.sizes([table])[table.name],
+        "parts": table_list.disk_usage(table),
+        "tags": table_list.tags(account.pk),
+    }
+    return render(request, "console/tables/settings.html", context, status=422 if form.errors else 200)
