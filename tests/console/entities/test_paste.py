@@ -13,6 +13,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity
 from storage.operations import edits, entities, tables
+from tests.console import markup
 
 PASTE = "/ui/a/acme/t/people/paste/"
 ROWS = "PartitionKey\tRowKey\tName\tAge\nse\tada\tAda\t37\nse\talan\tAlan\t41\n"
@@ -36,15 +37,15 @@ def test_a_page_with_a_field(visit, people):
 
 def test_shows_what_would_happen_and_does_nothing(visit, ada, account):
     answer = visit("eve").post(PASTE, {"text": ROWS})
-    text = answer.content.decode()
+    shown = markup.text(answer)
     assert answer.status_code == 200
-    assert "1 insert" in text and "1 update" in text and "Insert 1, update 1" in text
-    assert "Int32 (inferred from the values)" in text
+    assert "1 insert" in shown and "1 update" in shown and "Insert 1, update 1" in shown
+    assert "Int32 (inferred from the values)" in shown
     assert properties(account, "alan") is None
 
 
 def applied(client, mode="merge", text=ROWS, **more):
-    shown = client.post(PASTE, {"text": text, "mode": mode, **more}).content.decode()
+    shown = markup.text(client.post(PASTE, {"text": text, "mode": mode, **more}))
     token = re.search(r'name="apply" value="([^"]+)"', shown)
     assert token, shown
     return client.post(PASTE, {"text": text, "mode": mode, "apply": token[1], **more})
@@ -99,7 +100,7 @@ def test_a_table_that_changed_in_between_is_shown_again(visit, ada, people, acco
 
 def test_what_somebody_changed_in_between_is_not_overwritten(visit, ada, account):
     client = visit("eve")
-    shown = client.post(PASTE, {"text": ROWS, "mode": "merge"}).content.decode()
+    shown = markup.text(client.post(PASTE, {"text": ROWS, "mode": "merge"}))
     token = re.search(r'name="apply" value="([^"]+)"', shown)[1]
     table = tables.get(account.pk, "people")
     theirs = Update(Entity(EntityKey("se", "ada"), {"Age": EdmValue(Edm.INT32, 99)}), ANY, merge=True)
@@ -195,6 +196,6 @@ def test_answers_htmx_with_the_part_and_the_way_back(visit, people):
     client = visit("eve")
     part = client.post(PASTE, {"text": ROWS}, headers=HTMX)
     assert b"<html" not in part.content
-    token = re.search(r'name="apply" value="([^"]+)"', part.content.decode())[1]
+    token = re.search(r'name="apply" value="([^"]+)"', markup.text(part))[1]
     done = client.post(PASTE, {"text": ROWS, "mode": "merge", "apply": token}, headers=HTMX)
     assert done["HX-Redirect"] == "/ui/a/acme/t/people/"
