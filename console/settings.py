@@ -47,7 +47,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "console.people.middleware.last_seen",
+    "console.people.sessions.track_sessions",
     "console.site.middleware.time_zone",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -225,7 +225,7 @@ SPECTACULAR_SETTINGS = {
 }
 API_REQUESTS_PER_MINUTE = 600  # of one token
 DAILY = [  # what else is tidied once a day
-    "console.people.sessions.tidy",
+    "console.people.sessions.delete_expired",
     "console.grid.saved_urls.tidy",
     "console.queries.saved_changes.tidy",
     "console.queries.recent.tidy",

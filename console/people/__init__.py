@@ -1,1 +1,1 @@
-"""Who may come in, how, and as whom."""
+"""Users: sign-in, sessions, security, invitations, API tokens and user administration."""

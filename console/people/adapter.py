@@ -1,4 +1,4 @@
-"""How people sign in: allauth's ways, bounded to the console."""
+"""allauth's account adapter: sign-in, limited to the console's paths."""
 
 from typing import Any, ClassVar
 
@@ -36,7 +36,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         *args: object,
         **kwargs: object,
     ) -> None:
-        """Nothing, mostly: whoever signs in or out sees that they did."""
+        """Drop allauth's messages except one: the page itself shows who is signed in."""
         if message_template == "socialaccount/messages/account_connected_other.txt":
             notify_error(request, _("That sign-in is already connected to another user."))
 
@@ -56,5 +56,5 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         super().logout(request)
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
-        # without the name of the host, as which a client may send what it likes
+        # without the host name, which the client can choose freely
         return str(credentials.get("username", "")).lower()

@@ -1,4 +1,4 @@
-"""Signing in and out. allauth looks these names up itself, so they have no namespace."""
+"""URLs that allauth looks up by name, so they have no namespace."""
 
 from django.urls import path
 
@@ -10,7 +10,7 @@ urlpatterns = [
     path("login/passkey/", sessions.sign_in_by_passkey, name="mfa_login_webauthn"),
     path("login/with/<provider_id>/", providers.sign_in, name="openid_connect_login"),
     path("login/with/<provider_id>/callback/", providers.callback, name="openid_connect_callback"),
-    path("login/off/", sessions.switched_off, name="account_inactive"),
+    path("login/off/", sessions.inactive, name="account_inactive"),
     path("logout/", sessions.sign_out, name="account_logout"),
     path("me/security/app/", security.add_app, name="mfa_activate_totp"),
     path("me/security/app/off/", security.remove_app, name="mfa_deactivate_totp"),

@@ -1,4 +1,4 @@
-"""Links by which people become users: each works once, until it expires, and only its hash is kept."""
+"""Invitation links: each works once, until it expires, and only its hash is stored."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,9 +22,9 @@ from storage.operations.members import role_in
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What whoever follows the link becomes: ``role`` in ``account``, if there is one, or an admin of the server."""
+    """What the invited user gets: ``role`` in ``account``, if there is one, and admin rights if ``is_admin``."""
 
-    note: str  # for whom it is
+    note: str  # the recipient
     account: Account | None
     role: Role
     is_admin: bool
@@ -36,14 +36,14 @@ class NoLongerOpen(Exception):
 
 
 def issue_link(request: HttpRequest, offer: Offer) -> str:
-    """The address to send to whom it is for; it leads to where the browser found this server."""
+    """Create an invitation and return its link, on the host that the browser used."""
     token = issue(offer, user_of(request), by=actor_of(request))
     return request.build_absolute_uri(f"{reverse('people:join')}?token={token}")
 
 
 @transaction.atomic
 def issue(offer: Offer, invited_by: User, *, by: Actor) -> str:
-    """The token of the link, which nobody can see again."""
+    """Create an invitation and return the token of its link, which is not stored."""
     token = link_tokens.new()
     Invitation.objects.create(
         token_hash=link_tokens.hash_of(token),
@@ -54,12 +54,12 @@ def issue(offer: Offer, invited_by: User, *, by: Actor) -> str:
         invited_by=invited_by,
         expires_at=timezone.now() + timedelta(days=offer.days),
     )
-    activity.record(Verb.USER_INVITE, by, account=offer.account, detail=_described(offer))
+    activity.record(Verb.USER_INVITE, by, account=offer.account, detail=_offer_detail(offer))
     return token
 
 
 def pending(account: Account | None = None) -> QuerySet[Invitation]:
-    """Those that still can be used, of one account or of all."""
+    """Return the invitations that can still be used, for one account or for all."""
     found = Invitation.objects.filter(used_at=None, expires_at__gt=timezone.now())
     if account is not None:
         found = found.filter(account=account)
@@ -67,13 +67,13 @@ def pending(account: Account | None = None) -> QuerySet[Invitation]:
 
 
 def find(token: str) -> Invitation | None:
-    """Of somebody who may still invite."""
+    """Return the invitation of a link if the user who sent it may still invite."""
     found = pending().filter(token_hash=link_tokens.hash_of(token)).first()
     return found if found is not None and _may_still_invite(found) else None
 
 
 def _may_still_invite(invitation: Invitation) -> bool:
-    # a link must not give back what was taken from who made it
+    # a link must not restore rights that its sender has lost
     inviter = invitation.invited_by
     if not inviter.is_active or inviter.is_admin:
         return inviter.is_active
@@ -85,7 +85,7 @@ def _may_still_invite(invitation: Invitation) -> bool:
 
 @transaction.atomic
 def withdraw(invitation: Invitation, *, by: Actor) -> None:
-    """The link stops working."""
+    """Delete an invitation, so that its link stops working."""
     Invitation.objects.filter(pk=invitation.pk, used_at=None).delete()
     detail = {"user": invitation.note, "withdrawn": True}
     activity.record(Verb.USER_INVITE, by, account=invitation.account, detail=detail)
@@ -93,7 +93,7 @@ def withdraw(invitation: Invitation, *, by: Actor) -> None:
 
 @transaction.atomic
 def join(invitation: Invitation, user: User, *, by: Actor) -> None:
-    """Make a present user what the invitation says; nobody loses a higher role by it. Raises NoLongerOpen."""
+    """Give an existing user what the invitation offers; a higher role is kept. Raises NoLongerOpen."""
     _use(invitation, user)
     if invitation.is_admin and not user.is_admin:
         user.is_admin = True
@@ -113,7 +113,7 @@ def join(invitation: Invitation, user: User, *, by: Actor) -> None:
 
 @transaction.atomic
 def accept(invitation: Invitation, username: str, password: str, language: str, *, by: Actor) -> User:
-    """A new user, who is what the invitation says. Raises NoLongerOpen."""
+    """Create the invited user. Raises NoLongerOpen."""
     user = User.objects.create_user(username, password, language=language)
     activity.record(Verb.USER_CREATE, by, detail={"user": user.username})
     join(invitation, user, by=by)
@@ -121,12 +121,12 @@ def accept(invitation: Invitation, username: str, password: str, language: str, 
 
 
 def _use(invitation: Invitation, user: User) -> None:
-    """Of two who follow a link at once, one comes too late."""
+    """Mark the invitation as used; of two concurrent requests, the second gets NoLongerOpen."""
     now: datetime = timezone.now()
     used = Invitation.objects.filter(pk=invitation.pk, used_at=None, expires_at__gt=now)
     if not used.update(used_at=now, user=user):
         raise NoLongerOpen
 
 
-def _described(offer: Offer) -> dict[str, object]:
+def _offer_detail(offer: Offer) -> dict[str, object]:
     return {"user": offer.note, "role": int(offer.role), "is_admin": offer.is_admin, "days": offer.days}

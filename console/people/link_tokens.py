@@ -1,4 +1,4 @@
-"""Tokens of addresses that are handed out: whoever has one may follow it, and only its hash is kept."""
+"""Secret tokens in links; only their hashes are stored."""
 
 import hashlib
 import secrets
@@ -9,5 +9,5 @@ def new() -> str:
 
 
 def hash_of(token: str) -> str:
-    # a plain hash: the token is random, nobody can guess what gives it
+    # a plain hash is enough, because the token is random
     return hashlib.sha256(token.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Second factors and passkeys: how their secrets are kept, and where a browser can use a passkey."""
+"""Second factors and passkeys: encryption of their secrets, and which addresses support passkeys."""
 
 import base64
 import ipaddress
@@ -32,8 +32,8 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         try:
             return _cipher(settings.MFA_KEY).decrypt(encrypted_text).decode()
         except InvalidToken:
-            # sealed by another server's secret: nobody has a code of this one
-            logger.error("The secret of a second factor cannot be read; TABLERO_SECRET is not what it was.")
+            # encrypted with another TABLERO_SECRET: return a secret that no code matches
+            logger.error("The secret of a second factor cannot be decrypted: TABLERO_SECRET has changed.")
             return str(generate_totp_secret())
 
     def generate_authenticator_name(self, user: Any, type: Any) -> str:  # noqa: A002
@@ -44,7 +44,7 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
 
 def can_use_passkeys(request: HttpRequest) -> bool:
-    """Browsers bind them to a name, and offer them only where nobody on the way can read along."""
+    """Whether browsers allow passkeys here: on localhost, or on a host name over HTTPS."""
     host = request.get_host().rpartition(":")[0] or request.get_host()
     if host == "localhost" or host.endswith(".localhost"):
         return True

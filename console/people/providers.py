@@ -1,4 +1,4 @@
-"""Signing in with an account that somebody has elsewhere; who may, and what becomes of them here."""
+"""Sign-in with an external provider: who may sign in, and how a user is created for them."""
 
 import logging
 import re
@@ -28,12 +28,12 @@ from storage.operations import activity
 
 logger = logging.getLogger(__name__)
 
-_NAMES: Final = ("preferred_username", "email", "name", "sub")  # the first that is there
+_NAMES: Final = ("preferred_username", "email", "name", "sub")  # the first claim present is the name
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An account elsewhere that signs a user in; ``person``: what it is called there."""
+    """A provider's account that is connected to a user; ``person``: its name at the provider."""
 
     pk: int
     name: str
@@ -54,7 +54,7 @@ def unconnected(user: User) -> list[dict[str, str]]:
 
 
 def offered() -> list[dict[str, str]]:
-    """The names and addresses of the providers that can be signed in with."""
+    """Return the id, name and sign-in URL of each configured provider."""
     provider = settings.SIGN_IN_PROVIDER
     if provider is None:
         return []
@@ -64,11 +64,11 @@ def offered() -> list[dict[str, str]]:
 
 class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        # an address of mail proves nothing here: nobody is known by it
+        # never match users by e-mail address: it proves nothing here
         sociallogin.email_addresses = []
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
-        if setup.is_open():  # the first user is an admin, whom the printed address makes
+        if setup.is_open():  # the setup link creates the first admin
             raise ImmediateHttpResponse(redirect("account_login"))
         provider = settings.SIGN_IN_PROVIDER
         if (provider is not None and provider.admits_everyone) or _invitation(sociallogin) is not None:
@@ -77,7 +77,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     @transaction.atomic
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> User:
-        """Without a password, and with no role but those of the invitation."""
+        """Create the user without a password and with only the roles of the invitation."""
         user: User = sociallogin.user
         user.username = _free_name(_name_in(sociallogin.account))
         user.set_unusable_password()
@@ -102,7 +102,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         extra_context: Any = None,
     ) -> None:
         if error != AuthError.CANCELLED:
-            # without its text, which may hold what the provider sent
+            # without the exception's text, which may contain what the provider sent
             logger.warning("Signing in with %s failed: %s", provider.name, type(exception).__name__)
             notify_error(request, _("Sign-in with %(name)s failed. Try again.") % {"name": provider.name})
         raise ImmediateHttpResponse(
@@ -111,13 +111,13 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
 
 @receiver(social_account_added)
-def _added(request: HttpRequest, sociallogin: SocialLogin, **_kwargs: Any) -> None:
+def _record_connection(request: HttpRequest, sociallogin: SocialLogin, **_kwargs: Any) -> None:
     sign_ins.changed(request, sociallogin.user, added="connection")
     notify_success(request, _("Connected the sign-in provider."))
 
 
 def _invitation(sociallogin: SocialLogin) -> Invitation | None:
-    """Of the page that somebody came from."""
+    """Return the invitation whose page started the sign-in, if any."""
     address = urlsplit(sociallogin.state.get("next") or "")
     if address.path != reverse("people:join"):
         return None
@@ -130,7 +130,7 @@ def _name_in(account: SocialAccount) -> str:
 
 
 def _free_name(wanted: str) -> str:
-    """A user name that nobody has: people who are called the same elsewhere are told apart by a number."""
+    """Return an unused user name, with a number appended if the wanted one is taken."""
     name = re.sub(r"[^a-z0-9._@+-]+", "-", User.normalize_username(wanted)).strip("-")[:140] or "user"
     taken = set(User.objects.filter(username__startswith=name).values_list("username", flat=True))
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))

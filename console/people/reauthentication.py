@@ -1,4 +1,4 @@
-"""Secrets want more than a session: who asks for them has proven lately who they are."""
+"""Reauthentication: views of secrets need a user who signed in or confirmed their identity recently."""
 
 import time
 from collections.abc import Callable
@@ -21,9 +21,9 @@ RECENT: Final = 600  # seconds
 
 
 def recently_authenticated(view: View[P]) -> View[P]:
-    """Whoever neither signed in nor proved lately who they are does that first, and comes back.
+    """Ask users to confirm their identity unless they did so within the last ten minutes.
 
-    A form that was sent is not carried along: they come back to the page it was on.
+    A submitted form is not replayed: the user returns to the page of the form.
     """
 
     @wraps(view)
@@ -39,7 +39,7 @@ def is_recent(request: HttpRequest) -> bool:
 
 
 def ask(request: HttpRequest, back: str = "") -> HttpResponse:
-    """``back``: the address to come back to, of a form that can be filled in by it."""
+    """Redirect to the confirmation page; ``back``: the URL to return to, by default the current page."""
     address = f"{reverse('account_reauthenticate')}?{urlencode({'next': back or _page_of(request)})}"
     if request.headers.get("HX-Request") == "true":
         return HttpResponseClientRedirect(address)
@@ -47,7 +47,7 @@ def ask(request: HttpRequest, back: str = "") -> HttpResponse:
 
 
 def _page_of(request: HttpRequest) -> str:
-    """The address somebody was at, who follows a link or sends a form."""
+    """Return the URL of the page that sent the request."""
     if request.method == "GET" and request.headers.get("HX-Request") != "true":
         return request.get_full_path()
     page = split_url(request.headers.get("HX-Current-URL") or request.headers.get("Referer", ""))

@@ -1,5 +1,6 @@
-"""The sessions of users: in which browsers somebody is signed in, and how all of them end."""
+"""Sessions of users: listing, ending and tracking them, and naming their browsers."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -7,47 +8,70 @@ from allauth.account.adapter import get_adapter
 from allauth.usersessions.models import UserSession
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from console.models import User
 
-_EXACT_TO: Final = timedelta(minutes=1)  # of when a session was seen last
+_UPDATE_INTERVAL: Final = timedelta(minutes=1)
+# the first match wins, because most browsers claim to be several
+_BROWSERS: Final = {
+    "Edg": "Edge",
+    "OPR/": "Opera",
+    "SamsungBrowser/": "Samsung Internet",
+    "Firefox/": "Firefox",
+    "FxiOS/": "Firefox",
+    "CriOS/": "Chrome",
+    "Chrome/": "Chrome",
+    "Safari/": "Safari",
+    "curl/": "curl",
+    "python-requests/": "Python",
+}
+_SYSTEMS: Final = {
+    "Windows": "Windows",
+    "Android": "Android",
+    "iPhone": "iOS",
+    "iPad": "iPadOS",
+    "Mac OS X": "macOS",
+    "CrOS": "ChromeOS",
+    "Linux": "Linux",
+}
 
 
-def of(user: User) -> QuerySet[UserSession]:
-    """Those that have not ended, the one that was seen last first."""
+def for_user(user: User) -> QuerySet[UserSession]:
+    """Return the active sessions of a user, the most recently used first."""
     alive = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     found: QuerySet[UserSession] = UserSession.objects.filter(user=user, session_key__in=alive)
     return found.order_by("-last_seen_at")
 
 
 def count(user: User) -> int:
-    return of(user).count()
+    return for_user(user).count()
 
 
 def end(user: User, number: int) -> bool:
-    """False when there is no such session of this user, or not any more."""
+    """End one session; return False if the user has no such session."""
     return _end(UserSession.objects.filter(user=user, pk=number)) > 0
 
 
 def end_all(user: User, *, but: str | None = None) -> int:
-    """Signs somebody out everywhere, but for the session of this key; the number of sessions that ended."""
+    """End all sessions of a user except the one with the key ``but``; return how many ended."""
     return _end(UserSession.objects.filter(user=user).exclude(session_key=but))
 
 
 def _end(found: QuerySet[UserSession]) -> int:
     keys = list(found.values_list("session_key", flat=True))
-    ended, _ = Session.objects.filter(session_key__in=keys).delete()
+    ended, _by_model = Session.objects.filter(session_key__in=keys).delete()
     UserSession.objects.filter(session_key__in=keys).delete()
     return ended
 
 
-def see(request: HttpRequest) -> None:
-    """Keep in mind when, and from where, a session was used last."""
+def record_use(request: HttpRequest) -> None:
+    """Record when and from where the session of a request was last used."""
     now = timezone.now()
     this = UserSession.objects.filter(session_key=request.session.session_key)
-    if this.filter(last_seen_at__gt=now - _EXACT_TO).exists():
+    if this.filter(last_seen_at__gt=now - _UPDATE_INTERVAL).exists():
         return
     address = get_adapter(request).get_client_ip(request)
     agent = request.headers.get("User-Agent", "")[:200]
@@ -55,7 +79,32 @@ def see(request: HttpRequest) -> None:
         UserSession.objects.create_from_request(request)
 
 
-def tidy(now: datetime) -> None:
-    """What has expired goes."""
+def track_sessions(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Middleware that records the use of sessions."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        if request.user.is_authenticated and request.session.session_key:
+            record_use(request)
+        return get_response(request)
+
+    return answer
+
+
+def delete_expired(now: datetime) -> None:
+    """Delete expired sessions."""
     Session.objects.filter(expire_date__lt=now).delete()
     UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")).delete()
+
+
+def browser_name(agent: str) -> str:
+    """Name the browser of a User-Agent, such as "Firefox on Linux"."""
+    browser, system = _find_name(_BROWSERS, agent), _find_name(_SYSTEMS, agent)
+    if browser and system:
+        return _("%(browser)s on %(system)s") % {"browser": browser, "system": system}
+    return browser or system or _("Unknown browser")
+
+
+def _find_name(names: dict[str, str], agent: str) -> str:
+    return next((name for mark, name in names.items() if mark in agent), "")

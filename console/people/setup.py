@@ -1,4 +1,4 @@
-"""The first run: a server prints an address that works once, and whoever opens it becomes the first admin."""
+"""First run: the server prints a setup link that works once and creates the first admin."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from django.utils import timezone
 from console.models import Setup, User
 from console.people import link_tokens
 
-ADDRESSES = 32  # how many printed ones stay valid: servers that start again and again print new ones
+LINKS_KEPT = 32  # each start prints a new link; older ones stay valid
 
 
 def announcement(origin: str) -> Iterator[str]:
-    """Lines that a server prints when it starts."""
+    """Yield the lines that a server prints when it starts."""
     if is_open():
         yield f"Console:           {origin}{reverse('people:setup')}?token={issue()}"
         yield "                   Open this link to create the first admin. It works once."
@@ -27,10 +27,10 @@ def is_open() -> bool:
 
 @transaction.atomic
 def issue() -> str:
-    """A token of the setup address; only its hash is kept."""
+    """Create a token for a setup link; only its hash is stored."""
     token = link_tokens.new()
     setup = _locked()
-    setup.token_hashes = [*setup.token_hashes, link_tokens.hash_of(token)][-ADDRESSES:]
+    setup.token_hashes = [*setup.token_hashes, link_tokens.hash_of(token)][-LINKS_KEPT:]
     setup.save()
     return token
 
@@ -44,7 +44,7 @@ def accepts(token: str) -> bool:
 
 @transaction.atomic
 def finish(token: str, username: str, password: str, language: str) -> User | None:
-    """Makes the first admin and closes setup for good; None when somebody else did meanwhile."""
+    """Create the first admin and close setup; return None if another request did so first."""
     setup = _locked()
     if (
         setup.done_at is not None

@@ -1,4 +1,4 @@
-"""What follows when somebody signs in or out, fails to, or changes what they sign in with."""
+"""Recording sign-ins, sign-outs, failed attempts and changes of sign-in methods."""
 
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ _NAMES: Final = {
 
 
 def sign_in(request: HttpRequest, user: User) -> None:
-    """Somebody who has just become a user."""
+    """Sign in a user who was just created."""
     login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
     _record(Verb.SIGN_IN, request, user.username)
 
@@ -47,7 +47,7 @@ def signed_out(request: HttpRequest, user: User) -> None:
 
 
 def failed(request: HttpRequest, username: str, by: str) -> None:
-    """How often is bounded by the limit of attempts; what is no user's name may be a password and is not kept."""
+    """Record a failed attempt; an unknown user name is not stored because it may be a password."""
     known = User.objects.filter(username=User.normalize_username(username)).first()
     _record(Verb.SIGN_IN_FAILED, request, known.username if known is not None else "", by=[by])
 
@@ -69,7 +69,7 @@ def _removed(request: HttpRequest, user: User, authenticator: Authenticator, **_
 
 
 def changed(request: HttpRequest, user: User, **what: str) -> None:
-    """What somebody signs in with, by themselves."""
+    """Record that a user changed their own sign-in methods."""
     _record(Verb.USER_CHANGE, request, user.username, user=user.username, **what)
 
 

@@ -1,4 +1,4 @@
-"""People: what they do about themselves, and the users of the server."""
+"""URLs of the profile, setup, invitations and users."""
 
 from django.urls import path
 
@@ -14,7 +14,7 @@ urlpatterns = [
     path("me/tokens/", api_tokens.index, name="api_tokens"),
     path("me/tokens/new/", api_tokens.new, name="api_token_new"),
     path("me/tokens/<int:token>/revoke/", api_tokens.revoke, name="api_token_revoke"),
-    path("u/<int:user>/tokens/<int:token>/revoke/", api_tokens.revoke_of, name="user_token_revoke"),
+    path("u/<int:user>/tokens/<int:token>/revoke/", api_tokens.revoke_for_user, name="user_token_revoke"),
     path("me/security/", security.index, name="security"),
     path("me/security/connect/<provider>/", providers.connect, name="connect"),
     path("me/security/disconnect/<int:number>/", providers.disconnect, name="disconnect"),

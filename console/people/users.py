@@ -1,4 +1,4 @@
-"""What an admin does with users. There is always an admin who can sign in."""
+"""Administration of users; at least one admin always stays active."""
 
 from collections.abc import Iterable
 
@@ -15,11 +15,11 @@ from storage.operations import activity, api_tokens
 
 
 class LastAdmin(Exception):
-    """It is the only admin who can sign in that would go."""
+    """The change would leave the server without an active admin."""
 
 
-def everybody() -> QuerySet[User]:
-    """Admins first, then by name, with what they are where."""
+def all_users() -> QuerySet[User]:
+    """Return active users first, then admins, then by name, with their memberships."""
     return User.objects.prefetch_related("memberships__account").order_by(
         "-is_active", "-is_admin", "username"
     )
@@ -27,14 +27,14 @@ def everybody() -> QuerySet[User]:
 
 @transaction.atomic
 def add(user: User, *, by: Actor) -> Activity:
-    """A user who has a name and a password."""
+    """Save a new user."""
     user.save()
     return activity.record(Verb.USER_CREATE, by, detail={"user": user.username})
 
 
 @transaction.atomic
 def set_password(user: User, password: str, *, by: Actor) -> Activity:
-    """Signs them out everywhere."""
+    """Change the password and sign the user out everywhere."""
     user.set_password(password)
     user.save(update_fields=("password",))
     sessions.end_all(user)
@@ -43,14 +43,14 @@ def set_password(user: User, password: str, *, by: Actor) -> Activity:
 
 @transaction.atomic
 def remove(user: User, *, by: Actor) -> Activity:
-    """For good, with what they are where; what they did stays in the record."""
+    """Delete a user with their memberships; their activities stay in the log."""
     user.delete()
     return activity.record(Verb.USER_REMOVE, by, detail={"user": user.username})
 
 
 @transaction.atomic
 def set_admin(user: User, *, is_admin: bool, by: Actor) -> Activity | None:
-    """None when it is so already."""
+    """Grant or remove admin rights; return None if nothing changes. Raises LastAdmin."""
     if not is_admin:
         _check_other_admin(user)
     return _set(user, by, is_admin=is_admin)
@@ -58,22 +58,22 @@ def set_admin(user: User, *, is_admin: bool, by: Actor) -> Activity | None:
 
 @transaction.atomic
 def set_active(user: User, *, is_active: bool, by: Actor) -> Activity | None:
-    """Somebody who is switched off is signed out at once, and keeps what they are where."""
+    """Enable or disable a user; a disabled user is signed out and keeps their roles. Raises LastAdmin."""
     if not is_active:
         _check_other_admin(user)
-        _shut_out(user, by)
+        _revoke_access(user, by)
     return _set(user, by, is_active=is_active)
 
 
-def _shut_out(user: User, by: Actor) -> None:
-    # neither must come back to life with the user
+def _revoke_access(user: User, by: Actor) -> None:
+    # enabling the user again must revive neither
     sessions.end_all(user)
     api_tokens.revoke_all(user, by=by)
 
 
 @transaction.atomic
 def undo(done: Activity, *, by: Actor) -> Activity:
-    """Switch a user on or off again, or what else was changed; raises ChangedSince, LastAdmin."""
+    """Undo a change of a user. Raises ChangedSince and LastAdmin."""
     user = User.objects.select_for_update().filter(username=done.detail.get("user")).first()
     before, after = done.before, done.after
     if user is None or not before or not after or any(getattr(user, name) != after[name] for name in after):
@@ -81,7 +81,7 @@ def undo(done: Activity, *, by: Actor) -> Activity:
     if before.get("is_admin") is False or before.get("is_active") is False:
         _check_other_admin(user)
     if before.get("is_active") is False:
-        _shut_out(user, by)
+        _revoke_access(user, by)
     undone = _set(user, by, undoes=done, **before)
     if undone is None:
         raise activity.ChangedSince
@@ -102,14 +102,14 @@ def _set(user: User, by: Actor, undoes: Activity | None = None, **values: bool) 
 
 
 def _check_other_admin(user: User) -> None:
-    # all of them are locked, so that two admins cannot switch each other off at once
+    # lock all admins, so that two of them cannot disable each other at once
     admins = User.objects.select_for_update().filter(is_admin=True, is_active=True).order_by("pk")
     if [admin.pk for admin in admins] == [user.pk]:
         raise LastAdmin
 
 
-def factors(people: Iterable[User]) -> dict[int, list[str]]:
-    """The kinds of second factors by user: "passkey", "totp"."""
+def second_factors(people: Iterable[User]) -> dict[int, list[str]]:
+    """Return the kinds of second factors, "passkey" and "totp", by user id."""
     found: dict[int, set[str]] = {}
     wanted = Authenticator.objects.filter(user__in=[person.pk for person in people])
     for user_id, kind in wanted.values_list("user_id", "type"):
@@ -123,7 +123,7 @@ _KINDS = {Authenticator.Type.WEBAUTHN: "passkey", Authenticator.Type.TOTP: "totp
 
 @transaction.atomic
 def reset_factors(user: User, *, by: Actor) -> Activity:
-    """For somebody who has lost their device; it cannot be brought back."""
+    """Remove all second factors of a user who lost their device; this cannot be undone."""
     Authenticator.objects.filter(user=user).delete()
     return _record_removed(user, "second factors", by)
 

@@ -1,4 +1,4 @@
-"""What a browser answers when it is asked for a passkey."""
+"""Forms for what browsers send about passkeys."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,7 +13,7 @@ from allauth.mfa.webauthn.forms import (
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-# what the libraries raise for an answer that no browser gives
+# what the libraries raise for malformed input
 MALFORMED: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError)
 NAME_LENGTH: Final = 64
 
@@ -29,8 +29,8 @@ def _checked(clean: Callable[[], Any]) -> Any:
         ) from None
 
 
-class _Credential(forms.JSONField):
-    """Also of a client that sends what Python's JSON reader gives up on: numbers without end, endless depth."""
+class _CredentialField(forms.JSONField):
+    """A JSON field that also rejects input that Python's parser fails on: huge numbers, extreme depth."""
 
     def __init__(self) -> None:
         super().__init__(required=True, widget=forms.HiddenInput)
@@ -50,7 +50,7 @@ class _Credential(forms.JSONField):
             return None
 
 
-def _named() -> forms.CharField:
+def _name_field() -> forms.CharField:
     return forms.CharField(
         label=_("Name"),
         help_text=_("A name to recognize it by, e.g. the device or password manager that stores it."),
@@ -59,8 +59,8 @@ def _named() -> forms.CharField:
 
 
 class AddForm(AddWebAuthnForm):  # type: ignore[misc]
-    credential = _Credential()
-    name = _named()
+    credential = _CredentialField()
+    name = _name_field()
     passwordless = forms.BooleanField(widget=forms.HiddenInput, initial=True)
 
     def clean(self) -> Any:
@@ -68,25 +68,25 @@ class AddForm(AddWebAuthnForm):  # type: ignore[misc]
 
 
 class RenameForm(EditWebAuthnForm):  # type: ignore[misc]
-    name = _named()
+    name = _name_field()
 
 
 class SignInForm(LoginWebAuthnForm):  # type: ignore[misc]
-    credential = _Credential()
+    credential = _CredentialField()
 
     def clean_credential(self) -> Any:
         return _checked(super().clean_credential)
 
 
 class SecondFactorForm(AuthenticateWebAuthnForm):  # type: ignore[misc]
-    credential = _Credential()
+    credential = _CredentialField()
 
     def clean_credential(self) -> Any:
         return _checked(super().clean_credential)
 
 
-class AgainForm(ReauthenticateWebAuthnForm):  # type: ignore[misc]
-    credential = _Credential()
+class ReauthenticateForm(ReauthenticateWebAuthnForm):  # type: ignore[misc]
+    credential = _CredentialField()
 
     def clean_credential(self) -> Any:
         return _checked(super().clean_credential)

@@ -1,4 +1,4 @@
-"""Inviting people, and who they are where."""
+"""Forms for invitations and members."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ USERNAME = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "fals
 
 
 class RoleForm(forms.Form):
-    """The role of somebody who is a member."""
+    """The role of a member."""
 
     role = forms.TypedChoiceField(label=_("Role"), choices=roles.CHOICES, coerce=lambda text: Role(int(text)))
 
 
 class MemberForm(RoleForm):
-    """Somebody who is a user already becomes a member."""
+    """Adds an existing user as a member."""
 
     username = forms.CharField(
         label=_("User name"),
@@ -42,7 +42,7 @@ class MemberForm(RoleForm):
 
 
 class InviteForm(RoleForm):
-    """An invitation into one account."""
+    """An invitation to one account."""
 
     note = forms.CharField(
         label=_("Recipient"),
@@ -60,7 +60,7 @@ class InviteForm(RoleForm):
 
 
 class ServerInviteForm(InviteForm):
-    """An invitation by an admin: into any account, or to be an admin too."""
+    """An invitation by an admin: to any account, or to become an admin."""
 
     account = forms.ModelChoiceField(
         label=_("Account"),
@@ -73,7 +73,7 @@ class ServerInviteForm(InviteForm):
 
 
 class JoinForm(SetupForm):
-    """A new user, who comes with an invitation."""
+    """Creates the invited user."""
 
     def clean_username(self) -> str:
         name: str = User.normalize_username(self.cleaned_data["username"])

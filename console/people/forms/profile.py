@@ -1,4 +1,4 @@
-"""What people choose for themselves."""
+"""Forms for preferences and the password."""
 
 import zoneinfo
 from typing import Any

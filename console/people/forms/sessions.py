@@ -1,10 +1,11 @@
-"""Signing in, and proving again who one is."""
+"""Forms for signing in, confirming one's identity and setting up an authenticator app."""
 
 from typing import Any
 
 from allauth.account.forms import LoginForm
 from allauth.core import context
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.totp.forms import ActivateTOTPForm
 from django.utils.translation import gettext_lazy as _
 
 from console.site import rate_limits
@@ -14,22 +15,23 @@ class SignInForm(LoginForm):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
-            field.widget.attrs.pop("placeholder", None)  # the labels say it
+            field.widget.attrs.pop("placeholder", None)  # the label is enough
         login = self.fields["login"]
         login.label = _("User name")
         login.widget.attrs.update({"autocapitalize": "none", "spellcheck": "false", "autofocus": True})
 
 
-class _Code:
-    """The field of a code: of an app, or one of the codes that were written down."""
+class _CodeMixin:
+    """A field for a code from an authenticator app, or a recovery code."""
 
     fields: Any
     user: Any
+    label = _("Code")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = self.fields["code"]
-        field.label = _("Code")
+        field.label = self.label
         field.max_length = 32
         field.widget.attrs.pop("placeholder", None)
         field.widget.attrs.update({"inputmode": "numeric", "autocapitalize": "none", "spellcheck": "false"})
@@ -40,9 +42,15 @@ class _Code:
         return code
 
 
-class CodeForm(_Code, AuthenticateForm):  # type: ignore[misc]
+class CodeForm(_CodeMixin, AuthenticateForm):  # type: ignore[misc]
     pass
 
 
-class CodeAgainForm(_Code, ReauthenticateForm):  # type: ignore[misc]
+class ReauthenticateCodeForm(_CodeMixin, ReauthenticateForm):  # type: ignore[misc]
     pass
+
+
+class AppForm(_CodeMixin, ActivateTOTPForm):  # type: ignore[misc]
+    """Sets up an authenticator app."""
+
+    label = _("Code from the app")

@@ -1,4 +1,4 @@
-"""The first admin."""
+"""The form for the first admin, and what all forms for new passwords share."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ class SetupForm(forms.Form):
 
 
 def check_new_password(form: forms.Form, user: User) -> None:
-    """By Django's validators, and that it was typed twice."""
+    """Add errors unless Django's validators accept the password and both fields match."""
     password, repeated = form.cleaned_data.get("password"), form.cleaned_data.get("repeated")
     if password is None:
         return

@@ -1,6 +1,4 @@
-"""Tokens by which scripts act for somebody through the management API."""
-
-from typing import Any
+"""Pages for API tokens."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -11,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.models import User
-from console.people.forms.api_tokens import SCOPES, TokenForm
+from console.people.api_tokens import TokenForm, token_rows
 from console.people.reauthentication import recently_authenticated
 from console.site.access import actor_of, admin_required, user_of
 from console.site.notices import notify_success
@@ -23,23 +21,14 @@ from storage.operations.api_tokens import TokenError
 @login_required
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    return render(request, "console/people/api_tokens/index.html", {"tokens": of(user_of(request))})
-
-
-def of(user: User) -> list[dict[str, Any]]:
-    """What is shown of somebody's tokens."""
-    now, scopes = timezone.now(), dict(SCOPES)
-    return [
-        {"token": token, "scope": scopes[token.scope], "is_expired": api_tokens.is_expired(token, now)}
-        for token in api_tokens.for_user(user)
-    ]
+    return render(request, "console/people/api_tokens/index.html", {"tokens": token_rows(user_of(request))})
 
 
 @never_cache
 @recently_authenticated
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """The secret is in the answer to the form and nowhere else."""
+    """Create a token; its secret is only shown in this answer."""
     user = user_of(request)
     form = TokenForm(request.POST if request.method == "POST" else None, user=user)
     if request.method == "POST" and form.is_valid():
@@ -68,8 +57,8 @@ def revoke(request: HttpRequest, token: int) -> HttpResponse:
 
 @admin_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def revoke_of(request: HttpRequest, user: int, token: int) -> HttpResponse:
-    """Of somebody else, by an admin."""
+def revoke_for_user(request: HttpRequest, user: int, token: int) -> HttpResponse:
+    """Revoke the token of another user, as an admin."""
     person = get_object_or_404(User, pk=user)
     found = get_object_or_404(api_tokens.for_user(person), pk=token)
     if request.method == "POST":

@@ -1,4 +1,4 @@
-"""Following an invitation."""
+"""Accepting an invitation."""
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -20,7 +20,7 @@ from console.site.access import actor_named, actor_of, user_of
 @never_cache
 @sensitive_post_parameters("password", "repeated")
 def join(request: HttpRequest) -> HttpResponse:
-    """Whoever is signed in becomes a member as they are; others make themselves a user."""
+    """Join with the signed-in user, or create a user first."""
     invitation = invitations.find(request.GET.get("token", ""))
     if invitation is None:
         raise Http404
@@ -36,7 +36,7 @@ def _join(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     if request.method != "POST":
         return render(request, "console/people/invitations/join.html", {"invitation": invitation})
     invitations.join(invitation, user_of(request), by=actor_of(request))
-    return _welcome(invitation)
+    return _redirect_to_account(invitation)
 
 
 def _accept(request: HttpRequest, invitation: Invitation) -> HttpResponse:
@@ -50,10 +50,10 @@ def _accept(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     user = invitations.accept(invitation, data["username"], data["password"], data["language"], by=by)
     sign_in(request, user)
     translation.activate(user.language)
-    return appearance.remember(_welcome(invitation), language=user.language)
+    return appearance.remember(_redirect_to_account(invitation), language=user.language)
 
 
-def _welcome(invitation: Invitation) -> HttpResponse:
+def _redirect_to_account(invitation: Invitation) -> HttpResponse:
     if invitation.account is None:
         return redirect("home:index")
     return redirect("tables:index", invitation.account.name)

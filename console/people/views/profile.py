@@ -1,4 +1,4 @@
-"""What people choose for themselves, their password, and the browsers they are signed in with."""
+"""The profile: preferences, password and sessions."""
 
 from allauth.core import ratelimit
 from django.contrib.auth import update_session_auth_hash
@@ -14,8 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from console.models import User
 from console.people import reauthentication, sign_ins
-from console.people import sessions as signed_in
-from console.people.browsers import name_of
+from console.people import sessions as session_store
 from console.people.forms.profile import PasswordForm, PreferencesForm
 from console.site import appearance
 from console.site.access import user_of
@@ -25,10 +24,10 @@ from storage.operations.members import visible_accounts
 
 @login_required
 def edit(request: HttpRequest) -> HttpResponse:
-    """Language, time zone and looks, which go with the user to other browsers."""
+    """Edit language, time zone and appearance, which follow the user to other browsers."""
     user = user_of(request)
     data = request.POST if request.method == "POST" else None
-    form = PreferencesForm(data, instance=_as_seen(request, user))
+    form = PreferencesForm(data, instance=_with_cookies(request, user))
     if request.method == "POST" and form.is_valid():
         form.save()
         translation.activate(user.language)
@@ -44,7 +43,7 @@ def edit(request: HttpRequest) -> HttpResponse:
 @never_cache
 @sensitive_post_parameters("current", "password", "repeated")
 def change_password(request: HttpRequest) -> HttpResponse:
-    """Signs the user out everywhere else."""
+    """Change the password and sign the user out everywhere else."""
     user = user_of(request)
     if not user.has_usable_password() and not reauthentication.is_recent(request):
         return reauthentication.ask(request)
@@ -66,7 +65,7 @@ def _set_password(request: HttpRequest, user: User, password: str) -> None:
     user.set_password(password)
     user.save(update_fields=("password",))
     update_session_auth_hash(request, user)
-    signed_in.end_all(user, but=request.session.session_key)
+    session_store.end_all(user, but=request.session.session_key)
     sign_ins.changed(request, user, changed="password")
     notify_success(request, _("Changed your password. Other browsers are signed out."))
 
@@ -75,8 +74,12 @@ def _set_password(request: HttpRequest, user: User, password: str) -> None:
 @require_safe
 def sessions(request: HttpRequest) -> HttpResponse:
     found = [
-        (session, name_of(session.user_agent), session.session_key == request.session.session_key)
-        for session in signed_in.of(user_of(request))
+        (
+            session,
+            session_store.browser_name(session.user_agent),
+            session.session_key == request.session.session_key,
+        )
+        for session in session_store.for_user(user_of(request))
     ]
     return render(request, "console/people/profile/sessions.html", {"sessions": found})
 
@@ -84,7 +87,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def end_session(request: HttpRequest, number: int) -> HttpResponse:
-    if signed_in.end(user_of(request), number):
+    if session_store.end(user_of(request), number):
         notify_success(request, _("Signed out that browser."))
     return redirect("people:sessions")
 
@@ -92,14 +95,14 @@ def end_session(request: HttpRequest, number: int) -> HttpResponse:
 @login_required
 @require_POST
 def end_other_sessions(request: HttpRequest) -> HttpResponse:
-    ended = signed_in.end_all(user_of(request), but=request.session.session_key)
+    ended = session_store.end_all(user_of(request), but=request.session.session_key)
     text = ngettext("Signed out %(number)d browser.", "Signed out %(number)d browsers.", ended)
     notify_success(request, text % {"number": ended})
     return redirect("people:sessions")
 
 
-def _as_seen(request: HttpRequest, user: User) -> User:
-    """With what this browser shows, which is what was chosen last."""
+def _with_cookies(request: HttpRequest, user: User) -> User:
+    """Give the user the choices of this browser, which are the latest."""
     seen = appearance.read(request)
     user.language = get_language() or user.language
     user.theme, user.density = seen.theme, seen.density

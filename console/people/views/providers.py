@@ -1,4 +1,4 @@
-"""Going to another place to sign in, coming back, and connecting the two."""
+"""Signing in with an external provider, and connecting one to a user."""
 
 import logging
 from collections.abc import Callable
@@ -23,8 +23,8 @@ from console.site.notices import notify_error, notify_success
 logger = logging.getLogger(__name__)
 
 
-def _reaching(view: Callable[..., HttpResponse]) -> Callable[[HttpRequest, str], HttpResponse]:
-    """A provider that cannot be reached is no fault of the server."""
+def _handle_unreachable(view: Callable[..., HttpResponse]) -> Callable[[HttpRequest, str], HttpResponse]:
+    """Show an error instead of failing when the provider cannot be reached."""
 
     def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
         name = next((one["name"] for one in providers.offered() if one["id"] == provider_id), None)
@@ -42,18 +42,18 @@ def _reaching(view: Callable[..., HttpResponse]) -> Callable[[HttpRequest, str],
     return answer
 
 
-sign_in = login_not_required(never_cache(require_POST(_reaching(views.login))))
-callback = login_not_required(never_cache(_reaching(views.callback)))
+sign_in = login_not_required(never_cache(require_POST(_handle_unreachable(views.login))))
+callback = login_not_required(never_cache(_handle_unreachable(views.callback)))
 
 
 @require_POST
 @recently_authenticated
 def connect(request: HttpRequest, provider: str) -> HttpResponse:
-    """The provider signs this user in from now on."""
+    """Connect a provider to the signed-in user."""
     query = request.GET.copy()
     query["process"] = "connect"
     request.GET = query  # type: ignore[assignment]
-    return _reaching(views.login)(request, provider)
+    return _handle_unreachable(views.login)(request, provider)
 
 
 @require_POST
@@ -61,7 +61,7 @@ def connect(request: HttpRequest, provider: str) -> HttpResponse:
 def disconnect(request: HttpRequest, number: int) -> HttpResponse:
     user = user_of(request)
     found = get_object_or_404(SocialAccount, user=user, pk=number)
-    if _is_last_way(user, found):
+    if _is_only_method(user, found):
         notify_error(request, _("This is your only way to sign in. Set a password or add a passkey first."))
     else:
         found.delete()
@@ -70,7 +70,7 @@ def disconnect(request: HttpRequest, number: int) -> HttpResponse:
     return redirect("people:security")
 
 
-def _is_last_way(user: User, connection: SocialAccount) -> bool:
+def _is_only_method(user: User, connection: SocialAccount) -> bool:
     others = SocialAccount.objects.filter(user=user).exclude(pk=connection.pk)
     has_passkey = Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN).exists()
     return not (user.has_usable_password() or has_passkey or others.exists())

@@ -1,4 +1,4 @@
-"""Proving again who one is, in any of the ways one has."""
+"""Confirming one's identity, with any of the user's sign-in methods."""
 
 import json
 from typing import Any
@@ -20,16 +20,16 @@ from django.views.decorators.debug import sensitive_post_parameters
 from console.models import User
 from console.people import providers
 from console.people.forms import passkeys
-from console.people.forms.sessions import CodeAgainForm
+from console.people.forms.sessions import ReauthenticateCodeForm
 from console.people.mfa import can_use_passkeys
 
 
-class _Again:
-    """One page with all the ways; each is a form that is sent to the view of its own."""
+class _ReauthenticationMixin:
+    """One page with a form per sign-in method; each form has a view of its own."""
 
-    template_name = "console/people/sessions/again.html"
+    template_name = "console/people/sessions/reauthenticate.html"
     request: Any
-    way = ""
+    method = ""
 
     @method_decorator(never_cache)
     @method_decorator(sensitive_post_parameters("password", "code", "credential"))
@@ -39,7 +39,7 @@ class _Again:
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
-        return {**found, **self._ways(found.get("form"))}
+        return {**found, **self._method_forms(found.get("form"))}
 
     def form_invalid(self, form: Form) -> HttpResponse:
         response: HttpResponse = self.render_to_response(  # type: ignore[attr-defined]
@@ -47,44 +47,44 @@ class _Again:
         )
         return response
 
-    def _ways(self, sent: Form | None) -> dict[str, Any]:
+    def _method_forms(self, sent: Form | None) -> dict[str, Any]:
         user = self.request.user
         types = set(Authenticator.objects.filter(user=user).values_list("type", flat=True))
         forms: dict[str, Any] = {}
         if user.has_usable_password():
             forms["password"] = ReauthenticateForm(user=user)
         if types & {Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES}:
-            forms["code"] = CodeAgainForm(user=user)
-        if sent is not None and self.way in forms:
-            forms[self.way] = sent
+            forms["code"] = ReauthenticateCodeForm(user=user)
+        if sent is not None and self.method in forms:
+            forms[self.method] = sent
         for form in forms.values():
             for field in form.fields.values():
                 field.widget.attrs.pop("placeholder", None)
                 field.help_text = ""
         if Authenticator.Type.WEBAUTHN in types and can_use_passkeys(self.request):
             forms["passkey"] = json.dumps(auth.begin_authentication(user))
-        forms["providers"] = [one for one in providers.offered() if one["id"] in _connected(user)]
+        forms["providers"] = [one for one in providers.offered() if one["id"] in _connected_providers(user)]
         return forms
 
     def _check_reauthentication_method_available(self, request: HttpRequest) -> None:
-        """There always is one: who has only a provider signs in there again."""
+        """There is always a method: users with only a provider sign in there again."""
 
 
-def _connected(user: User) -> set[str]:
+def _connected_providers(user: User) -> set[str]:
     return set(SocialAccount.objects.filter(user=user).values_list("provider", flat=True))
 
 
-class AgainByPassword(_Again, ByPassword):  # type: ignore[misc]
-    way = "password"
+class ReauthenticateByPassword(_ReauthenticationMixin, ByPassword):  # type: ignore[misc]
+    method = "password"
 
 
-class AgainByCode(_Again, ByCode):  # type: ignore[misc]
-    way = "code"
-    form_class = CodeAgainForm
+class ReauthenticateByCode(_ReauthenticationMixin, ByCode):  # type: ignore[misc]
+    method = "code"
+    form_class = ReauthenticateCodeForm
 
 
-class AgainByPasskey(_Again, ByPasskey):  # type: ignore[misc]
-    form_class = passkeys.AgainForm
+class ReauthenticateByPasskey(_ReauthenticationMixin, ByPasskey):  # type: ignore[misc]
+    form_class = passkeys.ReauthenticateForm
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         is_refused = self.request.method == "POST"
@@ -92,6 +92,6 @@ class AgainByPasskey(_Again, ByPasskey):  # type: ignore[misc]
         return {**found, "complaint": _("This passkey is not registered to you.") if is_refused else ""}
 
 
-by_password = AgainByPassword.as_view()
-by_code = AgainByCode.as_view()
-by_passkey = AgainByPasskey.as_view()
+by_password = ReauthenticateByPassword.as_view()
+by_code = ReauthenticateByCode.as_view()
+by_passkey = ReauthenticateByPasskey.as_view()

@@ -1,4 +1,4 @@
-"""How somebody proves who they are: passkeys, an app with codes, codes that were written down."""
+"""Security settings: passkeys, authenticator app and recovery codes."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ from django.views.decorators.cache import never_cache
 
 from console.people import mfa, providers
 from console.people.forms import passkeys
-from console.people.forms.security import AppForm
+from console.people.forms.sessions import AppForm
 from console.people.reauthentication import recently_authenticated
 from console.site.access import user_of
 from console.site.notices import notify_success
@@ -44,13 +44,13 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def _codes_left(found: list[Authenticator]) -> int | None:
-    """None: there are no recovery codes at all."""
+    """Return how many recovery codes are left, or None if there are none at all."""
     codes = next((one for one in found if one.type == Authenticator.Type.RECOVERY_CODES), None)
     return None if codes is None else len(codes.wrap().get_unused_codes())
 
 
-class _Form:
-    """An invalid one says so by its status."""
+class _InvalidFormMixin:
+    """Answers an invalid form with status 422."""
 
     def form_invalid(self, form: Any) -> HttpResponse:
         context = self.get_context_data(form=form)  # type: ignore[attr-defined]
@@ -59,13 +59,13 @@ class _Form:
 
 
 @secret_page
-class AddPasskey(_Form, AddWebAuthnView):  # type: ignore[misc]
+class AddPasskey(_InvalidFormMixin, AddWebAuthnView):  # type: ignore[misc]
     template_name = "console/people/security/add_passkey.html"
     form_class = passkeys.AddForm
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found: dict[str, Any] = super(AddWebAuthnView, self).get_context_data(**kwargs)
-        # one that is kept in the device, so that it signs in without a name
+        # a passkey stored on the device, so that it signs in without a user name
         found["options"] = json.dumps(auth.begin_registration(self.request.user, passwordless=True))
         found["can_use_passkeys"] = mfa.can_use_passkeys(self.request)
         return found
@@ -76,7 +76,7 @@ class AddPasskey(_Form, AddWebAuthnView):  # type: ignore[misc]
 
 
 @secret_page
-class RenamePasskey(_Form, EditWebAuthnView):  # type: ignore[misc]
+class RenamePasskey(_InvalidFormMixin, EditWebAuthnView):  # type: ignore[misc]
     template_name = "console/people/security/rename_passkey.html"
     form_class = passkeys.RenameForm
     success_url = SECURITY
@@ -93,7 +93,7 @@ class RemovePasskey(RemoveWebAuthnView):  # type: ignore[misc]
 
 
 @secret_page
-class AddApp(_Form, ActivateTOTPView):  # type: ignore[misc]
+class AddApp(_InvalidFormMixin, ActivateTOTPView):  # type: ignore[misc]
     template_name = "console/people/security/add_app.html"
     form_class = AppForm
 
@@ -113,7 +113,7 @@ class RemoveApp(DeactivateTOTPView):  # type: ignore[misc]
 
 @secret_page
 class ShowCodes(ViewRecoveryCodesView):  # type: ignore[misc]
-    """Once."""
+    """Shows the recovery codes once."""
 
     template_name = "console/people/security/codes.html"
 
@@ -130,7 +130,7 @@ class ShowCodes(ViewRecoveryCodesView):  # type: ignore[misc]
 
 
 @secret_page
-class NewCodes(_Form, GenerateRecoveryCodesView):  # type: ignore[misc]
+class NewCodes(_InvalidFormMixin, GenerateRecoveryCodesView):  # type: ignore[misc]
     template_name = "console/people/security/new_codes.html"
 
 

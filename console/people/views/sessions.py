@@ -1,4 +1,4 @@
-"""Signing in and out, as allauth does it."""
+"""Signing in and out, on top of allauth's views."""
 
 import json
 from typing import Any, Final
@@ -19,33 +19,33 @@ from console.people.forms import passkeys
 from console.people.forms.sessions import CodeForm
 from console.site.notices import notify_error
 
-ASKED_FOR: Final = 600  # seconds in which a passkey is to be used
+PASSKEY_TIMEOUT: Final = 600  # seconds to answer a passkey challenge
 
 
 class SignIn(views.LoginView):  # type: ignore[misc]
     template_name = "console/people/sessions/sign_in.html"
 
     def form_invalid(self, form: Any) -> HttpResponse:
-        return _refused(self, form)
+        return _render_invalid(self, form)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return {
             **super().get_context_data(**kwargs),
-            "is_new": setup.is_open(),  # whoever comes before the first admin is told what to do
+            "is_new": setup.is_open(),
             "can_use_passkeys": mfa.can_use_passkeys(self.request),
             "providers": providers.offered(),
         }
 
 
 class SecondFactor(AuthenticateView):  # type: ignore[misc]
-    """After the password: a passkey, the code of an app, or one that was written down."""
+    """After the password: a passkey, a code from an app, or a recovery code."""
 
     template_name = "console/people/sessions/second_factor.html"
     form_class = CodeForm
     webauthn_form_class = passkeys.SecondFactorForm
 
     def form_invalid(self, form: Any) -> HttpResponse:
-        return _refused(self, form)
+        return _render_invalid(self, form)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found: dict[str, Any] = super().get_context_data(**kwargs)
@@ -61,16 +61,16 @@ class SecondFactor(AuthenticateView):  # type: ignore[misc]
 
 
 class SignInByPasskey(LoginWebAuthnView):  # type: ignore[misc]
-    """For a script it has the options to ask a browser with."""
+    """Signs in with a passkey; GET returns the challenge for the browser."""
 
     form_class = passkeys.SignInForm
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        # what was asked is kept in a session: not for as many as somebody likes, and not for long
+        # each challenge is stored in a session, so limit their number and lifetime
         if not ratelimit.consume(request, app="allauth.mfa", action="webauthn_login", limit_get=True):
             too_many: HttpResponse = ratelimit.respond_429(request)
             return too_many
-        request.session.set_expiry(ASKED_FOR)
+        request.session.set_expiry(PASSKEY_TIMEOUT)
         response: HttpResponse = super().get(request, *args, **kwargs)
         return response
 
@@ -83,8 +83,8 @@ class SignOut(views.LogoutView):  # type: ignore[misc]
     template_name = "console/people/sessions/sign_out.html"
 
 
-def _refused(view: Any, form: Any) -> HttpResponse:
-    """The form again; a client that has to wait is told so by the status too."""
+def _render_invalid(view: Any, form: Any) -> HttpResponse:
+    """Render the form with status 422, or 429 if the client has to wait."""
     limited = [
         error for errors in form.errors.as_data().values() for error in errors if error.code == "limited"
     ]
@@ -98,9 +98,9 @@ def _refused(view: Any, form: Any) -> HttpResponse:
 
 @login_not_required
 @never_cache
-def switched_off(request: HttpRequest) -> HttpResponse:
-    """Whoever knows the password of a user who may not sign in any more."""
-    return render(request, "console/people/sessions/switched_off.html", status=403)
+def inactive(request: HttpRequest) -> HttpResponse:
+    """Shown to a disabled user after the correct password."""
+    return render(request, "console/people/sessions/inactive.html", status=403)
 
 
 sign_in = SignIn.as_view()

@@ -1,4 +1,4 @@
-"""The first run."""
+"""Creating the first admin."""
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,7 +17,7 @@ from console.site import appearance
 @never_cache
 @sensitive_post_parameters("password", "repeated")
 def first_admin(request: HttpRequest) -> HttpResponse:
-    """Whoever has the printed address becomes the first admin; then there is no such page."""
+    """Create the first admin with the printed setup link; afterwards the page is gone."""
     token = request.GET.get("token", "")
     if not setup.accepts(token):
         raise Http404

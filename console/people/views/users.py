@@ -1,4 +1,4 @@
-"""The users of the server, for its admins."""
+"""Administration of users."""
 
 from collections.abc import Callable
 
@@ -10,10 +10,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from console.models import User
 from console.people import invitations, sessions, users
+from console.people.api_tokens import token_rows
 from console.people.forms.people import ServerInviteForm
 from console.people.invitations import Offer
 from console.people.users import LastAdmin
-from console.people.views import api_tokens
 from console.site.access import actor_of, admin_required
 from console.site.notices import notify_error, notify_success
 from storage.models import Activity
@@ -29,7 +29,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @never_cache
 @admin_required
 def invite(request: HttpRequest) -> HttpResponse:
-    """The link is in this answer and nowhere else."""
+    """Create an invitation; its link is only shown in this answer."""
     form = ServerInviteForm(request.POST)
     if not form.is_valid():
         return _page(request, form=form, status=422)
@@ -45,9 +45,9 @@ def show(request: HttpRequest, user: int) -> HttpResponse:
     context = {
         "person": found,
         "memberships": found.memberships.select_related("account").order_by("account__name"),
-        "factors": users.factors([found]).get(found.pk, []),
+        "factors": users.second_factors([found]).get(found.pk, []),
         "sessions": sessions.count(found),
-        "tokens": api_tokens.of(found),
+        "tokens": token_rows(found),
     }
     return render(request, "console/people/users/show.html", context)
 
@@ -55,7 +55,7 @@ def show(request: HttpRequest, user: int) -> HttpResponse:
 @require_POST
 @admin_required
 def change(request: HttpRequest, user: int) -> HttpResponse:
-    """One of the things that an admin does with a user, by the name of the button."""
+    """Perform the action named by the pressed button."""
     found = _user(user)
     action = _ACTIONS.get(request.POST.get("action", ""))
     if action is None:
@@ -72,42 +72,42 @@ def change(request: HttpRequest, user: int) -> HttpResponse:
     return redirect("people:user", found.pk)
 
 
-Done = tuple[Activity | None, str]
+ActionResult = tuple[Activity | None, str]
 
 
-def _promote(request: HttpRequest, user: User) -> Done:
+def _promote(request: HttpRequest, user: User) -> ActionResult:
     done = users.set_admin(user, is_admin=True, by=actor_of(request))
     return done, _("%(user)s is now an admin of this server.")
 
 
-def _demote(request: HttpRequest, user: User) -> Done:
+def _demote(request: HttpRequest, user: User) -> ActionResult:
     done = users.set_admin(user, is_admin=False, by=actor_of(request))
     return done, _("%(user)s is no longer an admin.")
 
 
-def _activate(request: HttpRequest, user: User) -> Done:
+def _activate(request: HttpRequest, user: User) -> ActionResult:
     done = users.set_active(user, is_active=True, by=actor_of(request))
     return done, _("Enabled %(user)s. They can sign in again.")
 
 
-def _deactivate(request: HttpRequest, user: User) -> Done:
+def _deactivate(request: HttpRequest, user: User) -> ActionResult:
     done = users.set_active(user, is_active=False, by=actor_of(request))
     return done, _("Disabled %(user)s. They are signed out and cannot sign in.")
 
 
-def _sign_out(request: HttpRequest, user: User) -> Done:
+def _sign_out(request: HttpRequest, user: User) -> ActionResult:
     users.sign_out_everywhere(user, by=actor_of(request))
     return None, _("Signed %(user)s out everywhere.")
 
 
-def _reset(request: HttpRequest, user: User) -> Done:
+def _reset(request: HttpRequest, user: User) -> ActionResult:
     users.reset_factors(user, by=actor_of(request))
     return None, _(
         "Removed the second factors of %(user)s. They sign in with the password alone until they set up a new one."
     )
 
 
-_ACTIONS: dict[str, Callable[[HttpRequest, User], Done]] = {
+_ACTIONS: dict[str, Callable[[HttpRequest, User], ActionResult]] = {
     "promote": _promote,
     "demote": _demote,
     "activate": _activate,
@@ -129,10 +129,10 @@ def _page(
     offer: Offer | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    people = list(users.everybody())
+    people = list(users.all_users())
     context = {
         "people": people,
-        "factors": users.factors(people),
+        "factors": users.second_factors(people),
         "form": form or ServerInviteForm(),
         "pending": invitations.pending(),
         "link": link,

@@ -121,7 +121,7 @@ def test_secrets_are_sealed(cast, caplog):
     assert app.validate_code(code_of(secret))
     app.instance.data["secret"] = "sealed by another"
     assert not app.validate_code(code_of(secret))
-    assert "TABLERO_SECRET is not what it was" in caplog.text
+    assert "TABLERO_SECRET has changed" in caplog.text
 
 
 def test_an_app_is_turned_off(alice, visit, codes):
@@ -209,7 +209,7 @@ def test_expired_sessions_go(visit):
     Session.objects.filter(session_key=UserSession.objects.get(user__username="max").session_key).update(
         expire_date=timezone.now()
     )
-    sessions.tidy(timezone.now())
+    sessions.delete_expired(timezone.now())
     assert [one.user.username for one in UserSession.objects.all()] == ["alice"]
     assert Session.objects.count() == 1
 

@@ -1,14 +1,16 @@
-"""A token of the management API, as somebody asks for one."""
+"""API tokens: the form for a new one, and the rows of their list."""
 
 from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from console.models import User
 from storage.domain.access.roles import Scope
 from storage.models import Account
+from storage.operations import api_tokens
 from storage.operations.api_tokens import TokenRequest
 from storage.operations.members import visible_accounts
 
@@ -65,3 +67,12 @@ class TokenForm(forms.Form):
         return TokenRequest(
             data["name"], data["scope"], account, now + timedelta(days=days) if days else None
         )
+
+
+def token_rows(user: User) -> list[dict[str, Any]]:
+    """Return the tokens of a user with what their list shows."""
+    now, scopes = timezone.now(), dict(SCOPES)
+    return [
+        {"token": token, "scope": scopes[token.scope], "is_expired": api_tokens.is_expired(token, now)}
+        for token in api_tokens.for_user(user)
+    ]
