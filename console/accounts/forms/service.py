@@ -1,14 +1,18 @@
-"""The service properties as they are being edited: texts, which may be wrong, and what is wrong with them."""
+"""Forms for the service properties; the rules for their values are those of the service."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Final, Self
 
+from django import forms
 from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from storage.domain.errors import InvalidXmlNodeValue, StorageError
+from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue, StorageError
 from storage.domain.service.service_properties import (
     CORS_METHODS,
     CORS_RULE_LIMIT,
@@ -21,249 +25,317 @@ from storage.domain.service.service_properties import (
     CorsRule,
     Logging,
     Metrics,
-    PropertiesFault,
     ServiceProperties,
     cors_size,
     find_faults,
 )
 
+RuleValues = dict[str, Any]  # of the fields of a CorsRuleForm
+RulesChange = Callable[[list[RuleValues]], list[RuleValues]]
+
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "MERGE", "DELETE", "OPTIONS")
 assert set(METHODS) == CORS_METHODS
-MOST_DRAFTS: Final = 12  # rules of a form; more than may be saved, so that a surplus can be told
+FORM_LIMIT: Final = 12  # rules in a form; more than can be saved, so that the form can say so
 
 _NUMBER = re.compile(r"[0-9]{1,10}")
-_NONE: Final = -1  # in the place of what is no number: out of every range
+_NOT_A_NUMBER: Final = -1  # out of every range
+
+RULES: Final[Mapping[str, Promise]] = {
+    "origins": gettext_lazy(
+        "Enter 1 to %(origins)s origins such as https://example.org, without a path. * allows every origin."
+    ),
+    "methods": gettext_lazy("Select at least one method."),
+    "allowed_headers": gettext_lazy("Enter at most %(headers)s header names and %(prefixes)s that end in *."),
+    "exposed_headers": gettext_lazy("Enter at most %(headers)s header names and %(prefixes)s that end in *."),
+    "max_age": gettext_lazy("Enter a whole number of seconds, at most %(seconds)s."),
+    "retention": gettext_lazy(
+        "Enter %(least)s to %(most)s days, or leave the field empty to keep everything."
+    ),
+    "count": gettext_lazy("You can have at most %(rules)s rules."),
+    "size": gettext_lazy("The rules take %(size)s bytes. The limit is %(bytes)s bytes."),
+}
+LIMITS: Final = {
+    "origins": ORIGIN_LIMIT,
+    "headers": HEADER_LIMIT,
+    "prefixes": PREFIX_LIMIT,
+    "seconds": MAX_AGE[-1],
+    "least": RETENTION_DAYS[0],
+    "most": RETENTION_DAYS[-1],
+    "rules": CORS_RULE_LIMIT,
+    "bytes": CORS_SIZE_LIMIT,
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What is wrong: the service's code and sentence, and the rule in other words."""
-
-    error: StorageError
-    rule: str
-    where: str  # for people
+def _violation(rule: str, error: StorageError, **values: int) -> forms.ValidationError:
+    """Describe a violated rule, with the code and the text that the service sends its clients."""
+    params = {**LIMITS, **values, "service_text": error.text}
+    return forms.ValidationError(RULES[rule], code=error.code, params=params)
 
 
-@dataclass(frozen=True, slots=True)
-class RuleDraft:
-    """``id`` stays the same while the rule is moved."""
+class _ListField(forms.CharField):
+    """Texts separated by commas."""
 
-    id: str
-    origins: str = ""
-    methods: tuple[str, ...] = ()
-    allowed_headers: str = ""
-    exposed_headers: str = ""
-    max_age: str = "3600"
+    def __init__(self, *, label: str | Promise, placeholder: str) -> None:
+        attrs = {
+            "class": "mono", "placeholder": placeholder, "autocomplete": "off", "autocapitalize": "none",
+            "spellcheck": "false", "data-chips": r"[\s,]+", "data-remove": gettext_lazy("Remove {}"),
+        }  # fmt: skip
+        super().__init__(label=label, required=False, widget=forms.TextInput(attrs))
 
-    def read(self) -> CorsRule:
+    def clean(self, value: Any) -> tuple[str, ...]:
+        return tuple(part for part in map(str.strip, super().clean(value).split(",")) if part)
+
+
+class _NumberField(forms.CharField):
+    """A number as the service checks it: a text that is none becomes a number out of every range."""
+
+    def __init__(self, *, label: str | Promise, empty: int | None, placeholder: str | Promise = "") -> None:
+        attrs = {
+            "class": "mono", "inputmode": "numeric", "maxlength": "12", "autocomplete": "off",
+            "placeholder": placeholder,
+        }  # fmt: skip
+        super().__init__(label=label, required=False, widget=forms.TextInput(attrs))
+        self._empty = empty
+
+    def clean(self, value: Any) -> int | None:
+        text = super().clean(value)
+        if not text:
+            return self._empty
+        return int(text) if _NUMBER.fullmatch(text) else _NOT_A_NUMBER
+
+
+class CorsRuleForm(forms.Form):
+    origins = _ListField(label=gettext_lazy("Allowed origins"), placeholder="https://example.org, *")
+    methods = forms.MultipleChoiceField(
+        label=gettext_lazy("Allowed methods"),
+        choices=[(method, method) for method in METHODS],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    allowed_headers = _ListField(label=gettext_lazy("Allowed headers"), placeholder="content-type, x-ms-*")
+    exposed_headers = _ListField(label=gettext_lazy("Exposed headers"), placeholder="x-ms-*")
+    max_age = _NumberField(label=gettext_lazy("Max age"), empty=_NOT_A_NUMBER)
+
+    @property
+    def rule(self) -> CorsRule:
+        """The rule as it was typed, whether it is valid or not."""
+        methods = self["methods"].value() or ()
         return CorsRule(
-            _texts(self.origins),
-            self.methods,
-            _texts(self.allowed_headers),
-            _texts(self.exposed_headers),
-            _number(self.max_age),
+            self._read("origins"),
+            tuple(method for method in METHODS if method in methods),
+            self._read("allowed_headers"),
+            self._read("exposed_headers"),
+            self._read("max_age"),
         )
 
+    def _read(self, name: str) -> Any:
+        return self.fields[name].clean(self[name].value())
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """``version`` of the properties that somebody began with."""
+    def clean(self) -> None:
+        for fault in find_faults(ServiceProperties(cors=(self.rule,))):
+            match fault.where:
+                case ("cors", 0, str(name)):
+                    self.add_error(name, _violation(name, fault.error))
 
-    version: str
-    rules: tuple[RuleDraft, ...]
-    logging: Logging
-    hour_metrics: Metrics
-    minute_metrics: Metrics
-    days: Mapping[str, str] = field(default_factory=dict)  # by part, as typed
 
-    def read(self) -> ServiceProperties:
-        """With numbers out of range where there are none."""
-        logs, hours, minutes = (_days(self.days.get(part, "")) for part in PARTS)
-        return ServiceProperties(
-            replace(self.logging, retention=logs),
-            replace(self.hour_metrics, retention=hours),
-            replace(self.minute_metrics, retention=minutes),
-            tuple(rule.read() for rule in self.rules),
-        )
+class _CorsRuleFormSet(forms.BaseFormSet):  # type: ignore[type-arg]
+    def initial_form_count(self) -> int:
+        # otherwise Django would ignore a blank rule
+        return self.total_form_count() if self.is_bound else super().initial_form_count()
 
-    def faults(self) -> list[PropertiesFault]:
-        found = list(find_faults(self.read()))
-        wrong = {part for part, text in self.days.items() if _days(text) == _NONE}
-        # of a text that is no number the service says something else than of one out of range
-        return [
-            PropertiesFault(it.where, InvalidXmlNodeValue())
-            if it.where[0] in wrong and it.where[-1] == "retention"
-            else it
-            for it in found
-        ]
+    def clean(self) -> None:
+        if len(self.forms) > CORS_RULE_LIMIT:
+            raise _violation("count", InvalidXmlDocument())
+        if self.size > CORS_SIZE_LIMIT:
+            raise _violation("size", InvalidXmlDocument(), size=self.size)
 
-    def told(self) -> dict[str, Told]:
-        """What is wrong, by the field: ``cors``, ``<id of a rule>-<field>``, ``<part>-retention``."""
-        return {
-            self._name(fault): Told(fault.error, self._rule(fault), _where(fault)) for fault in self.faults()
-        }
-
-    def _name(self, fault: PropertiesFault) -> str:
-        match fault.where:
-            case ("cors", int(place), name):
-                return f"{self.rules[place].id}-{name}"
-            case _:
-                return "-".join(map(str, fault.where))
-
-    def _rule(self, fault: PropertiesFault) -> str:
-        if fault.where == ("cors",) and len(self.rules) <= CORS_RULE_LIMIT:
-            size = cors_size(self.read().cors)
-            return _("The rules take %(size)s bytes. The limit is %(most)s bytes.") % {
-                "size": size,
-                "most": CORS_SIZE_LIMIT,
-            }
-        return rule_of(str(fault.where[-1]))
+    @property
+    def rules(self) -> tuple[CorsRule, ...]:
+        return tuple(form.rule for form in self.forms)
 
     @property
     def size(self) -> int:
-        return cors_size(self.read().cors)
+        return cors_size(self.rules)
 
 
-def _where(fault: PropertiesFault) -> str:
-    match fault.where:
-        case ("cors", int(place), _field):
-            return _("Rule %(number)s") % {"number": place + 1}
-        case ("logging", _field):
-            return _("Request logs")
-        case ("hour_metrics", _field):
-            return _("Hour metrics")
-        case ("minute_metrics", _field):
-            return _("Minute metrics")
-        case _:
-            return _("CORS rules")
+CorsRuleFormSet = forms.formset_factory(
+    CorsRuleForm, formset=_CorsRuleFormSet, extra=0, max_num=FORM_LIMIT, absolute_max=FORM_LIMIT
+)
 
 
-PARTS: Final = ("logging", "hour_metrics", "minute_metrics")
-
-
-def rule_of(name: str) -> str:
-    match name:
-        case "cors":
-            return _("You can have at most %(most)s rules.") % {"most": CORS_RULE_LIMIT}
-        case "origins":
-            return _(
-                "Enter 1 to %(most)s origins such as https://example.org, without a path. * allows every origin."
-            ) % {"most": ORIGIN_LIMIT}
-        case "methods":
-            return _("Select at least one method.")
-        case "allowed_headers" | "exposed_headers":
-            return _("Enter at most %(names)s header names and %(prefixes)s that end in *.") % {
-                "names": HEADER_LIMIT,
-                "prefixes": PREFIX_LIMIT,
-            }
-        case "max_age":
-            return _("Enter a whole number of seconds, at most %(most)s.") % {"most": MAX_AGE[-1]}
-        case _:
-            return _("Enter %(least)s to %(most)s days, or leave the field empty to keep everything.") % {
-                "least": RETENTION_DAYS[0],
-                "most": RETENTION_DAYS[-1],
-            }
-
-
-def write_draft(properties: ServiceProperties, version: str) -> Draft:
-    rules = tuple(_write_rule(f"r{place}", rule) for place, rule in enumerate(properties.cors))
-    parts = {part: getattr(properties, part).retention for part in PARTS}
-    days = {part: "" if number is None else str(number) for part, number in parts.items()}
-    return Draft(version, rules, properties.logging, properties.hour_metrics, properties.minute_metrics, days)
-
-
-def _write_rule(id_: str, rule: CorsRule) -> RuleDraft:
-    return RuleDraft(
-        id_,
-        ", ".join(rule.origins),
-        rule.methods,
-        ", ".join(rule.allowed_headers),
-        ", ".join(rule.exposed_headers),
-        str(rule.max_age),
+class _RetentionForm(forms.Form):
+    retention = _NumberField(
+        label=gettext_lazy("Delete after"), empty=None, placeholder=gettext_lazy("never")
     )
 
-
-def read_draft(data: QueryDict) -> Draft:
-    """The fields of the form."""
-    ids = [id_ for id_ in dict.fromkeys(data.getlist("rule")) if re.fullmatch(r"r[0-9]{1,6}", id_)]
-    return Draft(
-        data.get("version", ""),
-        tuple(_read_rule(data, id_) for id_ in ids[:MOST_DRAFTS]),
-        Logging(read="logging-read" in data, write="logging-write" in data, delete="logging-delete" in data),
-        _read_metrics(data, "hour_metrics"),
-        _read_metrics(data, "minute_metrics"),
-        {part: data.get(f"{part}-retention", "").strip() for part in PARTS},
-    )
+    def clean_retention(self) -> int | None:
+        days: int | None = self.cleaned_data["retention"]
+        if days == _NOT_A_NUMBER:
+            raise _violation("retention", InvalidXmlNodeValue())
+        if days is not None and days not in RETENTION_DAYS:
+            raise _violation("retention", InvalidXmlDocument())
+        return days
 
 
-def _read_rule(data: QueryDict, id_: str) -> RuleDraft:
-    chosen = data.getlist(f"{id_}-methods")
-    names = ("origins", "allowed_headers", "exposed_headers", "max_age")
-    origins, allowed, exposed, max_age = (data.get(f"{id_}-{name}", "").strip() for name in names)
-    return RuleDraft(id_, origins, tuple(it for it in METHODS if it in chosen), allowed, exposed, max_age)
+class LoggingForm(_RetentionForm):
+    read = forms.BooleanField(label=gettext_lazy("Reads"), required=False)
+    write = forms.BooleanField(label=gettext_lazy("Writes"), required=False)
+    delete = forms.BooleanField(label=gettext_lazy("Deletes"), required=False)
+
+    def part(self) -> Logging:
+        return Logging(**self.cleaned_data)
 
 
-def _read_metrics(data: QueryDict, name: str) -> Metrics:
-    is_enabled = f"{name}-enabled" in data
-    return Metrics(enabled=is_enabled, include_apis=is_enabled and f"{name}-include_apis" in data)
+class MetricsForm(_RetentionForm):
+    enabled = forms.BooleanField(label=gettext_lazy("Enabled"), required=False)
+    include_apis = forms.BooleanField(label=gettext_lazy("Include per-operation metrics"), required=False)
+
+    def part(self) -> Metrics:
+        data = self.cleaned_data
+        return Metrics(**{**data, "include_apis": data["enabled"] and data["include_apis"]})
 
 
-def _texts(text: str) -> tuple[str, ...]:
-    return tuple(part for part in map(str.strip, text.split(",")) if part)
+PARTS: Final[Mapping[str, tuple[type[_RetentionForm], Promise]]] = {
+    "logging": (LoggingForm, gettext_lazy("Request logs")),
+    "hour_metrics": (MetricsForm, gettext_lazy("Hour metrics")),
+    "minute_metrics": (MetricsForm, gettext_lazy("Minute metrics")),
+}
 
 
-def _number(text: str) -> int:
-    return int(text) if _NUMBER.fullmatch(text) else _NONE
+class ServiceForms:
+    """All forms of the editor, and the version of the properties that the user started with."""
+
+    def __init__(
+        self,
+        version: str,
+        data: MultiValueDict[str, Any] | None = None,
+        rules: Sequence[RuleValues] = (),
+        parts: Mapping[str, dict[str, Any]] | None = None,
+    ) -> None:
+        self.version = version
+        self.cors: Any = CorsRuleFormSet(data, initial=rules, prefix="cors")
+        initial = parts or {}
+        self.parts: dict[str, Any] = {
+            name: form(data, initial=initial.get(name), prefix=name) for name, (form, _label) in PARTS.items()
+        }
+
+    @classmethod
+    def from_post(cls, data: QueryDict) -> Self:
+        return cls(data.get("version", ""), data)
+
+    @classmethod
+    def from_properties(cls, properties: ServiceProperties, version: str) -> Self:
+        return cls(
+            version,
+            rules=[_rule_values(rule) for rule in properties.cors],
+            parts={name: asdict(getattr(properties, name)) for name in PARTS},
+        )
+
+    def with_rules(self, change: RulesChange) -> Self:
+        """Return unbound forms with the same values but changed rules."""
+        parts = {name: _values(form) for name, form in self.parts.items()}
+        rules = change([_values(form) for form in self.cors])
+        return type(self)(self.version, rules=rules[:FORM_LIMIT], parts=parts)
+
+    def focus_last(self) -> Self:
+        """Have the browser focus the first field of the last rule."""
+        for form in self.cors.forms[-1:]:
+            form.fields["origins"].widget.attrs["autofocus"] = True
+        return self
+
+    def bound(self) -> Self:
+        """Return forms that validate the values of these."""
+        data: MultiValueDict[str, Any] = MultiValueDict()
+        for form in (self.cors.management_form, *self.cors, *self.parts.values()):
+            for field in form:
+                value = field.value()
+                if isinstance(value, list | tuple):
+                    data.setlist(field.html_name, list(value))
+                elif value is not None and value is not False:
+                    data[field.html_name] = str(value)
+        return type(self)(self.version, data)
+
+    def is_valid(self) -> bool:
+        return not self.errors
+
+    def properties(self, stored: ServiceProperties) -> ServiceProperties:
+        """Return the properties of valid forms; methods keep the order in which they are stored."""
+        orders = {(rule.origins, frozenset(rule.methods)): rule.methods for rule in stored.cors}
+        rules = tuple(
+            replace(rule, methods=orders.get((rule.origins, frozenset(rule.methods)), rule.methods))
+            for rule in self.cors.rules
+        )
+        return ServiceProperties(**{name: form.part() for name, form in self.parts.items()}, cors=rules)
+
+    @property
+    def errors(self) -> list[tuple[str, str, str]]:
+        """What is wrong: the id of the field, the part of the page it is in, and the error."""
+        if not self.cors.is_bound:
+            return []
+        groups = [(form, str(PARTS[name][1])) for name, form in self.parts.items()]
+        groups += [
+            (form, _("Rule %(number)s") % {"number": number})
+            for number, form in enumerate(self.cors, start=1)
+        ]
+        found = [("id_cors", _("CORS rules"), error) for error in self.cors.non_form_errors()]
+        for form, label in groups:
+            found += [
+                (form[name].auto_id, label, error) for name, errors in form.errors.items() for error in errors
+            ]
+        return found
 
 
-def _days(text: str) -> int | None:
-    return _number(text) if text else None
+def _values(form: forms.Form) -> dict[str, Any]:
+    return {name: form[name].value() for name in form.fields}
 
 
-# what the buttons of the form do to its rules
+def _rule_values(rule: CorsRule) -> dict[str, Any]:
+    return {
+        "origins": ", ".join(rule.origins),
+        "methods": list(rule.methods),
+        "allowed_headers": ", ".join(rule.allowed_headers),
+        "exposed_headers": ", ".join(rule.exposed_headers),
+        "max_age": str(rule.max_age),
+    }
 
 
-def added(draft: Draft, *rules: RuleDraft) -> Draft:
-    return replace(draft, rules=(*draft.rules, *(replace(rule, id=_free_id(draft)) for rule in rules)))
-
-
-def _free_id(draft: Draft) -> str:
-    return f"r{1 + max((int(rule.id[1:]) for rule in draft.rules), default=-1)}"
-
-
-def removed(draft: Draft, id_: str) -> Draft:
-    return replace(draft, rules=tuple(rule for rule in draft.rules if rule.id != id_))
-
-
-def moved(draft: Draft, id_: str, by: int) -> Draft:
-    """Towards the end by one, or towards the start by minus one."""
-    rules = list(draft.rules)
-    place = next((place for place, rule in enumerate(rules) if rule.id == id_), None)
-    if place is None or not 0 <= place + by < len(rules):
-        return draft
-    rules[place], rules[place + by] = rules[place + by], rules[place]
-    return replace(draft, rules=tuple(rules))
-
-
-RECIPES: Final[Mapping[str, Sequence[RuleDraft]]] = {
-    "blank": (RuleDraft(""),),
-    "localhost": (
-        RuleDraft(
-            "",
-            "http://localhost:3000, http://localhost:5173, http://localhost:8080",
-            ("GET", "HEAD", "POST", "PUT", "PATCH", "MERGE", "DELETE", "OPTIONS"),
-            "*",
-            "*",
-            "60",
-        ),
+# rules to start from
+TEMPLATES: Final[Mapping[str, CorsRule]] = {
+    "blank": CorsRule((), (), (), (), 3600),
+    "localhost": CorsRule(
+        ("http://localhost:3000", "http://localhost:5173", "http://localhost:8080"),
+        METHODS,
+        ("*",),
+        ("*",),
+        60,
     ),
-    "origin": (
-        RuleDraft(
-            "",
-            "https://app.example.org",
-            ("GET", "POST", "OPTIONS"),
-            "content-type, accept, x-ms-*",
-            "x-ms-*",
-        ),
+    "origin": CorsRule(
+        ("https://app.example.org",),
+        ("GET", "POST", "OPTIONS"),
+        ("content-type", "accept", "x-ms-*"),
+        ("x-ms-*",),
+        3600,
     ),
 }
+
+
+def add_rule(template: str) -> RulesChange:
+    """Append a template's rule; nothing if there is no such template."""
+    added = [_rule_values(TEMPLATES[template])] if template in TEMPLATES else []
+    return lambda rules: [*rules, *added]
+
+
+def remove_rule(index: int) -> RulesChange:
+    return lambda rules: [rule for place, rule in enumerate(rules) if place != index]
+
+
+def move_rule(index: int, by: int) -> RulesChange:
+    """Move a rule towards the end by 1 or towards the start by -1, unless it is there already."""
+
+    def move(rules: list[RuleValues]) -> list[RuleValues]:
+        if not (0 <= index < len(rules) and 0 <= index + by < len(rules)):
+            return rules
+        rules[index], rules[index + by] = rules[index + by], rules[index]
+        return rules
+
+    return move

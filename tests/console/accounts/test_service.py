@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from console.accounts.forms.service import METHODS, RECIPES, added, moved, read_draft, removed, write_draft
+from console.accounts.forms.service import FORM_LIMIT, ServiceForms, move_rule
 from storage.domain.service.service_properties import (
     DEFAULT_PROPERTIES,
     CorsRule,
@@ -21,12 +21,13 @@ SAVE = "/ui/a/acme/service/save/"
 HTMX = {"HX-Request": "true"}
 RULE = CorsRule(("https://a.example",), ("GET", "PUT"), ("content-type", "x-ms-*"), (), 60)
 FIELDS = {
-    "rule": "r0",
-    "r0-origins": "https://a.example",
-    "r0-methods": ["GET", "PUT"],
-    "r0-allowed_headers": "content-type,  x-ms-*",
-    "r0-exposed_headers": "",
-    "r0-max_age": "60",
+    "cors-TOTAL_FORMS": "1",
+    "cors-INITIAL_FORMS": "1",
+    "cors-0-origins": "https://a.example",
+    "cors-0-methods": ["GET", "PUT"],
+    "cors-0-allowed_headers": "content-type,  x-ms-*",
+    "cors-0-exposed_headers": "",
+    "cors-0-max_age": "60",
     "hour_metrics-enabled": "on",
     "hour_metrics-include_apis": "on",
     "hour_metrics-retention": "7",
@@ -92,24 +93,24 @@ def test_saves(visit, account):
 ])  # fmt: skip
 def test_what_is_opened_and_saved_is_the_same(visit, account, properties):
     service_properties.replace(account.pk, lambda _: properties)
-    draft = write_draft(stored(), "")
-    methods = tuple(tuple(sorted(rule.methods, key=METHODS.index)) for rule in properties.cors)
-    assert [rule.methods for rule in draft.read().cors] == [rule.methods for rule in properties.cors]
-    assert len(methods) == len(properties.cors)
-    assert draft.read() == properties
-    assert draft.told() == {}
+    client = visit("max")
+    forms = client.get(PAGE).context["forms"].bound()
+    assert forms.errors == []
+    client.post(SAVE, {**dict(forms.cors.data.lists()), "version": forms.version})
+    assert "Nothing was changed." in said(client)
+    assert stored() == properties
 
 
 @pytest.mark.parametrize(("field", "value", "code"), [
-    ("r0-origins", "", "InvalidXmlNodeValue"),
-    ("r0-origins", "https://a b.example", "InvalidXmlNodeValue"),
-    ("r0-origins", ",".join(f"a{number}" for number in range(65)), "InvalidXmlNodeValue"),
-    ("r0-methods", [], "InvalidXmlNodeValue"),
-    ("r0-allowed_headers", "a*, b*, c*", "InvalidXmlNodeValue"),
-    ("r0-exposed_headers", "<script>", "InvalidXmlNodeValue"),
-    ("r0-max_age", "", "InvalidXmlNodeValue"),
-    ("r0-max_age", "2147483648", "InvalidXmlNodeValue"),
-    ("r0-max_age", "-1", "InvalidXmlNodeValue"),
+    ("cors-0-origins", "", "InvalidXmlNodeValue"),
+    ("cors-0-origins", "https://a b.example", "InvalidXmlNodeValue"),
+    ("cors-0-origins", ",".join(f"a{number}" for number in range(65)), "InvalidXmlNodeValue"),
+    ("cors-0-methods", [], "InvalidXmlNodeValue"),
+    ("cors-0-allowed_headers", "a*, b*, c*", "InvalidXmlNodeValue"),
+    ("cors-0-exposed_headers", "<script>", "InvalidXmlNodeValue"),
+    ("cors-0-max_age", "", "InvalidXmlNodeValue"),
+    ("cors-0-max_age", "2147483648", "InvalidXmlNodeValue"),
+    ("cors-0-max_age", "-1", "InvalidXmlNodeValue"),
     ("logging-retention", "0", "InvalidXmlDocument"),
     ("hour_metrics-retention", "366", "InvalidXmlDocument"),
     ("minute_metrics-retention", "x", "InvalidXmlNodeValue"),
@@ -127,19 +128,17 @@ def test_refuses_a_value_at_its_place(visit, account, field, value, code):
 
 def test_refuses_too_many_rules_and_bytes(visit, account):
     client = visit("max")
-    six = {"rule": [f"r{number}" for number in range(6)]}
+    six = {"cors-TOTAL_FORMS": "6"}
     for number in range(6):
-        six |= {
-            key.replace("r0", f"r{number}"): value for key, value in FIELDS.items() if key.startswith("r0")
-        }
-    answer = client.post(SAVE, {**six, "version": version(client)})
+        six |= {key.replace("-0-", f"-{number}-"): value for key, value in FIELDS.items() if "-0-" in key}
+    answer = client.post(SAVE, {**FIELDS, **six, "version": version(client)})
     assert answer.status_code == 422
     assert "You can have at most 5 rules." in text(answer)
     assert 'value="add:blank"' not in text(answer)
     long = ",".join(f"https://{number}{'x' * 200}" for number in range(11))
-    answer = client.post(SAVE, {**FIELDS, "r0-origins": long, "version": version(client)})
+    answer = client.post(SAVE, {**FIELDS, "cors-0-origins": long, "version": version(client)})
     assert "The limit is 2048 bytes." in text(answer)
-    meter = client.post(SAVE, {**FIELDS, "r0-origins": long, "do": "check"}, headers=HTMX)
+    meter = client.post(SAVE, {**FIELDS, "cors-0-origins": long, "do": "check"}, headers=HTMX)
     assert text(meter).count("<div") == 1
     assert "of 2,048 bytes" in text(meter)
     assert stored() == DEFAULT_PROPERTIES
@@ -149,24 +148,20 @@ def test_edits_rules_without_saving(visit, account):
     client = visit("max")
     assert 'value="add:blank"' in text(client.get(PAGE))
     answer = client.post(SAVE, {**FIELDS, "do": "add:localhost"}, headers=HTMX)
-    assert 'name="r1-origins" value="http://localhost:3000' in text(answer)
+    assert 'name="cors-1-origins" value="http://localhost:3000' in text(answer)
     assert text(answer).lstrip().startswith('<div id="service"')
-    answer = client.post(SAVE, {**FIELDS, "do": "remove:r0"})
-    assert "r0-origins" not in text(answer)
+    answer = client.post(SAVE, {**FIELDS, "do": "remove:0"})
+    assert "cors-0-origins" not in text(answer)
+    answer = client.post(SAVE, {**FIELDS, "do": "up:7"})
+    assert "cors-0-origins" in text(answer)
     assert stored() == DEFAULT_PROPERTIES
 
 
-def test_rules_keep_their_names_when_they_move():
-    draft = added(
-        added(added(write_draft(DEFAULT_PROPERTIES, ""), *RECIPES["origin"]), *RECIPES["blank"]),
-        *RECIPES["localhost"],
-    )
-    ids = lambda draft: [rule.id for rule in draft.rules]  # noqa: E731
-    assert ids(draft) == ["r0", "r1", "r2"]
-    assert ids(moved(draft, "r2", -1)) == ["r0", "r2", "r1"]
-    assert ids(moved(draft, "r2", 1)) == ["r0", "r1", "r2"]
-    assert ids(moved(draft, "r9", 1)) == ["r0", "r1", "r2"]
-    assert ids(added(removed(draft, "r0"), *RECIPES["blank"])) == ["r1", "r2", "r3"]
+@pytest.mark.parametrize(("index", "by", "order"), [
+    (2, -1, "acb"), (0, 1, "bac"), (2, 1, "abc"), (0, -1, "abc"), (-1, 1, "abc"), (9, -1, "abc"),
+])  # fmt: skip
+def test_moves_a_rule(index, by, order):
+    assert "".join(move_rule(index, by)(list("abc"))) == order
 
 
 # XML
@@ -176,14 +171,14 @@ def test_form_and_xml_are_one(visit, keep):
     keep(RULE)
     client = visit("max")
     answer = client.post(
-        SAVE, {**FIELDS, "version": version(client), "r0-origins": "*", "do": "xml"}, headers=HTMX
+        SAVE, {**FIELDS, "version": version(client), "cors-0-origins": "*", "do": "xml"}, headers=HTMX
     )
     assert answer["HX-Replace-Url"] == f"{PAGE}?view=xml"
     assert "&lt;AllowedOrigins&gt;*&lt;/AllowedOrigins&gt;" in text(answer)
     xml = answer.context["xml"].replace("<AllowedOrigins>*", "<AllowedOrigins>http://b")
     answer = client.post(SAVE, {"xml": xml, "version": version(client), "do": "form"}, headers=HTMX)
     assert answer["HX-Replace-Url"] == PAGE
-    assert 'name="r0-origins" value="http://b"' in text(answer)
+    assert 'name="cors-0-origins" value="http://b"' in text(answer)
     assert stored().cors == (RULE,)
     answer = client.post(SAVE, {"xml": xml, "version": version(client), "do": "save"})
     assert answer["Location"] == f"{PAGE}?view=xml"
@@ -191,9 +186,9 @@ def test_form_and_xml_are_one(visit, keep):
 
 
 def test_what_a_form_gets_wrong_does_not_become_xml(visit, account):
-    answer = visit("max").post(SAVE, {**FIELDS, "r0-max_age": "x", "do": "xml"})
+    answer = visit("max").post(SAVE, {**FIELDS, "cors-0-max_age": "x", "do": "xml"})
     assert answer.status_code == 422
-    assert 'name="r0-max_age" value="x"' in text(answer)
+    assert 'name="cors-0-max_age" value="x"' in text(answer)
 
 
 def test_xml_of_a_part_leaves_the_rest(visit, keep):
@@ -229,7 +224,7 @@ def test_wrong_values_in_xml_are_shown_at_their_field(visit, account):
         "utf-8-sig"
     )
     answer = visit("max").post(SAVE, {"xml": xml, "do": "form"})
-    assert "id_r0-origins_error" in text(answer)
+    assert "id_cors-0-origins_error" in text(answer)
 
 
 # two at once
@@ -285,5 +280,5 @@ def test_tries_rules_that_are_not_saved(visit, account):
 
 
 def test_reads_no_more_rules_than_it_shows(rf):
-    request = rf.post("/", {"rule": [f"r{number}" for number in range(500)] + ["x", "r1"]})
-    assert len(read_draft(request.POST).rules) == 12
+    forms = ServiceForms.from_post(rf.post("/", {"cors-TOTAL_FORMS": "500", "cors-INITIAL_FORMS": "0"}).POST)
+    assert len(forms.cors.rules) == FORM_LIMIT

@@ -1,0 +1,72 @@
+"""The service properties as XML: what the editor shows, its version, and the comparison of two versions."""
+
+import hashlib
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Final
+from xml.etree.ElementTree import ParseError, indent, tostring
+
+from storage.domain.errors import StorageError
+from storage.domain.service.service_properties import PropertiesUpdate, ServiceProperties
+from storage.domain.service.service_properties_xml import (
+    FIRST_PARTIAL_VERSION,
+    read_properties,
+    write_properties,
+)
+from storage.domain.values.xml import read_xml
+
+CONTEXT: Final = 3  # lines shown around a difference
+
+
+def read_update(text: str) -> PropertiesUpdate:
+    """Read what the XML changes. Raises StorageError."""
+    return read_properties(text.encode(errors="surrogatepass"), FIRST_PARTIAL_VERSION)
+
+
+def write_xml(properties: ServiceProperties) -> str:
+    """Write what a client gets, with line breaks for people."""
+    root = read_xml(write_properties(properties, FIRST_PARTIAL_VERSION))
+    indent(root)
+    return tostring(root, encoding="unicode")
+
+
+def version_of(properties: ServiceProperties) -> str:
+    """Return a digest, by which a save notices that somebody else saved first."""
+    return hashlib.sha256(write_properties(properties, FIRST_PARTIAL_VERSION)).hexdigest()[:16]
+
+
+def error_position(error: StorageError) -> tuple[int, int] | None:
+    """Return line and column, from 1, where the parser failed."""
+    if not isinstance(error.__cause__, ParseError):
+        return None
+    line, column = error.__cause__.position
+    return line, column + 1
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedLine:
+    """A line of one version; ``is_gap`` stands for lines that both versions share."""
+
+    text: str = ""
+    is_different: bool = False
+    is_gap: bool = False
+
+
+def compare_lines(text: str, other: str) -> list[ComparedLine]:
+    """Return the lines of a text that differ from another, with some context."""
+    lines = text.splitlines()
+    matcher = SequenceMatcher(None, lines, other.splitlines(), autojunk=False)
+    near = {
+        number
+        for tag, start, end, _start, _end in matcher.get_opcodes()
+        if tag != "equal"
+        for number in range(start - CONTEXT, end + CONTEXT)
+    }
+    same = {start + offset for start, _start, size in matcher.get_matching_blocks() for offset in range(size)}
+    compared: list[ComparedLine] = []
+    for number, line in enumerate(lines):
+        if number in near:
+            compared.append(ComparedLine(line, is_different=number not in same))
+        elif not compared or not compared[-1].is_gap:
+            compared.append(ComparedLine(is_gap=True))
+    return compared
