@@ -92,7 +92,7 @@ def admin(chromium, console):
         page.get_by_label("User name").fill("ada@example.org")
         page.get_by_label("Password", exact=True).fill("a password of many words")
         page.get_by_label("Confirm password").fill("a password of many words")
-        page.get_by_role("button", name="Create the admin").click()
+        page.get_by_role("button", name="Create admin and sign in").click()
         page.wait_for_url("**/ui/")
         state = context.storage_state()
         page.close()

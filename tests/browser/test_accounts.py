@@ -188,7 +188,7 @@ def test_k2_a_key_is_rotated_step_by_step(shop, open_signed_in):
     page.get_by_label("Old key expires").select_option("After 1 hour")
     page.get_by_label("Account name").fill("shop")
     page.get_by_role("button", name="Rotate key2 of shop").click()
-    page.get_by_text("The one before it is accepted for a while").wait_for()
+    page.get_by_text("The old key works until its grace period ends").wait_for()
     assert not KEY.search(page.content())
     use(shop)
     use(KEY.sub(lambda _: old, shop), old)

@@ -117,7 +117,7 @@ def test_c2_a_lossy_type_needs_a_tick(open_page, admin, cells):
     page = open_page(at(), state=admin)
     open_editor(page, "Score")
     page.locator("#cell-type").select_option("Edm.Int32")
-    page.locator("#cell-note", has_text="digits after the point are lost").wait_for()
+    page.locator("#cell-note", has_text="digits after the decimal point are lost").wait_for()
     assert page.locator("#cell-value").input_value() == "5"
     page.locator("#cell-value").press("Enter")
     page.locator("#cell-note", has_text="5.75 → 5").wait_for()

@@ -119,7 +119,7 @@ def test_c1_a_value_is_checked_while_it_is_typed(open_entity, edited):
 
     field(page, "Age").fill("5454161346626")
     press(page, "Use Int64")
-    page.get_by_text("beyond the range").wait_for(state="detached")
+    page.get_by_text("out of range").wait_for(state="detached")
     assert page.get_by_label("Type of Age").input_value() == "Edm.Int64"
     press(page, "Save")
     said(page, "Saved 1 property")

@@ -47,7 +47,7 @@ def set_up(live, page, has_script):
     page.get_by_label("User name").fill("ada@example.org")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Confirm password").fill(PASSWORD)
-    page.get_by_role("button", name="Create the admin").click()
+    page.get_by_role("button", name="Create admin and sign in").click()
     page.wait_for_url("**/ui/")
     assert page.locator(".starts .card").count() == 3  # H2
     assert page.request.get(address).status == 404

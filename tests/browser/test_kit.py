@@ -55,7 +55,7 @@ def test_without_javascript(open_page):
 
 def test_theme_changes_at_once_and_stays(open_page):
     page = open_page(KIT)
-    page.get_by_role("button", name="Your menu").click()
+    page.get_by_role("button", name="User menu").click()
     with page.expect_response("**/ui/appearance/"):
         page.get_by_role("button", name="Dark theme").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 18, 23)"

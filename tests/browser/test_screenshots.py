@@ -77,7 +77,7 @@ def studio(scratch, chromium):
             page.get_by_label("User name").fill("ada@acme.org")
             page.get_by_label("Password", exact=True).fill("a password of many words")
             page.get_by_label("Confirm password").fill("a password of many words")
-            page.get_by_role("button", name="Create the admin").click()
+            page.get_by_role("button", name="Create admin and sign in").click()
             page.wait_for_url("**/ui/")
             settle(page)
             live.state = context.storage_state()

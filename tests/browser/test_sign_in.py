@@ -166,7 +166,7 @@ def test_l1_password_and_totp(open_browser, person):
     check(page)
     page.get_by_label("Code").fill("000000")
     page.get_by_role("button", name="Confirm").click()
-    expect(page.get_by_text("This code is wrong")).to_be_visible()
+    expect(page.get_by_text("This code is incorrect")).to_be_visible()
     check_axe(page)
     page.get_by_label("Code").fill(code_of(secret, page))
     page.get_by_role("button", name="Confirm").click()
