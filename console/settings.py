@@ -202,9 +202,9 @@ REST_FRAMEWORK: dict[str, object] = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Tablero management API",
     "VERSION": "1",
-    "DESCRIPTION": "Accounts and what is in them but entities, for scripts and CI. Every request needs a token of"
-    " the profile page in `Authorization: Bearer`; what it may do is what its user may, within its scope. Errors are"
-    " problem details (RFC 9457).",
+    "DESCRIPTION": "Manage accounts and everything in them except entities, from scripts and CI. Send a token from the"
+    " profile page in the `Authorization` header of every request. It has the user's permissions, limited to its scope"
+    " and account. Errors are problem details (RFC 9457).",
     "SCHEMA_PATH_PREFIX": "/ui/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,

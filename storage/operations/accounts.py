@@ -197,7 +197,7 @@ def set_fields(
     seen: Account | None = None,
     undoes: Activity | None = None,
 ) -> Activity | None:
-    """Set settings by account name; update ``seen``. Raises ChangedSince if ``undoes`` is no longer the last change."""
+    """Set settings and update ``seen``; raises ChangedSince if ``undoes`` is not the last change."""
     _check_settings(fields)
     with invalidating_catalogs() if _IN_CATALOGS & fields.keys() else transaction.atomic():
         account = _locked(name)

@@ -17,12 +17,10 @@ from storage.domain.service.service_properties import Metrics, ServiceProperties
 from storage.domain.values.names import is_analytics_name
 from storage.models import Account, AnalyticsProgress, Table
 from storage.operations import metrics, service_properties, tables
-from storage.operations.metrics import HOUR, MINUTE, Sums
+from storage.operations.metrics import DAY, HOUR, MINUTE, Sums
 from storage.sql import background, batch
 from storage.sql.django import run
 from storage.sql.relations import relation_name
-
-DAY: Final = timedelta(days=1)
 
 _SETTLED: Final = timedelta(seconds=10)  # after it, every process has written the counts of a minute
 _FINAL: Final = timedelta(minutes=5)  # after it, an hour is not written again

@@ -18,6 +18,7 @@ from storage.sql.background import commit_asynchronously
 
 MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
+DAY: Final = timedelta(days=1)
 
 _LATE: Final = timedelta(minutes=30)  # after it, counts that could not be written are dropped
 _MINUTES_KEPT: Final = timedelta(days=1)

@@ -12,10 +12,8 @@ from django.db.models import Count, Max, Sum
 from storage.domain.requests.metrics import CredentialClient, UseCount
 from storage.domain.requests.observed import Authentication
 from storage.models import BlockedSas, CredentialUse, SeenCredential
+from storage.operations.metrics import DAY, HOUR
 from storage.sql.background import commit_asynchronously
-
-HOUR: Final = timedelta(hours=1)
-DAY: Final = timedelta(days=1)
 
 _CROWD: Final = 2000  # clients, and then credentials, that one process counts separately per account and hour
 _LATE: Final = timedelta(minutes=30)  # after it, counts that could not be written are dropped

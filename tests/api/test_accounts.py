@@ -227,7 +227,7 @@ def test_more_time_thaws(ada, account, more):
     over(account)
     refused = ada("POST", "accounts/acme/thaw")
     assert refused.status_code == 409
-    assert "give it more" in refused.json()["detail"]
+    assert "extend its lifetime" in refused.json()["detail"]
     assert ada("PATCH", "accounts/acme", more).json()["state"] == "active"
     account.refresh_from_db()
     assert (account.enabled, account.frozen_at) == (True, None)

@@ -8,7 +8,8 @@ from storage.domain.requests.metrics import CredentialClient, UseCount
 from storage.domain.requests.observed import Authentication
 from storage.models import CredentialUse
 from storage.operations import accounts, usage
-from storage.operations.usage import HOUR, ClientUsage, Uses
+from storage.operations.metrics import HOUR
+from storage.operations.usage import ClientUsage, Uses
 
 pytestmark = pytest.mark.django_db
 

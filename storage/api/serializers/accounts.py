@@ -20,6 +20,7 @@ from storage.api.serializers.fields import (
 )
 from storage.domain.access.addresses import read_network
 from storage.domain.access.roles import Role
+from storage.domain.requests.observed import KEY_NAMES
 from storage.domain.service import labels
 from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
 from storage.domain.service.labels import LabelError
@@ -32,7 +33,7 @@ from storage.operations.keys import KeyState
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
 STAGES = [stage.value for stage in AccountStage]
 ROLES = [role.name.lower() for role in Role]
-KEYS = ["key1", "key2"]
+KEYS = list(KEY_NAMES)
 GRACE_LIMIT = timedelta(days=7)
 
 
