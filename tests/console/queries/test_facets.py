@@ -21,7 +21,9 @@ def facets_of(response):
     content = response.content.decode()
     found = {}
     for name, body in re.findall(r'<h2 class="mono" title="([^"]*)">.*?<ol>(.*?)</ol>', content, re.DOTALL):
-        links = re.findall(r'href="([^"]*)".*?class="value mono">(.*?)</span>.*?count">(\d+)<', body, re.DOTALL)
+        links = re.findall(
+            r'href="([^"]*)".*?class="value mono">(.*?)</span>.*?count">(\d+)<', body, re.DOTALL
+        )
         found[name] = [
             (unescape(value), int(count), parse_qs(urlsplit(unescape(href)).query)["f"][0])
             for href, value, count in links
