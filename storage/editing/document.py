@@ -8,15 +8,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, Entity, EntityKey
 from storage.domain.errors import OutOfRangeInput, PropertyValueTooLarge, StorageError
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.names import check_property_name
-
-TYPE: Final = "@odata.type"
 
 
 class DocumentFault(StrEnum):
@@ -49,15 +47,12 @@ class InvalidDocument(Exception):
 
 def write(entity: Entity) -> str:
     """Write an entity with one line per member."""
-    lines = [_member(name, _text(key)) for name, key in zip(_KEYS, entity.key, strict=True)]
+    lines = [_member(name, _text(key)) for name, key in zip(KEY_PROPERTIES, entity.key, strict=True)]
     for name, value in entity.properties.items():
         if encoding.needs_annotation(value):
-            lines.append(_member(name + TYPE, f'"{value.type.value}"'))
+            lines.append(_member(name + ODATA_TYPE, f'"{value.type.value}"'))
         lines.append(_member(name, _value(value)))
     return "{\n  " + ",\n  ".join(lines) + "\n}"
-
-
-_KEYS: Final = ("PartitionKey", "RowKey")
 
 
 def _member(name: str, value: str) -> str:
@@ -85,7 +80,9 @@ def read(text: str) -> Entity:
     """Read an entity, ignoring control information and Timestamp; raises InvalidDocument."""
     reader = _Reader(text)
     members = reader.members()
-    types = {name.removesuffix(TYPE): member for name, member in members.items() if name.endswith(TYPE)}
+    types = {
+        name.removesuffix(ODATA_TYPE): member for name, member in members.items() if name.endswith(ODATA_TYPE)
+    }
     properties: dict[str, EdmValue] = {}
     for name, member in members.items():
         if _is_property(name):
@@ -93,11 +90,11 @@ def read(text: str) -> Entity:
     for name, member in types.items():
         if name not in members and _is_property(name):
             raise reader.fault(DocumentFault.NO_PROPERTY, member.at, name)
-    return Entity(EntityKey(*(reader.key(name, members) for name in _KEYS)), properties)
+    return Entity(EntityKey(*(reader.key(name, members) for name in KEY_PROPERTIES)), properties)
 
 
 def _is_property(name: str) -> bool:
-    return "@" not in name and not name.startswith("odata.") and name not in (*_KEYS, "Timestamp")
+    return "@" not in name and not name.startswith("odata.") and name not in (*KEY_PROPERTIES, "Timestamp")
 
 
 class _Member(NamedTuple):

@@ -5,18 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
 
 from storage.domain.entities import entity
-from storage.domain.entities.entity import SYSTEM_PROPERTIES, Entity, EntityKey
+from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, SYSTEM_PROPERTIES, Entity, EntityKey
 from storage.domain.errors import StorageError
 from storage.domain.values import edm
 from storage.domain.values.edm import INT32, INT64, Edm, EdmValue
 from storage.domain.values.names import check_key, check_property_name
 from storage.editing.typed_text import InvalidText
-
-KEYS: Final = ("PartitionKey", "RowKey")
-ANNOTATION: Final = "@odata.type"
 
 
 class RowFormat(StrEnum):
@@ -116,7 +112,7 @@ class RowReader:
         """Add a row with valid values, after checking its keys and its size."""
         partition_key, row_key = keys
         if partition_key is None or row_key is None:
-            return self.problem(line, KEYS[partition_key is not None], RowFault.NO_KEY)
+            return self.problem(line, KEY_PROPERTIES[partition_key is not None], RowFault.NO_KEY)
         key = EntityKey(partition_key, row_key)
         if not self._check_keys(line, key):
             return None
@@ -132,7 +128,7 @@ class RowReader:
         return None
 
     def _check_keys(self, line: int, key: EntityKey) -> bool:
-        for name, text in zip(KEYS, key, strict=True):
+        for name, text in zip(KEY_PROPERTIES, key, strict=True):
             try:
                 check_key(name, text)
             except StorageError as error:
@@ -205,13 +201,13 @@ def _read_object(
             continue
         if not reading.check_name(line, name):
             continue
-        annotation = found.get(name + ANNOTATION)
+        annotation = found.get(name + ODATA_TYPE)
         if (read := _read_value(reading, line, name, value, annotation)) is not None:
             properties[name] = read
             types.setdefault(name, set()).add(read.type)
             if annotation is not None:
                 said.add(name)
-    keys = [key if isinstance(key := found.get(name), str) else None for name in KEYS]
+    keys = [key if isinstance(key := found.get(name), str) else None for name in KEY_PROPERTIES]
     if len(reading.problems) == before:
         reading.add(line, keys, properties)
     return None

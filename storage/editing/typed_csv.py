@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from storage.domain.entities.entity import SYSTEM_PROPERTIES
+from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import pasted_rows, typed_text
 from storage.editing.pasted_rows import (
-    KEYS,
     PastedColumn,
     PastedRows,
     RowFault,
@@ -103,9 +102,9 @@ def _lines(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
 def _header(lines: Sequence[tuple[int, list[str]]], columns: Sequence[str]) -> tuple[list[str], int]:
     """Return the names of the fields, and how many lines the header takes."""
     header = [name.strip() for name in lines[0][1]]
-    if set(KEYS) <= set(header):
+    if set(KEY_PROPERTIES) <= set(header):
         return header, 1
-    if set(KEYS) <= set(columns) and len(columns) == len(header):
+    if set(KEY_PROPERTIES) <= set(columns) and len(columns) == len(header):
         return list(columns), 0
     raise UnreadableRows(UnreadableReason.NO_KEYS, lines[0][0])
 
@@ -204,7 +203,7 @@ def _read_row(
         elif said:
             absent += 1
     if len(reading.problems) == before:
-        reading.add(number, [texts.get(name) for name in KEYS], properties)
+        reading.add(number, [texts.get(name) for name in KEY_PROPERTIES], properties)
     return absent
 
 

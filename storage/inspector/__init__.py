@@ -77,7 +77,7 @@ def _request(request: PastedRequest, facts: Facts) -> Report:
     if sent is None:
         return Report(
             ReportKind.REQUEST,
-            found=[*problems, finding(Mistake.ENDPOINT_MALFORMED, endpoint=request.url.host)],
+            findings=[*problems, finding(Mistake.ENDPOINT_MALFORMED, endpoint=request.url.host)],
         )
     return _with(inspect_request(sent, facts), *problems)
 
@@ -103,7 +103,7 @@ def _places(url: Url) -> list[Finding]:
 
 
 def _with(report: Report, *more: Finding) -> Report:
-    return replace(report, found=[*more, *report.found])
+    return replace(report, findings=[*more, *report.findings])
 
 
 def _connection(text: str, facts: Facts) -> Report:
@@ -123,7 +123,7 @@ def _connection(text: str, facts: Facts) -> Report:
         is_managed=account is not None,
         settings=settings,
         verdict=_by_key(account, key, facts) if account is not None else None,
-        found=mistakes,
+        findings=mistakes,
         key=key.name if key else "",
     )
 
@@ -146,4 +146,6 @@ def _with_token(
     facts: Facts,
 ) -> Report:
     report = inspect_token(connection.signature, None, facts, connection.account)
-    return replace(report, kind=ReportKind.CONNECTION, settings=settings, found=[*mistakes, *report.found])
+    return replace(
+        report, kind=ReportKind.CONNECTION, settings=settings, findings=[*mistakes, *report.findings]
+    )

@@ -1,6 +1,6 @@
 """All reasons to refuse a request or token apart from its signature, not only the first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -8,15 +8,16 @@ from typing import Final
 
 from storage.domain import sas
 from storage.domain.access.addresses import is_within, read_client, read_range
-from storage.domain.access.grants import Grant, Operation, Permission, Resource
+from storage.domain.access.grants import DELETES, WRITES, Grant, Operation, Permission, Resource
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.signature import CLOCK_SKEW, read_authorization, read_date
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo, StorageError
 from storage.domain.requests.routes import TargetKind
 from storage.domain.sas import AccountSas, TableSas
+from storage.domain.sas.terms import PERMISSION_LETTERS, RESOURCE_LETTERS
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.inspector.facts import Facts, ManagedAccount
-from storage.inspector.judging import READS, IncomingRequest, resolve_request
+from storage.inspector.judging import IncomingRequest, resolve_request
 from storage.inspector.reports import Finding, Mistake, finding
 
 Token = TableSas | AccountSas
@@ -139,7 +140,7 @@ def find_operation_causes(
 ) -> Iterator[Finding]:
     """Find why a grant is not sufficient for a request."""
     try:
-        resource, meant = resolve_request(sent, name)
+        resource, operation = resolve_request(sent, name)
     except StorageError:
         return
     if sent.is_a_request and sent.address.secondary and sent.method not in ("GET", "HEAD"):
@@ -147,13 +148,13 @@ def find_operation_causes(
     table = resource.table.lower() if resource.kind in _OF_A_TABLE else None
     if grant.table is not None and table not in (None, grant.table):
         yield finding(Mistake.OTHER_TABLE, table=resource.table, allowed=grant.table)
-    elif sent.is_a_request and meant is not None:
-        if not grant.allows(meant, table):
-            yield _not_allowed(grant, meant)
+    elif sent.is_a_request and operation is not None:
+        if not grant.allows(operation, table):
+            yield _not_allowed(grant, operation)
         elif resource.kind is TargetKind.ENTITY and not grant.keys.covers(resource.key):
             partition_key, row_key = resource.key
             yield finding(Mistake.OUTSIDE_RANGE, partition_key=partition_key, row_key=row_key)
-    is_write = sent.is_a_request and meant is not None and meant not in READS
+    is_write = sent.is_a_request and operation in WRITES | DELETES
     if is_write and account is not None and account.is_read_only:
         yield finding(Mistake.READ_ONLY, account=account.name)
 
@@ -161,24 +162,23 @@ def find_operation_causes(
 _OF_A_TABLE: Final = (TargetKind.ENTITIES, TargetKind.ENTITY, TargetKind.UNNAMED)
 
 
-def _not_allowed(grant: Grant, meant: Operation) -> Finding:
+def _not_allowed(grant: Grant, operation: Operation) -> Finding:
     permitted = replace(grant, permissions=~Permission.NONE)
-    if permitted.allows(meant, grant.table):
-        return finding(Mistake.PERMISSION, operation=meant, permissions=_letters(grant.permissions))
-    if replace(permitted, resources=~Resource.NONE).allows(meant, grant.table):
-        return finding(Mistake.RESOURCE_TYPE, operation=meant, types=_types(grant.resources))
-    return finding(Mistake.NOT_BY_TOKEN, operation=meant)
+    if permitted.allows(operation, grant.table):
+        return finding(
+            Mistake.PERMISSION,
+            operation=operation,
+            permissions=_letters(grant.permissions, PERMISSION_LETTERS),
+        )
+    if replace(permitted, resources=~Resource.NONE).allows(operation, grant.table):
+        return finding(
+            Mistake.RESOURCE_TYPE, operation=operation, types=_letters(grant.resources, RESOURCE_LETTERS)
+        )
+    return finding(Mistake.NOT_BY_TOKEN, operation=operation)
 
 
-def _letters(permissions: Permission) -> str:
-    letters = {"r": Permission.READ, "a": Permission.ADD, "u": Permission.UPDATE, "d": Permission.DELETE}
-    letters |= {"w": Permission.WRITE, "c": Permission.CREATE, "l": Permission.LIST}
-    return "".join(letter for letter, permission in letters.items() if permission in permissions)
-
-
-def _types(resources: Resource) -> str:
-    letters = {"s": Resource.SERVICE, "c": Resource.CONTAINER, "o": Resource.OBJECT}
-    return "".join(letter for letter, resource in letters.items() if resource in resources)
+def _letters(flags: Permission | Resource, letters: Mapping[str, Permission] | Mapping[str, Resource]) -> str:
+    return "".join(letter for letter, flag in letters.items() if flag in flags)
 
 
 def derive_grant(token: Token, account: ManagedAccount | None) -> Grant | None:

@@ -8,11 +8,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from storage.domain.requests.routes import SECONDARY
-from storage.domain.values.names import is_account_name
+from storage.domain.values.names import DEVELOPMENT_ACCOUNT, is_account_name
 from storage.inspector.facts import Facts, Key, ManagedAccount
 from storage.inspector.reports import Finding, Mistake, finding, mask
-
-DEVELOPMENT_ACCOUNT: Final = "devstoreaccount1"
 
 _NAMES: Final = {
     name.lower(): name

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from storage.domain import sas
 from storage.domain.access.addresses import is_within
-from storage.domain.access.grants import OWNER, Grant, Operation
+from storage.domain.access.grants import DELETES, OWNER, WRITES, Grant, Operation
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.signature import SignedRequest, read_authorization, verify
 from storage.domain.errors import (
@@ -30,18 +29,6 @@ from storage.domain.sas import AccountSas, TableSas
 from storage.inspector.facts import Facts, Key, ManagedAccount
 from storage.inspector.reports import Verdict
 
-READS: Final = frozenset(
-    {
-        Operation.QUERY_TABLE,
-        Operation.QUERY_TABLES,
-        Operation.QUERY_ENTITY,
-        Operation.QUERY_ENTITIES,
-        Operation.GET_TABLE_ACL,
-        Operation.GET_SERVICE_PROPERTIES,
-        Operation.GET_SERVICE_STATS,
-    }
-)
-
 
 @dataclass(frozen=True, slots=True)
 class IncomingRequest:
@@ -61,7 +48,7 @@ class IncomingRequest:
         return SignedRequest(self.method, self.path, self.query, self.headers, self.address.account)
 
     @property
-    def meant(self) -> str:
+    def effective_method(self) -> str:
         """The method, even if tunnelled through POST."""
         tunnelled = self.headers.get(b"x-http-method", b"")
         return tunnelled.decode("latin-1").upper() if tunnelled and self.method == "POST" else self.method
@@ -123,9 +110,11 @@ def find_policy(token: TableSas | AccountSas, account: ManagedAccount) -> Access
 
 def resolve_request(sent: IncomingRequest, account: str) -> tuple[Target, Operation | None]:
     """Resolve a request to target and operation; raises the service's error for an invalid path."""
-    resource = resolve_target(sent.address.rest, sent.meant, account)
+    resource = resolve_target(sent.address.rest, sent.effective_method, account)
     options = read_options(sent.query)
-    return resource, resolve_operation(resource, sent.meant, options, conditional=b"if-match" in sent.headers)
+    return resource, resolve_operation(
+        resource, sent.effective_method, options, conditional=b"if-match" in sent.headers
+    )
 
 
 def _accepted(account: ManagedAccount) -> list[Key]:
@@ -152,9 +141,9 @@ def _check_operation(sent: IncomingRequest, account: ManagedAccount, grant: Gran
         return
     if sent.address.secondary and sent.method not in ("GET", "HEAD"):
         raise InsufficientAccountPermissions
-    resource, meant = resolve_request(sent, account.name)
-    check_target(grant, meant, resource)
-    if resource.kind is TargetKind.ENTITY and meant is not None:
+    resource, operation = resolve_request(sent, account.name)
+    check_target(grant, operation, resource)
+    if resource.kind is TargetKind.ENTITY and operation is not None:
         grant.check_key(resource.key)
-    if account.is_read_only and meant is not None and meant not in READS:
+    if account.is_read_only and operation in WRITES | DELETES:
         raise InsufficientAccountPermissions

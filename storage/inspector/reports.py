@@ -214,7 +214,7 @@ class Report:
     lines: Sequence[SignedLine] = ()
     token: TableSas | AccountSas | None = field(default=None, repr=False)
     verdict: Verdict | None = None
-    found: Sequence[Finding] = ()
+    findings: Sequence[Finding] = ()
     key: str = ""  # the name of the key that signed it, or that a connection string contains
 
     @property

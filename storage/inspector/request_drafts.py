@@ -7,6 +7,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from storage.domain.access.signature import Scheme, SignedRequest, string_to_sign
 from storage.domain.requests.routes import SECONDARY
+from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.inspector.facts import Facts
 from storage.inspector.reports import Finding, Mistake, finding
 from storage.inspector.search import DraftChanges
@@ -187,7 +188,7 @@ def _queries(draft: RequestDraft) -> Iterator[Way]:
 
 def _accounts(draft: RequestDraft, facts: Facts) -> Iterator[Way]:
     own = draft.request.account
-    for name in {f"{own}{SECONDARY}", *facts.accounts, "devstoreaccount1"} - {own}:
+    for name in {f"{own}{SECONDARY}", *facts.accounts, DEVELOPMENT_ACCOUNT} - {own}:
         mistake = Mistake.SECONDARY_ACCOUNT if name.endswith(SECONDARY) else Mistake.OTHER_ACCOUNT
         signed = draft.request._replace(account=name)
         yield finding(mistake, account=name), replace(draft, request=signed)

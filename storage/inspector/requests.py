@@ -41,7 +41,7 @@ def inspect_request(sent: IncomingRequest, facts: Facts) -> Report:
         fields=list(request_fields(sent, authorization)),
         lines=_lines(sent, authorization),
         verdict=verdict,
-        found=list(dict.fromkeys(mistakes)),
+        findings=list(dict.fromkeys(mistakes)),
         key=verdict.key if verdict else "",
     )
 
@@ -61,7 +61,7 @@ def _with_token(sent: IncomingRequest, facts: Facts) -> Report:
         lines=report.lines,
         token=report.token,
         verdict=report.verdict,
-        found=report.found,
+        findings=report.findings,
         key=report.key,
     )
 

@@ -39,14 +39,14 @@ class Mac(NamedTuple):
     """A decoded signature, and what had to be corrected to decode it."""
 
     value: bytes
-    mended: tuple[Finding, ...] = ()
+    corrected: tuple[Finding, ...] = ()
 
 
 class SigningKey(NamedTuple):
     """A key to try; ``is_near`` keys belong to the account itself and are also tried with two mistakes."""
 
     value: bytes
-    found: tuple[Finding, ...] = ()
+    mistakes: tuple[Finding, ...] = ()
     is_near: bool = True
 
 
@@ -71,7 +71,7 @@ def search(
             computed = hmac.digest(key.value, text, "sha256")
             for mac in macs:
                 if hmac.compare_digest(computed, mac.value):
-                    return (*mac.mended, *key.found, *mistakes)
+                    return (*mac.corrected, *key.mistakes, *mistakes)
     return None
 
 
@@ -106,18 +106,18 @@ def read_macs(signature: str) -> list[Mac]:
     if " " in signature:
         readings.append((signature.replace(" ", "+"), (finding(Mistake.PLUS_AS_SPACE, name="sig"),)))
     if "%" in signature:
-        mended = unquote(signature).replace(" ", "+")
-        readings.append((mended, (finding(Mistake.ENCODED_TWICE, name="sig"),)))
+        corrected = unquote(signature).replace(" ", "+")
+        readings.append((corrected, (finding(Mistake.ENCODED_TWICE, name="sig"),)))
     if set(signature) & set("-_"):
-        mended = signature.replace("-", "+").replace("_", "/")
-        readings.append((mended, (finding(Mistake.URL_SAFE_BASE64),)))
-    return [mac for text, mended in readings for mac in _macs(text, mended)]
+        corrected = signature.replace("-", "+").replace("_", "/")
+        readings.append((corrected, (finding(Mistake.URL_SAFE_BASE64),)))
+    return [mac for text, corrected in readings for mac in _macs(text, corrected)]
 
 
-def _macs(text: str, mended: tuple[Finding, ...]) -> Iterator[Mac]:
+def _macs(text: str, corrected: tuple[Finding, ...]) -> Iterator[Mac]:
     raw = text.encode()
     if _HEXADECIMAL.fullmatch(raw):
-        yield Mac(bytes.fromhex(text), (*mended, finding(Mistake.HEXADECIMAL)))
+        yield Mac(bytes.fromhex(text), (*corrected, finding(Mistake.HEXADECIMAL)))
     if len(text) > _LONGEST:
         return
     padded = text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4)
@@ -126,9 +126,9 @@ def _macs(text: str, mended: tuple[Finding, ...]) -> Iterator[Mac]:
     except (binascii.Error, ValueError):
         return
     if _HEXADECIMAL.fullmatch(value):
-        yield Mac(bytes.fromhex(value.decode()), (*mended, finding(Mistake.HEXADECIMAL)))
+        yield Mac(bytes.fromhex(value.decode()), (*corrected, finding(Mistake.HEXADECIMAL)))
     if len(value) == _SIZE:
-        yield Mac(value, mended if padded == text else (*mended, finding(Mistake.PADDING)))
+        yield Mac(value, corrected if padded == text else (*corrected, finding(Mistake.PADDING)))
 
 
 def candidate_keys(account: ManagedAccount, facts: Facts) -> list[SigningKey]:

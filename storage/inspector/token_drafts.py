@@ -19,6 +19,7 @@ from storage.domain.sas.tokens import (
     with_parameters,
 )
 from storage.domain.values.edm import TICKS_PER_SECOND
+from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.inspector.facts import Facts, ManagedAccount
 from storage.inspector.reports import Finding, Mistake, finding
 from storage.inspector.search import DraftChanges
@@ -65,7 +66,7 @@ def write(draft: TokenDraft) -> bytes:
 
 def changes(account: ManagedAccount, facts: Facts) -> list[DraftChanges[TokenDraft]]:
     return [
-        DraftChanges("mended", _mended),
+        DraftChanges("corrected", _corrected),
         DraftChanges("resource", lambda draft: _resources(draft)),
         DraftChanges("account", lambda draft: _accounts(draft, facts)),
         DraftChanges("layout", _layouts),
@@ -84,17 +85,17 @@ def changes(account: ManagedAccount, facts: Facts) -> list[DraftChanges[TokenDra
     ]
 
 
-def _mended(draft: TokenDraft) -> Iterator[Way]:
+def _corrected(draft: TokenDraft) -> Iterator[Way]:
     """Restore values that lost a plus or were encoded twice in transit."""
     values = dict(sas.to_parameters(draft.token))
-    for mistake, mend in ((Mistake.PLUS_AS_SPACE, _plus), (Mistake.ENCODED_TWICE, unquote)):
-        mended = {name: mend(value) for name, value in values.items()}
-        names = [name for name, value in values.items() if mended[name] != value]
+    for mistake, correct in ((Mistake.PLUS_AS_SPACE, _plus), (Mistake.ENCODED_TWICE, unquote)):
+        corrected = {name: correct(value) for name, value in values.items()}
+        names = [name for name, value in values.items() if corrected[name] != value]
         if names:
-            yield finding(mistake, name=", ".join(names)), _with(draft, mended)
+            yield finding(mistake, name=", ".join(names)), _with(draft, corrected)
         if len(names) > 1:
             for name in names:
-                yield finding(mistake, name=name), _with(draft, {name: mended[name]})
+                yield finding(mistake, name=name), _with(draft, {name: corrected[name]})
 
 
 def _plus(value: str) -> str:
@@ -124,7 +125,7 @@ def _resources(draft: TokenDraft) -> Iterator[Way]:
 def _accounts(draft: TokenDraft, facts: Facts) -> Iterator[Way]:
     secondary = f"{draft.account}-secondary"
     yield finding(Mistake.SECONDARY_ACCOUNT, account=secondary), replace(draft, account=secondary)
-    for name in {*facts.accounts, "devstoreaccount1"} - {draft.account}:
+    for name in {*facts.accounts, DEVELOPMENT_ACCOUNT} - {draft.account}:
         yield finding(Mistake.OTHER_ACCOUNT, account=name), replace(draft, account=name)
 
 

@@ -44,7 +44,7 @@ def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, accoun
         lines=signed_lines(token, name or "…"),
         token=replace(token, signature=""),
         verdict=verdict,
-        found=list(dict.fromkeys(mistakes)),
+        findings=list(dict.fromkeys(mistakes)),
         key=verdict.key if verdict else "",
     )
 

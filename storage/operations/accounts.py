@@ -24,6 +24,7 @@ from storage.domain.service import connections, lifetimes
 from storage.domain.service.activity import Verb
 from storage.domain.service.labels import LabelError
 from storage.domain.service.labels import check_labels as check_labels
+from storage.domain.values.names import DEVELOPMENT_ACCOUNT as DEVELOPMENT_ACCOUNT
 from storage.domain.values.names import is_account_name
 from storage.models import Account, Activity, RetiredKey, Table
 from storage.operations import activity
@@ -31,7 +32,6 @@ from storage.operations.catalog_change import invalidating_catalogs
 from storage.sql import django as sql
 from storage.sql import relations
 
-DEVELOPMENT_ACCOUNT = "devstoreaccount1"
 # published by Microsoft for the emulator: no secret
 DEVELOPMENT_KEY = base64.b64decode(
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="

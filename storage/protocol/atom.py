@@ -13,12 +13,12 @@ from xml.etree.ElementTree import Element
 
 import orjson
 
-from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity
+from storage.domain.entities.entity import ODATA_TYPE, SYSTEM_PROPERTIES, StoredEntity
 from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, InvalidXmlDocument
 from storage.domain.values.edm import UNREADABLE, Edm, second_text, write_datetime
 from storage.domain.values.etag import write_etag
 from storage.domain.values.xml import read_xml, write_text
-from storage.protocol.payload import TYPE, Context, entity_link
+from storage.protocol.payload import Context, entity_link
 
 _ATOM_NAMESPACE: Final = "http://www.w3.org/2005/Atom"
 _DATA_NAMESPACE: Final = "http://schemas.microsoft.com/ado/2007/08/dataservices"
@@ -43,7 +43,7 @@ def read_object(body: bytes) -> dict[str, str | None]:
             raise DuplicatePropertiesSpecified
         members[name] = None if _is_null(element) else _read_text(element)
         if (annotation := element.get(f"{_METADATA}type")) is not None:
-            members[name + TYPE] = annotation
+            members[name + ODATA_TYPE] = annotation
     return members
 
 
@@ -133,7 +133,7 @@ def _entity(context: Context, entity: StoredEntity, updated: str) -> str:
     instant = write_datetime(int(entity.ticks))
     members = _read_members(
         b'{%b,"Timestamp":"%b","Timestamp%b":"Edm.DateTime"%b}'
-        % (entity.keys, instant.encode(), TYPE.encode(), entity.content)
+        % (entity.keys, instant.encode(), ODATA_TYPE.encode(), entity.content)
     )
     link = entity_link(context.table, members["PartitionKey"], members["RowKey"])
     properties = _write_properties(members, context.select)
@@ -161,7 +161,7 @@ def _read_members(text: bytes) -> dict[str, Any]:
 def _write_properties(members: dict[str, Any], select: tuple[str, ...] | None) -> str:
     unwanted = () if select is None else {name for name in SYSTEM_PROPERTIES if name not in select}
     return "".join(
-        _write_property(_element(name), value, members.get(name + TYPE))
+        _write_property(_element(name), value, members.get(name + ODATA_TYPE))
         for name, value in members.items()
         if "@" not in name and name not in unwanted
     )

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import orjson
 
-from storage.domain.entities.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity
+from storage.domain.entities.entity import ODATA_TYPE, SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity
 from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, PropertiesNeedValue
 from storage.domain.values import edm
 from storage.domain.values.edm import UNREADABLE, EdmValue, write_datetime
@@ -21,7 +21,6 @@ from storage.domain.values.names import check_key, check_property_name
 from storage.protocol.accept import Format
 
 _BOM: Final = b"\xef\xbb\xbf"
-TYPE: Final = "@odata.type"
 
 
 # JSON → values
@@ -108,7 +107,7 @@ def _read_key(members: Mapping[str, Any], name: str) -> str:
     key = members.get(name)
     if key is None:
         raise PropertiesNeedValue
-    if not isinstance(key, str) or members.get(name + TYPE, "Edm.String") != "Edm.String":
+    if not isinstance(key, str) or members.get(name + ODATA_TYPE, "Edm.String") != "Edm.String":
         raise InvalidInput
     return key
 
@@ -135,7 +134,7 @@ def _annotation_name(name: str) -> str | None:
     if "@" in name or name.startswith("odata."):
         return None
     check_property_name(name)
-    return name + TYPE
+    return name + ODATA_TYPE
 
 
 # values → JSON

@@ -70,11 +70,11 @@ FACTS = Facts(
 def found(text, facts=FACTS, account=""):
     report = inspect(text, facts, account)
     assert isinstance(report, Report), report
-    return [it.mistake for it in report.found]
+    return [it.mistake for it in report.findings]
 
 
 def details(text, mistake, facts=FACTS):
-    (it,) = [it for it in inspect(text, facts).found if it.mistake is mistake]
+    (it,) = [it for it in inspect(text, facts).findings if it.mistake is mistake]
     return dict(it.details)
 
 
@@ -111,7 +111,7 @@ account_tokens = st.fixed_dictionaries(
 @given(table_tokens | account_tokens, st.sampled_from([FIRST, SECOND]))
 def test_finds_nothing_in_a_good_token(fields, key):
     report = inspect(mistakes.good(fields, key), FACTS)
-    assert (report.account, report.key, report.found) == (ACCOUNT, "key1" if key == FIRST else "key2", [])
+    assert (report.account, report.key, report.findings) == (ACCOUNT, "key1" if key == FIRST else "key2", [])
     assert report.verdict.error is None
     assert report.text == mistakes.text_of(fields)
 
@@ -140,7 +140,7 @@ def test_names_the_mistake_whatever_the_token_says(fields, case):
 def test_names_the_mistake_in_a_token(fields, mistake, make):
     text = make(fields)
     report = inspect(text, FACTS, ACCOUNT)
-    assert [it.mistake for it in report.found if it.mistake not in OF_THE_CHANGE] == [mistake]
+    assert [it.mistake for it in report.findings if it.mistake not in OF_THE_CHANGE] == [mistake]
     assert report.verdict.error.code == "AuthenticationFailed"
     # in an address it is the same
     assert mistake in found(f"http://{HOST}/{ACCOUNT}/{fields.get('tn', 'people')}?{text}")
@@ -169,7 +169,7 @@ def test_a_known_token_tells_exactly_what_was_changed():
     known = {sas.fingerprint(token): sas.to_parameters(token)}
     facts = of_account(known=known.get)
     text = sas.write(token).replace("se=2050-06-01", "se=2077-12-24").replace("sp=r", "sp=rau")
-    told = [dict(it.details) for it in inspect(text, facts).found]
+    told = [dict(it.details) for it in inspect(text, facts).findings]
     assert told == [{"name": "sp", "signed": "r"}, {"name": "se", "signed": "2050-06-01"}]
     # what the finder cannot guess it does not name
     assert found(text, account=ACCOUNT) == [Mistake.UNKNOWN_KEY]
@@ -216,14 +216,14 @@ def test_a_token_of_the_sdk():
 def test_s5_names_what_ends_a_token_that_is_rightly_signed(change, mistake, code):
     fields = {name: value for name, value in {**TABLE_TOKEN, **change}.items() if value}
     report = inspect(mistakes.good(fields), FACTS)
-    assert [it.mistake for it in report.found] == ([mistake] if mistake else [])
+    assert [it.mistake for it in report.findings] == ([mistake] if mistake else [])
     assert (report.verdict.error.code if report.verdict.error else None) == code
     assert report.key == "key1"
 
 
 def test_a_token_without_tables():
     report = inspect(mistakes.good({**ACCOUNT_TOKEN, "ss": "b"}), FACTS)
-    assert [it.mistake for it in report.found] == [Mistake.NO_TABLE_SERVICE]
+    assert [it.mistake for it in report.findings] == [Mistake.NO_TABLE_SERVICE]
     assert report.verdict.error.code == "AuthorizationServiceMismatch"
 
 
@@ -263,7 +263,7 @@ PLAIN = {"sv": "2019-02-02", "tn": "people", "sp": "r", "se": "2099-01-01"}
 )
 def test_names_what_the_account_refuses(fields, mistake):
     report = inspect(mistakes.good(PLAIN), of_account(**fields))
-    assert [it.mistake for it in report.found] == [mistake]
+    assert [it.mistake for it in report.findings] == [mistake]
     assert report.verdict.status == 403
 
 
@@ -273,7 +273,7 @@ def test_without_keys_all_but_the_signature_is_explained():
         f"http://{HOST}/{ACCOUNT}/people?{mistakes.good({**TABLE_TOKEN, 'se': '2026-01-02'})}", facts
     )
     assert (report.account, report.is_managed, report.verdict) == (ACCOUNT, False, None)
-    assert [it.mistake for it in report.found] == [Mistake.EXPIRED]
+    assert [it.mistake for it in report.findings] == [Mistake.EXPIRED]
     assert [it.name for it in report.parameters][:3] == ["sv", "tn", "sp"]
     assert report.text.startswith("ra\n2026-01-01T00:00:00Z\n")
 
@@ -282,7 +282,7 @@ def test_a_token_that_was_wrapped_when_it_was_copied():
     text = mistakes.good({**TABLE_TOKEN, "sp": "ra"}).replace("sp=ra", "sp=r\na")
     report = inspect(text, FACTS)
     assert report.text.startswith("r\na\n2026-01-01T00:00:00Z\n")
-    assert Mistake.MALFORMED_PARAMETER in [it.mistake for it in report.found]
+    assert Mistake.MALFORMED_PARAMETER in [it.mistake for it in report.findings]
 
 
 def test_whose_a_token_is_costs_little_among_many_accounts():
@@ -316,7 +316,7 @@ def test_s5_names_what_a_token_does_not_reach(request_line, mistake, status):
     text = f"{request_line}?{mistakes.good(TABLE_TOKEN)} HTTP/1.1\nHost: {HOST}"
     report = inspect(text, FACTS)
     assert report.kind is ReportKind.REQUEST
-    assert [it.mistake for it in report.found] == ([mistake] if mistake else [])
+    assert [it.mistake for it in report.findings] == ([mistake] if mistake else [])
     assert report.verdict.status == status
 
 
@@ -396,12 +396,12 @@ def facts_now():
 def test_finds_nothing_in_a_good_request(request_of_the_sdk, facts_now):
     for text in (request_of_the_sdk.as_http(), request_of_the_sdk.as_curl()):
         report = inspect(text, facts_now)
-        assert (report.found, report.verdict.error, report.key) == ([], None, "key1")
+        assert (report.findings, report.verdict.error, report.key) == ([], None, "key1")
 
 
 def test_finds_nothing_in_a_good_request_of_the_other_scheme(request_of_the_sdk, facts_now):
     report = inspect(mistakes.sign_lite(request_of_the_sdk).as_http(), facts_now)
-    assert (report.found, report.verdict.error) == ([], None)
+    assert (report.findings, report.verdict.error) == ([], None)
 
 
 def test_names_the_mistake_in_a_request(request_of_the_sdk, facts_now):
@@ -410,7 +410,7 @@ def test_names_the_mistake_in_a_request(request_of_the_sdk, facts_now):
         request = make(unsigned)
         for text in (request.as_http(), request.as_curl()):
             report = inspect(text, facts_now)
-            names = [it.mistake for it in report.found]
+            names = [it.mistake for it in report.findings]
             assert mistake in names, (mistake, names)
             assert len(names) == 1 or mistake in SAID_TOGETHER, names
             assert report.verdict.error is not None
@@ -461,18 +461,18 @@ def test_an_address_by_host_has_the_account_once(facts_now):
 def test_an_address_of_azure_is_explained_too(facts_now):
     request = replace(sent_by_the_sdk(OPERATIONS["list"]), url="https://acme.table.core.windows.net/Tables")
     report = inspect(mistakes.sign(request.having(Authorization=None)).as_http(), facts_now)
-    assert (report.account, [it.mistake for it in report.found]) == (ACCOUNT, [Mistake.ELSEWHERE])
+    assert (report.account, [it.mistake for it in report.findings]) == (ACCOUNT, [Mistake.ELSEWHERE])
 
 
 def test_a_bearer_token_is_not_judged(facts_now):
     report = inspect(f"GET /acme/Tables HTTP/1.1\nHost: {HOST}\nAuthorization: Bearer abc.def.ghi", facts_now)
-    assert (report.verdict, [it.mistake for it in report.found]) == (None, [Mistake.BEARER])
+    assert (report.verdict, [it.mistake for it in report.findings]) == (None, [Mistake.BEARER])
 
 
 def test_two_authorizations():
     text = f"GET /acme/people?{mistakes.good(TABLE_TOKEN)} HTTP/1.1\nHost: {HOST}\nAuthorization: SharedKey acme:bQ=="
     report = inspect(text, FACTS)
-    assert Mistake.TWO_AUTHORIZATIONS in [it.mistake for it in report.found]
+    assert Mistake.TWO_AUTHORIZATIONS in [it.mistake for it in report.findings]
     assert report.verdict.detail == "Two kinds of authorization came at once."
 
 
@@ -507,7 +507,7 @@ def test_reads_curl_in_every_shell(command):
     told = {it.name: it.value for it in report.fields}
     assert (told["method"], told["path"]) == ("PUT", "/acme/people")
     assert told["Content-Type"] == "application/x-www-form-urlencoded"
-    assert [it.mistake for it in report.found] == [Mistake.NO_AUTHORIZATION]
+    assert [it.mistake for it in report.findings] == [Mistake.NO_AUTHORIZATION]
 
 
 @pytest.mark.parametrize(
@@ -604,7 +604,7 @@ def test_names_the_mistake_in_a_connection_string(text, mistake):
 def test_a_connection_string_with_a_token():
     text = connection(AccountKey=None, SharedAccessSignature=mistakes.having(sp="r")(TABLE_TOKEN))
     report = inspect(text, FACTS)
-    assert [it.mistake for it in report.found] == [Mistake.PARAMETER_CHANGED]
+    assert [it.mistake for it in report.findings] == [Mistake.PARAMETER_CHANGED]
     assert (report.kind, len(report.settings) > 2, len(report.parameters) > 5) == (
         ReportKind.CONNECTION,
         True,

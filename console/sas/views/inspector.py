@@ -96,9 +96,9 @@ def _report_context(report: Report, known: Facts, user: User) -> dict[str, Any]:
         "report": report,
         "problems": [
             {"text": mistakes.describe_finding(found), "is_note": found.mistake in mistakes.NOTES}
-            for found in sorted(report.found, key=lambda found: found.mistake in mistakes.NOTES)
+            for found in sorted(report.findings, key=lambda found: found.mistake in mistakes.NOTES)
         ],
-        "is_wrong": any(found.mistake not in mistakes.NOTES for found in report.found),
+        "is_wrong": any(found.mistake not in mistakes.NOTES for found in report.findings),
         "sentence": _describe_token(report, known),
         "parameters": view_parameters(report.parameters, now),
         "fields": [

@@ -47,6 +47,23 @@ class Operation(StrEnum):
     PREFLIGHT = "TablePreflightRequest"
 
 
+# the operations that change something, apart from deletions as in the service's logs
+DELETES: Final = frozenset({Operation.DELETE_TABLE, Operation.DELETE_ENTITY})
+WRITES: Final = frozenset(
+    {
+        Operation.ENTITY_GROUP_TRANSACTION,
+        Operation.CREATE_TABLE,
+        Operation.INSERT_ENTITY,
+        Operation.INSERT_OR_MERGE_ENTITY,
+        Operation.INSERT_OR_REPLACE_ENTITY,
+        Operation.UPDATE_ENTITY,
+        Operation.MERGE_ENTITY,
+        Operation.SET_TABLE_ACL,
+        Operation.SET_SERVICE_PROPERTIES,
+    }
+)
+
+
 class Permission(Flag):
     """What the letters of ``sp`` and of a policy allow; letters of other services are ignored."""
 

@@ -13,7 +13,9 @@ from storage.domain.values.encoding import ENCODE, needs_annotation
 
 PROPERTY_LIMIT: Final = 252
 SIZE_LIMIT: Final = 1024 * 1024  # bytes by entity_size
-SYSTEM_PROPERTIES: Final = ("PartitionKey", "RowKey", "Timestamp")
+KEY_PROPERTIES: Final = ("PartitionKey", "RowKey")
+SYSTEM_PROPERTIES: Final = (*KEY_PROPERTIES, "Timestamp")
+ODATA_TYPE: Final = "@odata.type"  # follows the name of a property, which contains no @
 
 # below this many characters of ``values`` no entity reaches the limit: a character counts at most two bytes,
 # a property at most 8 + 16 more than its name and text
@@ -75,14 +77,11 @@ def write_stored(entity: Entity, ticks: int) -> StoredEntity:
 def read_stored(stored: StoredEntity) -> Entity:
     """Parse a row that was read with its annotations."""
     content: dict[str, object] = json.loads(b"{" + stored.content.lstrip(b"\n,") + b"}")
-    types = {name: content.get(name + _TYPE) for name in content}
+    types = {name: content.get(name + ODATA_TYPE) for name in content}
     properties = {
-        name: edm.read(value, types[name]) for name, value in content.items() if not name.endswith(_TYPE)
+        name: edm.read(value, types[name]) for name, value in content.items() if not name.endswith(ODATA_TYPE)
     }
     return Entity(stored.key, properties)
-
-
-_TYPE: Final = "@odata.type"  # no property name holds an @
 
 
 def encode_entity_key(key: EntityKey) -> bytes:

@@ -36,17 +36,17 @@ class Token(NamedTuple):
 
 
 # possessive quantifiers: an unterminated string must not be tried again as a shorter one
-_QUOTED: Final = r"'[^']*+(?:''[^']*+)*+'"
+QUOTED: Final = r"'[^']*+(?:''[^']*+)*+'"
 # letters, digits and underscore; beyond ASCII everything but whitespace
 _NAME_CHARACTER: Final = r"[^\x00-/:-@\[-^`{-\x7f\s]"
 _TOKEN = re.compile(
     rf"""
     (?: (?P<number>-?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?[dDlL]?
                   |-(?:INF|Infinity))(?!{_NAME_CHARACTER}|[.'])
-      | (?P<datetime>datetime{_QUOTED})
-      | (?P<guid>guid{_QUOTED})
-      | (?P<binary>(?:X|x|binary){_QUOTED})
-      | (?P<string>{_QUOTED})
+      | (?P<datetime>datetime{QUOTED})
+      | (?P<guid>guid{QUOTED})
+      | (?P<binary>(?:X|x|binary){QUOTED})
+      | (?P<string>{QUOTED})
       | (?P<name>{_NAME_CHARACTER}++)
       | (?P<mark>[(),:/-])
     )\s*+

@@ -8,7 +8,15 @@ from typing import Final, Self
 
 from storage.domain.errors import InvalidInput
 from storage.domain.filters.lexer import Token, TokenKind
-from storage.domain.values.edm import INT64, TICKS_PER_SECOND, Edm, EdmValue, read_datetime, write_datetime
+from storage.domain.values.edm import (
+    GUID,
+    INT64,
+    TICKS_PER_SECOND,
+    Edm,
+    EdmValue,
+    read_datetime,
+    write_datetime,
+)
 from storage.domain.values.ticks import to_ticks
 
 RELATIVE_UNITS: Final[Mapping[str, int]] = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}  # seconds
@@ -60,7 +68,6 @@ WORDS: Final = {
     "Infinity": EdmValue(Edm.DOUBLE, math.inf),
 }
 
-_GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
 _INT64_DIGITS: Final = 19
 
@@ -81,7 +88,7 @@ def read_literal(token: Token, text: str, now: datetime | None = None) -> EdmVal
             return EdmValue(Edm.DATETIME, read_datetime(quoted) if relative is None else relative)
         case TokenKind.GUID:
             guid = _quoted_part(token).lower()
-            if _GUID.fullmatch(guid):
+            if GUID.fullmatch(guid):
                 return EdmValue(Edm.GUID, guid)
             raise _unrecognized(Edm.GUID, token, text)
         case TokenKind.BINARY:

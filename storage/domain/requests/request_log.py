@@ -8,25 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from storage.domain.access.grants import Operation
+from storage.domain.access.grants import DELETES, WRITES, Operation
 from storage.domain.requests.analytics import Category, categorize, column_name
 from storage.domain.requests.observed import Authentication, ObservedOperation, ObservedRequest
 from storage.domain.service.service_properties import Logging
 
-_DELETES: Final = frozenset({Operation.DELETE_TABLE, Operation.DELETE_ENTITY})
-_WRITES: Final = frozenset(
-    {
-        Operation.ENTITY_GROUP_TRANSACTION,
-        Operation.CREATE_TABLE,
-        Operation.INSERT_ENTITY,
-        Operation.INSERT_OR_MERGE_ENTITY,
-        Operation.INSERT_OR_REPLACE_ENTITY,
-        Operation.UPDATE_ENTITY,
-        Operation.MERGE_ENTITY,
-        Operation.SET_TABLE_ACL,
-        Operation.SET_SERVICE_PROPERTIES,
-    }
-)
 _AGENT_LIMIT: Final = 1024
 _NAMED_ERRORS_SINCE: Final = "2017-04-17"  # versions from here on get the code of an error, not its category
 
@@ -54,9 +40,9 @@ class LogEntry:
 
 def should_log(logging: Logging, operation: Operation | None) -> bool:
     """Return whether to log a request; one without an operation counts as a read."""
-    if operation in _DELETES:
+    if operation in DELETES:
         return logging.delete
-    return logging.write if operation in _WRITES else logging.read
+    return logging.write if operation in WRITES else logging.read
 
 
 def format_lines(observed: ObservedRequest, entry: LogEntry, started: datetime) -> list[str]:

@@ -11,6 +11,7 @@ from storage.domain.errors import AuthenticationFailed
 from storage.domain.sas.terms import combine_terms, validity_period
 from storage.domain.sas.tokens import AccountSas, TableSas
 from storage.domain.values.edm import TICKS_PER_SECOND
+from storage.domain.values.ticks import to_ticks
 
 SOON: Final = timedelta(days=7)
 
@@ -89,7 +90,7 @@ def state_by_terms(token: TableSas | AccountSas, policies: Policies, now: dateti
     if agreed is None:
         return TokenState.CONFLICTING
     start, expiry = validity_period(agreed)
-    moment = ticks(now)
+    moment = to_ticks(now)
     if expiry is None or moment >= expiry:
         return TokenState.EXPIRED
     if start is not None and moment < start:
@@ -120,8 +121,3 @@ def find_policy(token: TableSas | AccountSas, policies: Policies) -> AccessPolic
     if not isinstance(token, TableSas):
         return None
     return policies.get(token.folded, {}).get(token.identifier)
-
-
-def ticks(moment: datetime) -> int:
-    """Since 1970."""
-    return int(moment.timestamp()) * TICKS_PER_SECOND + moment.microsecond * (TICKS_PER_SECOND // 10**6)

@@ -127,7 +127,7 @@ def _end(token: TableSas) -> Position:
     return Position(token.end_partition + "\x01", "")
 
 
-_PERMISSIONS: Final = {
+PERMISSION_LETTERS: Final = {
     "r": Permission.READ,
     "a": Permission.ADD,
     "u": Permission.UPDATE,
@@ -136,14 +136,14 @@ _PERMISSIONS: Final = {
     "c": Permission.CREATE,
     "l": Permission.LIST,
 }
-_RESOURCES: Final = {"s": Resource.SERVICE, "c": Resource.CONTAINER, "o": Resource.OBJECT}
+RESOURCE_LETTERS: Final = {"s": Resource.SERVICE, "c": Resource.CONTAINER, "o": Resource.OBJECT}
 
 
 @lru_cache(maxsize=256)
 def _permissions(letters: str) -> Permission:
     found = Permission.NONE
     for letter in letters:
-        found |= _PERMISSIONS.get(letter, Permission.NONE)
+        found |= PERMISSION_LETTERS.get(letter, Permission.NONE)
     return found
 
 
@@ -151,5 +151,5 @@ def _permissions(letters: str) -> Permission:
 def _resources(letters: str) -> Resource:
     found = Resource.NONE
     for letter in letters:
-        found |= _RESOURCES[letter]
+        found |= RESOURCE_LETTERS[letter]
     return found

@@ -65,7 +65,7 @@ _LAST_TICK: Final = ((date(9999, 12, 31) - _EPOCH).days + 1) * 86_400 * TICKS_PE
 _DATETIME = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?(Z|z|[+-]\d\d:\d\d)?", re.ASCII
 )
-_GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+GUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SPECIAL_DOUBLES: Final = {
@@ -207,7 +207,7 @@ def _read_datetime(json: object) -> int:
 
 
 def _read_guid(json: object) -> str:
-    if isinstance(json, str) and _GUID.fullmatch(text := json.lower()):
+    if isinstance(json, str) and GUID.fullmatch(text := json.lower()):
         return text
     raise InvalidInput(UNREADABLE)
 

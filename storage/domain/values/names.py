@@ -18,6 +18,7 @@ from storage.domain.values.edm import utf16_length
 
 KEY_LENGTH_LIMIT: Final = 1024  # UTF-16 code units; the rule published last, older ones said 512 [doc]
 RESERVED_TABLE_NAME: Final = "tables"
+DEVELOPMENT_ACCOUNT: Final = "devstoreaccount1"  # of storage emulators; everybody knows its key
 
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 _ANALYTICS = re.compile(r"\$Metrics[A-Z]{1,55}", re.IGNORECASE | re.ASCII)

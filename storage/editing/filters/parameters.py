@@ -12,14 +12,13 @@ from typing import Final, NamedTuple
 
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Operator
-from storage.domain.filters.lexer import Token, TokenKind, tokenize
+from storage.domain.filters.lexer import QUOTED, Token, TokenKind, tokenize
 from storage.domain.filters.literals import is_literal, read_literal, read_relative
 from storage.domain.values.edm import write_datetime
 
 _PLACE = re.compile(r"\{\{\s*(?!now\s*\}\})([^\W\d]\w{0,63})\s*\}\}")
-_QUOTED: Final = r"'[^']*+(?:''[^']*+)*+'"
-_QUOTED_OR_PLACE = re.compile(rf"(?P<quoted>{_QUOTED})|{_PLACE.pattern}")
-_DATETIME = re.compile(rf"(?P<before>datetime)(?P<quoted>{_QUOTED})|{_QUOTED}")
+_QUOTED_OR_PLACE = re.compile(rf"(?P<quoted>{QUOTED})|{_PLACE.pattern}")
+_DATETIME = re.compile(rf"(?P<before>datetime)(?P<quoted>{QUOTED})|{QUOTED}")
 
 
 class ParameterFault(StrEnum):

@@ -156,7 +156,7 @@ def test_k3_whatever_is_pasted_where_connects(proven, account, paste):
     text = proven("alice").post(KEYS + "connection/", {"format": paste.slug, "key": "2"}).context["text"]
     known = facts([account], timezone.now(), scheme="http", host="testserver", client="192.0.2.1")
     report = inspect(text, known)
-    assert (report.account, report.key, report.verdict.error, report.found) == ("acme", "key2", None, [])
+    assert (report.account, report.key, report.verdict.error, report.findings) == ("acme", "key2", None, [])
 
 
 def test_k3_documents_are_well_formed_and_programs_hold_a_string(proven, secrets):
