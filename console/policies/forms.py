@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django import forms
@@ -200,22 +200,19 @@ class BasePolicyFormSet(forms.BaseFormSet):  # type: ignore[type-arg]
 
     @property
     def problems(self) -> list[FieldError]:
-        if not self.is_bound:
-            return []
+        """The errors of all fields, in the order of the form."""
+        errors = [("id_policies", _("Policies"), error) for error in self.non_form_errors().as_data()]
+        for number, form in enumerate(self.forms, 1):
+            policy = _("Policy %(number)s") % {"number": number}
+            errors += [
+                (form[name].auto_id, policy, error)
+                for name, of_field in form.errors.as_data().items()
+                for error in of_field
+            ]
         return [
-            *(
-                FieldError("id_policies", _("Policies"), str(error.message), error.code or "")
-                for error in self.non_form_errors().as_data()
-            ),
-            *(
-                FieldError(
-                    form[name].auto_id, _("Policy %(number)s") % {"number": number}, text, error.code or ""
-                )
-                for number, form in enumerate(self.forms, 1)
-                for name, errors in form.errors.as_data().items()
-                for error in errors
-                for text in error.messages
-            ),
+            FieldError(id_, policy, text, error.code or "")
+            for id_, policy, error in errors
+            for text in error.messages
         ]
 
 
@@ -223,8 +220,11 @@ def _error_of(fault: PolicyFault) -> forms.ValidationError:
     return forms.ValidationError(describe_rule(fault.rule), code=fault.error.code)
 
 
-PolicyFormSet = forms.formset_factory(
-    PolicyForm, formset=BasePolicyFormSet, extra=0, max_num=MOST_FORMS, absolute_max=MOST_FORMS
+PolicyFormSet: Final = cast(
+    "type[BasePolicyFormSet]",
+    forms.formset_factory(
+        PolicyForm, formset=BasePolicyFormSet, extra=0, max_num=MOST_FORMS, absolute_max=MOST_FORMS
+    ),
 )
 
 
