@@ -158,11 +158,11 @@ def test_p3_preview_is_what_requests_are_told_and_p4_undo_revives(ask, make_tabl
         assert time.monotonic() < deadline
         time.sleep(0.3)
     form = lists_of(ask(page), "policies-form") | {
-        "p0-permissions": ["r", "d"],
-        "p1-identifier": ["renamed-2"],
-        "p2-permissions": ["r"],
-        "p3-permissions": ["u"],
-        "p4-expiry": [LATER.strftime("%Y-%m-%d")],
+        "policies-0-permissions": ["r", "d"],
+        "policies-1-identifier": ["renamed-2"],
+        "policies-2-permissions": ["r"],
+        "policies-3-permissions": ["u"],
+        "policies-4-expiry": [LATER.strftime("%Y-%m-%d")],
     }
     preview = shown(ask(page + "save/", form | {"do": ["preview"]}, **{"HX-Request": "true"}).text, tokens)
     assert {name: allowed(console, table, tokens[name]) for name in tokens} == before, "nothing is saved yet"
