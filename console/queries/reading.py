@@ -108,12 +108,12 @@ class _Reader:
         found = diagnose(self.state.filter, error, timezone.now())
         # at the end of the text there is nothing to mark but its last character
         start = max(0, found.start - 1) if found.start == found.end else found.start
-        return self._diagnostic(error.text, start, found.end, found.repairs)
+        return self._diagnostic(error.text, start, found.end, found.fixes)
 
     def lint(self) -> list[Diagnostic]:
         found = lint_filter(self.state.filter, _types(self.sample), timezone.now())
         return [
-            self._diagnostic(self._message(finding), finding.start, finding.end, finding.repairs)
+            self._diagnostic(self._message(finding), finding.start, finding.end, finding.fixes)
             for finding in found
         ]
 
@@ -133,7 +133,7 @@ class _Reader:
         start, end, replacement, _reason = repair
         text = self.state.filter
         label = _label(text[start:end], replacement)
-        return self._view_fix(label, repair.applied(text), text[:start] + replacement)
+        return self._view_fix(label, repair.apply(text), text[:start] + replacement)
 
     def _improve(self, root: Filter | None, clause: str, label: Promise) -> QuickFixView:
         text = add_condition_text(self.state.filter, root, clause)
@@ -220,7 +220,7 @@ def _mismatches(text: str, sample: PropertySample) -> list[Mismatch]:
 
 
 def _mismatch(finding: LintFinding) -> Mismatch:
-    similar = finding.repairs[0].replacement if finding.asked is None and finding.repairs else ""
+    similar = finding.fixes[0].replacement if finding.asked is None and finding.fixes else ""
     asked = finding.asked.short_name if finding.asked else ""
     return Mismatch(finding.name, asked, [type_.short_name for type_ in finding.types], similar)
 

@@ -11,7 +11,7 @@ from storage.domain.access.grants import Operation
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
 from storage.domain.sas import AccountSas, TableSas
-from tests.domain import test_access
+from tests.domain import test_grants
 from tests.strategies import keys
 
 KEYS = {"key1": b"1" * 64, "key2": b"2" * 64, "another": b"3" * 64}
@@ -28,7 +28,7 @@ TABLES = ["people", "People", "peoples", "peopl", "things"]
 # by operation: letters of a table token, levels and letters of an account token; commas part choices
 NEEDS = {
     Operation(name): (of_table, levels, letters)
-    for name, levels, letters, of_table in test_access.NEEDS
+    for name, levels, letters, of_table in test_grants.NEEDS
     if name not in ("EntityGroupTransaction", "TablePreflightRequest")
 }
 

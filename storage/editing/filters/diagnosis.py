@@ -37,7 +37,7 @@ class QuickFix(NamedTuple):
     replacement: str
     reason: FixReason
 
-    def applied(self, text: str) -> str:
+    def apply(self, text: str) -> str:
         return text[: self.start] + self.replacement + text[self.end :]
 
 
@@ -58,7 +58,7 @@ class DiagnosisContext(NamedTuple):
             return ""
         return self.tokens[index].text
 
-    def repair(self, first: int, last: int, replacement: str, reason: FixReason) -> QuickFix:
+    def fix(self, first: int, last: int, replacement: str, reason: FixReason) -> QuickFix:
         """Replace the tokens from ``first`` to ``last``, inclusive."""
         return QuickFix(self.tokens[first].start, self.tokens[last].end, replacement, reason)
 
@@ -78,29 +78,29 @@ def quote_text(text: str) -> str:
 
 def find_fault(tokens: Sequence[Token]) -> tuple[int, int] | None:
     """Return the span of the first function, null, list or comparison with unsupported sides."""
-    patient = DiagnosisContext("", list(tokens), 0, datetime.min)  # noqa: DTZ901
+    context = DiagnosisContext("", list(tokens), 0, datetime.min)  # noqa: DTZ901
     for index, token in enumerate(tokens):
-        last = _last_of_fault(patient, index)
+        last = _last_of_fault(context, index)
         if last is not None:
             return token.start, tokens[last].end
     return None
 
 
-def _last_of_fault(patient: DiagnosisContext, index: int) -> int | None:
-    name = patient.name(index)
+def _last_of_fault(context: DiagnosisContext, index: int) -> int | None:
+    name = context.name(index)
     if name == "null":
         return index
-    if name and patient.kinds(index + 1, 1) == [TokenKind.OPEN] and name not in _BEFORE_GROUP:
-        return patient.close(index + 1) or len(patient.tokens) - 1
-    if name in _UNSUPPORTED and patient.kinds(index - 1, 1) not in ([], [TokenKind.OPEN]):
+    if name and context.kinds(index + 1, 1) == [TokenKind.OPEN] and name not in _BEFORE_GROUP:
+        return context.close(index + 1) or len(context.tokens) - 1
+    if name in _UNSUPPORTED and context.kinds(index - 1, 1) not in ([], [TokenKind.OPEN]):
         return index
-    if patient.kinds(index, 1) in ([TokenKind.SLASH], [TokenKind.MINUS]):
+    if context.kinds(index, 1) in ([TokenKind.SLASH], [TokenKind.MINUS]):
         return index
-    is_call = patient.kinds(index + 3, 1) == [TokenKind.OPEN]
-    is_relation = patient.name(index + 1) in RELATIONS and index + 2 < len(patient.tokens)
-    if is_relation and not is_call and _is_value(patient, index) is _is_value(patient, index + 2) is not None:
+    is_call = context.kinds(index + 3, 1) == [TokenKind.OPEN]
+    is_relation = context.name(index + 1) in RELATIONS and index + 2 < len(context.tokens)
+    if is_relation and not is_call and _is_value(context, index) is _is_value(context, index + 2) is not None:
         return index + 2
-    return index if _stands_alone(patient, index) else None
+    return index if _stands_alone(context, index) else None
 
 
 RELATIONS: Final = frozenset(Operator)
@@ -108,14 +108,14 @@ _UNSUPPORTED: Final = frozenset({"in", "has", "add", "sub", "mul", "div", "mod"}
 _BEFORE_GROUP: Final = frozenset({"and", "or", "not", *RELATIONS, *_UNSUPPORTED})
 
 
-def _is_value(patient: DiagnosisContext, index: int) -> bool | None:
+def _is_value(context: DiagnosisContext, index: int) -> bool | None:
     """Return True for a literal, False for a name, None for anything else."""
-    token = patient.tokens[index]
-    if token.kind in LITERALS or patient.name(index) in WORDS:
+    token = context.tokens[index]
+    if token.kind in LITERALS or context.name(index) in WORDS:
         return True
     return False if token.kind is TokenKind.NAME else None
 
 
-def _stands_alone(patient: DiagnosisContext, index: int) -> bool:
-    is_compared = patient.name(index - 1) in RELATIONS or patient.name(index + 1) in RELATIONS
-    return patient.tokens[index].kind in LITERALS and not is_compared
+def _stands_alone(context: DiagnosisContext, index: int) -> bool:
+    is_compared = context.name(index - 1) in RELATIONS or context.name(index + 1) in RELATIONS
+    return context.tokens[index].kind in LITERALS and not is_compared

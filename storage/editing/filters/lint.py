@@ -41,7 +41,7 @@ class LintFinding(NamedTuple):
     name: str
     asked: Edm | None
     types: tuple[Edm, ...]
-    repairs: tuple[QuickFix, ...]
+    fixes: tuple[QuickFix, ...]
 
 
 class _Mention(NamedTuple):
@@ -54,13 +54,17 @@ class _Mention(NamedTuple):
 def lint_filter(text: str, known: KnownTypes, now: datetime) -> list[LintFinding]:
     """Return the first findings of a valid filter; ``known`` is empty for an empty table."""
     found = list(classify_tokens(tokenize_leniently(text)))
-    every = (
-        doubt
+    findings = (
+        finding
         for mention in _mentions(found)
-        for doubt in (_of_suffix(mention), _of_name(mention, known), _of_type(mention, text, known, now))
-        if doubt is not None
+        for finding in (
+            _check_suffix(mention),
+            _check_name(mention, known),
+            _check_type(mention, text, known, now),
+        )
+        if finding is not None
     )
-    return list(islice(every, FINDING_LIMIT))
+    return list(islice(findings, FINDING_LIMIT))
 
 
 def is_comparable(asked: Edm, stored: Sequence[Edm]) -> bool:
@@ -90,11 +94,11 @@ def _mentions(found: Sequence[tuple[Token, HighlightClass]]) -> Iterator[_Mentio
             yield _Mention(token, None)
 
 
-def _of_suffix(mention: _Mention) -> LintFinding | None:
+def _check_suffix(mention: _Mention) -> LintFinding | None:
     token = mention.literal
     if token is None or not token.text.lstrip("-").isdecimal() or int(token.text) in INT32:
         return None
-    repair = QuickFix(token.end, token.end, "L", FixReason.INT64_SUFFIX)
+    fix = QuickFix(token.end, token.end, "L", FixReason.INT64_SUFFIX)
     return LintFinding(
         token.start,
         token.end,
@@ -102,20 +106,20 @@ def _of_suffix(mention: _Mention) -> LintFinding | None:
         mention.property.text,
         Edm.INT32,
         (Edm.INT64,),
-        (repair,),
+        (fix,),
     )
 
 
-def _of_name(mention: _Mention, known: KnownTypes) -> LintFinding | None:
+def _check_name(mention: _Mention, known: KnownTypes) -> LintFinding | None:
     token = mention.property
     if not known or token.text in known or token.text in SYSTEM_TYPES:
         return None
-    meant = similar_property(token.text, known)
-    repairs = (QuickFix(token.start, token.end, meant, FixReason.STORED_NAME),) if meant else ()
-    return LintFinding(token.start, token.end, LintRule.UNKNOWN_PROPERTY, token.text, None, (), repairs)
+    similar = similar_property(token.text, known)
+    fixes = (QuickFix(token.start, token.end, similar, FixReason.STORED_NAME),) if similar else ()
+    return LintFinding(token.start, token.end, LintRule.UNKNOWN_PROPERTY, token.text, None, (), fixes)
 
 
-def _of_type(mention: _Mention, text: str, known: KnownTypes, now: datetime) -> LintFinding | None:
+def _check_type(mention: _Mention, text: str, known: KnownTypes, now: datetime) -> LintFinding | None:
     token, name = mention.literal, mention.property.text
     types = SYSTEM_TYPES.get(name) or known.get(name)
     if token is None or types is None or not is_literal(token):
@@ -124,10 +128,10 @@ def _of_type(mention: _Mention, text: str, known: KnownTypes, now: datetime) -> 
     if is_comparable(value.type, types):
         return None
     converted = (_converted(value, type_, now) for type_ in types)
-    repairs = tuple(
+    fixes = tuple(
         QuickFix(token.start, token.end, it, FixReason.STORED_TYPE) for it in converted if it is not None
     )
-    return LintFinding(token.start, token.end, LintRule.OTHER_TYPE, name, value.type, tuple(types), repairs)
+    return LintFinding(token.start, token.end, LintRule.OTHER_TYPE, name, value.type, tuple(types), fixes)
 
 
 def _converted(value: EdmValue, to: Edm, now: datetime) -> str | None:

@@ -30,16 +30,16 @@ _SIGNS: Final = {
 }
 
 
-def fix_signs(patient: DiagnosisContext) -> Iterator[QuickFix]:
-    wrong = [found for found in _FOREIGN.finditer(patient.text) if _native(found) != found[0]]
-    token = patient.tokens[patient.at]
-    near = (token.start, patient.tokens[max(0, patient.at - 1)].start)
+def fix_signs(context: DiagnosisContext) -> Iterator[QuickFix]:
+    wrong = [found for found in _FOREIGN.finditer(context.text) if _native(found) != found[0]]
+    token = context.tokens[context.at]
+    near = (token.start, context.tokens[max(0, context.at - 1)].start)
     if not any(found.start() <= start < found.end() for found in wrong for start in near):
         return
     start, end = wrong[0].start(), wrong[-1].end()
     replaced, position = "", start
     for found in wrong:
-        replaced += patient.text[position : found.start()] + _spaced(patient.text, found, _native(found))
+        replaced += context.text[position : found.start()] + _spaced(context.text, found, _native(found))
         position = found.end()
     yield QuickFix(start, end, replaced, FixReason.FOREIGN_SIGN)
 
@@ -71,63 +71,65 @@ _FUNCTIONS: Final[Mapping[str, str]] = {
 }
 
 
-def fix_functions(patient: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_functions(context: DiagnosisContext) -> Iterator[QuickFix]:
     """Rewrite ``startswith(A, 'x')``, with arguments in either order, possibly followed by ``eq true``."""
-    at = patient.at
-    function = _FUNCTIONS.get(patient.name(at).lower())
-    arguments = patient.kinds(at + 2, 4)
+    at = context.at
+    function = _FUNCTIONS.get(context.name(at).lower())
+    arguments = context.kinds(at + 2, 4)
     if function is None or arguments not in (_TEXT_FIRST, _NAME_FIRST):
         return
     name, text = (at + 2, at + 4) if arguments == _NAME_FIRST else (at + 4, at + 2)
     last, is_true = at + 5, True
-    if patient.name(last + 1) == "eq" and patient.name(last + 2) in ("true", "false"):
-        is_true = patient.name(last + 2) == "true"
+    if context.name(last + 1) == "eq" and context.name(last + 2) in ("true", "false"):
+        is_true = context.name(last + 2) == "true"
         last += 2
-    said = _said(patient.name(name), function, patient.tokens[text].text)
-    is_bound = patient.name(at - 1) == "not"
-    said = said if is_true else f"not ({said})"
-    yield patient.repair(at, last, f"({said})" if is_bound else said, FixReason.FUNCTION)
+    rewritten = _call_condition(context.name(name), function, context.tokens[text].text)
+    is_bound = context.name(at - 1) == "not"
+    rewritten = rewritten if is_true else f"not ({rewritten})"
+    yield context.fix(at, last, f"({rewritten})" if is_bound else rewritten, FixReason.FUNCTION)
 
 
-def _said(name: str, function: str, literal: str) -> str:
+def _call_condition(name: str, function: str, literal: str) -> str:
     if function != "startswith":
         return f"{function}({name},{literal})"
     end = prefix_end(literal[1:-1].replace("''", "'"))
     return f"{name} ge {literal}" + ("" if end is None else f" and {name} lt {quote_text(end)}")
 
 
-def fix_sql_operators(patient: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_sql_operators(context: DiagnosisContext) -> Iterator[QuickFix]:
     """Rewrite ``A like 'x%'``, ``A contains 'x'``, ``A between 1 and 5``, ``A is not null``, ``A in ('x', 'y')``."""
-    at = patient.at
-    subject = patient.name(at - 1)
-    word = patient.name(at).lower()
+    at = context.at
+    subject = context.name(at - 1)
+    word = context.name(at).lower()
     if not subject:
         return
-    if word == "in" and patient.kinds(at + 1, 1) == [TokenKind.OPEN]:
-        yield from _list(patient, subject)
-    elif word == "like" and patient.kinds(at + 1, 1) == [TokenKind.STRING]:
-        yield patient.repair(at - 1, at + 1, _like(subject, patient.tokens[at + 1].text), FixReason.SQL)
-    elif word in _FUNCTIONS and patient.kinds(at + 1, 1) == [TokenKind.STRING]:
-        said = _said(subject, _FUNCTIONS[word], patient.tokens[at + 1].text)
-        yield patient.repair(at - 1, at + 1, said, FixReason.FUNCTION)
-    elif word == "between" and patient.name(at + 2).lower() == "and" and at + 3 < len(patient.tokens) - 1:
-        first, last = patient.tokens[at + 1].text, patient.tokens[at + 3].text
-        yield patient.repair(at - 1, at + 3, f"{subject} ge {first} and {subject} le {last}", FixReason.SQL)
+    if word == "in" and context.kinds(at + 1, 1) == [TokenKind.OPEN]:
+        yield from _list(context, subject)
+    elif word == "like" and context.kinds(at + 1, 1) == [TokenKind.STRING]:
+        yield context.fix(at - 1, at + 1, _like(subject, context.tokens[at + 1].text), FixReason.SQL)
+    elif word in _FUNCTIONS and context.kinds(at + 1, 1) == [TokenKind.STRING]:
+        rewritten = _call_condition(subject, _FUNCTIONS[word], context.tokens[at + 1].text)
+        yield context.fix(at - 1, at + 1, rewritten, FixReason.FUNCTION)
+    elif word == "between" and context.name(at + 2).lower() == "and" and at + 3 < len(context.tokens) - 1:
+        first, last = context.tokens[at + 1].text, context.tokens[at + 3].text
+        yield context.fix(at - 1, at + 3, f"{subject} ge {first} and {subject} le {last}", FixReason.SQL)
     elif word == "is":
-        is_not = patient.name(at + 1).lower() == "not"
-        if patient.name(at + 1 + is_not).lower() == "null":
-            yield patient.repair(at - 1, at + 1 + is_not, _null(subject, is_set=is_not), FixReason.NULL)
+        is_not = context.name(at + 1).lower() == "not"
+        if context.name(at + 1 + is_not).lower() == "null":
+            yield context.fix(at - 1, at + 1 + is_not, _null(subject, is_set=is_not), FixReason.NULL)
 
 
-def _list(patient: DiagnosisContext, subject: str) -> Iterator[QuickFix]:
-    last = patient.close(patient.at + 1)
+def _list(context: DiagnosisContext, subject: str) -> Iterator[QuickFix]:
+    last = context.close(context.at + 1)
     if last is None:
         return
-    inside = patient.tokens[patient.at + 2 : last]
+    inside = context.tokens[context.at + 2 : last]
     values = [token.text for token in inside if token.kind is not TokenKind.COMMA]
     if values and len(values) * 2 - 1 == len(inside):
-        said = " or ".join(f"{subject} eq {value}" for value in values)
-        yield patient.repair(patient.at - 1, last, f"({said})" if len(values) > 1 else said, FixReason.LIST)
+        rewritten = " or ".join(f"{subject} eq {value}" for value in values)
+        yield context.fix(
+            context.at - 1, last, f"({rewritten})" if len(values) > 1 else rewritten, FixReason.LIST
+        )
 
 
 def _like(name: str, literal: str) -> str:
@@ -135,22 +137,22 @@ def _like(name: str, literal: str) -> str:
     text = f"'{pattern.strip('%')}'"
     match pattern.startswith("%"), pattern.endswith("%"):
         case True, True:
-            return _said(name, MatchKind.CONTAINS, text)
+            return _call_condition(name, MatchKind.CONTAINS, text)
         case True, False:
-            return _said(name, MatchKind.ENDS_WITH, text)
+            return _call_condition(name, MatchKind.ENDS_WITH, text)
         case False, True:
-            return _said(name, "startswith", text)
+            return _call_condition(name, "startswith", text)
     return f"{name} eq {literal}"
 
 
-def fix_null_comparisons(patient: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_null_comparisons(context: DiagnosisContext) -> Iterator[QuickFix]:
     """Rewrite ``A eq null`` in either order."""
-    for at in (patient.at - 1, patient.at + 1):
-        sides = patient.name(at - 1), patient.name(at + 1)
+    for at in (context.at - 1, context.at + 1):
+        sides = context.name(at - 1), context.name(at + 1)
         names = [side for side in sides if side.lower() != "null"]
-        if patient.name(at) in ("eq", "ne") and len(names) == 1 and names[0]:
-            said = _null(names[0], is_set=patient.name(at) == "ne")
-            yield patient.repair(at - 1, at + 1, said, FixReason.NULL)
+        if context.name(at) in ("eq", "ne") and len(names) == 1 and names[0]:
+            rewritten = _null(names[0], is_set=context.name(at) == "ne")
+            yield context.fix(at - 1, at + 1, rewritten, FixReason.NULL)
 
 
 def _null(name: str, *, is_set: bool) -> str:

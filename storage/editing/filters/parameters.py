@@ -16,8 +16,8 @@ from storage.domain.filters.lexer import QUOTED, Token, TokenKind, tokenize
 from storage.domain.filters.literals import is_literal, read_literal, read_relative
 from storage.domain.values.edm import write_datetime
 
-_PLACE = re.compile(r"\{\{\s*(?!now\s*\}\})([^\W\d]\w{0,63})\s*\}\}")
-_QUOTED_OR_PLACE = re.compile(rf"(?P<quoted>{QUOTED})|{_PLACE.pattern}")
+_PARAMETER = re.compile(r"\{\{\s*(?!now\s*\}\})([^\W\d]\w{0,63})\s*\}\}")
+_QUOTED_OR_PARAMETER = re.compile(rf"(?P<quoted>{QUOTED})|{_PARAMETER.pattern}")
 _DATETIME = re.compile(rf"(?P<before>datetime)(?P<quoted>{QUOTED})|{QUOTED}")
 
 
@@ -38,8 +38,8 @@ class UnfilledParameter(ValueError):
 def list_parameters(text: str) -> tuple[str, ...]:
     """Return the names of the parameters, each once, in the order of the text."""
     found: dict[str, None] = {}
-    for match in _QUOTED_OR_PLACE.finditer(text):
-        names = _PLACE.findall(match["quoted"]) if match["quoted"] else [match[2]]
+    for match in _QUOTED_OR_PARAMETER.finditer(text):
+        names = _PARAMETER.findall(match["quoted"]) if match["quoted"] else [match[2]]
         found.update(dict.fromkeys(names))
     return tuple(found)
 
@@ -49,10 +49,10 @@ def fill_parameters(text: str, values: Mapping[str, str]) -> str:
 
     def filled(match: re.Match[str]) -> str:
         if match["quoted"]:
-            return _PLACE.sub(lambda place: _value(values, place[1]).replace("'", "''"), match["quoted"])
+            return _PARAMETER.sub(lambda place: _value(values, place[1]).replace("'", "''"), match["quoted"])
         return _apart(match, _literal(match[2], _value(values, match[2])))
 
-    return _QUOTED_OR_PLACE.sub(filled, text)
+    return _QUOTED_OR_PARAMETER.sub(filled, text)
 
 
 def resolve_times(text: str, now: datetime) -> str:
@@ -133,16 +133,20 @@ def suggest_parameters(text: str) -> list[ParameterSuggestion]:
     """Suggest a parameter for each literal of a valid filter that has no parameter in it yet."""
     found: list[ParameterSuggestion] = []
     for compared, literal in _compared(text):
-        name = _free_name(compared.text, {offer.name for offer in found})
+        name = _free_name(compared.text, {suggestion.name for suggestion in found})
         found.append(ParameterSuggestion(compared.text, literal.text, name, literal.start))
     return found
 
 
 def add_parameters(text: str, names: Collection[str]) -> str:
     """Replace the literals of the suggestions with these names by parameters."""
-    for offer in reversed(suggest_parameters(text)):
-        if offer.name in names:
-            text = text[: offer.start] + offer.place + text[offer.start + len(offer.literal) :]
+    for suggestion in reversed(suggest_parameters(text)):
+        if suggestion.name in names:
+            text = (
+                text[: suggestion.start]
+                + suggestion.place
+                + text[suggestion.start + len(suggestion.literal) :]
+            )
     return text
 
 

@@ -18,34 +18,34 @@ from storage.editing.filters.diagnosis import QuickFix as QuickFix
 from storage.editing.invalid_text import InvalidText
 
 
-def fix_unclosed(patient: DiagnosisContext) -> Iterator[QuickFix]:
-    token, end = patient.tokens[patient.at], len(patient.text.rstrip())
+def fix_unclosed(context: DiagnosisContext) -> Iterator[QuickFix]:
+    token, end = context.tokens[context.at], len(context.text.rstrip())
     if token.kind is TokenKind.UNREADABLE and token.text.startswith("'"):
         yield QuickFix(end, end, "'", FixReason.UNCLOSED)
-    kinds = [other.kind for other in patient.tokens]
+    kinds = [other.kind for other in context.tokens]
     missing = kinds.count(TokenKind.OPEN) - kinds.count(TokenKind.CLOSE)
     if token.kind is TokenKind.END and missing > 0:
         yield QuickFix(end, end, ")" * missing, FixReason.UNCLOSED)
     elif token.kind is TokenKind.CLOSE and missing < 0:
-        yield patient.repair(patient.at, patient.at, "", FixReason.UNOPENED)
+        yield context.fix(context.at, context.at, "", FixReason.UNOPENED)
 
 
 _BARE = re.compile(r"[^\s()',]+")
 _GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?")
 
 
-def fix_unquoted(patient: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_unquoted(context: DiagnosisContext) -> Iterator[QuickFix]:
     """Quote a text, a time or a GUID without quotes."""
-    places = {patient.tokens[patient.at].start} | {
-        token.start for token in patient.tokens[patient.at + 2 :][:1]
+    places = {context.tokens[context.at].start} | {
+        token.start for token in context.tokens[context.at + 2 :][:1]
     }
-    for found in _BARE.finditer(patient.text):
+    for found in _BARE.finditer(context.text):
         is_at_fault = any(found.start() <= place < found.end() for place in places)
-        if not is_at_fault or patient.text[found.end() :].startswith("'") or found[0][0] in '"=<>!&|':
+        if not is_at_fault or context.text[found.end() :].startswith("'") or found[0][0] in '"=<>!&|':
             continue
-        index = next(i for i, token in enumerate(patient.tokens) if token.end > found.start())
+        index = next(i for i, token in enumerate(context.tokens) if token.end > found.start())
         literal, reason = _meant(found[0])
-        if patient.name(index - 1) in RELATIONS and literal != found[0] and found[0] not in WORDS:
+        if context.name(index - 1) in RELATIONS and literal != found[0] and found[0] not in WORDS:
             yield QuickFix(found.start(), found.end(), literal, reason)
 
 
@@ -73,38 +73,38 @@ _PREFIXES: Final = {
 }
 
 
-def fix_prefixes(patient: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_prefixes(context: DiagnosisContext) -> Iterator[QuickFix]:
     """Correct the prefixes of ``DateTime'...'`` and ``datetime('...')``."""
-    at = patient.at
-    if patient.tokens[at].kind is TokenKind.STRING and (
-        prefix := _PREFIXES.get(patient.name(at - 1).lower())
+    at = context.at
+    if context.tokens[at].kind is TokenKind.STRING and (
+        prefix := _PREFIXES.get(context.name(at - 1).lower())
     ):
-        yield patient.repair(at - 1, at, prefix + patient.tokens[at].text, FixReason.PREFIX)
-    called = patient.kinds(at + 1, 3) == [TokenKind.OPEN, TokenKind.STRING, TokenKind.CLOSE]
-    if called and (prefix := _PREFIXES.get(patient.name(at).lower())):
-        yield patient.repair(at, at + 3, prefix + patient.tokens[at + 2].text, FixReason.PREFIX)
+        yield context.fix(at - 1, at, prefix + context.tokens[at].text, FixReason.PREFIX)
+    called = context.kinds(at + 1, 3) == [TokenKind.OPEN, TokenKind.STRING, TokenKind.CLOSE]
+    if called and (prefix := _PREFIXES.get(context.name(at).lower())):
+        yield context.fix(at, at + 3, prefix + context.tokens[at + 2].text, FixReason.PREFIX)
 
 
-def fix_spelling(patient: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_spelling(context: DiagnosisContext) -> Iterator[QuickFix]:
     """Correct a time, GUID or binary that is valid as typed text."""
-    token = patient.tokens[patient.at]
+    token = context.tokens[context.at]
     type_ = _TYPES.get(token.kind)
     if type_ is not None:
         content = token.text[token.text.index("'") + 1 : -1]
         try:
-            value = typed_text.read(type_, content, patient.now)
+            value = typed_text.read(type_, content, context.now)
         except (InvalidText, StorageError):
             return
-        yield patient.repair(patient.at, patient.at, write_literal(value), FixReason.SPELLING)
+        yield context.fix(context.at, context.at, write_literal(value), FixReason.SPELLING)
     elif (
         token.kind is TokenKind.NUMBER
         and token.text[-1] in "lL"
         and not token.text[:-1].lstrip("-").isdigit()
     ):
-        yield patient.repair(patient.at, patient.at, token.text[:-1], FixReason.SPELLING)
+        yield context.fix(context.at, context.at, token.text[:-1], FixReason.SPELLING)
 
 
-_RULES: Final[Sequence[Callable[[DiagnosisContext], Iterator[QuickFix]]]] = (
+_FIX_RULES: Final[Sequence[Callable[[DiagnosisContext], Iterator[QuickFix]]]] = (
     other_dialects.fix_signs,
     other_dialects.fix_functions,
     other_dialects.fix_sql_operators,
@@ -121,7 +121,7 @@ class Diagnosis(NamedTuple):
 
     start: int
     end: int
-    repairs: tuple[QuickFix, ...]
+    fixes: tuple[QuickFix, ...]
 
 
 def diagnose(text: str, error: StorageError, now: datetime) -> Diagnosis:
@@ -131,11 +131,11 @@ def diagnose(text: str, error: StorageError, now: datetime) -> Diagnosis:
     tokens = tokenize_leniently(text)
     start, end = error.span or find_fault(tokens) or (0, len(text))
     at = next((index for index, token in enumerate(tokens) if token.end > start), len(tokens) - 1)
-    patient = DiagnosisContext(text, tokens, at, now)
-    found = list(dict.fromkeys(repair for rule in _RULES for repair in rule(patient)))
-    curing = [repair for repair in found if _is_filter(repair.applied(text), now)]
+    context = DiagnosisContext(text, tokens, at, now)
+    found = list(dict.fromkeys(fix for rule in _FIX_RULES for fix in rule(context)))
+    complete = [fix for fix in found if _is_filter(fix.apply(text), now)]
     # a fix of one error of several is better than none
-    return Diagnosis(start, end, tuple(curing or found[:1]))
+    return Diagnosis(start, end, tuple(complete or found[:1]))
 
 
 def _is_filter(text: str, now: datetime) -> bool:

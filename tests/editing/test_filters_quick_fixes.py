@@ -98,13 +98,13 @@ def test_q4_says_where_and_repairs(text, fault, repaired, reason):
     found = diagnosis(text)
 
     assert text[found.start : found.end] == fault
-    assert (found.repairs[0].applied(text), found.repairs[0].reason) == (repaired, reason)
+    assert (found.fixes[0].apply(text), found.fixes[0].reason) == (repaired, reason)
     assert parse(repaired, Dialect.CONSOLE, NOW) is not None
 
 
 def test_every_kind_of_repair_is_tried():
     tried = {reason for *_, reason in REPAIRED} | {
-        doubt.repairs[0].reason for doubt in lint_filter(DOUBTFUL, KNOWN, NOW)
+        doubt.fixes[0].reason for doubt in lint_filter(DOUBTFUL, KNOWN, NOW)
     }
 
     assert tried == set(FixReason)
@@ -127,15 +127,15 @@ def test_what_cannot_be_repaired_is_shown_where_it_is(text, fault):
     found = diagnosis(text)
 
     assert text[found.start : found.end] == fault
-    assert found.repairs == ()
+    assert found.fixes == ()
 
 
 def test_one_of_several_steps_is_better_than_none():
     text = "A = 1 and (B eq 2 or startswith(C,'x')"
-    first = diagnosis(text).repairs[0].applied(text)
-    second = diagnosis(first).repairs[0].applied(first)
+    first = diagnosis(text).fixes[0].apply(text)
+    second = diagnosis(first).fixes[0].apply(first)
 
-    assert diagnosis(second).repairs[0].applied(second) == "A eq 1 and (B eq 2 or C ge 'x' and C lt 'y')"
+    assert diagnosis(second).fixes[0].apply(second) == "A eq 1 and (B eq 2 or C ge 'x' and C lt 'y')"
 
 
 @given(st.lists(st.sampled_from("A B not and or eq in like is null between ( ) , - 1 5L 'x 'x' \" = && AND true f( startswith( contains(A,'x') datetime 2024-01-01 / {{x}}".split(" "))).map(" ".join))  # fmt: skip  # noqa: E501, SIM905
@@ -145,8 +145,8 @@ def test_any_words_are_read_or_diagnosed(text):
     except StorageError as error:
         found = diagnose(text, error, NOW)
         assert 0 <= found.start <= found.end <= len(text)
-        for repair in found.repairs:
-            assert repair.applied(text) != text
+        for repair in found.fixes:
+            assert repair.apply(text) != text
     else:
         lint_filter(text, KNOWN, NOW)
 
@@ -180,7 +180,7 @@ def test_a_long_text_takes_no_longer_than_it_is_long(text):
 def test_a_text_beyond_all_measure_is_not_looked_at():
     found = diagnosis("(" * (CONSOLE_LIMIT + 1))
 
-    assert (found.start, found.end, found.repairs) == (0, CONSOLE_LIMIT + 1, ())
+    assert (found.start, found.end, found.fixes) == (0, CONSOLE_LIMIT + 1, ())
 
 
 # filters that can be read
@@ -230,7 +230,7 @@ def test_doubts(text, at, reason, repaired):
     [doubt] = lint_filter(text, KNOWN, NOW)
 
     assert (text[doubt.start : doubt.end], doubt.reason) == (at, reason)
-    assert [repair.applied(text) for repair in doubt.repairs[:1]] == ([repaired] if repaired else [])
+    assert [repair.apply(text) for repair in doubt.fixes[:1]] == ([repaired] if repaired else [])
     assert repaired is None or not lint_filter(repaired, KNOWN, NOW)
 
 
