@@ -226,16 +226,20 @@ class RecentQuery(models.Model):
         return self.text[:64]
 
 
-class StoredState(models.Model):
-    """What an address says that would be too long; whoever has the key still needs the right to read the table."""
+class SavedUrl(models.Model):
+    """The query string of an address that would be too long; reading it still needs the permission for the table."""
 
     key = models.CharField(max_length=24, primary_key=True)
-    state = models.TextField()
+    state = models.TextField()  # the id of the table, a question mark, the query string
     created_at = models.DateTimeField(auto_now_add=True)
     used_at = models.DateTimeField()
 
     class Meta:
-        indexes = (models.Index(fields=("used_at",), name="stored_states_by_use"),)
+        indexes = (models.Index(fields=("used_at",), name="saved_urls_by_use"),)
 
     def __str__(self) -> str:
         return self.key
+
+    @property
+    def query(self) -> str:
+        return self.state.partition("?")[2]

@@ -11,10 +11,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from console.entities import entity_problems as problems
-from console.entities import entity_row, forms, opened
-from console.entities.entity_row import Row
-from console.entities.forms import Problem
+from console.entities import entity_form, opened, problems, property_row
+from console.entities.entity_form import FieldError
+from console.entities.property_row import PropertyRow
 from console.grid import tokens
 from console.site.access import find_table
 from storage.domain.entities.entity import (
@@ -64,17 +63,17 @@ class Draft:
 
     before: StoredEntity | None  # the entity as it was opened
     key: EntityKey
-    rows: Sequence[Row] = ()
+    rows: Sequence[PropertyRow] = ()
     text: str = ""
     tab: str = "form"
     mode: str = "merge"
     properties: Mapping[str, EdmValue] | None = None
-    problems: Sequence[Problem] = ()
+    problems: Sequence[FieldError] = ()
     is_dirty: bool = False
     line: int = 0  # where the text is wrong, from one
     column: int = 0
 
-    def refused(self, *problems: Problem) -> "Draft":
+    def refused(self, *problems: FieldError) -> "Draft":
         return replace(self, problems=[*self.problems, *problems], is_dirty=True)
 
     @property
@@ -111,7 +110,7 @@ def opened_draft(stored: StoredEntity, tab: str) -> Draft:
     return Draft(
         stored,
         found.key,
-        rows=entity_row.rows_of(found.properties),
+        rows=property_row.rows_of(found.properties),
         text=document.write(found) if tab == "json" else "",
         tab=tab,
         properties=found.properties,
@@ -124,7 +123,7 @@ def read_draft(request: HttpRequest, before: StoredEntity | None, key: EntityKey
     base = read_stored(before).properties if before is not None else {}
     if request.POST.get("tab") == "json":
         return _read_text(Draft(before, key, tab="json", mode=mode, text=request.POST.get("text", "")))
-    submission = forms.read(request.POST, request.FILES, base, now)
+    submission = entity_form.read_entity_form(request.POST, request.FILES, base, now)
     problems = submission.problems
     return Draft(
         before,
@@ -133,7 +132,7 @@ def read_draft(request: HttpRequest, before: StoredEntity | None, key: EntityKey
         mode=mode,
         properties=submission.properties,
         problems=problems,
-        is_dirty=bool(problems) or forms.is_changed(base, submission.properties),
+        is_dirty=bool(problems) or entity_form.is_changed(base, submission.properties),
     )
 
 
@@ -144,10 +143,10 @@ def _read_text(draft: Draft) -> Draft:
         found = document.read(text)
     except document.InvalidDocument as refusal:
         placed = replace(draft, line=refusal.line, column=refusal.column)
-        return placed.refused(Problem("text", _place(refusal), problems.of_document(refusal)))
+        return placed.refused(FieldError("text", _place(refusal), problems.of_document(refusal)))
     draft = replace(draft, properties=found.properties)
     if draft.before is not None and found.key != draft.key:
-        return draft.refused(Problem("text", "", _("Keys can't be changed here. Use Change key instead.")))
+        return draft.refused(FieldError("text", "", _("Keys can't be changed here. Use Change key instead.")))
     return replace(draft, key=found.key)
 
 
@@ -166,7 +165,7 @@ def draft_context(visit: Visit, draft: Draft, *, in_drawer: bool) -> dict[str, A
         "table": visit.table,
         "draft": draft,
         "entity_key": draft.key,
-        "types": [(type_.value, type_.short_name) for type_ in forms.TYPES],
+        "types": [(type_.value, type_.short_name) for type_ in Edm],
         "in_drawer": in_drawer,
         "size": size,
         "size_limit": SIZE_LIMIT,
@@ -176,7 +175,7 @@ def draft_context(visit: Visit, draft: Draft, *, in_drawer: bool) -> dict[str, A
         "count_limit": PROPERTY_LIMIT,
         "is_too_many": len(entity.properties) > PROPERTY_LIMIT,
         "table_address": visit.table_address,
-        "blank": entity_row.blank_row(BLANK),
+        "blank": property_row.blank_row(BLANK),
         "row_address": reverse("entities:row", args=(visit.account.name, visit.table.name)),
         **({} if draft.before is None else stored_context(visit, draft.before)),
     }
@@ -218,7 +217,7 @@ def sample(table: Table) -> dict[str, Edm]:
         found = entities.preview_page(table, EntityQuery(top=SAMPLE)).entities
     except StorageError:
         return {}
-    return forms.names_and_types(glance.properties for glance in found)
+    return entity_form.names_and_types(glance.properties for glance in found)
 
 
 def without(names: Mapping[str, Edm], taken: Collection[str]) -> dict[str, Edm]:

@@ -79,7 +79,7 @@ WHYS: Final[dict[TypeSource, Promise]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class ExistingEntity:
     """An entity that is there already."""
 
     ticks: int
@@ -94,7 +94,7 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedRow:
     """A row, and what comes of it; ``changed`` are the properties that will differ.
 
     ``ticks``: the Timestamp of the entity that is there.
@@ -107,8 +107,8 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    rows: tuple[Planned, ...]
+class PastePlan:
+    rows: tuple[PlannedRow, ...]
     mode: Mode
 
     def count(self, effect: Effect) -> int:
@@ -145,13 +145,13 @@ class Plan:
         ]
 
 
-def plan(table: Table, found: PastedRows, mode: Mode, now: datetime) -> Plan:
+def plan(table: Table, found: PastedRows, mode: Mode, now: datetime) -> PastePlan:
     stored = entities.get_many(table, [row.entity.key for row in found.rows])
-    there = {one.key: Present(one.timestamp, read_stored(one).properties) for one in stored}
+    there = {one.key: ExistingEntity(one.timestamp, read_stored(one).properties) for one in stored}
     guessed = frozenset(
         column.name for column in found.columns if column.why in (TypeSource.LOOKS, TypeSource.UNLIKE)
     )
-    return Plan(
+    return PastePlan(
         tuple(_planned(row, there.get(row.entity.key), guessed, mode, now) for row in found.rows), mode
     )
 
@@ -174,27 +174,27 @@ def _as(value: EdmValue, type_: Edm, now: datetime) -> EdmValue:
 
 
 def _planned(
-    row: PastedRow, present: Present | None, guessed: frozenset[str], mode: Mode, now: datetime
-) -> Planned:
+    row: PastedRow, present: ExistingEntity | None, guessed: frozenset[str], mode: Mode, now: datetime
+) -> PlannedRow:
     if present is None:
-        return Planned(row, Effect.INSERT, frozenset(row.entity.properties))
+        return PlannedRow(row, Effect.INSERT, frozenset(row.entity.properties))
     before = present.properties
     row = _fitted(row, before, guessed, now)
     if mode is Mode.INSERT:
-        return Planned(row, Effect.EXISTS)
+        return PlannedRow(row, Effect.EXISTS)
     after = {**before, **row.entity.properties} if mode is Mode.MERGE else row.entity.properties
     changed = frozenset(merge.changed_names(before, after))
-    return Planned(row, Effect.UPDATE if changed else Effect.SAME, changed, present.ticks)
+    return PlannedRow(row, Effect.UPDATE if changed else Effect.SAME, changed, present.ticks)
 
 
-def _change(planned: Planned, mode: Mode) -> Change:
+def _change(planned: PlannedRow, mode: Mode) -> Change:
     entity = planned.row.entity
     if planned.effect is Effect.INSERT:
         return Insert(entity)
     return Update(entity, Precondition(planned.ticks), merge=mode is Mode.MERGE)
 
 
-def why(problem: RowProblem) -> str:
+def describe_problem(problem: RowProblem) -> str:
     match problem.reason:
         case InvalidText() as refusal:
             return sentence(refusal)
@@ -204,7 +204,7 @@ def why(problem: RowProblem) -> str:
             return str(FLAWS[flaw])
 
 
-def pointer(count: int) -> str:
+def too_many_rows_message(count: int) -> str:
     """What to do with more rows than fit."""
     return _gettext("You can paste up to %(limit)s rows at a time, and this text has %(count)s.") % {
         "count": count,

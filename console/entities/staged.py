@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from console.entities import cell
-from console.entities.cell import Draft
+from console.entities.value_field import TypedInput, ValueField, read_form, read_type
 from console.grid import tokens
 from console.models import EditMode
 from console.site.access import user_of
@@ -20,8 +20,6 @@ from storage.domain.errors import StorageError
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.etag import ANY, read_if_match, write_etag
 from storage.domain.values.names import check_property_name
-from storage.editing import typed_text
-from storage.editing.typed_text import InvalidText
 from storage.models import Account, Table
 from storage.operations import entities
 
@@ -38,7 +36,7 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedChange:
     """``value`` None: the property is to be removed."""
 
     key: EntityKey
@@ -48,10 +46,10 @@ class Staged:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StagedRow:
     """A staged cell beside what is there now; ``etag`` is today's, ``error`` why it cannot be saved."""
 
-    staged: Staged
+    staged: StagedChange
     token: str
     now: EdmValue | None
     etag: str
@@ -62,56 +60,56 @@ class Line:
         return bool(self.etag) and self.etag != self.staged.etag
 
 
-def read(text: str, now: datetime) -> list[Staged]:
+def read(text: str, now: datetime) -> list[StagedChange]:
     try:
         found = json.loads(text)
         if not isinstance(found, list) or len(found) > LIMIT:
             raise Unreadable
         return [_read_one(one, now) for one in found]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InvalidText, StorageError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ValidationError, StorageError):
         raise Unreadable from None
 
 
-def _read_one(found: Mapping[str, str], now: datetime) -> Staged:
+def _read_one(found: Mapping[str, str], now: datetime) -> StagedChange:
     key, name = tokens.decode_entity_key(found["key"]), found["property"]
     check_property_name(name)
     if key is None or name in SYSTEM_PROPERTIES or read_if_match(found["etag"]) == ANY:
         raise Unreadable
-    type_ = cell.read_type(found["type"])
-    draft = Draft(type_, cell.read_form(type_, found["form"]), found["text"])
-    value = None if found.get("removed") else typed_text.read(draft.type, draft.text, now, draft.form)
-    return Staged(key, name, found["etag"], value)
+    type_ = read_type(found["type"])
+    typed = TypedInput(type_, read_form(type_, found["form"]), found["text"])
+    value = None if found.get("removed") else ValueField(now).clean(typed)
+    return StagedChange(key, name, found["etag"], value)
 
 
-def lines(table: Table, staged: Sequence[Staged], errors: Mapping[EntityKey, str]) -> list[Line]:
+def lines(table: Table, staged: Sequence[StagedChange], errors: Mapping[EntityKey, str]) -> list[StagedRow]:
     there = _there(table, staged)
     return [_line(one, there.get(one.key), errors.get(one.key, "")) for one in staged]
 
 
-def _there(table: Table, staged: Sequence[Staged]) -> dict[EntityKey, StoredEntity]:
+def _there(table: Table, staged: Sequence[StagedChange]) -> dict[EntityKey, StoredEntity]:
     return {stored.key: stored for stored in entities.get_many(table, {one.key for one in staged})}
 
 
-def _line(staged: Staged, stored: StoredEntity | None, error: str) -> Line:
+def _line(staged: StagedChange, stored: StoredEntity | None, error: str) -> StagedRow:
     token = tokens.encode_entity_key(staged.key)
     if stored is None:
-        return Line(staged, token, None, "", _("This entity was deleted while you were editing."))
+        return StagedRow(staged, token, None, "", _("This entity was deleted while you were editing."))
     etag = write_etag(stored.timestamp)
     if etag != staged.etag:
         error = _("This entity was changed while you were editing.")
-    return Line(staged, token, read_stored(stored).properties.get(staged.name), etag, error)
+    return StagedRow(staged, token, read_stored(stored).properties.get(staged.name), etag, error)
 
 
-def changes(table: Table, staged: Sequence[Staged]) -> list[Change]:
+def changes(table: Table, staged: Sequence[StagedChange]) -> list[Change]:
     """One of each entity, in the order in which they were touched first; with the condition of the first."""
     there = _there(table, staged)
-    found: dict[EntityKey, list[Staged]] = {}
+    found: dict[EntityKey, list[StagedChange]] = {}
     for one in staged:
         found.setdefault(one.key, []).append(one)
     return [_change(key, those, there.get(key)) for key, those in found.items()]
 
 
-def _change(key: EntityKey, staged: Sequence[Staged], stored: StoredEntity | None) -> Change:
+def _change(key: EntityKey, staged: Sequence[StagedChange], stored: StoredEntity | None) -> Change:
     condition = read_if_match(staged[0].etag)
     values = {one.name: one.value for one in staged if one.value is not None}
     removed = {one.name for one in staged if one.value is None}

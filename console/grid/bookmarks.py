@@ -13,8 +13,8 @@ from storage.models import Table
 _MOMENT: Final = timedelta(minutes=1)  # in which a table that is opened again costs no write
 
 
-def opened(user: User, table: Table) -> bool:
-    """Keep in mind that a table was opened; whether it is starred."""
+def record_visit(user: User, table: Table) -> bool:
+    """Record that a user opened a table; return whether it is starred."""
     now = timezone.now()
     found = Bookmark.objects.filter(user=user, table=table).first()
     if found is None or found.opened_at is None or found.opened_at < now - _MOMENT:
@@ -23,6 +23,7 @@ def opened(user: User, table: Table) -> bool:
 
 
 def star(user: User, table: Table, *, on: bool) -> None:
+    """Star a table, or remove its star."""
     _write(Bookmark(user=user, table=table, is_starred=on), "is_starred")
 
 
@@ -32,12 +33,12 @@ def _write(bookmark: Bookmark, field: str) -> None:
     )
 
 
-def starred(user: User, account_ids: Collection[int], *, top: int = 12) -> list[Table]:
+def starred_tables(user: User, account_ids: Collection[int], *, top: int = 12) -> list[Table]:
     found = _tables(user, account_ids).filter(is_starred=True)
     return [bookmark.table for bookmark in found.order_by("table__folded_name", "pk")[:top]]
 
 
-def recent(user: User, account_ids: Collection[int], *, top: int = 8) -> list[Table]:
+def recent_tables(user: User, account_ids: Collection[int], *, top: int = 8) -> list[Table]:
     found = _tables(user, account_ids).exclude(opened_at=None)
     return [bookmark.table for bookmark in found.order_by("-opened_at")[:top]]
 

@@ -26,7 +26,7 @@ _CONTEXT: Final = 40  # characters before the first that differs
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ShownValue:
     markup: SafeString
     type: str = ""  # an EDM name
 
@@ -36,8 +36,8 @@ class Difference:
     """One name; None: it was not, or is not any more."""
 
     name: str | Promise
-    before: Side | None
-    after: Side | None
+    before: ShownValue | None
+    after: ShownValue | None
 
     @property
     def kind(self) -> str:
@@ -58,7 +58,7 @@ class EntityDifference:
     after: str
 
 
-def of_entities(done: Activity) -> list[EntityDifference]:
+def entity_differences(done: Activity) -> list[EntityDifference]:
     """The first of them."""
     return [_of_entity(change) for change in done.changes.order_by("place")[:MOST]]
 
@@ -107,15 +107,15 @@ def _first_difference(before: EdmValue | None, after: EdmValue | None) -> int:
     return 0
 
 
-def _side(value: EdmValue | None, start: int) -> Side | None:
+def _side(value: EdmValue | None, start: int) -> ShownValue | None:
     if value is None:
         return None
     if start:
         whole = str(value.value)
         rest = whole[start:]
         size = len(whole.encode(errors="surrogatepass")) if len(rest) > STRING_PREVIEW_LENGTH else None
-        return Side(format_html("…{}", cells.draw(EdmValue(Edm.STRING, rest), size).markup), value.type)
-    return Side(cells.draw(value).markup, value.type)
+        return ShownValue(format_html("…{}", cells.draw(EdmValue(Edm.STRING, rest), size).markup), value.type)
+    return ShownValue(cells.draw(value).markup, value.type)
 
 
 def _document(stored: StoredEntity | None) -> str:
@@ -158,23 +158,23 @@ _NAMES: Final[Mapping[str, Promise]] = {
 }
 
 
-def of_settings(done: Activity) -> list[Difference]:
-    return between(*(_flat(effect(done), value) for value in (done.before, done.after)))
+def setting_differences(done: Activity) -> list[Difference]:
+    return compare_settings(*(_flat(effect(done), value) for value in (done.before, done.after)))
 
 
-def name_of(setting: str) -> str | Promise:
+def setting_name(setting: str) -> str | Promise:
     return _NAMES.get(setting, setting)
 
 
-def flat(value: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_settings(value: Mapping[str, Any]) -> dict[str, Any]:
     return dict(_members(value))
 
 
-def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+def compare_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
     names = [*before, *(name for name in after if name not in before)]
     both = bool(before) and bool(after)  # else nothing need not be said to be nothing
     return [
-        Difference(name_of(name), _setting(before.get(name)), _setting(after.get(name)))
+        Difference(setting_name(name), _setting(before.get(name)), _setting(after.get(name)))
         for name in names
         if before.get(name) != after.get(name) and (before.get(name) or after.get(name) or both)
     ]
@@ -187,7 +187,7 @@ def _flat(verb: Verb, value: Any) -> dict[str, Any]:
     if verb is Verb.POLICIES_SET:
         return {policy["identifier"]: _policy(policy["policy"]) for policy in value}
     if isinstance(value, dict):
-        return flat(value)
+        return flatten_settings(value)
     return {"role": role_label(value)} if verb in {Verb.MEMBER_SET, Verb.MEMBER_REMOVE} else {"": value}
 
 
@@ -214,17 +214,17 @@ def _instant(text: str | None) -> str:
     return "…" if not text else text.replace(".0000000Z", "Z")
 
 
-def _setting(value: Any) -> Side | None:
+def _setting(value: Any) -> ShownValue | None:
     match value:
         case None:
             return None
         case bool():
-            return Side(format_html("{}", _("yes") if value else _("no")))
+            return ShownValue(format_html("{}", _("yes") if value else _("no")))
         case str():
-            return Side(cells.draw(EdmValue(Edm.STRING, value)).markup)
+            return ShownValue(cells.draw(EdmValue(Edm.STRING, value)).markup)
         case list() if all(isinstance(item, str) for item in value):
-            return Side(format_html("{}", ", ".join(value) or "-"))
-    return Side(format_html("{}", json.dumps(value, ensure_ascii=False)))
+            return ShownValue(format_html("{}", ", ".join(value) or "-"))
+    return ShownValue(format_html("{}", json.dumps(value, ensure_ascii=False)))
 
 
 _FACTS: Final[Mapping[str, Promise]] = {
@@ -248,7 +248,7 @@ _FACTS: Final[Mapping[str, Promise]] = {
 _SAID: Final = frozenset({"verb", "declared", "label", "kind", "query", "of_table", "saved", "version"})
 
 
-def facts(done: Activity) -> list[tuple[str | Promise, str]]:
+def activity_facts(done: Activity) -> list[tuple[str | Promise, str]]:
     """What else is known of it."""
     return [
         (_FACTS.get(name, name), _fact(name, value))

@@ -21,29 +21,22 @@ from storage.domain.values.edm import Edm, EdmValue, write_datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Nested:
-    """A String that is JSON itself, laid out."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
+class JsonMember:
     """A line of a document; ``size`` of a value that is cut, ``nested`` when it can be unfolded."""
 
     markup: SafeString
     size: str = ""
-    nested: Nested | None = None
+    nested: str = ""  # a String that is JSON itself, indented
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class JsonDocument:
     token: str
     key: EntityKey
-    members: Sequence[Member]
+    members: Sequence[JsonMember]
 
 
-def document(glance: EntityPreview) -> Document:
+def build_document(glance: EntityPreview) -> JsonDocument:
     keys = [_plain(name, edm.quote(text)) for name, text in zip(EntityKey._fields, glance.key, strict=True)]
     timestamp = _plain("Timestamp", f'"{write_datetime(glance.timestamp)}"')
     members = [*keys, timestamp]
@@ -51,38 +44,38 @@ def document(glance: EntityPreview) -> Document:
         if encoding.needs_annotation(value):
             members.append(_plain(f"{name}@odata.type", f'"{value.type}"', "note"))
         members.append(_member(name, value, glance.sizes.get(name)))
-    return Document(encode_entity_key(glance.key), glance.key, members)
+    return JsonDocument(encode_entity_key(glance.key), glance.key, members)
 
 
 _NAMES = {"partition_key": "PartitionKey", "row_key": "RowKey"}
 
 
-def _plain(name: str, text: str, kind: str = "text") -> Member:
-    return Member(_line(_NAMES.get(name, name), text, kind))
+def _plain(name: str, text: str, kind: str = "text") -> JsonMember:
+    return JsonMember(_line(_NAMES.get(name, name), text, kind))
 
 
 def _line(name: str, text: str, kind: str) -> SafeString:
     return format_html('<span class="name">"{}"</span>: <span class="{}">{}</span>', name, kind, text)
 
 
-def _member(name: str, value: EdmValue, size: int | None) -> Member:
+def _member(name: str, value: EdmValue, size: int | None) -> JsonMember:
     match value:
         case (Edm.STRING, str(text)):
             return _string(name, text, size)
         case (Edm.BINARY, bytes(data)) if size is not None or len(data) > STRING_PREVIEW_LENGTH:
             shown = encoding.write(EdmValue(Edm.BINARY, data[:120]))
-            return Member(_line(name, f'{shown[:-1]}…"', "text"), filesizeformat(size or len(data)))
+            return JsonMember(_line(name, f'{shown[:-1]}…"', "text"), filesizeformat(size or len(data)))
     kind = "text" if encoding.write(value).startswith('"') else "number"
     return _plain(name, encoding.write(value), kind)
 
 
-def _string(name: str, text: str, size: int | None) -> Member:
+def _string(name: str, text: str, size: int | None) -> JsonMember:
     if size is None and (nested := _laid_out(text)):
-        return Member(_line(name, _readable(text[:STRING_PREVIEW_LENGTH]), "text"), nested=Nested(nested))
+        return JsonMember(_line(name, _readable(text[:STRING_PREVIEW_LENGTH]), "text"), nested=nested)
     if size is None and len(text) <= 4 * STRING_PREVIEW_LENGTH:
-        return Member(_line(name, _readable(text), "text"))
+        return JsonMember(_line(name, _readable(text), "text"))
     size = size or len(text.encode(errors="surrogatepass"))
-    return Member(
+    return JsonMember(
         _line(name, _readable(text[:STRING_PREVIEW_LENGTH])[:-1] + '…"', "text"), filesizeformat(size)
     )
 
@@ -105,15 +98,15 @@ def _laid_out(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ShownProperty:
     name: str
     type: str
     cell: Cell
 
 
-def fields(entity: Entity, zone: tzinfo | None) -> list[Field]:
+def shown_properties(entity: Entity, zone: tzinfo | None) -> list[ShownProperty]:
     """Its properties with their whole values."""
-    return [Field(name, value.type, _whole(value, zone)) for name, value in entity.properties.items()]
+    return [ShownProperty(name, value.type, _whole(value, zone)) for name, value in entity.properties.items()]
 
 
 def _whole(value: EdmValue, zone: tzinfo | None) -> Cell:

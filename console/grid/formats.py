@@ -19,7 +19,7 @@ from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue, write_datetime
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """The values are the ends of the names of files."""
 
     TYPED_CSV = "typed.csv"
@@ -29,10 +29,10 @@ class Format(StrEnum):
 
 
 TYPES: Final = {
-    Format.TYPED_CSV: "text/csv; charset=utf-8",
-    Format.CSV: "text/csv; charset=utf-8",
-    Format.JSON: "application/json",
-    Format.NDJSON: "application/x-ndjson",
+    ExportFormat.TYPED_CSV: "text/csv; charset=utf-8",
+    ExportFormat.CSV: "text/csv; charset=utf-8",
+    ExportFormat.JSON: "application/json",
+    ExportFormat.NDJSON: "application/x-ndjson",
 }
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -41,28 +41,30 @@ class UnexpectedProperty(Exception):
     """An entity has a property that was on none when the columns of the file were looked up."""
 
 
-def has_columns(format_: Format) -> bool:
-    return format_ in (Format.TYPED_CSV, Format.CSV)
+def has_columns(format_: ExportFormat) -> bool:
+    return format_ in (ExportFormat.TYPED_CSV, ExportFormat.CSV)
 
 
-def write(format_: Format, pages: Iterable[list[StoredEntity]], names: Sequence[str] = ()) -> Iterator[str]:
+def write(
+    format_: ExportFormat, pages: Iterable[list[StoredEntity]], names: Sequence[str] = ()
+) -> Iterator[str]:
     """The text of a file, page by page; ``names``: the properties that have a column in CSV.
 
     Raises UnexpectedProperty rather than leave one out.
     """
     match format_:
-        case Format.TYPED_CSV:
+        case ExportFormat.TYPED_CSV:
             yield from _write_csv(pages, names, typed=True)
-        case Format.CSV:
+        case ExportFormat.CSV:
             yield from _write_csv(pages, names, typed=False)
-        case Format.JSON:
+        case ExportFormat.JSON:
             yield from _write_json(pages)
-        case Format.NDJSON:
+        case ExportFormat.NDJSON:
             for page in pages:
-                yield b"".join(document(stored) + b"\n" for stored in page).decode()
+                yield b"".join(write_document(stored) + b"\n" for stored in page).decode()
 
 
-def document(stored: StoredEntity) -> bytes:
+def write_document(stored: StoredEntity) -> bytes:
     """One line of OData JSON with the types, exactly as the service keeps it."""
     timestamp = write_datetime(stored.timestamp).encode()
     content = stored.content.replace(b"\n", b"")  # between members only: no JSON string holds one
@@ -74,7 +76,7 @@ def _write_json(pages: Iterable[list[StoredEntity]]) -> Iterator[str]:
     for page in pages:
         documents = []
         for stored in page:
-            documents += [separator, document(stored)]
+            documents += [separator, write_document(stored)]
             separator = b",\n"
         yield b"".join(documents).decode()
     yield "[]\n" if separator == b"[\n" else "\n]\n"
@@ -97,7 +99,7 @@ def _csv_row(
     yield from (*entity.key, write_datetime(stored.timestamp))
     for name in names:
         value = entity.properties.get(name)
-        yield "" if value is None else text_of(value)
+        yield "" if value is None else value_text(value)
         if typed:
             yield "" if value is None else value.type.short_name
 
@@ -108,7 +110,7 @@ def _csv(rows: Iterable[Iterable[str]], dialect: str = "excel") -> str:
     return written.getvalue()
 
 
-def text_of(value: EdmValue) -> str:
+def value_text(value: EdmValue) -> str:
     """A value without its type."""
     match value:
         case (Edm.STRING, str(text)):
@@ -121,7 +123,7 @@ def text_of(value: EdmValue) -> str:
 # for the clipboard: of the columns that are shown
 
 
-def cells_of(stored: StoredEntity, names: Sequence[str]) -> list[str]:
+def column_texts(stored: StoredEntity, names: Sequence[str]) -> list[str]:
     """The text of each column, of the keys and the Timestamp too."""
     entity = read_stored(stored)
     system = {**dict(zip(KEYS, entity.key, strict=True)), TIMESTAMP: write_datetime(stored.timestamp)}
@@ -130,7 +132,7 @@ def cells_of(stored: StoredEntity, names: Sequence[str]) -> list[str]:
 
 def _text_or_nothing(properties: Mapping[str, EdmValue], name: str) -> str:
     value = properties.get(name)
-    return "" if value is None else text_of(value)
+    return "" if value is None else value_text(value)
 
 
 def write_tsv(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
@@ -158,9 +160,9 @@ def _in_markdown(text: str) -> str:
     )
 
 
-def pretty(stored: StoredEntity) -> str:
+def write_pretty_document(stored: StoredEntity) -> str:
     """The document for people: a member a line, and every script as it is written."""
-    text = json.dumps(json.loads(document(stored)), ensure_ascii=False, indent=2)
+    text = json.dumps(json.loads(write_document(stored)), ensure_ascii=False, indent=2)
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

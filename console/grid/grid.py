@@ -48,7 +48,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GridRow:
     token: str
     etag: str
     index: int  # the header being 1
@@ -58,7 +58,7 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Grid:
     columns: Sequence[Column]
-    rows: Sequence[Row]
+    rows: Sequence[GridRow]
     count: int  # of all rows with the header, or -1
     hidden: Sequence[str]
     has_rest: bool  # whether columns are shown that nobody named
@@ -76,7 +76,7 @@ SELECT_WIDTH: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class GridOptions:
     """Whose entities they are, and how they are to be shown."""
 
     account: Account
@@ -98,7 +98,7 @@ class Setting:
         return escape(_("Open"))
 
 
-def grid(setting: Setting, found: Sequence[EntityPreview], *, before: int, is_last: bool) -> Grid:
+def build_grid(setting: GridOptions, found: Sequence[EntityPreview], *, before: int, is_last: bool) -> Grid:
     """Keys, then properties in the order they were first seen in, then Timestamp, unless it is said otherwise."""
     types = _types(found)
     shown = _selected(columns.arrange_columns(setting.columns, (*types, *setting.select)), setting.select)
@@ -124,12 +124,14 @@ def draw_row(account: Account, table: Table, stored: StoredEntity, page: QueryDi
     the aria-rowindex of the row.
     """
     state = read_state(QueryDict(page.get("next", "").partition("?")[2]), table)
-    setting = Setting(account, table, columns.list_columns(state.columns, page.getlist("column")), state.zone)
+    setting = GridOptions(
+        account, table, columns.list_columns(state.columns, page.getlist("column")), state.zone
+    )
     entity = read_stored(stored)
     glance = EntityPreview(entity.key, stored.timestamp, entity.properties, {})
     index = page.get("index", "")
     number = int(index) if index.isdecimal() and len(index) < 19 else 2
-    (row,) = grid(setting, [glance], before=number - 2, is_last=False).rows
+    (row,) = build_grid(setting, [glance], before=number - 2, is_last=False).rows
     attributes = f'data-key="{row.token}" data-etag="{escape(row.etag)}" aria-rowindex="{row.index}"'
     return SafeString(f"<tr {attributes}>{row.markup}</tr>")
 
@@ -212,8 +214,8 @@ def _fitting(name: str, characters: int) -> int:
 
 
 def _row(
-    setting: Setting, glance: EntityPreview, made: Sequence[Column], drawn: Sequence[Cell], index: int
-) -> Row:
+    setting: GridOptions, glance: EntityPreview, made: Sequence[Column], drawn: Sequence[Cell], index: int
+) -> GridRow:
     parts = [_handle(setting, glance)]
     for column, cell in zip(made, drawn, strict=True):
         value = glance.properties.get(column.name)
@@ -227,7 +229,9 @@ def _row(
         else:
             parts.append(f">{cell.markup}</td>")
     # all that is not ours in it was escaped where it was drawn
-    return Row(encode_entity_key(glance.key), write_etag(glance.timestamp), index, SafeString("".join(parts)))
+    return GridRow(
+        encode_entity_key(glance.key), write_etag(glance.timestamp), index, SafeString("".join(parts))
+    )
 
 
 def _opening(at: int, name: str, pin: int, *, is_number: bool) -> str:
@@ -241,7 +245,7 @@ def _opening(at: int, name: str, pin: int, *, is_number: bool) -> str:
     return f'{markup} data-{kind}="{escape(name)}"'
 
 
-def _handle(setting: Setting, glance: EntityPreview) -> str:
+def _handle(setting: GridOptions, glance: EntityPreview) -> str:
     """The first cell: it chooses the row, and opens it."""
     partition_key, row_key = glance.key
     href = f"{setting.entity_path}?{urlencode({'pk': partition_key, 'rk': row_key})}"

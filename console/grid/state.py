@@ -12,8 +12,9 @@ from django.utils import timezone
 
 from console.grid import columns, saved_urls, tokens
 from console.grid.columns import Columns
-from console.grid.saved_urls import LONGEST, Short
+from console.grid.saved_urls import LONGEST
 from console.grid.tokens import Cursor
+from console.models import SavedUrl
 from storage.domain.filters import Dialect, parse
 from storage.domain.filters.query import EntityQuery, Position, Sort, SortedPosition
 from storage.models import Account, Table
@@ -48,7 +49,7 @@ class GridState:
     open: str = ""  # the entity in the drawer
     saved: str = ""  # the slug of the saved query that was applied
     values: tuple[tuple[str, str], ...] = ()  # what its parameters were given
-    short: Short | None = None  # what the address says in one key
+    saved_url: SavedUrl | None = None  # for an address that would be too long
     select: tuple[str, ...] = ()  # the properties that are read; none: all, or those with a column
     sort: Sort | None = None  # by a property; None: by the keys
     by: str = ""  # rows: the filter is drawn as such
@@ -145,9 +146,15 @@ class GridState:
         ]
         return [(name, value) for name, value in named if value]
 
+    @property
+    def _address_fields(self) -> list[tuple[str, str]]:
+        return (
+            self.fields if self.saved_url is None else saved_urls.fields_beside(self.saved_url, self.fields)
+        )
+
     def query(self) -> str:
         found = QueryDict(mutable=True)
-        for name, value in self.fields if self.short is None else self.short.beside(self.fields):
+        for name, value in self._address_fields:
             found.appendlist(name, value)
         return found.urlencode()
 
@@ -161,19 +168,19 @@ class GridState:
         if len(self.address(account, table)) <= LONGEST:
             return self
         # where its page starts is not part of it, so that all pages of a query share one key; unless that is too long
-        lasting = replace(self.at_start(), open="", is_counted=False, short=None)
-        short = replace(self, short=saved_urls.keep(table, lasting.query()))
+        lasting = replace(self.at_start(), open="", is_counted=False, saved_url=None)
+        short = replace(self, saved_url=saved_urls.keep(table, lasting.query()))
         if len(short.address(account, table)) <= LONGEST:
             return short
-        return replace(self, short=saved_urls.keep(table, replace(self, short=None).query()))
+        return replace(self, saved_url=saved_urls.keep(table, replace(self, saved_url=None).query()))
 
 
 def read_state(query: QueryDict, table: Table | None = None) -> GridState:
     """What is not understood is as if it were not there; a key says something only of its own table."""
     key = query.get(saved_urls.NAME, "")
-    short = saved_urls.find(table, key) if key and table is not None else None
-    if short is not None:
-        query = short.beneath(query)
+    saved_url = saved_urls.find(table, key) if key and table is not None else None
+    if saved_url is not None:
+        query = saved_urls.merge_query(saved_url, query)
     sort = _sort(query.get("sort", ""))
     starts = query.getlist("after")
     view = query.get("view", "")
@@ -191,7 +198,7 @@ def read_state(query: QueryDict, table: Table | None = None) -> GridState:
         open=query.get("open", ""),
         saved=query.get("q", ""),
         values=tuple((name, value) for name, _, value in _parameters(query)),
-        short=short,
+        saved_url=saved_url,
         select=_select(query),
         sort=sort,
         by=ROWS if query.get("by") == ROWS else "",

@@ -87,7 +87,7 @@ def exact(hits: list[Hit], text: str) -> Hit | None:
 
 
 def _recent(user: User, accounts: list[tuple[Account, Role]]) -> Iterator[Hit]:
-    for table in bookmarks.recent(user, [account.pk for account, _role in accounts]):
+    for table in bookmarks.recent_tables(user, [account.pk for account, _role in accounts]):
         yield _table(table, Kind.RECENT)
 
 

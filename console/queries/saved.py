@@ -153,7 +153,7 @@ def get_applied(
     return AppliedQuery(
         query,
         latest_version(query),
-        [differences.name_of(f"query.{name}") for name in changed],
+        [differences.setting_name(f"query.{name}") for name in changed],
         content,
         is_filled="f" in changed and bool(list_parameters(query)),
         can_change=can_change(user, role, query),

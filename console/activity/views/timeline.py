@@ -142,14 +142,14 @@ def show_server_entry(request: HttpRequest, number: int) -> HttpResponse:
 
 def _show_entry(request: HttpRequest, account: Account | None, done: Activity) -> HttpResponse:
     (entry,) = _entries([done], request, account)
-    changed = differences.of_entities(done)
+    changed = differences.entity_differences(done)
     context: dict[str, Any] = {
         "entry": entry,
         "done": done,
         "changed": changed,
         "others": max(0, getattr(done, "changed", 0) - len(changed)),
-        "facts": differences.facts(done),
-        "settings": [] if changed else differences.of_settings(done),
+        "facts": differences.activity_facts(done),
+        "settings": [] if changed else differences.setting_differences(done),
         "title": sentences.plain_sentence(done),
         "back": _address("index", account),
     }

@@ -39,7 +39,7 @@ table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelac
 """
 
 
-class Found(NamedTuple):
+class FoundPage(NamedTuple):
     """A page in whatever order."""
 
     entities: list[EntityPreview]
@@ -47,7 +47,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class QueryStats:
     """The figures of a query that was answered."""
 
     rows: int
@@ -69,7 +69,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """A page of entities: a filter that cannot be answered is explained beside its field."""
     found = find_table(account, table)
     state = read_state(request.GET, found)
-    if saved_urls.NAME in request.GET and state.short is None:
+    if saved_urls.NAME in request.GET and state.saved_url is None:
         return render(
             request, "console/queries/saved/expired.html", {"account": account, "table": found}, status=404
         )
@@ -83,7 +83,9 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     context = results(account, found, state)
     context["applied"] = saved.get_applied(user_of(request), role_of(request), account, found, state)
     if not context["error"]:
-        context["ran"] = Ran(context["rows"], state, bool(context["next"]), getattr(request, "number", ""))
+        context["stats"] = QueryStats(
+            context["rows"], state, bool(context["next"]), getattr(request, "number", "")
+        )
         _remember(request, found, state)
     if not wants_part(request):
         context |= _frame(request, account, found)
@@ -146,14 +148,14 @@ def results(account: Account, table: Table, state: GridState) -> dict[str, Any]:
     }
 
 
-def _shown(account: Account, table: Table, state: GridState, page: Found) -> dict[str, object]:
+def _shown(account: Account, table: Table, state: GridState, page: FoundPage) -> dict[str, object]:
     before = state.cursor.rows if state.cursor else 0
     match state.view:
         case View.GRID:
-            setting = grid.Setting(account, table, state.columns, state.zone, state.select)
-            return {"grid": grid.grid(setting, page.entities, before=before, is_last=page.next is None)}
+            setting = grid.GridOptions(account, table, state.columns, state.zone, state.select)
+            return {"grid": grid.build_grid(setting, page.entities, before=before, is_last=page.next is None)}
         case View.JSON:
-            return {"documents": [documents.document(glance) for glance in page.entities]}
+            return {"documents": [documents.build_document(glance) for glance in page.entities]}
         case View.FORM:
             stored = entities.get(table, page.entities[0].key)
             entity = read_stored(stored) if stored is not None else None
@@ -167,10 +169,10 @@ def _shown(account: Account, table: Table, state: GridState, page: Found) -> dic
             assert_never(state.view)
 
 
-def _fields(entity: Entity, state: GridState) -> list[documents.Field]:
+def _fields(entity: Entity, state: GridState) -> list[documents.ShownProperty]:
     return [
         field
-        for field in documents.fields(entity, state.zone)
+        for field in documents.shown_properties(entity, state.zone)
         if not state.select or field.name in state.select
     ]
 
@@ -187,24 +189,24 @@ def _nothing(account: Account, table: Table, state: GridState, error: str) -> di
 def _frame(request: HttpRequest, account: Account, table: Table) -> dict[str, Any]:
     return {
         "listing": table_list.overview(account.pk),
-        "is_starred": bookmarks.opened(user_of(request), table),
+        "is_starred": bookmarks.record_visit(user_of(request), table),
         "queries": saved.for_table(user_of(request), table),
     }
 
 
-def _query(table: Table, state: GridState) -> tuple[Found, str]:
+def _query(table: Table, state: GridState) -> tuple[FoundPage, str]:
     """A page, or none and the service's own words why."""
     try:
         page = _read_page(table, state)
         return page._replace(entities=[_selected(glance, state) for glance in page.entities]), ""
     except StorageError as error:
-        return Found([], None), error.text
+        return FoundPage([], None), error.text
 
 
-def _read_page(table: Table, state: GridState) -> Found:
+def _read_page(table: Table, state: GridState) -> FoundPage:
     if state.sort is None:
-        return Found(*entities.preview_page(table, state.wanted))
-    return Found(*entities.sorted_preview_page(table, state.wanted, state.sort, state.sorted_start))
+        return FoundPage(*entities.preview_page(table, state.wanted))
+    return FoundPage(*entities.sorted_preview_page(table, state.wanted, state.sort, state.sorted_start))
 
 
 def _selected(glance: EntityPreview, state: GridState) -> EntityPreview:
@@ -215,7 +217,7 @@ def _selected(glance: EntityPreview, state: GridState) -> EntityPreview:
     return glance._replace(properties=kept)
 
 
-def _listing(account: Account, table: Table, state: GridState, page: Found) -> dict[str, object]:
+def _listing(account: Account, table: Table, state: GridState, page: FoundPage) -> dict[str, object]:
     before = state.cursor.rows if state.cursor else 0
     after = before + len(page.entities)
     following = state.after(Cursor(page.next, after)) if page.next else None
@@ -252,7 +254,7 @@ def _zone_name(state: GridState) -> str:
     return f"UTC{name}" if name[0] in "+-" else name
 
 
-def _total(table: Table, overview: Overview, state: GridState, page: Found) -> Total:
+def _total(table: Table, overview: Overview, state: GridState, page: FoundPage) -> Total:
     before = state.cursor.rows if state.cursor else 0
     if page.next is None:
         return Total(before + len(page.entities), is_exact=True)

@@ -10,10 +10,11 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console.entities import cell
-from console.entities.cell import Draft, Note
+from console.entities.cell import CellForm, Note, change_type, check_input, hint, shorten_value
 from console.entities.staged import is_staging
-from console.grid import cells, grid, tokens
+from console.entities.value_field import TypedInput, read_form, read_type, typed_input
+from console.grid import cells, grid
+from console.grid.tokens import decode_entity_key, encode_entity_key
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table, user_of
 from console.site.addresses import is_console_path
@@ -34,17 +35,14 @@ CONFLICT = 412
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The property that is edited, and the entity as it is now."""
+class CellTarget:
+    """The property that is edited, and its entity as it is stored now."""
 
     table: Table
     key: EntityKey
     name: str
     stored: StoredEntity | None
-
-    @property
-    def value(self) -> EdmValue | None:
-        return None if self.stored is None else read_stored(self.stored).properties.get(self.name)
+    value: EdmValue | None
 
     @property
     def etag(self) -> str:
@@ -52,8 +50,8 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
-    """Somebody else was faster: what they made of the property, and who they were, if it is known."""
+class CellConflict:
+    """Another save came first: the value it left, and who made it, if that is known."""
 
     theirs: str
     mine: str
@@ -65,160 +63,158 @@ class Conflict:
 @require_http_methods(["GET", "POST"])
 @account_required(Capability.WRITE)
 def edit(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """The editor of a property of an entity, or its save; ``type`` is that of its column."""
+    """Show the editor of a property of an entity, or save it; ``type`` is that of its column."""
     if request.method == "POST":
-        return _save(request, _place(account, table, request.POST))
-    place = _place(account, table, request.GET)
-    if place.stored is None:
+        return _save(request, _find_target(account, table, request.POST))
+    target = _find_target(account, table, request.GET)
+    if target.stored is None:
         raise Http404
-    draft = cell.draft_of(place.value, cell.read_type(request.GET.get("type", "")))
-    shown = request.GET.get("etag", "")
-    note = None if place.value is None else cell.read(draft, place.value, now_of(request))[1]
-    if shown and shown != place.etag:
-        note = Note(
-            "warn", _("This entity has changed since the page was loaded. This is the current value.")
-        )
-    return _editor(request, place, draft, note, etag=place.etag)
+    typed = typed_input(target.value, read_type(request.GET.get("type", "")))
+    note = None if target.value is None else hint(target.value, typed)
+    if request.GET.get("etag", target.etag) not in ("", target.etag):
+        text = _("This entity has changed since the page was loaded. This is the current value.")
+        note = Note("warn", text)
+    return _editor(request, target, typed, note, etag=target.etag)
 
 
 @require_POST
 @account_required(Capability.WRITE)
 def check(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """What there is to say about a text while it is typed; with ``retype``, the editor as another type or form."""
-    place = _place(account, table, request.POST)
+    """Show the note on a text while it is typed; with ``retype``, the editor as another type or form."""
+    target = _find_target(account, table, request.POST)
     if "retype" in request.POST:
-        return _retype(request, place)
-    draft = cell.read_draft(request.POST)
-    _value, note = cell.read(draft, place.value, now_of(request))
-    return render(request, "console/entities/cell/_note.html", {"note": note, "draft": draft})
+        return _change_type(request, target)
+    form = CellForm(request.POST, target.value, now_of(request))
+    context = {"note": form.note, "agreed": "agreed" in request.POST}
+    return render(request, "console/entities/cell/_note.html", context)
 
 
-def _save(request: HttpRequest, place: Place) -> HttpResponse:
-    if request.POST.get("action") == "remove":
-        return _change(request, place, None, cell.read_draft(request.POST))
-    if request.POST.get("action") == "retype":  # without JavaScript, changing the type is a button
-        return _retype(request, place)
-    draft = cell.read_draft(request.POST)
-    value, note = cell.read(draft, place.value, now_of(request))
-    if value is None:
-        return _editor(request, place, draft, note, status=422)
-    return _change(request, place, value, draft)
+def _save(request: HttpRequest, target: CellTarget) -> HttpResponse:
+    action = request.POST.get("action")
+    if action == "retype":  # without JavaScript, a button changes the type
+        return _change_type(request, target)
+    form = CellForm(request.POST, target.value, now_of(request))
+    if action == "remove":
+        return _apply(request, target, None, form.typed)
+    if form.edm_value is None:
+        return _editor(request, target, form.typed, form.note, status=422)
+    return _apply(request, target, form.edm_value, form.typed)
 
 
-def _retype(request: HttpRequest, place: Place) -> HttpResponse:
-    """The editor after its type or form was changed; ``from`` and ``from_form`` say what the text is."""
-    wanted, now = cell.read_draft(request.POST), now_of(request)
-    before = cell.read_type(request.POST.get("from", ""))
-    form = cell.read_form(before, request.POST.get("from_form", ""))
+def _change_type(request: HttpRequest, target: CellTarget) -> HttpResponse:
+    """Show the editor with another type or form; ``from`` and ``from_form`` are those of the text."""
+    now = now_of(request)
+    wanted = CellForm(request.POST, None, now).typed
+    before = read_type(request.POST.get("from", ""))
     text = "false" if before is Edm.BOOLEAN and not wanted.text else wanted.text
-    draft, note = cell.retyped(Draft(before, form, text), wanted.type, wanted.form, now)
-    if note is None and draft.text:
-        note = cell.read(draft, None, now)[1]
-    return _editor(request, place, draft, note)
+    old = TypedInput(before, read_form(before, request.POST.get("from_form", "")), text)
+    typed, note = change_type(old, wanted.type, wanted.form, now)
+    if note is None and typed.text:
+        note = check_input(typed, now)
+    return _editor(request, target, typed, note)
 
 
-def _change(request: HttpRequest, place: Place, value: EdmValue | None, draft: Draft) -> HttpResponse:
+def _apply(
+    request: HttpRequest, target: CellTarget, value: EdmValue | None, typed: TypedInput
+) -> HttpResponse:
+    """Store a value, or stage it; None removes the property."""
     if "stage" in request.POST:
-        return _staged(request, place, value, draft)
+        return _staged(request, target, value, typed)
     try:
-        applied = edits.apply_one(
-            place.table,
-            _update(place, value, request.POST.get("etag", "")),
-            by=actor_of(request),
-            known=place.stored,
-        )
+        change = _update(target, value, request.POST.get("etag", ""))
+        applied = edits.apply_one(target.table, change, by=actor_of(request), known=target.stored)
     except (UpdateConditionNotSatisfied, ResourceNotFound):
-        return _conflict(request, place, value, draft)
+        return _conflict(request, _read_again(target), value, typed)
     except StorageError as error:
-        return _editor(request, place, draft, Note("error", error.text), status=422)
-    said = _("%(property)s saved") if value is not None else _("%(property)s removed")
-    notices.notify_success(request, said % {"property": place.name}, undo=applied.activity)
-    return _saved(request, place, applied.after[place.key])
+        return _editor(request, target, typed, Note("error", error.text), status=422)
+    text = _("%(property)s saved") if value is not None else _("%(property)s removed")
+    notices.notify_success(request, text % {"property": target.name}, undo=applied.activity)
+    return _saved(request, target, applied.after[target.key])
 
 
-def _update(place: Place, value: EdmValue | None, etag: str) -> Update:
+def _update(target: CellTarget, value: EdmValue | None, etag: str) -> Update:
     condition = read_if_match(etag)
     if condition == ANY:  # nothing of ours saves whatever is there
         raise UpdateConditionNotSatisfied
     if value is not None:
-        return Update(Entity(place.key, {place.name: value}), condition, merge=True)
-    if place.stored is None:
+        return Update(Entity(target.key, {target.name: value}), condition, merge=True)
+    if target.stored is None:
         raise ResourceNotFound
-    rest = dict(read_stored(place.stored).properties)
-    rest.pop(place.name, None)
-    return Update(Entity(place.key, rest), condition, merge=False)
+    rest = dict(read_stored(target.stored).properties)
+    rest.pop(target.name, None)
+    return Update(Entity(target.key, rest), condition, merge=False)
 
 
-def _saved(request: HttpRequest, place: Place, stored: StoredEntity) -> HttpResponse:
+def _saved(request: HttpRequest, target: CellTarget, stored: StoredEntity) -> HttpResponse:
     if not wants_part(request):
-        return HttpResponseRedirect(_back(request, place))
-    # a page without a grid sends no place in it
+        return HttpResponseRedirect(_back(request, target))
+    # a page without a grid sends no index of a row
     has_grid = request.POST.get("index", "").isdecimal()
-    row = grid.draw_row(place.table.account, place.table, stored, request.POST) if has_grid else ""
+    row = grid.draw_row(target.table.account, target.table, stored, request.POST) if has_grid else ""
     return render_part(request, page="", part="console/entities/cell/_saved.html", context={"row": row})
 
 
-def _staged(request: HttpRequest, place: Place, value: EdmValue | None, draft: Draft) -> HttpResponse:
-    """What the page is to keep until everything is saved: nothing is stored."""
+def _staged(
+    request: HttpRequest, target: CellTarget, value: EdmValue | None, typed: TypedInput
+) -> HttpResponse:
+    """What the page keeps until all staged changes are saved: nothing is stored."""
     if value is not None:  # "now" is the moment at which it was typed
-        draft = replace(draft, text=typed_text.write(value, draft.form))
+        typed = replace(typed, text=typed_text.write(value, typed.form))
     context = {
         "markup": cells.draw_or_absent(value).markup,
-        "key": tokens.encode_entity_key(place.key),
-        "property": place.name,
+        "key": encode_entity_key(target.key),
+        "property": target.name,
         "etag": request.POST.get("etag", ""),
-        "draft": draft,
+        "typed": typed,
         "is_removed": value is None,
     }
     return render(request, "console/entities/cell/_staged_cell.html", context)
 
 
-def _conflict(request: HttpRequest, place: Place, value: EdmValue | None, draft: Draft) -> HttpResponse:
-    place = replace(place, stored=entities.get(place.table, place.key))
-    changed = activity.latest_change(place.table, place.key)
-    is_theirs = changed is not None and changed.ticks_after == (
-        place.stored.timestamp if place.stored else None
+def _conflict(
+    request: HttpRequest, target: CellTarget, value: EdmValue | None, typed: TypedInput
+) -> HttpResponse:
+    changed = activity.latest_change(target.table, target.key)
+    ticks = target.stored.timestamp if target.stored else None
+    conflict = CellConflict(
+        theirs=shorten_value(target.value),
+        mine=shorten_value(value),
+        etag=target.etag,
+        is_gone=target.stored is None,
+        by=changed.activity if changed is not None and changed.ticks_after == ticks else None,
     )
-    conflict = Conflict(
-        theirs=cell.shortened(place.value),
-        mine=cell.shortened(value),
-        etag=place.etag,
-        is_gone=place.stored is None,
-        by=changed.activity if changed is not None and is_theirs else None,
-    )
-    return _editor(request, place, draft, None, conflict=conflict, status=CONFLICT)
+    return _editor(request, target, typed, None, conflict=conflict, status=CONFLICT)
 
 
 def _editor(
     request: HttpRequest,
-    place: Place,
-    draft: Draft,
+    target: CellTarget,
+    typed: TypedInput,
     note: Note | None,
     *,
     etag: str = "",
-    conflict: Conflict | None = None,
+    conflict: CellConflict | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    account = place.table.account
+    token = encode_entity_key(target.key)
     context: dict[str, Any] = {
-        "table": place.table,
-        "key": place.key,
-        "token": tokens.encode_entity_key(place.key),
-        "property": place.name,
+        "table": target.table,
+        "key": target.key,
+        "token": token,
+        "property": target.name,
         "etag": etag or request.POST.get("etag", ""),
-        "was": request.POST.get("was", cell.shortened(place.value)),
-        "draft": draft,
+        "was": request.POST.get("was", shorten_value(target.value)),
+        "typed": typed,
+        "agreed": "agreed" in request.POST and "retype" not in request.POST,
         "note": note,
         "conflict": conflict,
-        "is_set": place.value is not None,
-        "is_staged": is_staging(request, account),
+        "is_set": target.value is not None,
+        "is_staged": is_staging(request, target.table.account),
         "types": [(type_.value, type_.short_name) for type_ in Edm],
         "zone": user_of(request).time_zone,
-        "next": _back(request, place),
-        "download": urlencode(
-            {"key": tokens.encode_entity_key(place.key), "property": place.name, "download": "1"}
-        ),
-        "address": urlencode({"pk": place.key.partition_key, "rk": place.key.row_key}),
+        "next": _back(request, target),
+        "download": urlencode({"key": token, "property": target.name, "download": "1"}),
+        "address": urlencode({"pk": target.key.partition_key, "rk": target.key.row_key}),
     }
     return render_part(
         request,
@@ -229,9 +225,8 @@ def _editor(
     )
 
 
-def _place(account: Account, name: str, sent: QueryDict) -> Place:
-    table = find_table(account, name)
-    key = tokens.decode_entity_key(sent.get("key", ""))
+def _find_target(account: Account, table: str, sent: QueryDict) -> CellTarget:
+    key = decode_entity_key(sent.get("key", ""))
     name = sent.get("property", "")
     if key is None or name in SYSTEM_PROPERTIES:
         raise Http404
@@ -239,11 +234,17 @@ def _place(account: Account, name: str, sent: QueryDict) -> Place:
         check_property_name(name)
     except StorageError:
         raise Http404 from None
-    return Place(table, key, name, entities.get(table, key))
+    return _read_again(CellTarget(find_table(account, table), key, name, None, None))
 
 
-def _back(request: HttpRequest, place: Place) -> str:
+def _read_again(target: CellTarget) -> CellTarget:
+    stored = entities.get(target.table, target.key)
+    value = None if stored is None else read_stored(stored).properties.get(target.name)
+    return replace(target, stored=stored, value=value)
+
+
+def _back(request: HttpRequest, target: CellTarget) -> str:
     wanted = request.POST.get("next", "") or request.GET.get("next", "")
     if is_console_path(wanted):
         return wanted
-    return reverse("entities:index", args=(place.table.account.name, place.table.name))
+    return reverse("entities:index", args=(target.table.account.name, target.table.name))

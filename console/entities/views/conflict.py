@@ -8,8 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from console.entities import entity_page as pages
-from console.entities import entity_problems as problems
-from console.entities import opened
+from console.entities import opened, problems
 from console.entities.entity_page import Visit
 from console.site.access import actor_of
 from console.site.notices import notify_error, notify_success

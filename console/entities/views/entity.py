@@ -12,9 +12,8 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from console import snippets
+from console.entities import entity_form, opened, problems, property_row
 from console.entities import entity_page as pages
-from console.entities import entity_problems as problems
-from console.entities import entity_row, forms, opened
 from console.entities.entity_page import Draft, Visit
 from console.entities.views import conflict
 from console.site.access import account_required, actor_of, find_table
@@ -148,7 +147,7 @@ def save(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         return conflict.settle(request, visit, action)
     draft = pages.read_draft(request, _before(request, visit), visit.key, now_of(request))
     if action == "add":
-        rows = [*draft.rows, *entity_row.blanks(draft.rows)]
+        rows = [*draft.rows, *property_row.blanks(draft.rows)]
         return render(request, visit, replace(draft, rows=rows, is_dirty=True))
     if draft.problems:
         return render(request, visit, replace(draft, is_dirty=True), 422)
@@ -247,13 +246,13 @@ def row(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     found = find_table(account, table)
     before = opened.read(found, request.POST.get("opened", ""))
     base = read_stored(before).properties if before is not None else {}
-    row = forms.read_row(request.POST, request.FILES, base, now_of(request))
+    row = entity_form.read_property_row(request.POST, request.FILES, base, now_of(request))
     if row is None:
         raise Http404
     return _row(request, Visit(account, found, EntityKey("", "")), row)
 
 
-def _row(request: HttpRequest, visit: Visit, row: entity_row.Row) -> HttpResponse:
+def _row(request: HttpRequest, visit: Visit, row: property_row.PropertyRow) -> HttpResponse:
     draft = Draft(None, visit.key, rows=[row])
     context = pages.draft_context(visit, draft, in_drawer=True)
     return shortcuts.render(request, "console/entities/entity/_row.html", {**context, "row": row})

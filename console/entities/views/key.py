@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from console.entities import entity_page as pages
-from console.entities import entity_problems as problems
+from console.entities import problems
+from console.entities.entity_form import FieldError
 from console.entities.entity_page import Visit
-from console.entities.forms import Problem
 from console.entities.views.entity import gone
 from console.site.access import account_required, actor_of
 from console.site.notices import notify_success
@@ -46,7 +46,7 @@ def _page(
     visit: Visit,
     wanted: EntityKey,
     etag: str,
-    wrong: Sequence[Problem] = (),
+    wrong: Sequence[FieldError] = (),
 ) -> HttpResponse:
     context: dict[str, Any] = {
         "visit": visit,
@@ -75,7 +75,7 @@ def _change(request: HttpRequest, visit: Visit) -> HttpResponse:
     etag = request.POST.get("etag", "")
     found = problems.of_key(wanted)
     if wanted == visit.key:
-        found.append(Problem("rk", "", _("Enter a key that differs from the current one.")))
+        found.append(FieldError("rk", "", _("Enter a key that differs from the current one.")))
     if found:
         return _page(request, visit, wanted, etag, found)
     try:
@@ -84,10 +84,10 @@ def _change(request: HttpRequest, visit: Visit) -> HttpResponse:
             raise UpdateConditionNotSatisfied
         done = edits.change_key(visit.table, visit.key, wanted, condition, by=actor_of(request))
     except EntityAlreadyExists:
-        problem = Problem("rk", "", _("An entity with these keys already exists."))
+        problem = FieldError("rk", "", _("An entity with these keys already exists."))
         return _page(request, visit, wanted, etag, [problem])
     except UpdateConditionNotSatisfied:
-        problem = Problem(
+        problem = FieldError(
             "", "", _("This entity was changed since you opened it. Review it before you change its key.")
         )
         return _page(request, visit, wanted, etag, [problem])

@@ -8,10 +8,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from console.entities import entity_page as pages
-from console.entities import entity_problems as problems
-from console.entities import entity_row, opened
+from console.entities import opened, problems, property_row
+from console.entities.entity_form import FieldError
 from console.entities.entity_page import Draft, Visit
-from console.entities.forms import Problem
 from console.entities.views import conflict
 from console.grid import tokens
 from console.site.access import account_required, actor_of, find_table
@@ -50,8 +49,8 @@ def _opened(request: HttpRequest, account: Account, table: Table) -> tuple[Visit
     stored = entities.get(table, source) if source is not None else None
     if stored is None:
         names = list(pages.sample(table).items())[: pages.MOST_SUGGESTED]
-        rows = [entity_row.suggested_row(number, *name) for number, name in enumerate(names)] or [
-            entity_row.blank_row(0)
+        rows = [property_row.suggested_row(number, *name) for number, name in enumerate(names)] or [
+            property_row.blank_row(0)
         ]
         draft = Draft(None, key, rows=rows, tab=tab, text=document.write(Entity(key, {})), properties={})
         return Visit(account, table, key), draft
@@ -103,7 +102,7 @@ def _save(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
         case "draft":  # from the form of another entity
             return render(request, visit, replace(draft, problems=(), is_dirty=True))
         case "add":
-            rows = [*draft.rows, *entity_row.blanks(draft.rows)]
+            rows = [*draft.rows, *property_row.blanks(draft.rows)]
             return render(request, visit, replace(draft, rows=rows, problems=(), is_dirty=True))
     draft = draft.refused(*problems.of_key(draft.key))
     if not draft.problems and (problem := problems.of_whole(draft.entity)):
@@ -138,7 +137,7 @@ def _insert(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> Ht
     except EntityAlreadyExists:
         field = "text" if draft.tab == "json" else "rk"
         text = _("An entity with these keys already exists.")
-        return render(request, visit, draft.refused(Problem(field, "", text)), 422)
+        return render(request, visit, draft.refused(FieldError(field, "", text)), 422)
     except StorageError as error:
         return render(request, visit, draft.refused(problems.of_error(error, draft.entity)), 422)
     notify_success(request, _("Inserted the entity"), undo=done.activity)

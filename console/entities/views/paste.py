@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from console.entities import paste
-from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Mode, Plan
+from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Mode, PastePlan
 from console.grid import cells
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table
@@ -53,7 +53,7 @@ def index(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         error = str(REASONS[refusal.reason]) % {"line": refusal.line}
         return _show(request, found, {"error": error}, status=422)
     if pasted.count > LIMIT:
-        return _show(request, found, {"error": paste.pointer(pasted.count)}, status=422)
+        return _show(request, found, {"error": paste.too_many_rows_message(pasted.count)}, status=422)
     plan = paste.plan(found, pasted, _mode(request), now)
     is_agreed = request.POST.get("apply") == plan.token and not pasted.problems and not plan.conflicts
     if not is_agreed:
@@ -61,7 +61,7 @@ def index(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     return _apply(request, found, pasted, plan)
 
 
-def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: Plan) -> HttpResponse:
+def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: PastePlan) -> HttpResponse:
     try:
         applied = edits.apply(table, plan.changes, by=actor_of(request))
     except ChangeSetError as failure:
@@ -120,14 +120,19 @@ def _preview(
     request: HttpRequest,
     table: Table,
     pasted: PastedRows,
-    plan: Plan,
+    plan: PastePlan,
     *,
     has_changed: bool = False,
     error: str = "",
 ) -> HttpResponse:
     names = [column.name for column in pasted.columns]
     problems = [
-        {"line": problem.line, "column": problem.column, "why": paste.why(problem), "text": problem.text}
+        {
+            "line": problem.line,
+            "column": problem.column,
+            "why": paste.describe_problem(problem),
+            "text": problem.text,
+        }
         for problem in pasted.problems[:PROBLEMS]
     ]
     context = {
@@ -146,7 +151,7 @@ def _preview(
     return _show(request, table, context, status=422 if is_refused or not plan.changes else 200)
 
 
-def _line(planned: paste.Planned, names: list[str]) -> dict[str, Any]:
+def _line(planned: paste.PlannedRow, names: list[str]) -> dict[str, Any]:
     found = planned.row.entity
     drawn = [(_markup(found.properties.get(name)), name in planned.changed) for name in names]
     return {"number": planned.row.line, "key": found.key, "effect": planned.effect, "cells": drawn}

@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from console.entities import staged
-from console.entities.staged import Line, Staged
+from console.entities.staged import StagedChange, StagedRow
 from console.grid import cells
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table
@@ -37,7 +37,7 @@ def review(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     return _apply(request, found, kept)
 
 
-def _apply(request: HttpRequest, table: Table, kept: list[Staged]) -> HttpResponse:
+def _apply(request: HttpRequest, table: Table, kept: list[StagedChange]) -> HttpResponse:
     changes = staged.changes(table, kept)
     try:
         applied = edits.apply(table, changes, by=actor_of(request))
@@ -57,7 +57,11 @@ def _sentence(count: int) -> str:
 
 
 def _show(
-    request: HttpRequest, table: Table, kept: list[Staged], errors: dict[EntityKey, str], status: int = 200
+    request: HttpRequest,
+    table: Table,
+    kept: list[StagedChange],
+    errors: dict[EntityKey, str],
+    status: int = 200,
 ) -> HttpResponse:
     lines = staged.lines(table, kept, errors)
     context = {
@@ -75,6 +79,6 @@ def _show(
     )
 
 
-def _markup(line: Line, *, now: bool) -> str:
+def _markup(line: StagedRow, *, now: bool) -> str:
     value = line.now if now else line.staged.value
     return cells.draw_or_absent(value).markup

@@ -26,7 +26,7 @@ from storage.operations.properties import Property
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ColumnOption:
     """A column that can be shown; ``share`` of the looked-at entities, in percent, that have it."""
 
     choice: ColumnChoice
@@ -91,13 +91,13 @@ def _seen(table: Table, state: GridState) -> list[str]:
     return list(dict.fromkeys(name for glance in page.entities for name in glance.properties))
 
 
-def _line(choice: ColumnChoice, known: dict[str, Property]) -> Line:
+def _line(choice: ColumnChoice, known: dict[str, Property]) -> ColumnOption:
     if choice.name in (*KEYS, TIMESTAMP):
-        return Line(choice, Edm.DATETIME if choice.name == TIMESTAMP else Edm.STRING, None)
+        return ColumnOption(choice, Edm.DATETIME if choice.name == TIMESTAMP else Edm.STRING, None)
     found = known.get(choice.name)
     if found is None:
-        return Line(choice, "", None)
-    return Line(choice, found.types[0] if len(found.types) == 1 else MIXED, round(100 * found.share))
+        return ColumnOption(choice, "", None)
+    return ColumnOption(choice, found.types[0] if len(found.types) == 1 else MIXED, round(100 * found.share))
 
 
 def _chosen(request: HttpRequest, account: Account, table: Table) -> HttpResponse:

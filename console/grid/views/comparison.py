@@ -18,16 +18,16 @@ from storage.operations import entities
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedValue:
     type: str  # nothing where it is absent
     cell: Cell
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ComparedProperty:
     name: str
-    left: Side
-    right: Side
+    left: ComparedValue
+    right: ComparedValue
     is_same: bool
 
 
@@ -51,10 +51,12 @@ def compare(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     return render(request, "console/grid/compare.html", context)
 
 
-def _line(name: str, left: Entity, right: Entity) -> Line:
+def _line(name: str, left: Entity, right: Entity) -> ComparedProperty:
     one, other = left.properties.get(name), right.properties.get(name)
-    return Line(name, _side(one), _side(other), merge.is_same(one, other))
+    return ComparedProperty(name, _side(one), _side(other), merge.is_same(one, other))
 
 
-def _side(value: EdmValue | None) -> Side:
-    return Side("", cells.absent()) if value is None else Side(value.type, cells.draw(value))
+def _side(value: EdmValue | None) -> ComparedValue:
+    return (
+        ComparedValue("", cells.absent()) if value is None else ComparedValue(value.type, cells.draw(value))
+    )

@@ -72,7 +72,7 @@ def _written(
     names = _names(request, stored)
     if form in formats.WRITERS:
         heads = names if "head" in request.POST else []
-        rows = [formats.cells_of(one, names) for one in stored]
+        rows = [formats.column_texts(one, names) for one in stored]
         if form == "tsv" and len(rows) == len(names) == 1 and not heads:
             return {"text": rows[0][0], "count": 1}  # one value, as it is
         text = formats.WRITERS[form](rows, names if form != "tsv" else heads)
@@ -91,7 +91,7 @@ def _names(request: HttpRequest, stored: list[StoredEntity]) -> list[str]:
 
 def _as(form: str, request: HttpRequest, account: Account, table: Table, stored: list[StoredEntity]) -> str:
     if form == "ndjson":
-        return "".join(formats.document(one).decode() + "\n" for one in stored)
+        return "".join(formats.write_document(one).decode() + "\n" for one in stored)
     if form in _LANGUAGES:
         place = Place(endpoint(request, account), account.name, table.name)
         return _code(form, place, [read_stored(one) for one in stored])
@@ -102,8 +102,8 @@ def _as(form: str, request: HttpRequest, account: Account, table: Table, stored:
         keys = (one.key for one in stored)
         return "\n".join(f"{path}?{urlencode({'pk': key.partition_key, 'rk': key.row_key})}" for key in keys)
     if len(stored) == 1:
-        return formats.pretty(stored[0])
-    return "[" + ",\n".join(map(formats.pretty, stored)) + "]"
+        return formats.write_pretty_document(stored[0])
+    return "[" + ",\n".join(map(formats.write_pretty_document, stored)) + "]"
 
 
 def _code(language: str, place: Place, found: list[Entity]) -> str:

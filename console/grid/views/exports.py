@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from console.grid import columns, formats, tokens
 from console.grid.columns import Columns
-from console.grid.formats import Format
+from console.grid.formats import ExportFormat
 from console.grid.state import read_state
 from console.grid.tokens import Scope, Selection
 from console.site.access import account_required, actor_of, find_table
@@ -30,10 +30,10 @@ from storage.operations import activity, entities, properties, table_list
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExportRequest:
     table: Table
     selection: Selection
-    format: Format
+    format: ExportFormat
     columns: Columns
     by: Actor
 
@@ -50,10 +50,10 @@ def export(request: HttpRequest, account: Account, table: str) -> HttpResponseBa
     except StorageError as error:
         return _ask(request, account, found, error.text)
     format_ = request.POST["format"]
-    if format_ not in list(Format):
+    if format_ not in list(ExportFormat):
         return _ask(request, account, found, _("Unknown format."))
     asked = columns.parse_columns(request.POST.get("cols", ""))
-    return _file(request, Wanted(found, chosen, Format(format_), asked, actor_of(request)))
+    return _file(request, ExportRequest(found, chosen, ExportFormat(format_), asked, actor_of(request)))
 
 
 def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") -> HttpResponse:
@@ -77,20 +77,20 @@ def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") 
         "keys": keys,
         "scopes": scopes,
         "scope": asked.get("scope") or scopes[0][0],
-        "formats": list(Format),
+        "formats": list(ExportFormat),
         "error": error,
         "here": back if is_console_path(back) else state.address(account, table),
     }
     return render(request, "console/grid/export.html", context, status=422 if error else 200)
 
 
-def _file(request: HttpRequest, wanted: Wanted) -> StreamingHttpResponse:
+def _file(request: HttpRequest, wanted: ExportRequest) -> StreamingHttpResponse:
     name = get_valid_filename(f"{wanted.table.name}.{wanted.format}")
     content_type = formats.TYPES[wanted.format]
     return stream_file(request, _pieces(wanted), content_type=content_type, filename=name)
 
 
-def _pieces(wanted: Wanted) -> Generator[str, None, None]:
+def _pieces(wanted: ExportRequest) -> Generator[str, None, None]:
     """The file, and at its end, or wherever it was left off, the record of it."""
     count = 0
 
@@ -109,14 +109,14 @@ def _pieces(wanted: Wanted) -> Generator[str, None, None]:
         _record(wanted, count, is_whole=is_whole)
 
 
-def _pages(wanted: Wanted) -> Iterator[list[StoredEntity]]:
+def _pages(wanted: ExportRequest) -> Iterator[list[StoredEntity]]:
     chosen = wanted.selection
     if chosen.scope is Scope.ROWS:
         return entities.get_many_paged(wanted.table, chosen.keys)
     return entities.all_pages(wanted.table, EntityQuery(filter=chosen.filter))
 
 
-def _names(wanted: Wanted) -> list[str]:
+def _names(wanted: ExportRequest) -> list[str]:
     """All properties there are, in the order of the grid as far as it has one."""
     chosen = wanted.selection
     if chosen.scope is Scope.ROWS:
@@ -135,7 +135,7 @@ def _seen(found: Sequence[StoredEntity]) -> list[str]:
     return list(dict.fromkeys(name for stored in found for name in read_stored(stored).properties))
 
 
-def _record(wanted: Wanted, count: int, *, is_whole: bool) -> None:
+def _record(wanted: ExportRequest, count: int, *, is_whole: bool) -> None:
     detail = {
         "scope": wanted.selection.scope,
         "format": wanted.format,

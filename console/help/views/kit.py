@@ -11,7 +11,7 @@ from django.shortcuts import render
 
 from console.grid import grid
 from console.grid.columns import DEFAULT
-from console.grid.grid import Grid, Setting
+from console.grid.grid import Grid, GridOptions
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.values.edm import Edm, EdmValue
@@ -92,8 +92,8 @@ SCORES = [
 
 
 def rows() -> Grid:
-    setting = Setting(StoredAccount(name="acme"), Table(name="people"), DEFAULT)
-    return grid.grid(setting, [_glance(number) for number in range(24)], before=0, is_last=False)
+    setting = GridOptions(StoredAccount(name="acme"), Table(name="people"), DEFAULT)
+    return grid.build_grid(setting, [_glance(number) for number in range(24)], before=0, is_last=False)
 
 
 def _glance(number: int) -> EntityPreview:

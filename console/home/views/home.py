@@ -65,8 +65,8 @@ def home(request: HttpRequest) -> HttpResponse:
     cards = _cards(request, shown)
     context = {
         "cards": cards,
-        "starred": bookmarks.starred(user, ids),
-        "recent": bookmarks.recent(user, ids),
+        "starred": bookmarks.starred_tables(user, ids),
+        "recent": bookmarks.recent_tables(user, ids),
         "activities": activity.page(ActivityFilter(account_ids=ids), top=ACTIVITIES).activities
         if ids
         else [],

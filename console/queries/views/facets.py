@@ -75,4 +75,4 @@ def _view_facet(account: Account, table: Table, state: GridState, facet: Facet) 
 
 def _narrow(state: GridState, name: str, value: EdmValue) -> GridState:
     text = add_condition(state.filter, state.wanted.filter, build_condition(name, ConditionKind.IS, value))
-    return replace(state.at_start(), filter=text, saved="", values=(), short=None)
+    return replace(state.at_start(), filter=text, saved="", values=(), saved_url=None)

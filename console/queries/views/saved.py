@@ -86,7 +86,7 @@ def versions(request: HttpRequest, account: Account, table: str, slug: str) -> H
         "table": found,
         "query": query,
         "versions": [
-            VersionLine(version, differences.between(_values(before), _values(version)))
+            VersionLine(version, differences.compare_settings(_values(before), _values(version)))
             for version, before in zip(kept, [*kept[1:], None], strict=True)
         ],
         "can_change": saved.can_change(user_of(request), role_of(request), query),
@@ -99,7 +99,7 @@ def _values(version: SavedQueryVersion | None) -> dict[str, Any]:
     if version is None:
         return {}
     kept = version.content
-    return differences.flat(
+    return differences.flatten_settings(
         {"name": kept["name"], "description": kept["description"], "query": kept["content"]}
     )
 

@@ -107,7 +107,7 @@ def _form_context(
         "table": table,
         "state": state,
         "form": form,
-        "kept": [(differences.name_of(f"query.{name}"), value) for name, value in kept.items()],
+        "kept": [(differences.setting_name(f"query.{name}"), value) for name, value in kept.items()],
         "back": state.shortened(account, table).address(account, table),
     }
 

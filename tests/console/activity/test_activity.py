@@ -200,7 +200,7 @@ def test_shows_an_entity_property_by_property(read, table):
     after = entity(Name="Ada", Long="x" * 400 + "y" * 100, Same="s", Zero=EdmValue(Edm.DOUBLE, -0.0), Big=big)
     apply(table, Insert(before))
     done = apply(table, Update(after, ANY, merge=False))
-    (changed,) = differences.of_entities(done)
+    (changed,) = differences.entity_differences(done)
     assert [(it.name, it.kind) for it in changed.differences] == [
         ("Long", "changed"), ("Zero", "changed"), ("Gone", "removed"), ("Big", "added"),
     ]  # fmt: skip
@@ -214,7 +214,7 @@ def test_shows_an_entity_property_by_property(read, table):
 
 def test_shows_the_json_as_it_is_stored(read, table):
     done = apply(table, Insert(entity(Text="\0é\ud800", Big=EdmValue(Edm.INT64, 5))))
-    (changed,) = differences.of_entities(done)
+    (changed,) = differences.entity_differences(done)
     assert changed.before == ""
     assert '"PartitionKey":"se","RowKey":"ada"' in changed.after
     assert '\n  "Big":"5"' in changed.after

@@ -99,11 +99,11 @@ def test_csv_has_no_types(visit, full):
 def test_json_is_the_data(visit, full, form):
     text, answer = exported(visit("victor"), format=form)
     documents = json.loads(text) if form == "json" else [json.loads(line) for line in text.splitlines()]
-    assert answer["Content-Type"] == formats.TYPES[formats.Format(form)]
+    assert answer["Content-Type"] == formats.TYPES[formats.ExportFormat(form)]
     assert read_documents(documents) == stored(full)
 
 
-@pytest.mark.parametrize("form", list(formats.Format))
+@pytest.mark.parametrize("form", list(formats.ExportFormat))
 def test_an_empty_table(visit, people, form):
     text, _ = exported(visit("victor"), format=form)
     assert text.strip() in ("", "[]", "PartitionKey,RowKey,Timestamp")

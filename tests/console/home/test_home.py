@@ -119,7 +119,7 @@ def table(account):
 
 
 def test_remembers_what_was_opened(visit, cast, account, table):
-    bookmarks.opened(cast["victor"], table)
+    bookmarks.record_visit(cast["victor"], table)
     client = visit("victor")
     assert [found.name for found in home(client).context["recent"]] == ["People"]
     assert b"/ui/a/acme/t/People/" in home(client).content
@@ -127,9 +127,9 @@ def test_remembers_what_was_opened(visit, cast, account, table):
 
 
 def test_opening_again_soon_writes_nothing(cast, table, django_assert_num_queries):
-    bookmarks.opened(cast["victor"], table)
+    bookmarks.record_visit(cast["victor"], table)
     with django_assert_num_queries(1):
-        assert bookmarks.opened(cast["victor"], table) is False
+        assert bookmarks.record_visit(cast["victor"], table) is False
 
 
 def test_stars(visit, cast, table):
@@ -137,7 +137,7 @@ def test_stars(visit, cast, table):
     answer = client.post("/ui/a/acme/t/people/star/", {"starred": "1"})
     assert (answer.status_code, answer["Location"]) == (302, "/ui/a/acme/t/People/")
     assert [found.name for found in home(client).context["starred"]] == ["People"]
-    assert bookmarks.opened(cast["victor"], table) is True
+    assert bookmarks.record_visit(cast["victor"], table) is True
     part = client.post("/ui/a/acme/t/People/star/", {"starred": "0"}, headers={"HX-Request": "true"})
     assert b'aria-pressed="false"' in part.content
     assert b"<html" not in part.content

@@ -75,7 +75,7 @@ def test_finds_pages_that_one_may_open(visit):
 
 
 def test_h1_begins_with_what_was_opened_last(visit, cast, named):
-    bookmarks.opened(cast["victor"], tables.get(named.pk, "carts"))
+    bookmarks.record_visit(cast["victor"], tables.get(named.pk, "carts"))
     groups = found(visit("victor"), "", **{"in": "acme"})
     assert list(groups) == ["Recent tables", "Pages"]
     assert groups["Recent tables"] == ["carts"]

@@ -10,7 +10,7 @@ from django.utils.html import strip_tags
 
 from console.grid import saved_urls
 from console.grid.tokens import decode_entity_key
-from console.models import RecentQuery, SavedQuery, StoredState
+from console.models import RecentQuery, SavedQuery, SavedUrl
 from console.queries import recent, saved, saved_changes
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, tables
@@ -428,7 +428,7 @@ def test_a_long_filter_gets_a_short_address(visit, filled):
     assert names(shown) == ["1"]
     # the same again is the same address, and somebody else may open it
     assert client.get(PEOPLE, {"f": LONG, "top": "25"})["Location"] == short
-    assert StoredState.objects.count() == 1
+    assert SavedUrl.objects.count() == 1
     assert names(visit("eve").get(short)) == ["1"]
 
 
@@ -482,7 +482,7 @@ def test_a_key_opens_only_what_one_may_read(visit, cast, account, filled):
 def test_what_is_not_used_for_half_a_year_goes(visit, filled):
     client = visit("victor")
     short = client.get(PEOPLE, {"f": LONG})["Location"]
-    StoredState.objects.update(used_at=timezone.now() - timedelta(days=179))
+    SavedUrl.objects.update(used_at=timezone.now() - timedelta(days=179))
     assert client.get(short).status_code == 200  # and so it is used again
     saved_urls.tidy(timezone.now() + timedelta(days=179))
     assert client.get(short).status_code == 200

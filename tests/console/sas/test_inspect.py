@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from console.models import StoredState
+from console.models import SavedUrl
 from console.sas import labels, mistakes
 from storage.domain.sas import TableSas, sign, write
 from storage.inspector import Mistake, UnreadableText
@@ -201,11 +201,11 @@ def test_no_secret_comes_back(visit, table, keys, number, caplog):
 
 
 def test_nothing_is_kept(paste, table, keys):
-    before = [model.objects.count() for model in (Activity, RegisteredSas, SeenCredential, StoredState)]
+    before = [model.objects.count() for model in (Activity, RegisteredSas, SeenCredential, SavedUrl)]
     for text, _ in secrets_in(keys):
         paste("max", text)
     assert [
-        model.objects.count() for model in (Activity, RegisteredSas, SeenCredential, StoredState)
+        model.objects.count() for model in (Activity, RegisteredSas, SeenCredential, SavedUrl)
     ] == before
 
 

@@ -5,7 +5,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from console.entities.forms import Problem
+from console.entities.entity_form import FieldError
 from storage.domain.entities.entity import PROPERTY_LIMIT, SIZE_LIMIT, Entity, EntityKey, entity_size
 from storage.domain.errors import (
     EntityTooLarge,
@@ -54,22 +54,22 @@ def of_document(refusal: document.InvalidDocument) -> str:
             return _("%(name)s is missing.") % {"name": name}
 
 
-def of_key(key: EntityKey) -> list[Problem]:
+def of_key(key: EntityKey) -> list[FieldError]:
     found = []
     for field, name, part in zip(("pk", "rk"), ("PartitionKey", "RowKey"), key, strict=True):
         try:
             check_key(name, part, limit=settings.TABLERO_KEY_LENGTH_LIMIT)
         except OutOfRangeInput:
-            found.append(Problem(field, name, _("Keys cannot contain / \\ # ? or control characters.")))
+            found.append(FieldError(field, name, _("Keys cannot contain / \\ # ? or control characters.")))
         except KeyValueTooLarge:
             text = _("A key can have up to %(limit)s characters.") % {
                 "limit": settings.TABLERO_KEY_LENGTH_LIMIT
             }
-            found.append(Problem(field, name, text))
+            found.append(FieldError(field, name, text))
     return found
 
 
-def of_error(error: StorageError, entity: Entity) -> Problem:
+def of_error(error: StorageError, entity: Entity) -> FieldError:
     """What the service refuses, in the words of the reader where these say more."""
     match error:
         case TooManyProperties():
@@ -86,10 +86,10 @@ def of_error(error: StorageError, entity: Entity) -> Problem:
             text = _("This account is read-only.")
         case _:
             text = error.text
-    return Problem("", "", text)
+    return FieldError("", "", text)
 
 
-def of_whole(entity: Entity) -> Problem | None:
+def of_whole(entity: Entity) -> FieldError | None:
     """What is wrong with the entity as a whole, if anything is: too many properties, or too large."""
     if len(entity.properties) > PROPERTY_LIMIT:
         return of_error(TooManyProperties(), entity)

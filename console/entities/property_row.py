@@ -16,7 +16,7 @@ _SPACES: Final = {" ": "·", "\t": "⇥", "\n": "↵"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PropertyRow:
     """``before`` is the value when the form was opened, None of what is new; ``kept``: its bytes are not in the form.
 
     ``is_set`` False: the row is there, and the entity has no such property.
@@ -85,29 +85,29 @@ class Row:
         return self.before is not None and self.before.value in ("", b"")
 
 
-def rows_of(properties: Mapping[str, EdmValue], *, is_new: bool = False) -> list[Row]:
+def rows_of(properties: Mapping[str, EdmValue], *, is_new: bool = False) -> list[PropertyRow]:
     return [
         row_of(number, name, value, is_new=is_new) for number, (name, value) in enumerate(properties.items())
     ]
 
 
-def row_of(number: int, name: str, value: EdmValue, *, is_new: bool = False) -> Row:
+def row_of(number: int, name: str, value: EdmValue, *, is_new: bool = False) -> PropertyRow:
     is_kept = value.type is Edm.BINARY and len(cast("bytes", value.value)) > LONGEST_HEX
     form = typed_text.field_form(value)
     text = "" if is_kept else typed_text.write(value, form)
-    return Row(number, name, value.type, text, form, before=value, is_new=is_new, is_kept=is_kept)
+    return PropertyRow(number, name, value.type, text, form, before=value, is_new=is_new, is_kept=is_kept)
 
 
-def blank_row(number: int) -> Row:
-    return Row(number, "", Edm.STRING, is_new=True)
+def blank_row(number: int) -> PropertyRow:
+    return PropertyRow(number, "", Edm.STRING, is_new=True)
 
 
-def suggested_row(number: int, name: str, type_: Edm) -> Row:
+def suggested_row(number: int, name: str, type_: Edm) -> PropertyRow:
     """A property that other entities have, and this one not yet."""
-    return Row(number, name, type_, text="false" if type_ is Edm.BOOLEAN else "", is_set=False)
+    return PropertyRow(number, name, type_, text="false" if type_ is Edm.BOOLEAN else "", is_set=False)
 
 
-def blanks(rows: Sequence[Row], count: int = 1) -> list[Row]:
+def blanks(rows: Sequence[PropertyRow], count: int = 1) -> list[PropertyRow]:
     """Rows for what is to be added."""
     following = max((row.number for row in rows), default=-1) + 1
     return [blank_row(following + place) for place in range(count)]

@@ -1,0 +1,234 @@
+"""The form of an entity: a row for each property, with its name, type and text, and what is wrong with it.
+
+Every value comes back as it was stored unless a user changed it. What no field can carry is written as JSON; bytes
+that are too many for a field stay where they are until others take their place.
+
+The rows are read here and not by a formset: a formset wants a count and consecutive numbers, where scripts add and
+remove rows, and it builds ten fields for each of up to 252 properties. The values are read by ValueField all the same.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from console.entities.property_row import PropertyRow, row_of
+from console.entities.value_field import (
+    Files,
+    TypedInput,
+    ValueField,
+    ValueWidget,
+    invalid_value,
+    read_form,
+    suggested_type,
+)
+from console.site.typed_text import LOSSES, field_text
+from storage.domain.entities.entity import SYSTEM_PROPERTIES
+from storage.domain.errors import PropertyNameTooLong, StorageError
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.names import check_property_name
+from storage.editing import merge, typed_text
+from storage.editing.conversions import Converted, convert
+from storage.editing.typed_text import InvalidText, TextForm
+
+Properties = Mapping[str, EdmValue]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """``field`` is the id of the input, empty for the whole form; ``about`` names a property."""
+
+    field: str
+    about: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """The rows of a form, and the properties that could be read."""
+
+    rows: Sequence[PropertyRow]
+    properties: dict[str, EdmValue] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> list[FieldError]:
+        names = [
+            FieldError(f"name-{row.number}", row.name, row.name_problem)
+            for row in self.rows
+            if row.name_problem
+        ]
+        values = [
+            FieldError(f"value-{row.number}", row.name, row.problem) for row in self.rows if row.problem
+        ]
+        return names + values
+
+
+def read_entity_form(data: QueryDict, files: Files, before: Properties, now: datetime) -> Submission:
+    """``before``: the properties when the form was opened; ``now`` has the time zone of the user."""
+    rows = []
+    properties: dict[str, EdmValue] = {}
+    for number in _numbers(data):
+        row, value = _read_value(_read_row(data, files, before, number), now)
+        if value is not None or (row.is_set and row.problem):
+            row = _check_name(row, properties)
+        if value is not None:
+            properties[row.name] = value
+        rows.append(row)
+    return Submission(rows, properties)
+
+
+def read_property_row(data: QueryDict, files: Files, before: Properties, now: datetime) -> PropertyRow | None:
+    """Read the row that is sent while a user types; its value is converted if the type has just been changed."""
+    numbers = _numbers(data)
+    if len(numbers) != 1:
+        return None
+    row = _read_row(data, files, before, numbers[0])
+    form = read_form(row.type, data.get(f"was-form-{row.number}", ""))
+    if form is not row.form and row.type is Edm.BINARY:
+        return _change_form(row, form, now)
+    was = data.get(f"was-{row.number}", "")
+    if was in set(Edm) and was != row.type:
+        return _change_type(row, Edm(was), now)
+    return _read_value(row, now)[0]
+
+
+def _numbers(data: QueryDict) -> list[int]:
+    """The numbers of the rows, in the order of the form."""
+    texts = (name.removeprefix("name-") for name in data if name.startswith("name-"))
+    return sorted({int(text) for text in texts if text.isascii() and text.isdecimal() and len(text) < 7})
+
+
+def _read_row(data: QueryDict, files: Files, before: Properties, number: int) -> PropertyRow:
+    def value(name: str) -> str:
+        return data.get(f"{name}-{number}", "")
+
+    name = value("name")
+    typed = ValueWidget().value_from_datadict(data, files, f"value-{number}")
+    was = before.get(value("origin") if f"origin-{number}" in data else name)
+    is_typed = bool(value("suggested")) and bool(typed.text.strip()) and typed.text != "false"
+    return PropertyRow(
+        number,
+        name,
+        typed.type,
+        typed.text,
+        typed.form,
+        before=was,
+        is_new=bool(value("new")),
+        is_set=not value("remove") or is_typed,  # text in a suggested row adds the property
+        is_kept=bool(value("kept")) and was is not None and was.type is Edm.BINARY,
+        is_lost=bool(value("kept")) and (was is None or was.type is not Edm.BINARY) and not typed.text,
+        file=typed.file,
+        lossy_text=field_text(value("lossy")),
+        is_loss_accepted=bool(value("accept")),
+    )
+
+
+def _read_value(row: PropertyRow, now: datetime) -> tuple[PropertyRow, EdmValue | None]:
+    """The row and its value; None if it is not set, was left empty, or is invalid."""
+    if not row.is_set or (row.is_new and not row.name.strip() and not row.text and row.file is None):
+        return row, None
+    if row.is_lost and row.type is Edm.BINARY and row.file is None:
+        problem = _("The binary data is no longer available. Upload it again.")
+        return replace(row, problem=problem), None
+    try:
+        value = _value(row, now)
+    except ValidationError as error:
+        return _with_error(row, error), None
+    if row.lossy_text and row.lossy_text == row.text:
+        row = replace(row, loss=_loss(row, now))
+        if not row.is_loss_accepted:
+            return replace(row, problem=_("This conversion loses data. Confirm it below.")), None
+    if row.text:
+        row = replace(row, stored_as=typed_text.stored_text(value, row.text))
+    if row.file is not None:  # it is not sent a second time
+        row = replace(row, text=typed_text.write(value), form=typed_text.field_form(value), is_kept=False)
+    return row, value
+
+
+def _with_error(row: PropertyRow, error: ValidationError) -> PropertyRow:
+    return replace(row, problem=str(error.message), suggestion=suggested_type(error))
+
+
+def _value(row: PropertyRow, now: datetime) -> EdmValue:
+    """Raises ValidationError."""
+    is_uploaded = row.file is not None and row.type is Edm.BINARY
+    if row.is_kept and row.before is not None and not is_uploaded:
+        return row.before if row.type is row.before.type else _convert(row.before, row.type, now).value
+    return ValueField(now).clean(TypedInput(row.type, row.form, row.text, row.file))
+
+
+def _convert(value: EdmValue, to: Edm, now: datetime) -> Converted:
+    try:
+        return convert(value, to, now)
+    except InvalidText as refusal:
+        raise invalid_value(refusal) from None
+
+
+def _loss(row: PropertyRow, now: datetime) -> str:
+    try:
+        loss = convert(row.before, row.type, now).loss if row.before is not None else None
+    except InvalidText:
+        loss = None
+    return str(LOSSES[loss]) if loss is not None else _("Some data is lost.")
+
+
+def _check_name(row: PropertyRow, others: Properties) -> PropertyRow:
+    if row.name in SYSTEM_PROPERTIES:
+        return replace(row, name_problem=_("This name is reserved by the service. Choose another one."))
+    if row.name in others:
+        return replace(row, name_problem=_("This entity already has a property with this name."))
+    try:
+        check_property_name(row.name)
+    except PropertyNameTooLong:
+        return replace(row, name_problem=_("A property name can have up to 255 characters."))
+    except StorageError:
+        rule = _(
+            "A property name starts with a letter or underscore and contains only letters, digits and underscores."
+        )
+        return replace(row, name_problem=rule if row.name else _("Enter a property name."))
+    return row
+
+
+def _change_type(row: PropertyRow, was: Edm, now: datetime) -> PropertyRow:
+    """The row with its value converted, and what is lost by that, or with the reason why it cannot be."""
+    try:
+        value = _value(replace(row, type=was, form=read_form(was, row.form or "")), now)
+        converted = _convert(value, row.type, now)
+    except ValidationError as error:
+        if not row.text and not row.is_kept:
+            return replace(row, form=read_form(row.type, ""))
+        return replace(_with_error(row, error), text_type=was)
+    fresh = row_of(row.number, row.name, converted.value)
+    text = fresh.text if not fresh.is_kept else typed_text.write(converted.value, fresh.form)
+    changed = replace(row, text=text, form=fresh.form, is_kept=False)
+    if converted.loss is None:
+        return changed
+    return replace(changed, loss=str(LOSSES[converted.loss]), lossy_text=text)
+
+
+def _change_form(row: PropertyRow, was: TextForm | None, now: datetime) -> PropertyRow:
+    """The row with its bytes in another form."""
+    try:
+        value = ValueField(now).clean(TypedInput(row.type, was, row.text))
+        return replace(row, text=typed_text.write(value, row.form))
+    except ValidationError as error:
+        return replace(row, form=was, problem=str(error.message))
+    except InvalidText as refusal:
+        return replace(row, form=was, problem=str(invalid_value(refusal).message))
+
+
+def is_changed(before: Properties, after: Properties) -> bool:
+    return bool(merge.changed_names(before, after))
+
+
+def names_and_types(samples: Iterable[Properties]) -> dict[str, Edm]:
+    """The properties of some entities, in the order they are seen, each with its most frequent type."""
+    counts: dict[str, dict[Edm, int]] = {}
+    for properties in samples:
+        for name, value in properties.items():
+            types = counts.setdefault(name, {})
+            types[value.type] = types.get(value.type, 0) + 1
+    return {name: max(types, key=lambda type_: types[type_]) for name, types in counts.items()}
