@@ -1,21 +1,20 @@
 """What the pages of one entity have in common: its address, its draft, and how it is drawn."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from django.http import Http404, HttpRequest, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
-from console.entities import entity_form, opened, problems, property_row
-from console.entities.entity_form import FieldError
-from console.entities.property_row import PropertyRow
+from console.entities import entity_form, property_row
+from console.entities.entity_draft import EntityDraft, sign_entity
 from console.grid import tokens
 from console.site.access import find_table
+from console.site.responses import render_part, wants_part
 from storage.domain.entities.entity import (
     PROPERTY_LIMIT,
     SIZE_LIMIT,
@@ -23,17 +22,15 @@ from storage.domain.entities.entity import (
     EntityKey,
     StoredEntity,
     entity_size,
-    read_stored,
 )
 from storage.domain.errors import (
     StorageError,
 )
 from storage.domain.filters.query import EntityQuery
-from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue, second_text, write_datetime
+from storage.domain.values.edm import TICKS_PER_SECOND, Edm, second_text, write_datetime
 from storage.domain.values.etag import write_etag
-from storage.editing import document
 from storage.models import Account, Table
-from storage.operations import entities
+from storage.operations import activity, entities
 
 EMPTY: Final = Entity(EntityKey("", ""), {})
 BLANK: Final = 9999  # the number of the row that scripts copy
@@ -42,7 +39,7 @@ MOST_SUGGESTED: Final = 40  # properties
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class EntityTarget:
     """Whoever looks at an entity of a table; there may be none of this key."""
 
     account: Account
@@ -57,31 +54,6 @@ class Visit:
         return reverse("entities:index", args=(self.account.name, self.table.name))
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What somebody has typed so far: rows or, in the tab of JSON, a text; ``properties`` if all can be read."""
-
-    before: StoredEntity | None  # the entity as it was opened
-    key: EntityKey
-    rows: Sequence[PropertyRow] = ()
-    text: str = ""
-    tab: str = "form"
-    mode: str = "merge"
-    properties: Mapping[str, EdmValue] | None = None
-    problems: Sequence[FieldError] = ()
-    is_dirty: bool = False
-    line: int = 0  # where the text is wrong, from one
-    column: int = 0
-
-    def refused(self, *problems: FieldError) -> "Draft":
-        return replace(self, problems=[*self.problems, *problems], is_dirty=True)
-
-    @property
-    def entity(self) -> Entity:
-        """For the meters: what can be read of it."""
-        return Entity(self.key, self.properties or {})
-
-
 # addresses
 
 
@@ -93,76 +65,23 @@ def entity_address(
     return f"{reverse(name, args=(account.name, table.name))}?{query.urlencode()}"
 
 
-def visit_of(request: HttpRequest, account: Account, table: str) -> Visit:
+def find_target(request: HttpRequest, account: Account, table: str) -> EntityTarget:
     """An empty key is one, an absent one is none."""
-    if (key := tokens.decode_entity_key(request.GET.get("key", ""))) is not None:
-        return Visit(account, find_table(account, table), key)
+    if (key := tokens.decode_key(request.GET.get("key", ""))) is not None:
+        return EntityTarget(account, find_table(account, table), key)
     if "pk" not in request.GET or "rk" not in request.GET:
         raise Http404
-    return Visit(account, find_table(account, table), EntityKey(request.GET["pk"], request.GET["rk"]))
-
-
-# drafts
-
-
-def opened_draft(stored: StoredEntity, tab: str) -> Draft:
-    found = read_stored(stored)
-    return Draft(
-        stored,
-        found.key,
-        rows=property_row.rows_of(found.properties),
-        text=document.write(found) if tab == "json" else "",
-        tab=tab,
-        properties=found.properties,
-    )
-
-
-def read_draft(request: HttpRequest, before: StoredEntity | None, key: EntityKey, now: datetime) -> Draft:
-    """What a form holds; the key is that of the address, or of the form when the entity is new."""
-    mode = "replace" if request.POST.get("mode") == "replace" else "merge"
-    base = read_stored(before).properties if before is not None else {}
-    if request.POST.get("tab") == "json":
-        return _read_text(Draft(before, key, tab="json", mode=mode, text=request.POST.get("text", "")))
-    submission = entity_form.read_entity_form(request.POST, request.FILES, base, now)
-    problems = submission.problems
-    return Draft(
-        before,
-        key,
-        rows=submission.rows,
-        mode=mode,
-        properties=submission.properties,
-        problems=problems,
-        is_dirty=bool(problems) or entity_form.is_changed(base, submission.properties),
-    )
-
-
-def _read_text(draft: Draft) -> Draft:
-    text = draft.text.replace("\r\n", "\n")
-    draft = replace(draft, text=text, is_dirty=True)
-    try:
-        found = document.read(text)
-    except document.InvalidDocument as refusal:
-        placed = replace(draft, line=refusal.line, column=refusal.column)
-        return placed.refused(FieldError("text", _place(refusal), problems.of_document(refusal)))
-    draft = replace(draft, properties=found.properties)
-    if draft.before is not None and found.key != draft.key:
-        return draft.refused(FieldError("text", "", _("Keys can't be changed here. Use Change key instead.")))
-    return replace(draft, key=found.key)
-
-
-def _place(refusal: document.InvalidDocument) -> str:
-    return _("Line %(line)s, column %(column)s") % {"line": refusal.line, "column": refusal.column}
+    return EntityTarget(account, find_table(account, table), EntityKey(request.GET["pk"], request.GET["rk"]))
 
 
 # what is drawn
 
 
-def draft_context(visit: Visit, draft: Draft, *, in_drawer: bool) -> dict[str, Any]:
+def draft_context(target: EntityTarget, draft: EntityDraft, *, in_drawer: bool) -> dict[str, Any]:
     entity = draft.entity
     size = entity_size(entity)
     return {
-        "visit": visit,
-        "table": visit.table,
+        "table": target.table,
         "draft": draft,
         "entity_key": draft.key,
         "types": [(type_.value, type_.short_name) for type_ in Edm],
@@ -174,22 +93,22 @@ def draft_context(visit: Visit, draft: Draft, *, in_drawer: bool) -> dict[str, A
         "count": len(entity.properties),
         "count_limit": PROPERTY_LIMIT,
         "is_too_many": len(entity.properties) > PROPERTY_LIMIT,
-        "table_address": visit.table_address,
+        "table_address": target.table_address,
         "blank": property_row.blank_row(BLANK),
-        "row_address": reverse("entities:row", args=(visit.account.name, visit.table.name)),
-        **({} if draft.before is None else stored_context(visit, draft.before)),
+        "row_address": reverse("entities:row", args=(target.account.name, target.table.name)),
+        **({} if draft.before is None else stored_context(target, draft.before)),
     }
 
 
-def stored_context(visit: Visit, stored: StoredEntity) -> dict[str, Any]:
+def stored_context(target: EntityTarget, stored: StoredEntity) -> dict[str, Any]:
     return {
         "etag": write_etag(stored.timestamp),
         "timestamp": local_time(stored.timestamp),
         "utc": utc_time(stored.timestamp),
         "instant": write_datetime(stored.timestamp),
-        "opened": opened.write(visit.table, stored),
-        "address": visit.address(),
-        "value_address": visit.address("entities:value"),
+        "opened": sign_entity(target.table, stored),
+        "address": target.address(),
+        "value_address": target.address("entities:value"),
     }
 
 
@@ -222,3 +141,27 @@ def sample(table: Table) -> dict[str, Edm]:
 
 def without(names: Mapping[str, Edm], taken: Collection[str]) -> dict[str, Edm]:
     return {name: type_ for name, type_ in names.items() if name not in taken}
+
+
+def render_missing(request: HttpRequest, target: EntityTarget) -> HttpResponse:
+    """The page of an entity that does not exist: who deleted it, if that is known, and how to restore it."""
+    change = activity.latest_change(target.table, target.key)
+    deleted = change if change is not None and change.after is None and change.before is not None else None
+    context = {
+        "table": target.table,
+        "entity_key": target.key,
+        "deleted": deleted,
+        "others": deleted.activity.changes.count() - 1 if deleted else 0,
+        "is_recent": deleted is not None and is_recent(deleted.activity.at),
+        "can_restore": deleted is not None and not deleted.activity.undone_by.exists(),
+        "table_address": target.table_address,
+        "new_address": target.address("entities:new"),
+        "in_drawer": wants_part(request),
+    }
+    return render_part(
+        request,
+        page="console/entities/entity/gone.html",
+        part="console/entities/entity/_gone.html",
+        context=context,
+        status=404,
+    )

@@ -20,7 +20,7 @@ from storage.domain.values.names import check_key
 from storage.editing import document
 
 
-def of_document(refusal: document.InvalidDocument) -> str:
+def describe_invalid_document(refusal: document.InvalidDocument) -> str:
     name = refusal.about
     match refusal.fault:
         case document.DocumentFault.NOT_JSON:
@@ -54,7 +54,7 @@ def of_document(refusal: document.InvalidDocument) -> str:
             return _("%(name)s is missing.") % {"name": name}
 
 
-def of_key(key: EntityKey) -> list[FieldError]:
+def check_key_values(key: EntityKey) -> list[FieldError]:
     found = []
     for field, name, part in zip(("pk", "rk"), ("PartitionKey", "RowKey"), key, strict=True):
         try:
@@ -69,7 +69,7 @@ def of_key(key: EntityKey) -> list[FieldError]:
     return found
 
 
-def of_error(error: StorageError, entity: Entity) -> FieldError:
+def describe_error(error: StorageError, entity: Entity) -> FieldError:
     """What the service refuses, in the words of the reader where these say more."""
     match error:
         case TooManyProperties():
@@ -89,10 +89,10 @@ def of_error(error: StorageError, entity: Entity) -> FieldError:
     return FieldError("", "", text)
 
 
-def of_whole(entity: Entity) -> FieldError | None:
+def check_limits(entity: Entity) -> FieldError | None:
     """What is wrong with the entity as a whole, if anything is: too many properties, or too large."""
     if len(entity.properties) > PROPERTY_LIMIT:
-        return of_error(TooManyProperties(), entity)
+        return describe_error(TooManyProperties(), entity)
     if entity_size(entity) > SIZE_LIMIT:
-        return of_error(EntityTooLarge(), entity)
+        return describe_error(EntityTooLarge(), entity)
     return None

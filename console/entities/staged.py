@@ -71,7 +71,7 @@ def read(text: str, now: datetime) -> list[StagedChange]:
 
 
 def _read_one(found: Mapping[str, str], now: datetime) -> StagedChange:
-    key, name = tokens.decode_entity_key(found["key"]), found["property"]
+    key, name = tokens.decode_key(found["key"]), found["property"]
     check_property_name(name)
     if key is None or name in SYSTEM_PROPERTIES or read_if_match(found["etag"]) == ANY:
         raise Unreadable
@@ -91,7 +91,7 @@ def _there(table: Table, staged: Sequence[StagedChange]) -> dict[EntityKey, Stor
 
 
 def _line(staged: StagedChange, stored: StoredEntity | None, error: str) -> StagedRow:
-    token = tokens.encode_entity_key(staged.key)
+    token = tokens.encode_key(staged.key)
     if stored is None:
         return StagedRow(staged, token, None, "", _("This entity was deleted while you were editing."))
     etag = write_etag(stored.timestamp)

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from console.grid import cells
 from console.grid.cells import Cell
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.entities.previews import STRING_PREVIEW_LENGTH, EntityPreview
 from storage.domain.values import edm, encoding
@@ -44,7 +44,7 @@ def build_document(glance: EntityPreview) -> JsonDocument:
         if encoding.needs_annotation(value):
             members.append(_plain(f"{name}@odata.type", f'"{value.type}"', "note"))
         members.append(_member(name, value, glance.sizes.get(name)))
-    return JsonDocument(encode_entity_key(glance.key), glance.key, members)
+    return JsonDocument(encode_key(glance.key), glance.key, members)
 
 
 _NAMES = {"partition_key": "PartitionKey", "row_key": "RowKey"}

@@ -16,7 +16,7 @@ from console.grid import cells, columns
 from console.grid.cells import MIXED, NUMBERS, Cell
 from console.grid.columns import KEYS, TIMESTAMP, ColumnChoice, Columns
 from console.grid.state import read_state
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from console.site.glyphs import mark
 from storage.domain.entities.entity import StoredEntity, read_stored
 from storage.domain.entities.previews import EntityPreview
@@ -229,9 +229,7 @@ def _row(
         else:
             parts.append(f">{cell.markup}</td>")
     # all that is not ours in it was escaped where it was drawn
-    return GridRow(
-        encode_entity_key(glance.key), write_etag(glance.timestamp), index, SafeString("".join(parts))
-    )
+    return GridRow(encode_key(glance.key), write_etag(glance.timestamp), index, SafeString("".join(parts)))
 
 
 def _opening(at: int, name: str, pin: int, *, is_number: bool) -> str:
@@ -252,7 +250,7 @@ def _handle(setting: GridOptions, glance: EntityPreview) -> str:
     name = escape(f"{partition_key}, {row_key}")
     return (
         f'<td class="handle" aria-colindex="1"><input type="checkbox" name="key" form="selection"'
-        f' value="{encode_entity_key(glance.key)}" aria-label="{setting.select_label} {name}">'
+        f' value="{encode_key(glance.key)}" aria-label="{setting.select_label} {name}">'
         f'<a class="open" data-drawer href="{escape(href)}" title="{setting.open_label}"'
         f' aria-label="{setting.open_label} {name}"></a></td>'
     )

@@ -12,7 +12,7 @@ register = template.Library()
 
 @register.filter
 def key_token(key: EntityKey) -> str:
-    return tokens.encode_entity_key(key)
+    return tokens.encode_key(key)
 
 
 @register.filter

@@ -20,11 +20,11 @@ from storage.domain.values.names import check_key
 # keys
 
 
-def encode_entity_key(key: EntityKey) -> str:
+def encode_key(key: EntityKey) -> str:
     return _encode(key)
 
 
-def decode_entity_key(token: str) -> EntityKey | None:
+def decode_key(token: str) -> EntityKey | None:
     """The key of a token, or None for a token that is not one of ours."""
     try:
         partition_key, row_key = _decode(token)
@@ -127,5 +127,5 @@ def read_selection(form: QueryDict) -> Selection:
     if scope == Scope.QUERY:
         text = form.get("f", "").strip()
         return Selection(Scope.QUERY, filter=parse(text, Dialect.CONSOLE, timezone.now()), text=text)
-    keys = map(decode_entity_key, dict.fromkeys(form.getlist("key")))
+    keys = map(decode_key, dict.fromkeys(form.getlist("key")))
     return Selection(Scope.ROWS, tuple(key for key in keys if key is not None))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from azure.data.tables import EdmType, EntityProperty, TableServiceClient
 
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from storage.domain.entities.entity import EntityKey
 from tests.browser.page import check, check_axe, check_reflow
 
@@ -358,7 +358,7 @@ def staged(page, cells):
 
 
 def test_pages_of_their_own_are_as_good_as_any(open_page, admin, cells):
-    key = encode_entity_key(EntityKey("se", "ada"))
+    key = encode_key(EntityKey("se", "ada"))
     for path in ("paste/", f"value/?key={key}&property=Settings", f"cell/?key={key}&property=Since"):
         check(open_page(at(path), state=admin, width=320, height=800))
     check_reflow(open_page(at(f"cell/?key={key}&property=Photo"), state=admin, width=320, height=800))

@@ -7,7 +7,7 @@ import pytest
 from azure.data.tables import TableServiceClient
 from playwright.sync_api import expect
 
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from storage.domain.entities.entity import EntityKey
 from tests.browser.page import check
 
@@ -32,7 +32,7 @@ def make(console):
 
 def remove(page, table, *rows):
     """As the grid does it; what is said about it stands on the next page."""
-    keys = [("key", encode_entity_key(EntityKey("se", row))) for row in rows]
+    keys = [("key", encode_key(EntityKey("se", row))) for row in rows]
     token = page.locator("input[name=csrfmiddlewaretoken]").first.input_value()
     body = urlencode([*keys, ("scope", "rows"), ("csrfmiddlewaretoken", token), ("next", PAGE)])
     form = {"content-type": "application/x-www-form-urlencoded"}

@@ -12,7 +12,7 @@ from console.entities.staged import is_staging
 from console.grid import bookmarks, cells, columns, documents, grid, saved_urls
 from console.grid.cells import Cell
 from console.grid.state import PAUSES, SIZES, GridState, View, read_state
-from console.grid.tokens import Cursor, encode_entity_key
+from console.grid.tokens import Cursor, encode_key
 from console.queries import recent, saved
 from console.queries.builder import draw_builder
 from console.queries.reading import read_filter, suggest_looser
@@ -161,7 +161,7 @@ def _shown(account: Account, table: Table, state: GridState, page: FoundPage) ->
             entity = read_stored(stored) if stored is not None else None
             return {
                 "entity": entity,
-                "token": encode_entity_key(page.entities[0].key),
+                "token": encode_key(page.entities[0].key),
                 "timestamp": cells.draw_time(page.entities[0].timestamp, state.zone),
                 "fields": _fields(entity, state) if entity is not None else [],
             }

@@ -14,7 +14,7 @@ from console.entities.cell import CellForm, Note, change_type, check_input, hint
 from console.entities.staged import is_staging
 from console.entities.value_field import TypedInput, read_form, read_type, typed_input
 from console.grid import cells, grid
-from console.grid.tokens import decode_entity_key, encode_entity_key
+from console.grid.tokens import decode_key, encode_key
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table, user_of
 from console.site.addresses import is_console_path
@@ -162,7 +162,7 @@ def _staged(
         typed = replace(typed, text=typed_text.write(value, typed.form))
     context = {
         "markup": cells.draw_or_absent(value).markup,
-        "key": encode_entity_key(target.key),
+        "key": encode_key(target.key),
         "property": target.name,
         "etag": request.POST.get("etag", ""),
         "typed": typed,
@@ -196,7 +196,7 @@ def _editor(
     conflict: CellConflict | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    token = encode_entity_key(target.key)
+    token = encode_key(target.key)
     context: dict[str, Any] = {
         "table": target.table,
         "key": target.key,
@@ -226,7 +226,7 @@ def _editor(
 
 
 def _find_target(account: Account, table: str, sent: QueryDict) -> CellTarget:
-    key = decode_entity_key(sent.get("key", ""))
+    key = decode_key(sent.get("key", ""))
     name = sent.get("property", "")
     if key is None or name in SYSTEM_PROPERTIES:
         raise Http404

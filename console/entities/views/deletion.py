@@ -76,7 +76,7 @@ def _ask(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:
     context = {
         "table": table,
         "keys": wanted.keys,
-        "tokens": [tokens.encode_entity_key(key) for key in wanted.keys],
+        "tokens": [tokens.encode_key(key) for key in wanted.keys],
         "next": _back(request, table),
     }
     return render_part(

@@ -12,10 +12,10 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from console import snippets
-from console.entities import entity_form, opened, problems, property_row
+from console.entities import conflict, entity_form, problems, property_row
 from console.entities import entity_page as pages
-from console.entities.entity_page import Draft, Visit
-from console.entities.views import conflict
+from console.entities.entity_draft import EntityDraft, open_draft, read_draft, read_signed_entity
+from console.entities.entity_page import EntityTarget
 from console.site.access import account_required, actor_of, find_table
 from console.site.notices import notify_error, notify_success
 from console.site.responses import redirect_page, render_part, see_other, wants_part
@@ -29,7 +29,7 @@ from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.etag import NEVER, Precondition, read_if_match
 from storage.editing import merge
 from storage.models import Account
-from storage.operations import activity, edits, entities
+from storage.operations import edits, entities
 
 TABS: Final = ("form", "json", "snippets")
 WHOLE: Final = 32 * 1024  # characters; larger entities are not written into snippets
@@ -43,39 +43,39 @@ def entity(request: HttpRequest, **names: Any) -> HttpResponseBase:
 
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    visit = pages.visit_of(request, account, table)
-    if visit.table.name != table:
-        return redirect(visit.address(**_others(request)), permanent=True)
+    target = pages.find_target(request, account, table)
+    if target.table.name != table:
+        return redirect(target.address(**_others(request)), permanent=True)
     if request.GET.get("go") == "next":
-        return _next(request, visit)
-    stored = entities.get(visit.table, visit.key)
+        return _next(request, target)
+    stored = entities.get(target.table, target.key)
     if stored is None:
-        return gone(request, visit)
+        return pages.render_missing(request, target)
     tab = request.GET.get("tab", "")
-    return render(request, visit, pages.opened_draft(stored, tab if tab in TABS else "form"))
+    return render(request, target, open_draft(stored, tab if tab in TABS else "form"))
 
 
 def _others(request: HttpRequest) -> dict[str, str]:
     return {name: request.GET[name] for name in ("tab", "lang") if name in request.GET}
 
 
-def _next(request: HttpRequest, visit: Visit) -> HttpResponse:
+def _next(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     """The entity after this one, by its key."""
-    page = entities.page(visit.table, EntityQuery(top=2, start=Position(*visit.key)))
-    following = next((found.key for found in page.entities if found.key != visit.key), None)
+    page = entities.page(target.table, EntityQuery(top=2, start=Position(*target.key)))
+    following = next((found.key for found in page.entities if found.key != target.key), None)
     if following is None:
         notify_success(request, _("This is the last entity in the table."))
-        return redirect(visit.address())
-    return redirect(replace(visit, key=following).address())
+        return redirect(target.address())
+    return redirect(replace(target, key=following).address())
 
 
-def render(request: HttpRequest, visit: Visit, draft: Draft, status: int = 200) -> HttpResponse:
-    context = pages.draft_context(visit, draft, in_drawer=wants_part(request))
-    context["tabs"] = _tabs(visit, draft)
+def render(request: HttpRequest, target: EntityTarget, draft: EntityDraft, status: int = 200) -> HttpResponse:
+    context = pages.draft_context(target, draft, in_drawer=wants_part(request))
+    context["tabs"] = _tabs(target, draft)
     if draft.tab == "snippets":
-        context |= _snippets(request, visit, draft)
+        context |= _snippets(request, target, draft)
     elif draft.tab == "form":
-        context["names"] = pages.without(pages.sample(visit.table), draft.properties or {})
+        context["names"] = pages.without(pages.sample(target.table), draft.properties or {})
     return render_part(
         request,
         page="console/entities/entity/show.html",
@@ -85,23 +85,23 @@ def render(request: HttpRequest, visit: Visit, draft: Draft, status: int = 200) 
     )
 
 
-def _tabs(visit: Visit, draft: Draft) -> list[tuple[str, str, bool]]:
+def _tabs(target: EntityTarget, draft: EntityDraft) -> list[tuple[str, str, bool]]:
     labels = {"form": _("Form"), "json": "JSON", "snippets": _("Snippets")}
     return [
-        (label, visit.address(**({} if tab == "form" else {"tab": tab})), tab == draft.tab)
+        (label, target.address(**({} if tab == "form" else {"tab": tab})), tab == draft.tab)
         for tab, label in labels.items()
     ]
 
 
-def _snippets(request: HttpRequest, visit: Visit, draft: Draft) -> dict[str, Any]:
+def _snippets(request: HttpRequest, target: EntityTarget, draft: EntityDraft) -> dict[str, Any]:
     language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
-    place = snippets.Place(endpoint(request, visit.account), visit.account.name, visit.table.name)
+    place = snippets.Place(endpoint(request, target.account), target.account.name, target.table.name)
     is_whole = draft.before is None or len(draft.before.content) <= WHOLE
     written = language.write(place, draft.entity if is_whole else Entity(draft.key, {}))
     return {
         "language": language,
         "languages": [
-            (found.name, visit.address(tab="snippets", lang=found.slug), found is language)
+            (found.name, target.address(tab="snippets", lang=found.slug), found is language)
             for found in snippets.LANGUAGES.values()
         ],
         "snippets": written if is_whole else [written[0], written[-1]],
@@ -109,61 +109,36 @@ def _snippets(request: HttpRequest, visit: Visit, draft: Draft) -> dict[str, Any
     }
 
 
-def gone(request: HttpRequest, visit: Visit) -> HttpResponse:
-    """No entity of this key: by whom it was deleted, if that was here, and the way back."""
-    change = activity.latest_change(visit.table, visit.key)
-    deleted = change if change is not None and change.after is None and change.before is not None else None
-    context = {
-        "visit": visit,
-        "table": visit.table,
-        "entity_key": visit.key,
-        "deleted": deleted,
-        "others": deleted.activity.changes.count() - 1 if deleted else 0,
-        "is_recent": deleted is not None and pages.is_recent(deleted.activity.at),
-        "can_restore": deleted is not None and not deleted.activity.undone_by.exists(),
-        "table_address": visit.table_address,
-        "new_address": visit.address("entities:new"),
-        "in_drawer": wants_part(request),
-    }
-    return render_part(
-        request,
-        page="console/entities/entity/gone.html",
-        part="console/entities/entity/_gone.html",
-        context=context,
-        status=404,
-    )
-
-
 # saving
 
 
 @account_required(Capability.WRITE)
 def save(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    visit = pages.visit_of(request, account, table)
+    target = pages.find_target(request, account, table)
     action = request.POST.get("action", "save")
     if action == "delete":
-        return _delete(request, visit)
+        return _delete(request, target)
     if action in conflict.ACTIONS:
-        return conflict.settle(request, visit, action)
-    draft = pages.read_draft(request, _before(request, visit), visit.key, now_of(request))
+        return conflict.settle_conflict(request, target, action)
+    draft = read_draft(request, _before(request, target), target.key, now_of(request))
     if action == "add":
         rows = [*draft.rows, *property_row.blanks(draft.rows)]
-        return render(request, visit, replace(draft, rows=rows, is_dirty=True))
+        return render(request, target, replace(draft, rows=rows, is_dirty=True))
     if draft.problems:
-        return render(request, visit, replace(draft, is_dirty=True), 422)
-    return _save(request, visit, draft, action)
+        return render(request, target, replace(draft, is_dirty=True), 422)
+    return _save(request, target, draft, action)
 
 
-def _before(request: HttpRequest, visit: Visit) -> StoredEntity:
+def _before(request: HttpRequest, target: EntityTarget) -> StoredEntity:
     """As the form was opened; if that cannot be read any more, nothing of it is taken for granted."""
-    before = opened.read(visit.table, request.POST.get("opened", ""))
-    if before is not None and before.key == visit.key:
+    before = read_signed_entity(target.table, request.POST.get("opened", ""))
+    if before is not None and before.key == target.key:
         return before
     condition = _condition(request)
-    now = entities.get(visit.table, visit.key)
+    now = entities.get(target.table, target.key)
     if now is not None and now.timestamp == condition.expected:
         return now
-    return write_stored(Entity(visit.key, {}), condition.expected or 0)
+    return write_stored(Entity(target.key, {}), condition.expected or 0)
 
 
 def _condition(request: HttpRequest) -> Precondition:
@@ -176,31 +151,31 @@ def _condition(request: HttpRequest) -> Precondition:
     return condition
 
 
-def _save(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> HttpResponse:
+def _save(request: HttpRequest, target: EntityTarget, draft: EntityDraft, action: str) -> HttpResponse:
     assert draft.before is not None
     assert draft.properties is not None
     base = read_stored(draft.before).properties
     names = merge.changed_names(base, draft.properties)
     if not names:
         notify_success(request, _("Nothing was changed."))
-        return see_other(_after(visit, draft, action))
-    if problem := problems.of_whole(draft.entity):
-        return render(request, visit, draft.refused(problem), 422)
+        return see_other(_after(target, draft, action))
+    if problem := problems.check_limits(draft.entity):
+        return render(request, target, draft.refused(problem), 422)
     removed = [name for name in names if name not in draft.properties]
     is_merge = draft.mode == "merge" and draft.tab == "form" and not removed
     wanted = {name: draft.properties[name] for name in names} if is_merge else draft.properties
-    change = Update(Entity(visit.key, wanted), Precondition(draft.before.timestamp), merge=is_merge)
+    change = Update(Entity(target.key, wanted), Precondition(draft.before.timestamp), merge=is_merge)
     try:
-        done = edits.apply_one(visit.table, change, by=actor_of(request))
+        done = edits.apply_one(target.table, change, by=actor_of(request))
     except (UpdateConditionNotSatisfied, ResourceNotFound):
-        return conflict.show(request, visit, draft.before, dict(draft.properties))
+        return conflict.render_conflict(request, target, draft.before, dict(draft.properties))
     except StorageError as error:
-        return render(request, visit, draft.refused(problems.of_error(error, draft.entity)), 422)
+        return render(request, target, draft.refused(problems.describe_error(error, draft.entity)), 422)
     notify_success(request, _saved(names, removed, draft), undo=done.activity)
-    return see_other(_after(visit, draft, action))
+    return see_other(_after(target, draft, action))
 
 
-def _saved(names: list[str], removed: list[str], draft: Draft) -> str:
+def _saved(names: list[str], removed: list[str], draft: EntityDraft) -> str:
     if removed and draft.mode == "merge" and draft.tab == "form":
         return _("Saved with Replace, because Merge cannot remove properties")
     return ngettext("Saved %(count)s property", "Saved %(count)s properties", len(names)) % {
@@ -208,28 +183,28 @@ def _saved(names: list[str], removed: list[str], draft: Draft) -> str:
     }
 
 
-def _after(visit: Visit, draft: Draft, action: str) -> str:
+def _after(target: EntityTarget, draft: EntityDraft, action: str) -> str:
     if action == "save_next":
-        return visit.address(go="next")
-    return visit.address(**({"tab": draft.tab} if draft.tab != "form" else {}))
+        return target.address(go="next")
+    return target.address(**({"tab": draft.tab} if draft.tab != "form" else {}))
 
 
-def _delete(request: HttpRequest, visit: Visit) -> HttpResponse:
+def _delete(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     try:
-        done = edits.apply_one(visit.table, Delete(visit.key, _condition(request)), by=actor_of(request))
+        done = edits.apply_one(target.table, Delete(target.key, _condition(request)), by=actor_of(request))
     except ResourceNotFound:
         notify_error(request, _("This entity was already deleted."))
-        return redirect_page(request, visit.table_address)
+        return redirect_page(request, target.table_address)
     except UpdateConditionNotSatisfied:
         notify_error(
             request, _("This entity was changed since you opened it. Review it before you delete it.")
         )
-        return see_other(visit.address())
+        return see_other(target.address())
     except StorageError as error:
-        notify_error(request, problems.of_error(error, pages.EMPTY).text)
-        return see_other(visit.address())
-    notify_success(request, _("Deleted %(key)s") % {"key": shown_key(visit.key)}, undo=done.activity)
-    return redirect_page(request, visit.table_address)
+        notify_error(request, problems.describe_error(error, pages.EMPTY).text)
+        return see_other(target.address())
+    notify_success(request, _("Deleted %(key)s") % {"key": shown_key(target.key)}, undo=done.activity)
+    return redirect_page(request, target.table_address)
 
 
 def shown_key(key: EntityKey) -> str:
@@ -244,15 +219,15 @@ def shown_key(key: EntityKey) -> str:
 def row(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """One row of the form: with its value checked, or converted to the type that was just chosen."""
     found = find_table(account, table)
-    before = opened.read(found, request.POST.get("opened", ""))
+    before = read_signed_entity(found, request.POST.get("opened", ""))
     base = read_stored(before).properties if before is not None else {}
     row = entity_form.read_property_row(request.POST, request.FILES, base, now_of(request))
     if row is None:
         raise Http404
-    return _row(request, Visit(account, found, EntityKey("", "")), row)
+    return _row(request, EntityTarget(account, found, EntityKey("", "")), row)
 
 
-def _row(request: HttpRequest, visit: Visit, row: property_row.PropertyRow) -> HttpResponse:
-    draft = Draft(None, visit.key, rows=[row])
-    context = pages.draft_context(visit, draft, in_drawer=True)
+def _row(request: HttpRequest, target: EntityTarget, row: property_row.PropertyRow) -> HttpResponse:
+    draft = EntityDraft(None, target.key, rows=[row])
+    context = pages.draft_context(target, draft, in_drawer=True)
     return shortcuts.render(request, "console/entities/entity/_row.html", {**context, "row": row})

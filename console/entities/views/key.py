@@ -11,8 +11,7 @@ from django.views.decorators.http import require_http_methods
 from console.entities import entity_page as pages
 from console.entities import problems
 from console.entities.entity_form import FieldError
-from console.entities.entity_page import Visit
-from console.entities.views.entity import gone
+from console.entities.entity_page import EntityTarget
 from console.site.access import account_required, actor_of
 from console.site.notices import notify_success
 from console.site.responses import render_part, see_other, wants_part
@@ -32,33 +31,32 @@ from storage.operations import edits, entities
 @require_http_methods(["GET", "HEAD", "POST"])
 @account_required(Capability.WRITE)
 def change(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    visit = pages.visit_of(request, account, table)
-    stored = entities.get(visit.table, visit.key)
+    target = pages.find_target(request, account, table)
+    stored = entities.get(target.table, target.key)
     if stored is None:
-        return gone(request, visit)
+        return pages.render_missing(request, target)
     if request.method == "POST":
-        return _change(request, visit)
-    return _page(request, visit, visit.key, write_etag(stored.timestamp))
+        return _change(request, target)
+    return _page(request, target, target.key, write_etag(stored.timestamp))
 
 
 def _page(
     request: HttpRequest,
-    visit: Visit,
+    target: EntityTarget,
     wanted: EntityKey,
     etag: str,
     wrong: Sequence[FieldError] = (),
 ) -> HttpResponse:
     context: dict[str, Any] = {
-        "visit": visit,
-        "table": visit.table,
-        "entity_key": visit.key,
+        "table": target.table,
+        "entity_key": target.key,
         "wanted": wanted,
         "etag": etag,
         "problems": wrong,
         "key_errors": {problem.field: problem.text for problem in wrong},
-        "address": visit.address("entities:key"),
-        "back": visit.address(),
-        "table_address": visit.table_address,
+        "address": target.address("entities:key"),
+        "back": target.address(),
+        "table_address": target.table_address,
         "in_drawer": wants_part(request),
     }
     return render_part(
@@ -70,30 +68,30 @@ def _page(
     )
 
 
-def _change(request: HttpRequest, visit: Visit) -> HttpResponse:
+def _change(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     wanted = EntityKey(request.POST.get("pk", ""), request.POST.get("rk", ""))
     etag = request.POST.get("etag", "")
-    found = problems.of_key(wanted)
-    if wanted == visit.key:
+    found = problems.check_key_values(wanted)
+    if wanted == target.key:
         found.append(FieldError("rk", "", _("Enter a key that differs from the current one.")))
     if found:
-        return _page(request, visit, wanted, etag, found)
+        return _page(request, target, wanted, etag, found)
     try:
         condition = read_if_match(etag)
         if condition == ANY:  # nothing of ours moves whatever is there
             raise UpdateConditionNotSatisfied
-        done = edits.change_key(visit.table, visit.key, wanted, condition, by=actor_of(request))
+        done = edits.change_key(target.table, target.key, wanted, condition, by=actor_of(request))
     except EntityAlreadyExists:
         problem = FieldError("rk", "", _("An entity with these keys already exists."))
-        return _page(request, visit, wanted, etag, [problem])
+        return _page(request, target, wanted, etag, [problem])
     except UpdateConditionNotSatisfied:
         problem = FieldError(
             "", "", _("This entity was changed since you opened it. Review it before you change its key.")
         )
-        return _page(request, visit, wanted, etag, [problem])
+        return _page(request, target, wanted, etag, [problem])
     except ResourceNotFound:
-        return gone(request, visit)
+        return pages.render_missing(request, target)
     except StorageError as error:
-        return _page(request, visit, wanted, etag, [problems.of_error(error, pages.EMPTY)])
+        return _page(request, target, wanted, etag, [problems.describe_error(error, pages.EMPTY)])
     notify_success(request, _("Changed the key"), undo=done.activity)
-    return see_other(replace(visit, key=wanted).address())
+    return see_other(replace(target, key=wanted).address())

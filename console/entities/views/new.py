@@ -7,11 +7,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from console.entities import conflict, problems, property_row
 from console.entities import entity_page as pages
-from console.entities import opened, problems, property_row
+from console.entities.entity_draft import EntityDraft, open_draft, read_draft, read_signed_entity
 from console.entities.entity_form import FieldError
-from console.entities.entity_page import Draft, Visit
-from console.entities.views import conflict
+from console.entities.entity_page import EntityTarget
 from console.grid import tokens
 from console.site.access import account_required, actor_of, find_table
 from console.site.notices import notify_success
@@ -37,32 +37,34 @@ def new(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     found = find_table(account, table)
     if request.method == "POST":
         return _save(request, account, found)
-    visit, draft = _opened(request, account, found)
-    return render(request, visit, draft)
+    target, draft = _opened(request, account, found)
+    return render(request, target, draft)
 
 
-def _opened(request: HttpRequest, account: Account, table: Table) -> tuple[Visit, Draft]:
+def _opened(request: HttpRequest, account: Account, table: Table) -> tuple[EntityTarget, EntityDraft]:
     """A draft with the values of another entity, or with the properties that others have and no values."""
     key = EntityKey(request.GET.get("pk", ""), request.GET.get("rk", ""))
     tab = "json" if request.GET.get("tab") == "json" else "form"
-    source = tokens.decode_entity_key(request.GET.get("from", ""))
+    source = tokens.decode_key(request.GET.get("from", ""))
     stored = entities.get(table, source) if source is not None else None
     if stored is None:
         names = list(pages.sample(table).items())[: pages.MOST_SUGGESTED]
         rows = [property_row.suggested_row(number, *name) for number, name in enumerate(names)] or [
             property_row.blank_row(0)
         ]
-        draft = Draft(None, key, rows=rows, tab=tab, text=document.write(Entity(key, {})), properties={})
-        return Visit(account, table, key), draft
-    return Visit(account, table, stored.key), replace(pages.opened_draft(stored, tab), is_dirty=False)
+        draft = EntityDraft(
+            None, key, rows=rows, tab=tab, text=document.write(Entity(key, {})), properties={}
+        )
+        return EntityTarget(account, table, key), draft
+    return EntityTarget(account, table, stored.key), replace(open_draft(stored, tab), is_dirty=False)
 
 
-def render(request: HttpRequest, visit: Visit, draft: Draft, status: int = 200) -> HttpResponse:
-    context = pages.draft_context(visit, draft, in_drawer=wants_part(request))
-    context["names"] = pages.without(pages.sample(visit.table), {row.name for row in draft.rows})
+def render(request: HttpRequest, target: EntityTarget, draft: EntityDraft, status: int = 200) -> HttpResponse:
+    context = pages.draft_context(target, draft, in_drawer=wants_part(request))
+    context["names"] = pages.without(pages.sample(target.table), {row.name for row in draft.rows})
     context["tabs"] = _tabs(request, draft)
     context["is_new"] = True
-    context["address"] = visit.address("entities:new").partition("?")[0]
+    context["address"] = target.address("entities:new").partition("?")[0]
     context["key_errors"] = {
         problem.field: problem.text for problem in draft.problems if problem.field in {"pk", "rk"}
     }
@@ -75,7 +77,7 @@ def render(request: HttpRequest, visit: Visit, draft: Draft, status: int = 200) 
     )
 
 
-def _tabs(request: HttpRequest, draft: Draft) -> list[tuple[str, str, bool]]:
+def _tabs(request: HttpRequest, draft: EntityDraft) -> list[tuple[str, str, bool]]:
     query = request.GET.copy()
     found = []
     for tab, label in (("form", _("Form")), ("json", "JSON")):
@@ -94,34 +96,34 @@ def _save(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     names = request.GET if action == "draft" and "pk" not in request.POST else request.POST
     if not {"pk", "rk"} <= names.keys() and request.POST.get("tab") != "json":
         raise Http404
-    visit = Visit(account, table, EntityKey(names.get("pk", ""), names.get("rk", "")))
+    target = EntityTarget(account, table, EntityKey(names.get("pk", ""), names.get("rk", "")))
     if action == "draft_mine":
-        return _begin(request, visit)
-    draft = _draft(request, visit)
+        return _begin(request, target)
+    draft = _draft(request, target)
     match action:
         case "draft":  # from the form of another entity
-            return render(request, visit, replace(draft, problems=(), is_dirty=True))
+            return render(request, target, replace(draft, problems=(), is_dirty=True))
         case "add":
             rows = [*draft.rows, *property_row.blanks(draft.rows)]
-            return render(request, visit, replace(draft, rows=rows, problems=(), is_dirty=True))
-    draft = draft.refused(*problems.of_key(draft.key))
-    if not draft.problems and (problem := problems.of_whole(draft.entity)):
+            return render(request, target, replace(draft, rows=rows, problems=(), is_dirty=True))
+    draft = draft.refused(*problems.check_key_values(draft.key))
+    if not draft.problems and (problem := problems.check_limits(draft.entity)):
         draft = draft.refused(problem)
     if draft.problems:
-        return render(request, visit, draft, 422)
-    return _insert(request, replace(visit, key=draft.key), draft, action)
+        return render(request, target, draft, 422)
+    return _insert(request, replace(target, key=draft.key), draft, action)
 
 
-def _begin(request: HttpRequest, visit: Visit) -> HttpResponse:
+def _begin(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     """With what was to be saved when somebody else had saved something else."""
-    mine = conflict.draft_of(request, visit)
-    stored = write_stored(Entity(visit.key, mine), 0)
-    return render(request, visit, replace(pages.opened_draft(stored, "form"), is_dirty=True))
+    mine = conflict.read_mine(request, target)
+    stored = write_stored(Entity(target.key, mine), 0)
+    return render(request, target, replace(open_draft(stored, "form"), is_dirty=True))
 
 
-def _draft(request: HttpRequest, visit: Visit) -> Draft:
-    before = opened.read(visit.table, request.POST.get("opened", ""))
-    draft = pages.read_draft(request, before, visit.key, now_of(request))
+def _draft(request: HttpRequest, target: EntityTarget) -> EntityDraft:
+    before = read_signed_entity(target.table, request.POST.get("opened", ""))
+    draft = read_draft(request, before, target.key, now_of(request))
     if draft.tab == "json" and draft.properties is not None:
         # of a new one the keys are those of the text
         problems = [problem for problem in draft.problems if problem.about]
@@ -129,18 +131,18 @@ def _draft(request: HttpRequest, visit: Visit) -> Draft:
     return draft
 
 
-def _insert(request: HttpRequest, visit: Visit, draft: Draft, action: str) -> HttpResponse:
+def _insert(request: HttpRequest, target: EntityTarget, draft: EntityDraft, action: str) -> HttpResponse:
     try:
         done = edits.apply_one(
-            visit.table, Insert(Entity(draft.key, draft.properties or {})), by=actor_of(request)
+            target.table, Insert(Entity(draft.key, draft.properties or {})), by=actor_of(request)
         )
     except EntityAlreadyExists:
         field = "text" if draft.tab == "json" else "rk"
         text = _("An entity with these keys already exists.")
-        return render(request, visit, draft.refused(FieldError(field, "", text)), 422)
+        return render(request, target, draft.refused(FieldError(field, "", text)), 422)
     except StorageError as error:
-        return render(request, visit, draft.refused(problems.of_error(error, draft.entity)), 422)
+        return render(request, target, draft.refused(problems.describe_error(error, draft.entity)), 422)
     notify_success(request, _("Inserted the entity"), undo=done.activity)
     if action == "save_another":
-        return see_other(f"{request.path}?from={tokens.encode_entity_key(draft.key)}")
-    return see_other(visit.address())
+        return see_other(f"{request.path}?from={tokens.encode_key(draft.key)}")
+    return see_other(target.address())

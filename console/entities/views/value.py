@@ -12,15 +12,16 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from console.entities import viewers
+from console.entities.entity_page import EntityTarget, find_target
 from console.entities.viewers import Viewer
-from console.grid import tokens
-from console.site.access import account_required, find_table
+from console.grid.tokens import encode_key
+from console.site.access import account_required
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability
-from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
+from storage.domain.entities.entity import StoredEntity, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
-from storage.models import Account, Table
+from storage.models import Account
 from storage.operations import entities
 
 LABELS: dict[Viewer, str | Promise] = {
@@ -40,49 +41,37 @@ LABELS: dict[Viewer, str | Promise] = {
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """The address names the key, as ``key`` or ``pk`` and ``rk``, the property, and how to look at it (``as``)."""
-    found = find_table(account, table)
-    key = key_of(request)
+    target = find_target(request, account, table)
     name = request.GET.get("property", request.GET.get("name", ""))
-    stored = entities.get(found, key)
-    value = None if stored is None else value_of(stored, key, name)
+    stored = entities.get(target.table, target.key)
+    value = None if stored is None else _find_value(stored, name)
     if value is None:
         raise Http404
     if "download" in request.GET:
         return _download(value, name)
-    return _view(request, found, key, name, value)
+    return _view(request, target, name, value)
 
 
-def key_of(request: HttpRequest) -> EntityKey:
-    if "key" in request.GET:
-        key = tokens.decode_entity_key(request.GET["key"])
-        if key is None:
-            raise Http404
-        return key
-    if "pk" not in request.GET or "rk" not in request.GET:
-        raise Http404
-    return EntityKey(request.GET["pk"], request.GET["rk"])
-
-
-def value_of(stored: StoredEntity, key: EntityKey, name: str) -> EdmValue | None:
-    """Of a property, of the keys, or of the Timestamp."""
+def _find_value(stored: StoredEntity, name: str) -> EdmValue | None:
+    """The value of a property, of a key, or of the Timestamp."""
     match name:
         case "PartitionKey":
-            return EdmValue(Edm.STRING, key.partition_key)
+            return EdmValue(Edm.STRING, stored.key.partition_key)
         case "RowKey":
-            return EdmValue(Edm.STRING, key.row_key)
+            return EdmValue(Edm.STRING, stored.key.row_key)
         case "Timestamp":
             return EdmValue(Edm.DATETIME, stored.timestamp)
     return read_stored(stored).properties.get(name)
 
 
-def _view(request: HttpRequest, table: Table, key: EntityKey, name: str, value: EdmValue) -> HttpResponse:
+def _view(request: HttpRequest, target: EntityTarget, name: str, value: EdmValue) -> HttpResponse:
     views = viewers.views(value)
     wanted = request.GET.get("as", "")
     chosen = next((viewer for viewer in views if viewer == wanted), next(iter(views)))
-    query = {"key": tokens.encode_entity_key(key), "property": name}
+    query = {"key": encode_key(target.key), "property": name}
     context = {
-        "table": table,
-        "key": key,
+        "table": target.table,
+        "key": target.key,
         "property": name,
         "type": value.type,
         "view": views[chosen],

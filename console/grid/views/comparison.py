@@ -35,7 +35,7 @@ class ComparedProperty:
 def compare(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """The entities of two fields ``key``, property by property."""
     found = find_table(account, table)
-    wanted = [tokens.decode_entity_key(token) for token in request.GET.getlist("key")[:2]]
+    wanted = [tokens.decode_key(token) for token in request.GET.getlist("key")[:2]]
     stored = [entities.get(found, key) for key in wanted if key is not None]
     if len(stored) != 2 or stored[0] is None or stored[1] is None:
         raise Http404
@@ -43,7 +43,7 @@ def compare(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     lines = [_line(name, left, right) for name in dict.fromkeys((*left.properties, *right.properties))]
     context = {
         "table": found,
-        "sides": [(entity.key, tokens.encode_entity_key(entity.key)) for entity in (left, right)],
+        "sides": [(entity.key, tokens.encode_key(entity.key)) for entity in (left, right)],
         "lines": lines,
         "differing": sum(not line.is_same for line in lines),
         "state": GridState(),

@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.views.decorators.http import require_GET, require_POST
 
 from console.grid.state import SIZES, GridState, read_state
-from console.grid.tokens import decode_entity_key
+from console.grid.tokens import decode_key
 from console.queries.builder import Builder, draw_builder, view_group
 from console.queries.drafts import GroupDraft, apply_action, finish_group, read_form
 from console.queries.reading import read_filter
@@ -124,7 +124,7 @@ def cell(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """Add a condition on the value of a cell to the filter."""
     found = find_table(account, table)
     state = read_state(request.POST, found)
-    key = decode_entity_key(request.POST.get("key", ""))
+    key = decode_key(request.POST.get("key", ""))
     how = request.POST.get("how", "")
     if key is None or how not in list(ConditionKind):
         raise Http404

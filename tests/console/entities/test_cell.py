@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from console.models import EditMode
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.service.activity import Verb
@@ -40,7 +40,7 @@ def etag(account, key=ADA):
 
 def form(account, name, type_, value, **more):
     return {
-        "key": encode_entity_key(ADA),
+        "key": encode_key(ADA),
         "property": name,
         "etag": etag(account),
         "type": f"Edm.{type_}",
@@ -50,7 +50,7 @@ def form(account, name, type_, value, **more):
 
 
 def opened(client, name, **more):
-    return client.get(EDITOR, {"key": encode_entity_key(ADA), "property": name, **more}, headers=HTMX)
+    return client.get(EDITOR, {"key": encode_key(ADA), "property": name, **more}, headers=HTMX)
 
 
 def test_opens_with_the_exact_text(visit, ada):
@@ -70,7 +70,7 @@ def test_opens_with_the_exact_text(visit, ada):
 
 
 def test_is_a_page_of_its_own_without_htmx(visit, ada):
-    answer = visit("eve").get(EDITOR, {"key": encode_entity_key(ADA), "property": "Age"})
+    answer = visit("eve").get(EDITOR, {"key": encode_key(ADA), "property": "Age"})
     assert b"<h1" in answer.content and b"Change type" in answer.content
 
 
@@ -94,11 +94,11 @@ def test_says_when_the_row_has_changed_since_it_was_shown(visit, ada):
     "query", [{}, {"key": "x", "property": "Age"}, {"property": "PartitionKey"}, {"property": "bad name"}]
 )
 def test_opens_nothing_else(visit, ada, query):
-    assert visit("eve").get(EDITOR, {"key": encode_entity_key(ADA), **query}).status_code == 404
+    assert visit("eve").get(EDITOR, {"key": encode_key(ADA), **query}).status_code == 404
 
 
 def test_there_is_no_editor_of_an_entity_that_is_gone(visit, ada):
-    gone = {"key": encode_entity_key(EntityKey("se", "gone")), "property": "Age"}
+    gone = {"key": encode_key(EntityKey("se", "gone")), "property": "Age"}
     assert visit("eve").get(EDITOR, gone).status_code == 404
 
 
@@ -183,7 +183,7 @@ def test_a_stale_row_is_a_conflict_that_shows_both(visit, ada, account):
 
 def test_a_deleted_row_is_a_conflict_too(visit, ada, account):
     sent = form(account, "Age", "Int32", "40")
-    visit("eve").post("/ui/a/acme/t/people/delete/", {"key": encode_entity_key(ADA), "scope": "rows"})
+    visit("eve").post("/ui/a/acme/t/people/delete/", {"key": encode_key(ADA), "scope": "rows"})
     answer = visit("eve").post(EDITOR, sent, headers=HTMX)
     assert answer.status_code == 412 and b"deleted while you were editing" in answer.content
 

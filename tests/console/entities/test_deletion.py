@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.activity import Verb
 from storage.models import Activity
@@ -25,7 +25,7 @@ def there(account):
 
 
 def chosen(*keys, **more):
-    return {"scope": "rows", "key": [encode_entity_key(key) for key in keys or KEYS], **more}
+    return {"scope": "rows", "key": [encode_key(key) for key in keys or KEYS], **more}
 
 
 def said(client, answer):

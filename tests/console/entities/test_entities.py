@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from django.utils.html import strip_tags
 
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import OperationTimedOut, ServerBusy
 from storage.domain.values.edm import Edm, EdmValue
@@ -247,7 +247,7 @@ def test_long_filters(visit, people):
 def test_two_beside_each_other(visit, people):
     people("se", "ada", Age=36, Name="x")
     people("se", "alan", Age=36, Note="<i>")
-    keys = [encode_entity_key(EntityKey("se", name)) for name in ("ada", "alan")]
+    keys = [encode_key(EntityKey("se", name)) for name in ("ada", "alan")]
     answer = visit("victor").get(PEOPLE + "compare/", {"key": keys})
     assert [(line.name, line.is_same) for line in answer.context["lines"]] == [
         ("Age", True), ("Name", False), ("Note", False),

@@ -511,12 +511,12 @@ def test_adds_an_entity(visit, people):
 def test_duplicates(visit, people):
     people("se", "ada", **HOSTILE)
     client = visit("eve")
-    page = client.get(f"{PEOPLE}entity/new/?from={tokens.encode_entity_key(EntityKey('se', 'ada'))}")
+    page = client.get(f"{PEOPLE}entity/new/?from={tokens.encode_key(EntityKey('se', 'ada'))}")
 
     answer = client.post(f"{PEOPLE}entity/new/", fields_of(page, rk="eva", action="save_another"))
 
     assert answer.status_code == 303
-    assert answer["Location"].endswith(f"?from={tokens.encode_entity_key(EntityKey('se', 'eva'))}")
+    assert answer["Location"].endswith(f"?from={tokens.encode_key(EntityKey('se', 'eva'))}")
     assert stored("se", "eva").content == stored().content
 
 

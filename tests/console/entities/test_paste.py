@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
@@ -164,7 +164,7 @@ def test_what_the_grid_copies_pastes_back_as_it_was(visit, people, account):
         "Timestamp",
     ]
     known = {"known:Photo": "Edm.Binary", "known:Text": "Edm.String"}  # as the header of the grid has them
-    keys = [encode_entity_key(EntityKey("se", row_key)) for row_key in "ab"]
+    keys = [encode_key(EntityKey("se", row_key)) for row_key in "ab"]
     for head in ({}, {"head": "1"}):
         sent = {"scope": "rows", "key": keys, "as": "tsv", "column": columns, **head}
         copied = client.post("/ui/a/acme/t/people/copy/", sent).json()["text"]

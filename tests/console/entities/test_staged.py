@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import write_etag
@@ -33,7 +33,7 @@ def properties(account, key):
 def change(account, key, name, type_, text, **more):
     etag = write_etag(stored(account, key).timestamp)
     return {
-        "key": encode_entity_key(key), "property": name, "etag": etag, "type": f"Edm.{type_}", "form": "",
+        "key": encode_key(key), "property": name, "etag": etag, "type": f"Edm.{type_}", "form": "",
         "text": text, **more,
     }  # fmt: skip
 
@@ -90,7 +90,7 @@ def test_a_stale_row_keeps_all_of_them_from_being_saved(visit, changes, account)
 
 def test_a_deleted_row_is_named(visit, changes, account):
     client = visit("eve")
-    client.post("/ui/a/acme/t/people/delete/", {"scope": "rows", "key": encode_entity_key(ALAN)})
+    client.post("/ui/a/acme/t/people/delete/", {"scope": "rows", "key": encode_key(ALAN)})
     answer = send(client, changes, apply="1")
     assert answer.status_code == 409 and b"deleted while you were editing" in answer.content
     assert properties(account, ADA)["Age"].value == 1

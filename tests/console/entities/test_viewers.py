@@ -9,7 +9,7 @@ import pytest
 
 from console.entities.json_tree import MOST
 from console.entities.viewers import LIMIT, Viewer, image_type, views
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 
@@ -118,13 +118,11 @@ def test_claims_of_a_token_are_shown_without_a_verdict(visit, people):
 
 def test_a_viewer_sees_the_whole_value(visit, people):
     people(*ADA, Long="y" * 32_000)
-    answer = visit("victor").get(VALUE, {"key": encode_entity_key(ADA), "property": "Long"})
+    answer = visit("victor").get(VALUE, {"key": encode_key(ADA), "property": "Long"})
     assert b"y" * 32_000 in answer.content
     assert b"32,000 bytes" in answer.content
     part = visit("victor").get(
-        VALUE,
-        {"key": encode_entity_key(ADA), "property": "Long", "as": "nothing"},
-        headers={"HX-Request": "true"},
+        VALUE, {"key": encode_key(ADA), "property": "Long", "as": "nothing"}, headers={"HX-Request": "true"}
     )
     assert part.status_code == 200 and b"<html" not in part.content
 
@@ -132,18 +130,18 @@ def test_a_viewer_sees_the_whole_value(visit, people):
 @pytest.mark.parametrize("name", ["PartitionKey", "RowKey", "Timestamp", "Photo"])
 def test_every_cell_can_be_looked_at(visit, people, name):
     people(*ADA, Photo=PNG)
-    answer = visit("victor").get(VALUE, {"key": encode_entity_key(ADA), "property": name})
+    answer = visit("victor").get(VALUE, {"key": encode_key(ADA), "property": name})
     assert answer.status_code == 200
 
 
 def test_a_download_is_the_bytes_and_nothing_that_a_browser_shows(visit, people):
     people(*ADA, Photo=b"<script>alert(1)</script>", Größe="ü\ud800")
-    answer = visit("victor").get(VALUE, {"key": encode_entity_key(ADA), "property": "Photo", "download": "1"})
+    answer = visit("victor").get(VALUE, {"key": encode_key(ADA), "property": "Photo", "download": "1"})
     assert answer.content == b"<script>alert(1)</script>"
     assert answer["Content-Type"] == "application/octet-stream"
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert answer["Content-Disposition"] == 'attachment; filename="Photo.bin"'
-    other = visit("victor").get(VALUE, {"key": encode_entity_key(ADA), "property": "Größe", "download": "1"})
+    other = visit("victor").get(VALUE, {"key": encode_key(ADA), "property": "Größe", "download": "1"})
     assert other["Content-Disposition"].startswith("attachment; filename*=utf-8''")
 
 
@@ -151,7 +149,7 @@ def test_values_are_never_markup(visit, people):
     hostile = "<img src=x onerror=alert(1)>"
     people(*ADA, A=hostile, B=json.dumps({hostile: hostile}), C="%3Cimg%20src=x%3E")
     for name in "ABC":
-        answer = visit("victor").get(VALUE, {"key": encode_entity_key(ADA), "property": name})
+        answer = visit("victor").get(VALUE, {"key": encode_key(ADA), "property": name})
         assert b"<img" not in answer.content
 
 

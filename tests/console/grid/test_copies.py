@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from console.grid.views import copies
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm, EdmValue
@@ -18,7 +18,7 @@ def copied(visit, people):
     people("a", "2", Name="Al|an <b>", Photo=b"\x00\xff")
 
     def copied(*keys, status=200, **fields):
-        tokens = [encode_entity_key(EntityKey("a", key)) for key in keys]
+        tokens = [encode_key(EntityKey("a", key)) for key in keys]
         answer = visit("victor").post(PEOPLE, {"key": tokens, "scope": "rows", **fields})
         assert answer.status_code == status
         return json.loads(answer.content)

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from console.grid import formats
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from console.grid.views import exports
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.filters.query import EntityQuery
@@ -115,7 +115,7 @@ def test_what_a_query_finds(visit, full):
 
 
 def test_what_is_ticked(visit, full):
-    keys = [encode_entity_key(EntityKey(*key)) for key in (("a", "2"), ("b'", ""), ("gone", "x"))]
+    keys = [encode_key(EntityKey(*key)) for key in (("a", "2"), ("b'", ""), ("gone", "x"))]
     text, _ = exported(visit("victor"), format="csv", scope="rows", key=[*keys, "nonsense"])
     assert [row[:2] + row[3:] for row in csv.reader(io.StringIO(text))] == [
         ["PartitionKey", "RowKey", "Text"], ["a", "2", "alone"], ["b'", "", "7"],

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from console.grid import saved_urls
-from console.grid.tokens import decode_entity_key
+from console.grid.tokens import decode_key
 from console.models import RecentQuery, SavedQuery, SavedUrl
 from console.queries import recent, saved, saved_changes
 from storage.models import Activity, Table
@@ -47,7 +47,7 @@ def query(**fields):
 
 
 def names(answer):
-    return [decode_entity_key(row.token).row_key for row in answer.context["grid"].rows]
+    return [decode_key(row.token).row_key for row in answer.context["grid"].rows]
 
 
 def text_of(answer):

@@ -204,9 +204,7 @@ def test_nothing_is_kept(paste, table, keys):
     before = [model.objects.count() for model in (Activity, RegisteredSas, SeenCredential, SavedUrl)]
     for text, _ in secrets_in(keys):
         paste("max", text)
-    assert [
-        model.objects.count() for model in (Activity, RegisteredSas, SeenCredential, SavedUrl)
-    ] == before
+    assert [model.objects.count() for model in (Activity, RegisteredSas, SeenCredential, SavedUrl)] == before
 
 
 def test_what_holds_no_secret_stays_in_the_field(visit):

@@ -12,7 +12,7 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from console.sas.forms import SasForm
 from console.sas.key_range import Fit, KeyRange, cover_filter, cover_rows
 from storage.domain import sas
@@ -348,10 +348,7 @@ def test_rows_as_a_range():
 
 def test_the_grid_leads_to_the_form(visit, orders):
     client = visit("max")
-    ticked = {
-        "scope": "rows",
-        "key": [encode_entity_key(EntityKey("A", "1")), encode_entity_key(EntityKey("C", "3"))],
-    }
+    ticked = {"scope": "rows", "key": [encode_key(EntityKey("A", "1")), encode_key(EntityKey("C", "3"))]}
     answer = client.post("/ui/a/acme/t/orders/sas/", ticked)
     query = parse_qs(urlsplit(answer["Location"]).query)
     assert query == {

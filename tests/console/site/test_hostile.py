@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from console.models import User
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm, EdmValue
@@ -33,7 +33,7 @@ def ada(people):
 @pytest.mark.parametrize("name", ["Half", "Json", "Broken", "End"])
 def test_values_that_no_page_can_hold_are_shown(visit, ada, name):
     client = visit("victor")
-    address = {"key": encode_entity_key(ADA), "property": name}
+    address = {"key": encode_key(ADA), "property": name}
     shown = client.get(f"{TABLE}value/", address)
     assert shown.status_code == 200
     for viewer in ("plain", "json", "url", "time", "hex"):
@@ -80,7 +80,7 @@ def test_addresses_that_nobody_was_given(visit, ada, query):
     ],
 )
 def test_texts_of_values_that_are_none(visit, ada, type_, form, text):
-    sent = {"key": encode_entity_key(ADA), "property": "Name", "type": type_, "form": form, "value": text}
+    sent = {"key": encode_key(ADA), "property": "Name", "type": type_, "form": form, "value": text}
     client = visit("eve")
     assert client.post(f"{TABLE}cell/check/", sent).status_code == 200
     row = {"name-0": "Name", "type-0": type_, "form-0": form, "value-0": text, "was-0": "Edm.String"}
@@ -89,13 +89,7 @@ def test_texts_of_values_that_are_none(visit, ada, type_, form, text):
 
 def test_a_place_in_the_grid_that_is_no_number(visit, ada, account):
     stored = entities.get(tables.get(account.pk, "people"), ADA)
-    sent = {
-        "key": encode_entity_key(ADA),
-        "property": "Name",
-        "type": "Edm.String",
-        "value": "x",
-        "index": DIGITS,
-    }
+    sent = {"key": encode_key(ADA), "property": "Name", "type": "Edm.String", "value": "x", "index": DIGITS}
     answer = visit("eve").post(f"{TABLE}cell/", {**sent, "etag": write_etag(stored.timestamp)}, headers=HTMX)
     assert answer.status_code == 200
 
@@ -161,7 +155,7 @@ def test_what_is_copied_has_a_size(visit, people, monkeypatch):
     for number in range(60):
         people("se", str(number), Name="x" * 100)
     client = visit("victor")
-    keys = [encode_entity_key(EntityKey("se", str(number))) for number in range(60)]
+    keys = [encode_key(EntityKey("se", str(number))) for number in range(60)]
     assert client.post(f"{TABLE}copy/", {"scope": "table", "as": "json"}).status_code == 422
     assert client.post(f"{TABLE}copy/", {"scope": "rows", "key": keys, "as": "json"}).status_code == 422
     assert client.post(f"{TABLE}copy/", {"scope": "rows", "key": keys[:3], "as": "json"}).json()["count"] == 3
@@ -182,7 +176,7 @@ def test_days_at_the_ends_of_the_calendar(visit, ada, day, zone):
 def test_staged_cells_and_keys_want_the_entity_as_it_was_shown(visit, ada, account, etag):
     client = visit("eve")
     staged = {
-        "key": encode_entity_key(ADA),
+        "key": encode_key(ADA),
         "property": "Name",
         "type": "Edm.String",
         "form": "plain",

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from console.grid.tokens import encode_entity_key
+from console.grid.tokens import encode_key
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.entities.changes import Insert
@@ -47,7 +47,7 @@ FORMS = {
     "tables:tag": ([], {"table": "people", "add": "x"}),
     "tables:sample": ([], {}),
     "tables:notes": (["people"], {"description": "x", "tags": "x"}),
-    "entities:delete": (["people"], {"scope": "rows", "key": encode_entity_key(KEY)}),
+    "entities:delete": (["people"], {"scope": "rows", "key": encode_key(KEY)}),
 }
 
 

@@ -8,8 +8,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from console.entities import entity_page as pages
-from console.entities import opened, problems
-from console.entities.entity_page import Visit
+from console.entities import problems
+from console.entities.entity_draft import read_signed_entity, sign_entity
+from console.entities.entity_page import EntityTarget
 from console.site.access import actor_of
 from console.site.notices import notify_error, notify_success
 from console.site.responses import redirect_page, render_part, see_other, wants_part
@@ -34,7 +35,7 @@ Properties = Mapping[str, EdmValue]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownValue:
     """A value in one of the three columns."""
 
     text: str = ""
@@ -44,38 +45,37 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ConflictLine:
     """A property that not all three agree on; ``by``: mine, theirs, both or conflict."""
 
     number: int
     name: str
-    base: Shown
-    theirs: Shown
-    mine: Shown
+    base: ShownValue
+    theirs: ShownValue
+    mine: ShownValue
     by: str
     chosen: str = ""
     problem: str = ""
 
 
-def show(
+def render_conflict(
     request: HttpRequest,
-    visit: Visit,
+    target: EntityTarget,
     base: StoredEntity,
     mine: Properties,
     chosen: Mapping[str, str] | None = None,
     problem: str = "",
 ) -> HttpResponse:
     """``chosen``: what somebody has chosen already; who comes here anew has not."""
-    theirs = entities.get(visit.table, visit.key)
+    theirs = entities.get(target.table, target.key)
     lines = _lines(base, theirs, mine, chosen)
-    by = _by(visit, theirs)
+    by = _by(target, theirs)
     context = {
-        "visit": visit,
-        "table": visit.table,
-        "entity_key": visit.key,
-        "address": visit.address(),
-        "table_address": visit.table_address,
-        "new_address": visit.address("entities:new"),
+        "table": target.table,
+        "entity_key": target.key,
+        "address": target.address(),
+        "table_address": target.table_address,
+        "new_address": target.address("entities:new"),
         "lines": lines,
         "problems": [line for line in lines if line.problem],
         "problem": problem,
@@ -85,8 +85,8 @@ def show(
         "opened_at": pages.local_time(base.timestamp),
         "now_at": pages.local_time(theirs.timestamp) if theirs is not None else "",
         "etag": write_etag(theirs.timestamp) if theirs is not None else "",
-        "opened": opened.write(visit.table, base),
-        "mine": opened.write(visit.table, write_stored(Entity(visit.key, mine), base.timestamp)),
+        "opened": sign_entity(target.table, base),
+        "mine": sign_entity(target.table, write_stored(Entity(target.key, mine), base.timestamp)),
         "in_drawer": wants_part(request),
     }
     return render_part(
@@ -98,9 +98,9 @@ def show(
     )
 
 
-def _by(visit: Visit, theirs: StoredEntity | None) -> Any:
+def _by(target: EntityTarget, theirs: StoredEntity | None) -> Any:
     """The activity that made it what it is; None when it came from outside the console."""
-    change = activity.latest_change(visit.table, visit.key)
+    change = activity.latest_change(target.table, target.key)
     if change is None or change.ticks_after != (theirs.timestamp if theirs is not None else None):
         return None
     return change.activity
@@ -108,7 +108,7 @@ def _by(visit: Visit, theirs: StoredEntity | None) -> Any:
 
 def _lines(
     base: StoredEntity, theirs: StoredEntity | None, mine: Properties, chosen: Mapping[str, str] | None
-) -> list[Line]:
+) -> list[ConflictLine]:
     was = read_stored(base).properties
     now = read_stored(theirs).properties if theirs is not None else {}
     conflicts = {conflict.name for conflict in _merged(base, theirs, mine).conflicts}
@@ -122,7 +122,7 @@ def _lines(
             choice = (chosen or {}).get(name, "")
             is_open = by == "conflict" and chosen is not None and not choice
             lines.append(
-                Line(
+                ConflictLine(
                     number,
                     name,
                     _shown(was.get(name)),
@@ -148,44 +148,46 @@ def _changed_by(was: EdmValue | None, now: EdmValue | None, mine: EdmValue | Non
     return "mine" if is_mine else "theirs" if is_theirs else ""
 
 
-def _shown(value: EdmValue | None) -> Shown:
+def _shown(value: EdmValue | None) -> ShownValue:
     if value is None:
-        return Shown()
+        return ShownValue()
     text = typed_text.write(value, typed_text.field_form(value))
-    return Shown(text[:LONGEST], value.type.value, is_empty=not text, is_cut=len(text) > LONGEST)
+    return ShownValue(text[:LONGEST], value.type.value, is_empty=not text, is_cut=len(text) > LONGEST)
 
 
 # what was decided
 
 
-def settle(request: HttpRequest, visit: Visit, action: str) -> HttpResponse:
-    base = opened.read(visit.table, request.POST.get("opened", ""))
-    image = opened.read(visit.table, request.POST.get("mine", ""))
+def settle_conflict(request: HttpRequest, target: EntityTarget, action: str) -> HttpResponse:
+    base = read_signed_entity(target.table, request.POST.get("opened", ""))
+    image = read_signed_entity(target.table, request.POST.get("mine", ""))
     if action == "theirs":
-        return see_other(visit.address())
+        return see_other(target.address())
     if action == "discard":
-        return redirect_page(request, visit.table_address)
-    if base is None or image is None or visit.key not in (base.key, image.key):
+        return redirect_page(request, target.table_address)
+    if base is None or image is None or target.key not in (base.key, image.key):
         notify_error(request, _("This form has expired. Nothing was saved."))
-        return see_other(visit.address())
+        return see_other(target.address())
     mine = read_stored(image).properties
     if action == "insert":
-        return _write(request, visit, base, mine, Insert(Entity(visit.key, mine)))
-    return _save_merged(request, visit, base, mine)
+        return _write(request, target, base, mine, Insert(Entity(target.key, mine)))
+    return _save_merged(request, target, base, mine)
 
 
-def _save_merged(request: HttpRequest, visit: Visit, base: StoredEntity, mine: Properties) -> HttpResponse:
-    theirs = entities.get(visit.table, visit.key)
+def _save_merged(
+    request: HttpRequest, target: EntityTarget, base: StoredEntity, mine: Properties
+) -> HttpResponse:
+    theirs = entities.get(target.table, target.key)
     chosen = _chosen(request)
     if theirs is None or write_etag(theirs.timestamp) != request.POST.get("etag"):
         text = _("The entity changed again while you were choosing. This is the current version.")
-        return show(request, visit, base, mine, chosen=None, problem=text)
+        return render_conflict(request, target, base, mine, chosen=None, problem=text)
     merged = _merged(base, theirs, mine)
     if any(conflict.name not in chosen for conflict in merged.conflicts):
-        return show(request, visit, base, mine, chosen)
+        return render_conflict(request, target, base, mine, chosen)
     settled = merged.settled(frozenset(name for name, choice in chosen.items() if choice == "mine"))
-    change = Update(Entity(visit.key, settled), Precondition(theirs.timestamp), merge=False)
-    return _write(request, visit, base, mine, change)
+    change = Update(Entity(target.key, settled), Precondition(theirs.timestamp), merge=False)
+    return _write(request, target, base, mine, change)
 
 
 def _chosen(request: HttpRequest) -> dict[str, str]:
@@ -200,24 +202,24 @@ def _chosen(request: HttpRequest) -> dict[str, str]:
 
 
 def _write(
-    request: HttpRequest, visit: Visit, base: StoredEntity, mine: Properties, change: Change
+    request: HttpRequest, target: EntityTarget, base: StoredEntity, mine: Properties, change: Change
 ) -> HttpResponse:
     try:
-        done = edits.apply_one(visit.table, change, by=actor_of(request))
+        done = edits.apply_one(target.table, change, by=actor_of(request))
     except (UpdateConditionNotSatisfied, ResourceNotFound, EntityAlreadyExists):
         text = _("The entity changed again while you were choosing. This is the current version.")
-        return show(request, visit, base, mine, problem=text)
+        return render_conflict(request, target, base, mine, problem=text)
     except StorageError as error:
-        problem = problems.of_error(error, Entity(visit.key, mine))
-        return show(request, visit, base, mine, chosen=_chosen(request), problem=problem.text)
+        problem = problems.describe_error(error, Entity(target.key, mine))
+        return render_conflict(request, target, base, mine, chosen=_chosen(request), problem=problem.text)
     text = _("Inserted the entity again") if isinstance(change, Insert) else _("Saved the merged version")
     notify_success(request, text, undo=done.activity)
-    return see_other(visit.address())
+    return see_other(target.address())
 
 
-def draft_of(request: HttpRequest, visit: Visit) -> Properties:
+def read_mine(request: HttpRequest, target: EntityTarget) -> Properties:
     """What was to be saved, for another entity."""
-    image = opened.read(visit.table, request.POST.get("mine", ""))
+    image = read_signed_entity(target.table, request.POST.get("mine", ""))
     if image is None:
         raise Http404
     return read_stored(image).properties

@@ -1,0 +1,114 @@
+"""An entity while it is edited: as it was opened, signed in the form itself, and what a user has entered so far."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from django.core import signing
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from console.entities import entity_form, problems, property_row
+from console.entities.entity_form import FieldError
+from console.entities.property_row import PropertyRow
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, read_stored
+from storage.domain.values.edm import EdmValue
+from storage.editing import document
+from storage.models import Table
+
+_SALT: Final = "console.entities.opened"
+
+
+def sign_entity(table: Table, stored: StoredEntity) -> str:
+    content = [table.pk, *stored.key, stored.timestamp, stored.content.decode()]
+    return signing.dumps(content, salt=_SALT, compress=True)
+
+
+def read_signed_entity(table: Table, token: str) -> StoredEntity | None:
+    """None for what is none of ours, or of another table, or from before the server had another secret."""
+    try:
+        table_id, partition_key, row_key, ticks, content = signing.loads(token, salt=_SALT)
+    except (signing.BadSignature, ValueError, TypeError):
+        return None
+    if table_id != table.pk:
+        return None
+    return StoredEntity(encode_entity_key(EntityKey(partition_key, row_key)), b"%d" % ticks, content.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class EntityDraft:
+    """What somebody has typed so far: rows or, in the tab of JSON, a text; ``properties`` if all can be read."""
+
+    before: StoredEntity | None  # the entity as it was opened
+    key: EntityKey
+    rows: Sequence[PropertyRow] = ()
+    text: str = ""
+    tab: str = "form"
+    mode: str = "merge"
+    properties: Mapping[str, EdmValue] | None = None
+    problems: Sequence[FieldError] = ()
+    is_dirty: bool = False
+    line: int = 0  # where the text is wrong, from one
+    column: int = 0
+
+    def refused(self, *problems: FieldError) -> "EntityDraft":
+        return replace(self, problems=[*self.problems, *problems], is_dirty=True)
+
+    @property
+    def entity(self) -> Entity:
+        """For the meters: what can be read of it."""
+        return Entity(self.key, self.properties or {})
+
+
+def open_draft(stored: StoredEntity, tab: str) -> EntityDraft:
+    found = read_stored(stored)
+    return EntityDraft(
+        stored,
+        found.key,
+        rows=property_row.rows_of(found.properties),
+        text=document.write(found) if tab == "json" else "",
+        tab=tab,
+        properties=found.properties,
+    )
+
+
+def read_draft(
+    request: HttpRequest, before: StoredEntity | None, key: EntityKey, now: datetime
+) -> EntityDraft:
+    """What a form holds; the key is that of the address, or of the form when the entity is new."""
+    mode = "replace" if request.POST.get("mode") == "replace" else "merge"
+    base = read_stored(before).properties if before is not None else {}
+    if request.POST.get("tab") == "json":
+        return _read_text(EntityDraft(before, key, tab="json", mode=mode, text=request.POST.get("text", "")))
+    submission = entity_form.read_entity_form(request.POST, request.FILES, base, now)
+    problems = submission.problems
+    return EntityDraft(
+        before,
+        key,
+        rows=submission.rows,
+        mode=mode,
+        properties=submission.properties,
+        problems=problems,
+        is_dirty=bool(problems) or entity_form.is_changed(base, submission.properties),
+    )
+
+
+def _read_text(draft: EntityDraft) -> EntityDraft:
+    text = draft.text.replace("\r\n", "\n")
+    draft = replace(draft, text=text, is_dirty=True)
+    try:
+        found = document.read(text)
+    except document.InvalidDocument as refusal:
+        placed = replace(draft, line=refusal.line, column=refusal.column)
+        return placed.refused(
+            FieldError("text", _place(refusal), problems.describe_invalid_document(refusal))
+        )
+    draft = replace(draft, properties=found.properties)
+    if draft.before is not None and found.key != draft.key:
+        return draft.refused(FieldError("text", "", _("Keys can't be changed here. Use Change key instead.")))
+    return replace(draft, key=found.key)
+
+
+def _place(refusal: document.InvalidDocument) -> str:
+    return _("Line %(line)s, column %(column)s") % {"line": refusal.line, "column": refusal.column}
