@@ -1,1 +1,1 @@
-"""A page of entities, one of them, one of its values: drawn, written for others, edited."""
+"""The entities of a table: browse, view, edit, paste and delete them."""

@@ -1,4 +1,4 @@
-"""Somebody else has saved an entity meanwhile: what was, what is, what was to be, and a choice where they collide."""
+"""Resolves a conflict: the entity as opened, as stored now and as edited, and a choice for each collision."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,24 +29,24 @@ from storage.editing.merge import MergeResult
 from storage.operations import activity, edits, entities
 
 ACTIONS: Final = ("merged", "theirs", "insert", "discard")
-LONGEST: Final = 2_000  # characters of a value that are shown
+LONGEST: Final = 2_000  # characters of a displayed value
 
 Properties = Mapping[str, EdmValue]
 
 
 @dataclass(frozen=True, slots=True)
 class ShownValue:
-    """A value in one of the three columns."""
+    """A value in one of the three versions."""
 
     text: str = ""
-    type: str = ""  # empty: there is none
+    type: str = ""  # empty if the property is absent
     is_empty: bool = False
     is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ConflictLine:
-    """A property that not all three agree on; ``by``: mine, theirs, both or conflict."""
+    """A property in which the three versions differ; ``by``: mine, theirs, both or conflict."""
 
     number: int
     name: str
@@ -66,7 +66,7 @@ def render_conflict(
     chosen: Mapping[str, str] | None = None,
     problem: str = "",
 ) -> HttpResponse:
-    """``chosen``: what somebody has chosen already; who comes here anew has not."""
+    """Show the conflict; ``chosen``: the choices so far, None at the first visit."""
     theirs = entities.get(target.table, target.key)
     lines = _lines(base, theirs, mine, chosen)
     by = _by(target, theirs)
@@ -99,7 +99,7 @@ def render_conflict(
 
 
 def _by(target: EntityTarget, theirs: StoredEntity | None) -> Any:
-    """The activity that made it what it is; None when it came from outside the console."""
+    """The activity behind the stored version; None if it came from outside the console."""
     change = activity.latest_change(target.table, target.key)
     if change is None or change.ticks_after != (theirs.timestamp if theirs is not None else None):
         return None
@@ -155,7 +155,7 @@ def _shown(value: EdmValue | None) -> ShownValue:
     return ShownValue(text[:LONGEST], value.type.value, is_empty=not text, is_cut=len(text) > LONGEST)
 
 
-# what was decided
+# decisions
 
 
 def settle_conflict(request: HttpRequest, target: EntityTarget, action: str) -> HttpResponse:
@@ -191,7 +191,7 @@ def _save_merged(
 
 
 def _chosen(request: HttpRequest) -> dict[str, str]:
-    """By the name of the property."""
+    """The choices by the name of the property."""
     found = {}
     for name in request.POST:
         number = name.removeprefix("choice-")
@@ -218,7 +218,7 @@ def _write(
 
 
 def read_mine(request: HttpRequest, target: EntityTarget) -> Properties:
-    """What was to be saved, for another entity."""
+    """The edited properties, to begin another entity with."""
     image = read_signed_entity(target.table, request.POST.get("mine", ""))
     if image is None:
         raise Http404

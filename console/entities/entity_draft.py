@@ -26,7 +26,7 @@ def sign_entity(table: Table, stored: StoredEntity) -> str:
 
 
 def read_signed_entity(table: Table, token: str) -> StoredEntity | None:
-    """None for what is none of ours, or of another table, or from before the server had another secret."""
+    """None for a forged token, for one of another table, and for one signed with another secret."""
     try:
         table_id, partition_key, row_key, ticks, content = signing.loads(token, salt=_SALT)
     except (signing.BadSignature, ValueError, TypeError):
@@ -38,7 +38,7 @@ def read_signed_entity(table: Table, token: str) -> StoredEntity | None:
 
 @dataclass(frozen=True, slots=True)
 class EntityDraft:
-    """What somebody has typed so far: rows or, in the tab of JSON, a text; ``properties`` if all can be read."""
+    """The input of a user: rows or, in the JSON tab, a text; ``properties`` if all of it is valid."""
 
     before: StoredEntity | None  # the entity as it was opened
     key: EntityKey
@@ -49,7 +49,7 @@ class EntityDraft:
     properties: Mapping[str, EdmValue] | None = None
     problems: Sequence[FieldError] = ()
     is_dirty: bool = False
-    line: int = 0  # where the text is wrong, from one
+    line: int = 0  # of the error in the text, from one
     column: int = 0
 
     def refused(self, *problems: FieldError) -> "EntityDraft":
@@ -57,7 +57,7 @@ class EntityDraft:
 
     @property
     def entity(self) -> Entity:
-        """For the meters: what can be read of it."""
+        """The valid part, for the meters of size and count."""
         return Entity(self.key, self.properties or {})
 
 
@@ -76,7 +76,7 @@ def open_draft(stored: StoredEntity, tab: str) -> EntityDraft:
 def read_draft(
     request: HttpRequest, before: StoredEntity | None, key: EntityKey, now: datetime
 ) -> EntityDraft:
-    """What a form holds; the key is that of the address, or of the form when the entity is new."""
+    """Read a form; ``key`` comes from the address, or from the form of a new entity."""
     mode = "replace" if request.POST.get("mode") == "replace" else "merge"
     base = read_stored(before).properties if before is not None else {}
     if request.POST.get("tab") == "json":

@@ -1,4 +1,4 @@
-"""What the pages of one entity have in common: its address, its draft, and how it is drawn."""
+"""What the pages of one entity share: its address and the contexts of their templates."""
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -33,14 +33,14 @@ from storage.models import Account, Table
 from storage.operations import activity, entities
 
 EMPTY: Final = Entity(EntityKey("", ""), {})
-BLANK: Final = 9999  # the number of the row that scripts copy
+BLANK: Final = 9999  # the number of the row that scripts copy for new properties
 SAMPLE: Final = 50  # entities
 MOST_SUGGESTED: Final = 40  # properties
 
 
 @dataclass(frozen=True, slots=True)
 class EntityTarget:
-    """Whoever looks at an entity of a table; there may be none of this key."""
+    """The entity that an address names; it may not exist."""
 
     account: Account
     table: Table
@@ -66,7 +66,7 @@ def entity_address(
 
 
 def find_target(request: HttpRequest, account: Account, table: str) -> EntityTarget:
-    """An empty key is one, an absent one is none."""
+    """Find the entity of an address; an empty key is valid, an absent one is not found."""
     if (key := tokens.decode_key(request.GET.get("key", ""))) is not None:
         return EntityTarget(account, find_table(account, table), key)
     if "pk" not in request.GET or "rk" not in request.GET:
@@ -74,7 +74,7 @@ def find_target(request: HttpRequest, account: Account, table: str) -> EntityTar
     return EntityTarget(account, find_table(account, table), EntityKey(request.GET["pk"], request.GET["rk"]))
 
 
-# what is drawn
+# contexts
 
 
 def draft_context(target: EntityTarget, draft: EntityDraft, *, in_drawer: bool) -> dict[str, Any]:
@@ -113,25 +113,25 @@ def stored_context(target: EntityTarget, stored: StoredEntity) -> dict[str, Any]
 
 
 def utc_time(ticks: int) -> str:
-    """With every digit, also of those that end in zeros."""
+    """A time in UTC with all seven digits."""
     return f"{second_text(ticks // TICKS_PER_SECOND)}.{ticks % TICKS_PER_SECOND:07}Z"
 
 
 def local_time(ticks: int) -> str:
-    """In the zone of the reader, with every digit and the name of the zone."""
+    """A time in the zone of the user, with all seven digits and the name of the zone."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks // 10)
-    with suppress(OverflowError):  # in its first and its last hours time has no other zones
+    with suppress(OverflowError):  # the first and the last hours of the calendar have no other zones
         moment = timezone.localtime(moment)
     return f"{moment:%Y-%m-%d %H:%M:%S}.{ticks % TICKS_PER_SECOND:07} {moment:%Z}"
 
 
 def is_recent(moment: datetime) -> bool:
-    """Whether it is so short ago that no minute can be named."""
+    """Whether it was less than a minute ago."""
     return timezone.now() - moment < timedelta(minutes=1)
 
 
 def sample(table: Table) -> dict[str, Edm]:
-    """Properties that entities of the table have, by the first of them."""
+    """The properties of the first entities of a table, with their types."""
     try:
         found = entities.preview_page(table, EntityQuery(top=SAMPLE)).entities
     except StorageError:

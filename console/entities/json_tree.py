@@ -1,12 +1,12 @@
-"""JSON as a tree that can be drawn: every digit and every member as written, and no more of it than a page bears."""
+"""JSON as a tree for display: every digit and member as written, and no more values than a page can hold."""
 
 import json
 import re
 from dataclasses import dataclass
 from typing import Final, cast
 
-DEEPEST: Final = 20  # levels that are drawn
-MOST: Final = 2_000  # values that are drawn
+DEEPEST: Final = 20  # displayed levels
+MOST: Final = 2_000  # displayed values
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Node:
 
 
 def read(text: str) -> object:
-    """An object as a tuple of pairs, a list, or None for anything else."""
+    """Read an object as a tuple of pairs, or a list; None for anything else."""
     return _load(text) if text.lstrip()[:1] in ("{", "[") else None
 
 
@@ -32,7 +32,7 @@ def tree(name: str, found: object) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A number of JSON as it is written: none of its digits is lost."""
+    """A JSON number as it is written, with all its digits."""
 
     text: str
 
@@ -81,7 +81,7 @@ def _step(key: str) -> str:
     return f".{key}" if _NAME.fullmatch(key) else f"[{_quoted(key)}]"
 
 
-_HALF = re.compile("[\ud800-\udfff]")  # of a character: JSON can write it, a page cannot show it
+_HALF = re.compile("[\ud800-\udfff]")  # surrogates: valid in JSON, but not in HTML
 
 
 def _quoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What pasting rows would do to a table, and doing it."""
+"""The effect of pasting rows into a table."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ Properties = Mapping[str, EdmValue]
 
 
 class Mode(StrEnum):
-    """What happens to the rows that are there already."""
+    """What happens to rows that already exist."""
 
     INSERT = "insert"
     MERGE = "merge"
@@ -80,7 +80,7 @@ WHYS: Final[dict[TypeSource, Promise]] = {
 
 @dataclass(frozen=True, slots=True)
 class ExistingEntity:
-    """An entity that is there already."""
+    """An entity that already exists."""
 
     ticks: int
     properties: Properties
@@ -95,9 +95,9 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedRow:
-    """A row, and what comes of it; ``changed`` are the properties that will differ.
+    """A row and its effect; ``changed`` are the properties that will differ.
 
-    ``ticks``: the Timestamp of the entity that is there.
+    ``ticks``: the Timestamp of the existing entity.
     """
 
     row: PastedRow
@@ -132,7 +132,7 @@ class PastePlan:
 
     @property
     def token(self) -> str:
-        """What was shown, so that something else is not done, nor to entities that were changed since."""
+        """Identifies the preview, so that only what it showed is applied, and only to unchanged entities."""
         shown = [(*planned.row.entity.key, planned.effect, planned.ticks) for planned in self.rows]
         return blake2b(json.dumps([self.mode, shown]).encode(), digest_size=16).hexdigest()
 
@@ -157,7 +157,7 @@ def plan(table: Table, found: PastedRows, mode: Mode, now: datetime) -> PastePla
 
 
 def _fitted(row: PastedRow, before: Properties, guessed: frozenset[str], now: datetime) -> PastedRow:
-    """A type that nobody said is that of the value which is there, if that loses nothing: columns may be mixed."""
+    """Inferred types become those of the existing values if nothing is lost: columns may have several types."""
     fitted = {
         name: _as(value, before[name].type, now) if name in guessed and name in before else value
         for name, value in row.entity.properties.items()
@@ -205,7 +205,7 @@ def describe_problem(problem: RowProblem) -> str:
 
 
 def too_many_rows_message(count: int) -> str:
-    """What to do with more rows than fit."""
+    """The error for a text with too many rows."""
     return _gettext("You can paste up to %(limit)s rows at a time, and this text has %(count)s.") % {
         "count": count,
         "limit": LIMIT,

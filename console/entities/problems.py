@@ -1,4 +1,4 @@
-"""Why an entity cannot be stored as it was typed, in the words of the reader."""
+"""Why an entity cannot be saved, in the language of the user."""
 
 from django.conf import settings
 from django.template.defaultfilters import filesizeformat
@@ -70,7 +70,7 @@ def check_key_values(key: EntityKey) -> list[FieldError]:
 
 
 def describe_error(error: StorageError, entity: Entity) -> FieldError:
-    """What the service refuses, in the words of the reader where these say more."""
+    """Describe an error of the service, in the language of the user where that is clearer."""
     match error:
         case TooManyProperties():
             count = len(entity.properties)
@@ -90,7 +90,7 @@ def describe_error(error: StorageError, entity: Entity) -> FieldError:
 
 
 def check_limits(entity: Entity) -> FieldError | None:
-    """What is wrong with the entity as a whole, if anything is: too many properties, or too large."""
+    """The limit of an entity that this one exceeds, if any: its properties or its size."""
     if len(entity.properties) > PROPERTY_LIMIT:
         return describe_error(TooManyProperties(), entity)
     if entity_size(entity) > SIZE_LIMIT:

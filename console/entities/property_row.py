@@ -1,4 +1,4 @@
-"""A property as a row of a form: what is shown of it, and what somebody made of it."""
+"""A property as a row of a form: its display and its input."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
 from storage.editing.typed_text import TextForm
 
-LONGEST_HEX: Final = 512  # bytes of a Binary that are shown in a field
+LONGEST_HEX: Final = 512  # bytes of a Binary in a field; longer ones stay on the server
 _SPACES: Final = {" ": "·", "\t": "⇥", "\n": "↵"}
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyRow:
-    """``before`` is the value when the form was opened, None of what is new; ``kept``: its bytes are not in the form.
+    """``before``: the value when the form was opened, None if new; ``is_kept``: its bytes are not in the form.
 
-    ``is_set`` False: the row is there, and the entity has no such property.
+    ``is_set`` False: the row is displayed, but the entity does not have the property.
     """
 
     number: int
@@ -31,16 +31,16 @@ class PropertyRow:
     is_new: bool = False
     is_set: bool = True
     is_kept: bool = False
-    is_lost: bool = False  # the form refers to bytes that are not to be found
+    is_lost: bool = False  # the form refers to bytes that no longer exist
     file: "UploadedFile[bytes] | None" = None
-    loss: str = ""  # of the text that a change of the type made
+    loss: str = ""  # what a change of the type loses
     lossy_text: str = ""
     is_loss_accepted: bool = False
     name_problem: str = ""
     problem: str = ""
     suggestion: Edm | None = None
-    stored_as: str = ""  # where that is not what was typed
-    text_type: Edm | None = None  # what the text is still of, when it could not be converted
+    stored_as: str = ""  # if it differs from the text
+    text_type: Edm | None = None  # the type of a text that could not be converted
 
     @property
     def is_boolean(self) -> bool:
@@ -48,12 +48,12 @@ class PropertyRow:
 
     @property
     def pretty(self) -> str:
-        """A JSON document that is kept as text, with a line for each member; every token as it is written."""
+        """A JSON document in a String, indented."""
         return indent_json(self.text) if self.type is Edm.STRING and self.form is not TextForm.ESCAPED else ""
 
     @property
     def whitespace(self) -> str:
-        """A text of which nothing would be seen, as something that is."""
+        """A text of whitespace, made visible."""
         if self.type is not Edm.STRING or not self.text.isspace() or len(self.text) > 80:
             return ""
         return "".join(_SPACES.get(character, f"U+{ord(character):04X} ") for character in self.text)
@@ -64,17 +64,17 @@ class PropertyRow:
 
     @property
     def size(self) -> int:
-        """Of the bytes that are kept."""
+        """The number of kept bytes."""
         return len(cast("bytes", self.before.value)) if self.before and self.is_kept else 0
 
     @property
     def start(self) -> str:
-        """Of the bytes that are kept, in hexadecimal."""
+        """The first of the kept bytes in hexadecimal."""
         return cast("bytes", self.before.value)[:24].hex(" ") if self.before and self.is_kept else ""
 
     @property
     def was(self) -> str:
-        """The text when the form was opened, for who changed it; nothing where that would be long."""
+        """The text when the form was opened; empty if it is long."""
         if self.before is None or self.before.type is Edm.BINARY:
             return ""
         text = typed_text.write(self.before, typed_text.field_form(self.before))
@@ -103,11 +103,11 @@ def blank_row(number: int) -> PropertyRow:
 
 
 def suggested_row(number: int, name: str, type_: Edm) -> PropertyRow:
-    """A property that other entities have, and this one not yet."""
+    """The row of a property that other entities have and this one does not."""
     return PropertyRow(number, name, type_, text="false" if type_ is Edm.BOOLEAN else "", is_set=False)
 
 
 def blanks(rows: Sequence[PropertyRow], count: int = 1) -> list[PropertyRow]:
-    """Rows for what is to be added."""
+    """Empty rows for new properties."""
     following = max((row.number for row in rows), default=-1) + 1
     return [blank_row(following + place) for place in range(count)]

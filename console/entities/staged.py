@@ -1,4 +1,4 @@
-"""Changed cells that a page has collected: read back, compared with what is there now, and made into changes."""
+"""Staged cells of a page: read, compared with the stored entities, and turned into changes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,12 +32,12 @@ def is_staging(request: HttpRequest, account: Account) -> bool:
 
 
 class Unreadable(Exception):
-    """It is none of what our pages send."""
+    """The input does not come from our pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagedChange:
-    """``value`` None: the property is to be removed."""
+    """``value`` None removes the property."""
 
     key: EntityKey
     name: str
@@ -47,7 +47,7 @@ class StagedChange:
 
 @dataclass(frozen=True, slots=True)
 class StagedRow:
-    """A staged cell beside what is there now; ``etag`` is today's, ``error`` why it cannot be saved."""
+    """A staged cell and the stored value; ``etag`` is the stored one, ``error`` why it cannot be saved."""
 
     staged: StagedChange
     token: str
@@ -101,7 +101,7 @@ def _line(staged: StagedChange, stored: StoredEntity | None, error: str) -> Stag
 
 
 def changes(table: Table, staged: Sequence[StagedChange]) -> list[Change]:
-    """One of each entity, in the order in which they were touched first; with the condition of the first."""
+    """One change per entity, in the order of the first edits and with their conditions."""
     there = _there(table, staged)
     found: dict[EntityKey, list[StagedChange]] = {}
     for one in staged:

@@ -1,4 +1,4 @@
-"""The entities of a table: the page of them, one of them, and what is done to them."""
+"""URLs of the entities of a table."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Ways to look at a stored value: as what it may be, decoded; none of them changes it."""
+"""Viewers of a stored value, which decode it as what it may be."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ from storage.domain.values import ticks
 from storage.domain.values.edm import BINARY_LIMIT, Edm, EdmValue
 from storage.editing import typed_text
 
-LIMIT: Final = 1024 * 1024  # bytes, of what is decompressed
+LIMIT: Final = 1024 * 1024  # bytes, after decompression
 HEX_LIMIT: Final = 16 * 1024  # bytes in a dump
 _LINE: Final = 16
 
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a viewer shows; one of the parts, or a text."""
+    """What a viewer displays: one of the parts, or a text."""
 
     text: str = ""
     nodes: tuple[Node, ...] = ()
@@ -54,13 +54,13 @@ class View:
 
 
 def views(value: EdmValue) -> dict[Viewer, View]:
-    """Those that can show this value, the most telling first."""
+    """The viewers for a value, the most helpful first."""
     found = {viewer: view for viewer, show in _VIEWERS.items() if (view := show(value)) is not None}
     return found or {Viewer.PLAIN: View(_shown(typed_text.write(value)))}
 
 
 def _shown(text: str) -> str:
-    """Without the halves of characters that a stored text may hold and no page can."""
+    """The text without lone surrogates, which HTML cannot hold."""
     return _HALF.sub("\ufffd", text)
 
 
@@ -68,7 +68,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def _text(value: EdmValue) -> str | None:
-    """The text of a String, and of a Binary that is one in UTF-8."""
+    """The text of a String, or of a Binary in UTF-8."""
     match value:
         case (Edm.STRING, str(text)):
             return text
@@ -88,12 +88,12 @@ def _plain(value: EdmValue) -> View | None:
 
 
 def _is_readable(text: str) -> bool:
-    """Whether bytes that happen to be UTF-8 look like something that was written."""
+    """Whether bytes that are valid UTF-8 look like text."""
     letters = sum(character.isalnum() or character.isspace() for character in text)
     return 2 * letters >= len(text) > 0 and not re.search("[\x00-\x08\x0e-\x1f]", text)
 
 
-# JSON, and the tokens made of it
+# JSON and JWT
 
 
 def _json(value: EdmValue) -> View | None:
@@ -110,7 +110,7 @@ _JWT = re.compile(r"(eyJ[A-Za-z0-9_-]{2,})\.(eyJ[A-Za-z0-9_-]{2,})\.[A-Za-z0-9_-
 
 
 def _jwt(value: EdmValue) -> View | None:
-    """Header and claims; nobody has checked the signature."""
+    """The header and the claims; the signature is not verified."""
     found = _JWT.fullmatch((_text(value) or "").strip().removeprefix("Bearer "))
     if found is None:
         return None
@@ -120,7 +120,7 @@ def _jwt(value: EdmValue) -> View | None:
     return View(nodes=(json_tree.tree("header", header), json_tree.tree("claims", claims)))
 
 
-# what is packed
+# compressed and encoded values
 
 
 def _decoded(text: str) -> bytes | None:
@@ -148,7 +148,7 @@ def _base64(value: EdmValue) -> View | None:
     inner = _utf8(decoded)
     if inner is not None and inner.isprintable() | ("\n" in inner):
         return _json_view(inner) or View(inner)
-    # sixteen letters may be a word as well; bytes that mean nothing are no help unless they are marked as packed
+    # sixteen letters may also be a word; decoded bytes only help if they are text or compressed
     return _unpacked(decoded) or (_dump(decoded) if text.endswith("=") else None)
 
 
@@ -183,7 +183,7 @@ def _unpacked(data: bytes) -> View | None:
 
 
 def _inflated(data: bytes, bits: int) -> bytes | None:
-    """At most LIMIT bytes: a thousand may stand for millions."""
+    """At most LIMIT bytes: a small file may decompress to gigabytes."""
     try:
         return zlib.decompressobj(bits).decompress(data, LIMIT)
     except zlib.error:
@@ -201,7 +201,7 @@ _MAGIC: Final[Mapping[bytes, str]] = {
 
 
 def image_type(data: bytes) -> str | None:
-    """By the first bytes, never by what somebody calls it."""
+    """The image type by the first bytes."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((type_ for magic, type_ in _MAGIC.items() if data.startswith(magic)), None)
@@ -234,7 +234,7 @@ def _time(value: EdmValue) -> View | None:
     if value.type is not Edm.DATETIME:
         return None
     moment = ticks.to_datetime(cast("int", value.value))
-    # at the ends of time another zone is beyond what Python counts
+    # near the ends of the calendar, another zone is out of range
     return View(typed_text.write(value), moment=moment) if 1602 <= moment.year <= 9998 else None
 
 

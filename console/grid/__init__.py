@@ -1,1 +1,1 @@
-"""A page of entities as a grid: columns, cells, cursor, layouts, formats and saved URLs."""
+"""A page of entities as a grid: columns, cells, page tokens, layouts, file formats and saved URLs."""

@@ -1,4 +1,4 @@
-"""The tables that a user starred, and those they opened last."""
+"""The starred and the recently opened tables of a user."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -10,7 +10,7 @@ from django.utils import timezone
 from console.models import Bookmark, User
 from storage.models import Table
 
-_MOMENT: Final = timedelta(minutes=1)  # in which a table that is opened again costs no write
+_MOMENT: Final = timedelta(minutes=1)  # opening a table again within this time costs no write
 
 
 def record_visit(user: User, table: Table) -> bool:

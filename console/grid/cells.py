@@ -1,4 +1,4 @@
-"""How a stored value looks in a grid: short enough for a cell, true in every character that is shown.
+"""Draws stored values for a grid: short enough for a cell, and exact in every visible character.
 
 Markup is made here and not in templates, because a page of a wide table has ten thousand cells.
 """
@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 
-# not Django's, which first looks whether a translation is to be put off
+# faster than Django's escape, which also handles lazy translations
 from html import escape
 from typing import Final, NamedTuple, cast
 from unicodedata import east_asian_width
@@ -23,8 +23,8 @@ from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue, second_te
 NUMBERS: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})
 MIXED: Final = "mix"
 
-# what would not be seen, or would change how the rest of a line is seen, and what is shown for it; joiners stay as
-# they are, for scripts and emoji are made with them
+# characters that are invisible or change how the rest of a line looks, and what is shown instead; joiners stay,
+# because scripts and emoji need them
 _PICTURES: Final = {" ": "·", "\n": "↵", "\t": "⇥", "\x7f": "\u2421"} | {
     chr(code): chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)
 }
@@ -32,12 +32,12 @@ _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\xa0\xad\u061c\u2000-\u200b\u200e\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff\ud800-\udfff\ufffe\uffff]"
 )
 _UNSEEN_OR_SPACE = re.compile(f" |{_UNSEEN.pattern}")
-_EDGES = re.compile(r"^ +| +$|(?<= ) +")  # spaces that a line would hide
+_EDGES = re.compile(r"^ +| +$|(?<= ) +")  # spaces that HTML would collapse
 _JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:["\[{\]\d-]|true|false|null))')
 
 
 class Cell(NamedTuple):
-    """What is in a cell: its markup, how many characters wide, and its state if it has one.
+    """The content of a cell: its markup, its width in characters, and its state, if any.
 
     The states are absent, empty, whitespace and cut.
     """
@@ -57,7 +57,7 @@ def draw_or_absent(value: EdmValue | None) -> Cell:
 
 
 def draw(value: EdmValue, size: int | None = None, zone: tzinfo | None = None) -> Cell:
-    """``size`` in bytes where the value is only the beginning of what is stored; ``zone`` None: times in UTC."""
+    """``size``: the stored size in bytes if the value was cut; ``zone`` None shows times in UTC."""
     type_ = value.type
     if type_ is Edm.STRING:
         return _draw_text(cast("str", value.value), size)
@@ -79,7 +79,7 @@ def _draw_text(text: str, size: int | None) -> Cell:
         pictures = _UNSEEN_OR_SPACE.sub(_picture, shown)
         markup = f'<span class="whitespace" title="{escape(_("whitespace"))}">{pictures}</span>'
         return Cell(SafeString(markup), len(text), "whitespace")
-    # marks before and after do not add up to a word, so that the text in between is escaped as it is
+    # escape first: neither pattern below matches inside an entity reference
     marked = _UNSEEN.sub(_picture, _EDGES.sub(_dots, escape(shown)))
     if size is None and len(text) <= STRING_PREVIEW_LENGTH:
         return Cell(SafeString(f"<bdi>{marked}</bdi>"), _width(shown))
@@ -141,7 +141,7 @@ def _width(text: str) -> int:
 
 
 def draw_time(ticks: int, zone: tzinfo | None, *, with_fraction: bool = True) -> Cell:
-    """To the second and what there is of a fraction; all seven digits in UTC stand in its title."""
+    """The time to the second, and its fraction without trailing zeros; the title has all seven digits in UTC."""
     seconds, fraction = divmod(ticks, TICKS_PER_SECOND)
     shown = _local_text(seconds, zone)
     utc = second_text(seconds)
@@ -161,6 +161,6 @@ def _local_text(seconds: int, zone: tzinfo | None) -> str:
     if zone is not None:
         try:
             return datetime.fromtimestamp(seconds, UTC).astimezone(zone).replace(tzinfo=None).isoformat(" ")
-        except (OverflowError, ValueError):  # on the last day there is
+        except (OverflowError, ValueError):  # on the last day of the calendar
             pass
     return second_text(seconds).replace("T", " ")

@@ -25,7 +25,7 @@ _ITEM = re.compile(r"([!-]?)([^,:!*\s-]{1,255})(?::([0-9]{1,4}))?")
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """A column as somebody wants it."""
+    """A column as a user chose it."""
 
     name: str
     width: int | None = None
@@ -43,7 +43,7 @@ _PINNED: Final = [ColumnChoice(name, is_pinned=True) for name in KEYS]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """``rest`` is the place before which the columns stand that are not named; None: they are left out."""
+    """``rest``: the index at which all other columns are inserted; None leaves them out."""
 
     choices: tuple[ColumnChoice, ...] = ()
     rest: int | None = 0
@@ -56,7 +56,7 @@ class Columns:
 
     @property
     def only(self) -> tuple[str, ...] | None:
-        """The names of the only ones that are wanted, or None."""
+        """The names of the columns if all others are left out, else None."""
         if self.rest is not None:
             return None
         return tuple(choice.name for choice in self.choices if not choice.is_hidden)
@@ -70,7 +70,7 @@ DEFAULT: Final = Columns()
 
 
 def parse_columns(text: str) -> Columns:
-    """What cannot be understood is left out."""
+    """Read the columns of an address; invalid ones are left out."""
     choices: dict[str, ColumnChoice] = {}
     rest = None
     for item in text.split(",")[: _MOST + 1]:
@@ -84,14 +84,14 @@ def parse_columns(text: str) -> Columns:
 
 
 def _choice(mark: str, name: str, width: str | None) -> ColumnChoice:
-    # a key is never hidden: without it nobody knows what a row is
+    # keys are never hidden: they identify the row
     is_hidden = mark == "-" and name not in KEYS
     pixels = None if width is None else min(max(int(width), WIDTHS[0]), WIDTHS[-1])
     return ColumnChoice(name, None if is_hidden else pixels, mark == "!", is_hidden)
 
 
 def arrange_columns(columns: Columns, seen: Iterable[str]) -> list[ColumnChoice]:
-    """The columns that are shown, in their order, pinned ones first; ``seen`` are the properties there are."""
+    """The visible columns in their order, pinned ones first; ``seen`` are the properties of the entities."""
     named = {choice.name for choice in columns.choices}
     shown = [choice for choice in columns.choices if not choice.is_hidden]
     keys = [choice for choice in _PINNED if choice.name not in named]
@@ -106,9 +106,9 @@ def arrange_columns(columns: Columns, seen: Iterable[str]) -> list[ColumnChoice]
 def describe_columns(
     shown: Sequence[ColumnChoice], hidden: Iterable[str], *, loose: Collection[str] | None
 ) -> Columns:
-    """What has to be said so that arrange shows these; ``loose`` None: and no others.
+    """The shortest description that arrange_columns turns into these columns; ``loose`` None: and no others.
 
-    ``loose`` are the columns that stand where they would stand anyway: at the end they need not be named.
+    ``loose`` are the columns in their default place: at the end they need no name.
     """
     if loose is None:
         return Columns(tuple(shown), None)
@@ -122,7 +122,7 @@ def describe_columns(
 
 
 def move_column(shown: Sequence[ColumnChoice], name: str, by: int) -> list[ColumnChoice]:
-    """One place to the left or to the right, among those that are pinned alike."""
+    """Move a column one place left or right, within the pinned or within the other columns."""
     found = list(shown)
     place = next((at for at, choice in enumerate(found) if choice.name == name), None)
     if place is None:
@@ -134,18 +134,18 @@ def move_column(shown: Sequence[ColumnChoice], name: str, by: int) -> list[Colum
 
 
 def list_columns(columns: Columns, names: Iterable[str]) -> Columns:
-    """These and no others, in this order; pinned as they are in ``columns``."""
+    """Only these columns, in this order, and pinned as in ``columns``."""
     pinned = {choice.name for choice in arrange_columns(columns, ()) if choice.is_pinned}
     return Columns(tuple(ColumnChoice(name, is_pinned=name in pinned) for name in names), None)
 
 
 # layouts that users save
 
-LAST = ""  # the name under which the columns stand that a user saw last in a table
+LAST = ""  # the name of the layout with the columns that a user last saw in a table
 
 
 def last_columns(user: User, account: Account, table: Table) -> str:
-    """The columns a user has not asked for and yet expects: those of last time, else of a layout that fits."""
+    """The columns for an address without columns: those the user last saw, or those of the closest layout."""
     found = _of(user, account)
     for layout in found:
         if layout.user_id is not None and layout.name == LAST and layout.tables == table.name:
@@ -155,7 +155,7 @@ def last_columns(user: User, account: Account, table: Table) -> str:
 
 
 def layouts_for(user: User, account: Account, table: Table) -> list[ColumnLayout]:
-    """The named layouts that fit a table, the closest first."""
+    """The named layouts that match a table, the closest first."""
     return fitting_layouts(_of(user, account), table)
 
 
@@ -165,7 +165,7 @@ def fitting_layouts(found: Sequence[ColumnLayout], table: Table) -> list[ColumnL
         for layout in found
         if layout.name != LAST and fnmatchcase(table.name.lower(), layout.tables.lower())
     ]
-    # of a table alone before a pattern, a longer pattern before a shorter one, one's own before a shared one
+    # exact table names first, then longer patterns, then personal layouts before shared ones
     return sorted(fits, key=lambda it: ("*" in it.tables, -len(it.tables), it.user_id is None, it.name))
 
 
@@ -178,7 +178,7 @@ def forget_columns(user: User, account: Account, table: Table) -> None:
 
 
 def save_layout(user: User | None, account: Account, name: str, tables: str, columns: str) -> None:
-    """``user`` None: for everybody. One of the same name and tables is replaced."""
+    """Save a layout, in place of one with the same name and tables; ``user`` None shares it."""
     ColumnLayout.objects.bulk_create(
         [ColumnLayout(user=user, account=account, name=name, tables=tables, columns=columns.split(","))],
         update_conflicts=True,
@@ -188,7 +188,7 @@ def save_layout(user: User | None, account: Account, name: str, tables: str, col
 
 
 def layout_text(layout: ColumnLayout) -> str:
-    """The columns as they stand in an address."""
+    """The columns of a layout as an address has them."""
     return ",".join(layout.columns)
 
 

@@ -1,4 +1,4 @@
-"""What an activity changed, to be read: of entities property by property, of settings one by one."""
+"""The changes of an activity for readers: entities property by property, and settings one by one."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class ShownValue:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One name; None: it was not, or is not any more."""
+    """A property or setting before and after; None: it did not exist."""
 
     name: str | Promise
     before: ShownValue | None
@@ -48,7 +48,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class EntityDifference:
-    """``same`` are the properties that stayed; ``before`` and ``after`` the whole as JSON."""
+    """``same``: the number of unchanged properties; ``before`` and ``after``: the whole entity as JSON."""
 
     key: EntityKey
     kind: str
@@ -59,7 +59,7 @@ class EntityDifference:
 
 
 def entity_differences(done: Activity) -> list[EntityDifference]:
-    """The first of them."""
+    """The first entities that an activity changed."""
     return [_of_entity(change) for change in done.changes.order_by("place")[:MOST]]
 
 
@@ -86,7 +86,7 @@ def _properties(stored: StoredEntity | None) -> Mapping[str, EdmValue]:
 
 
 def _is_other_zero(before: Mapping[str, EdmValue], after: Mapping[str, EdmValue], name: str) -> bool:
-    # 0.0 and -0.0 are equal, and not the same
+    # 0.0 and -0.0 are equal but differ
     return name in before and name in after and str(before[name].value) != str(after[name].value)
 
 
@@ -96,7 +96,7 @@ def _of_property(name: str, before: EdmValue | None, after: EdmValue | None) -> 
 
 
 def _first_difference(before: EdmValue | None, after: EdmValue | None) -> int:
-    """Where long texts begin to differ, a little before: what is cut off is what they share."""
+    """The start of the first difference between long texts, with some context before it."""
     match before, after:
         case (Edm.STRING, str(old)), (Edm.STRING, str(new)) if (
             max(len(old), len(new)) > STRING_PREVIEW_LENGTH
@@ -119,7 +119,7 @@ def _side(value: EdmValue | None, start: int) -> ShownValue | None:
 
 
 def _document(stored: StoredEntity | None) -> str:
-    """Byte for byte what the service would send of its properties."""
+    """The properties exactly as the service would send them."""
     if stored is None:
         return ""
     lines = stored.content.decode().strip("\n").split("\n,")
@@ -172,7 +172,7 @@ def flatten_settings(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def compare_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
     names = [*before, *(name for name in after if name not in before)]
-    both = bool(before) and bool(after)  # else nothing need not be said to be nothing
+    both = bool(before) and bool(after)  # empty settings matter only in a comparison
     return [
         Difference(setting_name(name), _setting(before.get(name)), _setting(after.get(name)))
         for name in names
@@ -181,7 +181,7 @@ def compare_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> lis
 
 
 def _flat(verb: Verb, value: Any) -> dict[str, Any]:
-    """By names that can be compared; a set of policies by their identifiers."""
+    """The members by names that can be compared; policies by their identifiers."""
     if value is None:
         return {}
     if verb is Verb.POLICIES_SET:
@@ -244,12 +244,12 @@ _FACTS: Final[Mapping[str, Promise]] = {
     "changed": gettext_lazy("Changed"),
     "removed": gettext_lazy("Removed"),
 }
-# said by the sentence, or the business of machines
+# already in the sentence, or internal
 _SAID: Final = frozenset({"verb", "declared", "label", "kind", "query", "of_table", "saved", "version"})
 
 
 def activity_facts(done: Activity) -> list[tuple[str | Promise, str]]:
-    """What else is known of it."""
+    """The details of an activity that its sentence does not mention."""
     return [
         (_FACTS.get(name, name), _fact(name, value))
         for name, value in done.detail.items()

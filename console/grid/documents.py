@@ -1,4 +1,4 @@
-"""Entities as the JSON documents of the service, one below the other, and one alone with its whole values."""
+"""Entities as the JSON documents of the service, and a single entity with its whole values."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from storage.domain.values.edm import Edm, EdmValue, write_datetime
 
 @dataclass(frozen=True, slots=True)
 class JsonMember:
-    """A line of a document; ``size`` of a value that is cut, ``nested`` when it can be unfolded."""
+    """A line of a document; ``size``: of a value that was cut."""
 
     markup: SafeString
     size: str = ""
@@ -81,7 +81,7 @@ def _string(name: str, text: str, size: int | None) -> JsonMember:
 
 
 def _readable(text: str) -> str:
-    """A JSON string in which only what cannot be seen is escaped."""
+    """A JSON string in which only invisible characters are escaped."""
     characters = (
         character if character.isprintable() and character not in '"\\' else edm.quote(character)[1:-1]
         for character in text
@@ -90,7 +90,7 @@ def _readable(text: str) -> str:
 
 
 def _laid_out(text: str) -> str:
-    """JSON with its members on lines of their own; nothing for what is no object or array."""
+    """Indented JSON, or nothing if the text is neither an object nor an array."""
     return indent_json(text).encode(errors="replace").decode()
 
 
@@ -105,14 +105,14 @@ class ShownProperty:
 
 
 def shown_properties(entity: Entity, zone: tzinfo | None) -> list[ShownProperty]:
-    """Its properties with their whole values."""
+    """The properties of an entity with their whole values."""
     return [ShownProperty(name, value.type, _whole(value, zone)) for name, value in entity.properties.items()]
 
 
 def _whole(value: EdmValue, zone: tzinfo | None) -> Cell:
     if value.type is Edm.STRING and len(str(value.value)) > STRING_PREVIEW_LENGTH:
         text = str(value.value).encode(errors="replace").decode().replace("\0", "\u2400")
-        # the only markup in it is ours
+        # the text is escaped
         return Cell(mark_safe(f'<span class="whole">{escape(text)}</span>'), 0)  # noqa: S308
     return cells.draw(value, None, zone)
 
@@ -126,7 +126,7 @@ _CLOSING: Final = ("}", "]")
 
 
 def indent_json(text: str) -> str:
-    """Nothing for what is no object or array, or is nested so deeply that its lines would be mostly spaces."""
+    """Indent JSON; nothing for other texts, and for JSON so deep that its lines would be mostly spaces."""
     if text[:1] not in _OPENING or not _is_json(text):
         return ""
     written: list[str] = []
@@ -148,7 +148,7 @@ def indent_json(text: str) -> str:
 
 
 def _breaks_line(last: str, piece: str) -> bool:
-    """Whether a line ends between them; an empty object stays together."""
+    """Whether a line ends between two tokens; an empty object stays on one line."""
     if last in _OPENING:
         return piece not in _CLOSING
     return last == "," or piece in _CLOSING

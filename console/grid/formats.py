@@ -1,6 +1,6 @@
-"""Entities as text: for a file, for a spreadsheet, for people; none of it loses anything of a value.
+"""Entities as text for files, spreadsheets and people, without any loss.
 
-Typed CSV is that of Azure Storage Explorer: after each property a column with its type, empty where it is absent.
+Typed CSV is the format of Azure Storage Explorer: each property has a second column with its type.
 """
 
 import base64
@@ -20,7 +20,7 @@ from storage.domain.values.edm import Edm, EdmValue, write_datetime
 
 
 class ExportFormat(StrEnum):
-    """The values are the ends of the names of files."""
+    """The values are file extensions."""
 
     TYPED_CSV = "typed.csv"
     CSV = "csv"
@@ -38,7 +38,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class UnexpectedProperty(Exception):
-    """An entity has a property that was on none when the columns of the file were looked up."""
+    """An entity has a property that did not exist when the columns of the file were determined."""
 
 
 def has_columns(format_: ExportFormat) -> bool:
@@ -48,7 +48,7 @@ def has_columns(format_: ExportFormat) -> bool:
 def write(
     format_: ExportFormat, pages: Iterable[list[StoredEntity]], names: Sequence[str] = ()
 ) -> Iterator[str]:
-    """The text of a file, page by page; ``names``: the properties that have a column in CSV.
+    """Write the text of a file, page by page; ``names``: the properties with a column in CSV.
 
     Raises UnexpectedProperty rather than leave one out.
     """
@@ -65,9 +65,9 @@ def write(
 
 
 def write_document(stored: StoredEntity) -> bytes:
-    """One line of OData JSON with the types, exactly as the service keeps it."""
+    """One line of OData JSON with types, exactly as it is stored."""
     timestamp = write_datetime(stored.timestamp).encode()
-    content = stored.content.replace(b"\n", b"")  # between members only: no JSON string holds one
+    content = stored.content.replace(b"\n", b"")  # only between members: JSON strings have no line feeds
     return b'{%b,"Timestamp":"%b"%b}' % (stored.keys, timestamp, content)
 
 
@@ -111,7 +111,7 @@ def _csv(rows: Iterable[Iterable[str]], dialect: str = "excel") -> str:
 
 
 def value_text(value: EdmValue) -> str:
-    """A value without its type."""
+    """The text of a value without its type."""
     match value:
         case (Edm.STRING, str(text)):
             return text
@@ -120,11 +120,11 @@ def value_text(value: EdmValue) -> str:
     return encoding.write(value).strip('"')
 
 
-# for the clipboard: of the columns that are shown
+# for the clipboard: only visible columns
 
 
 def column_texts(stored: StoredEntity, names: Sequence[str]) -> list[str]:
-    """The text of each column, of the keys and the Timestamp too."""
+    """The text of each column, including the keys and the Timestamp."""
     entity = read_stored(stored)
     system = {**dict(zip(KEYS, entity.key, strict=True)), TIMESTAMP: write_datetime(stored.timestamp)}
     return [system[name] if name in system else _text_or_nothing(entity.properties, name) for name in names]
@@ -140,7 +140,7 @@ def write_tsv(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
 
 
 def write_table(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
-    """For programs that take HTML from the clipboard; values stay text there."""
+    """An HTML table for the clipboard, in which spreadsheets keep values as text."""
     head = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in names)}</tr>" if names else ""
     return f"<table>{head}{''.join(map(_html_row, rows))}</table>"
 
@@ -161,7 +161,7 @@ def _in_markdown(text: str) -> str:
 
 
 def write_pretty_document(stored: StoredEntity) -> str:
-    """The document for people: a member a line, and every script as it is written."""
+    """The document for people: one member per line, and no escaped letters."""
     text = json.dumps(json.loads(write_document(stored)), ensure_ascii=False, indent=2)
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 

@@ -1,4 +1,4 @@
-"""A page of entities as a grid: its columns, and its rows as they are drawn."""
+"""Draws a page of entities as a grid."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from storage.domain.values.etag import write_etag
 from storage.models import Account, Table
 
 _SYSTEM: Final = {"PartitionKey": Edm.STRING, "RowKey": Edm.STRING, TIMESTAMP: Edm.DATETIME}
-_WIDTHS: Final = range(88, 361)  # pixels, of columns that nobody has made wider or narrower
+_WIDTHS: Final = range(88, 361)  # pixels, of columns without a chosen width
 _CHARACTER: Final = 7.8  # pixels, in the font of data
 _PADDING: Final = 25
 
@@ -33,14 +33,14 @@ _PADDING: Final = 25
 @dataclass(frozen=True, slots=True)
 class Column:
     name: str
-    type: str  # an EDM name, mix, or nothing when no entity here has it
+    type: str  # an EDM name, mix, or empty if no entity on the page has it
     width: int  # pixels
-    is_sized: bool = False  # by somebody
+    is_sized: bool = False  # whether a user chose the width
     is_pinned: bool = False
-    pin: int = 0  # its place among those that are pinned, from 1
+    pin: int = 0  # its number among the pinned columns, from 1
     is_number: bool = False
-    is_loose: bool = False  # nobody said where it stands
-    opening: str = ""  # the beginning of the tag of its cells
+    is_loose: bool = False  # in its default place
+    opening: str = ""  # the start of the tag of its cells
 
     @property
     def is_system(self) -> bool:
@@ -51,7 +51,7 @@ class Column:
 class GridRow:
     token: str
     etag: str
-    index: int  # the header being 1
+    index: int  # the header is row 1
     markup: SafeString  # of all its cells
 
 
@@ -59,9 +59,9 @@ class GridRow:
 class Grid:
     columns: Sequence[Column]
     rows: Sequence[GridRow]
-    count: int  # of all rows with the header, or -1
+    count: int  # of all rows including the header; -1 if unknown
     hidden: Sequence[str]
-    has_rest: bool  # whether columns are shown that nobody named
+    has_rest: bool  # whether unnamed columns are visible
 
     @property
     def width(self) -> int:
@@ -77,13 +77,13 @@ SELECT_WIDTH: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class GridOptions:
-    """Whose entities they are, and how they are to be shown."""
+    """The table of a grid, and how its entities are displayed."""
 
     account: Account
     table: Table
     columns: Columns
     zone: tzinfo | None = None  # None: UTC
-    select: Sequence[str] = ()  # the properties that were asked for; none: all
+    select: Sequence[str] = ()  # the selected properties; empty: all
 
     @property
     def entity_path(self) -> str:
@@ -99,7 +99,7 @@ class GridOptions:
 
 
 def build_grid(setting: GridOptions, found: Sequence[EntityPreview], *, before: int, is_last: bool) -> Grid:
-    """Keys, then properties in the order they were first seen in, then Timestamp, unless it is said otherwise."""
+    """Draw a grid; by default: the keys, the properties in the order of their first use, and the Timestamp."""
     types = _types(found)
     shown = _selected(columns.arrange_columns(setting.columns, (*types, *setting.select)), setting.select)
     drawn = [_draw(glance, shown, types, setting.zone) for glance in found]
@@ -208,7 +208,7 @@ def _type(name: str, types: frozenset[Edm]) -> str:
 
 
 def _fitting(name: str, characters: int) -> int:
-    """For the name with its marks and menu, and for the longest value, as far as there is room for it."""
+    """Wide enough for the name with its marks and menu, and for the longest value, within limits."""
     pixels = max(characters * _CHARACTER + _PADDING, len(name) * 7 + 70)
     return min(max(int(pixels), _WIDTHS[0]), _WIDTHS[-1])
 
@@ -228,7 +228,7 @@ def _row(
             parts.append(f' data-type="{value.type}">{mark(value.type)}{cell.markup}</td>')
         else:
             parts.append(f">{cell.markup}</td>")
-    # all that is not ours in it was escaped where it was drawn
+    # every stored text in it was escaped when its cell was drawn
     return GridRow(encode_key(glance.key), write_etag(glance.timestamp), index, SafeString("".join(parts)))
 
 
@@ -244,7 +244,7 @@ def _opening(at: int, name: str, pin: int, *, is_number: bool) -> str:
 
 
 def _handle(setting: GridOptions, glance: EntityPreview) -> str:
-    """The first cell: it chooses the row, and opens it."""
+    """The first cell, which selects and opens the row."""
     partition_key, row_key = glance.key
     href = f"{setting.entity_path}?{urlencode({'pk': partition_key, 'rk': row_key})}"
     name = escape(f"{partition_key}, {row_key}")

@@ -14,9 +14,9 @@ from console.models import SavedUrl
 from storage.models import Table
 
 NAME: Final = "k"  # in an address
-LONGEST: Final = 1800  # bytes of an address that stands for itself
-_KEPT: Final = timedelta(days=180)  # since it was used last
-_EXACT_TO: Final = timedelta(days=1)  # so that reading costs no write
+LONGEST: Final = 1800  # bytes of an address; longer ones are saved
+_KEPT: Final = timedelta(days=180)  # since the last use
+_EXACT_TO: Final = timedelta(days=1)  # precision of the last use, so that reading rarely writes
 _KEY: Final = re.compile(r"[0-9a-f]{24}", re.ASCII)
 
 Pairs = Iterable[tuple[str, str]]

@@ -1,4 +1,4 @@
-"""What the address of a grid says: the query, where its page starts, and how it is shown."""
+"""The state of a grid as its address has it: the query, the start of the page, and the display."""
 
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
@@ -38,21 +38,21 @@ class View(StrEnum):
 class GridState:
     filter: str = ""
     size: int = DEFAULT_SIZE
-    starts: tuple[str, ...] = ()  # of each page so far but the first
-    is_cut: bool = False  # whether starts of earlier pages no longer fit into the address
+    starts: tuple[str, ...] = ()  # of all pages so far except the first
+    is_cut: bool = False  # whether the starts of earlier pages were dropped because the address was full
     columns: Columns = field(default_factory=Columns)
-    has_columns: bool = False  # whether the address says so
+    has_columns: bool = False  # whether the address has columns
     view: View = View.GRID
     is_utc: bool = False
-    pause: int = 0  # seconds between looking anew, 0: never
+    pause: int = 0  # seconds between refreshes, 0: never
     is_counted: bool = False
     open: str = ""  # the entity in the drawer
-    saved: str = ""  # the slug of the saved query that was applied
-    values: tuple[tuple[str, str], ...] = ()  # what its parameters were given
+    saved: str = ""  # the slug of the applied saved query
+    values: tuple[tuple[str, str], ...] = ()  # of the parameters of the saved query
     saved_url: SavedUrl | None = None  # for an address that would be too long
-    select: tuple[str, ...] = ()  # the properties that are read; none: all, or those with a column
+    select: tuple[str, ...] = ()  # the properties to read; empty: all, or those with a column
     sort: Sort | None = None  # by a property; None: by the keys
-    by: str = ""  # rows: the filter is drawn as such
+    by: str = ""  # rows: the filter is shown in the builder
     has_facets: bool = False
 
     @property
@@ -70,7 +70,7 @@ class GridState:
 
     @property
     def wanted(self) -> EntityQuery:
-        """Raises the error of a filter that cannot be read."""
+        """Raises the error of an invalid filter."""
         return EntityQuery(
             filter=parse(self.filter, Dialect.CONSOLE, timezone.now()) if self.filter else None,
             select=self.select or self.columns.only,
@@ -92,7 +92,7 @@ class GridState:
 
     @property
     def has_earlier(self) -> bool:
-        """Whether the address knows where the page before starts."""
+        """Whether the address has the start of the previous page."""
         return len(self.starts) > (1 if self.is_cut else 0)
 
     def at_start(self) -> Self:
@@ -112,7 +112,7 @@ class GridState:
 
     @property
     def fields(self) -> list[tuple[str, str]]:
-        """What is to be said in an address, but for what goes without saying; where a page starts comes last."""
+        """The fields of the address without defaults; the starts of pages come last."""
         named = [
             ("f", self.filter),
             ("s", ",".join(self.select)),
@@ -128,13 +128,13 @@ class GridState:
 
     @property
     def columns_text(self) -> str:
-        """Nothing where nobody said so, or where it is too long for an address: then those of last time are shown."""
+        """The columns; empty if the address has none, or if they are too long for it: then the last ones are shown."""
         text = str(self.columns) or "*" if self.has_columns else ""
         return text if len(text) <= LONGEST_COLUMNS // 9 or len(quote(text)) <= LONGEST_COLUMNS else ""
 
     @property
     def manner(self) -> list[tuple[str, str]]:
-        """How it is shown: what another query, and the size of a page, leave as it is."""
+        """The display: what stays when the query or the size of the page changes."""
         named = [
             ("cols", self.columns_text),
             ("view", "" if self.view is View.GRID else self.view),
@@ -164,10 +164,10 @@ class GridState:
         return f"{path}?{query}" if query else path
 
     def shortened(self, account: Account, table: Table) -> Self:
-        """The same, with one key for what would make the address too long."""
+        """The same state; if its address is too long, with a saved URL."""
         if len(self.address(account, table)) <= LONGEST:
             return self
-        # where its page starts is not part of it, so that all pages of a query share one key; unless that is too long
+        # without the start of the page, so that all pages of a query share one key, unless even that is too long
         lasting = replace(self.at_start(), open="", is_counted=False, saved_url=None)
         short = replace(self, saved_url=saved_urls.keep(table, lasting.query()))
         if len(short.address(account, table)) <= LONGEST:
@@ -176,7 +176,7 @@ class GridState:
 
 
 def read_state(query: QueryDict, table: Table | None = None) -> GridState:
-    """What is not understood is as if it were not there; a key says something only of its own table."""
+    """Read the state of an address; invalid fields are ignored, and a saved URL is only valid for its table."""
     key = query.get(saved_urls.NAME, "")
     saved_url = saved_urls.find(table, key) if key and table is not None else None
     if saved_url is not None:
@@ -212,12 +212,12 @@ def _sort(text: str) -> Sort | None:
 
 
 def _fits(found: Cursor | None, sort: Sort | None) -> bool:
-    """Whether it is a place in that order."""
+    """Whether a cursor belongs to this order."""
     return found is not None and isinstance(found.position, SortedPosition) is (sort is not None)
 
 
 def _select(query: QueryDict) -> tuple[str, ...]:
-    """Commas between them, or each by itself as a form without scripts says it."""
+    """Read names separated by commas, or in fields of their own, as a form without scripts sends them."""
     names = [] if ALL in query.getlist("s") else ",".join(query.getlist("s")).split(",")
     return tuple(dict.fromkeys(name for name in map(str.strip, names) if name.isidentifier()))[:MOST_SELECTED]
 

@@ -1,4 +1,4 @@
-"""Filters of the pages of entities."""
+"""Template filters for pages of entities."""
 
 from urllib.parse import urlencode
 
@@ -17,5 +17,5 @@ def key_token(key: EntityKey) -> str:
 
 @register.filter
 def key_query(key: EntityKey) -> str:
-    """As it stands in an address; an empty key is there too."""
+    """The fields of a key in an address; empty keys are included."""
     return urlencode({"pk": key.partition_key, "rk": key.row_key})

@@ -1,4 +1,4 @@
-"""What a grid of entities offers: columns, layouts, copies, comparison and export."""
+"""URLs of a grid's columns, layouts, copies, comparison and export."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The entities of a table."""
+"""Browses the entities of a table."""
 
 import time
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelac
 
 
 class FoundPage(NamedTuple):
-    """A page in whatever order."""
+    """A page of entities, by key or by a property."""
 
     entities: list[EntityPreview]
     next: Position | SortedPosition | None
@@ -48,12 +48,12 @@ class FoundPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueryStats:
-    """The figures of a query that was answered."""
+    """The figures of a finished query."""
 
     rows: int
     state: GridState
     has_next: bool
-    request: str  # its id
+    request: str  # the request id
 
     @property
     def page(self) -> int:
@@ -66,7 +66,7 @@ class QueryStats:
 
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """A page of entities: a filter that cannot be answered is explained beside its field."""
+    """Show a page of entities; the error of an invalid filter is shown beside its field."""
     found = find_table(account, table)
     state = read_state(request.GET, found)
     if saved_urls.NAME in request.GET and state.saved_url is None:
@@ -99,27 +99,27 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         status=422 if context["error"] else 200,
     )
     if wants_part(request):
-        # without what goes without saying, which a form says nevertheless
+        # without the defaults that a form sends
         response.headers["HX-Push-Url"] = state.address(account, found)
     return response
 
 
 def _remember(request: HttpRequest, table: Table, state: GridState) -> None:
-    """A filter that somebody ran; not its later pages, nor a grid that looks anew by itself."""
+    """Record a filter that a user ran, but neither its later pages nor automatic refreshes."""
     is_refresh = wants_part(request) and "HX-Current-URL" not in request.headers
     if state.filter and not state.starts and not is_refresh:
         recent.record_run(user_of(request), table, state.filter)
 
 
 def _arranged(request: HttpRequest, account: Account, table: Table, state: GridState) -> GridState:
-    """With the columns of last time where the address names none."""
+    """The state with the columns of last time if the address has none."""
     layout = "" if state.has_columns else columns.last_columns(user_of(request), account, table)
     return replace(state, columns=columns.parse_columns(layout), has_columns=True) if layout else state
 
 
 @account_required(Capability.READ)
 def count(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """How many entities the filter finds, counted one by one, or that it took too long."""
+    """Show the exact number of matching entities, or that counting took too long."""
     found = find_table(account, table)
     state = read_state(request.GET, found)
     if not wants_part(request):
@@ -129,7 +129,7 @@ def count(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 
 
 def results(account: Account, table: Table, state: GridState) -> dict[str, Any]:
-    """What the part of the page needs that shows the results."""
+    """The context of the results."""
     began = time.perf_counter()
     page, error = _query(table, state)
     milliseconds = (time.perf_counter() - began) * 1000
@@ -195,7 +195,7 @@ def _frame(request: HttpRequest, account: Account, table: Table) -> dict[str, An
 
 
 def _query(table: Table, state: GridState) -> tuple[FoundPage, str]:
-    """A page, or none and the service's own words why."""
+    """A page, or an empty page and the message of the service."""
     try:
         page = _read_page(table, state)
         return page._replace(entities=[_selected(glance, state) for glance in page.entities]), ""
@@ -210,7 +210,7 @@ def _read_page(table: Table, state: GridState) -> FoundPage:
 
 
 def _selected(glance: EntityPreview, state: GridState) -> EntityPreview:
-    """Without what $select leaves out, which a small entity has nevertheless."""
+    """The entity without unselected properties, which previews of small entities include."""
     if not state.select:
         return glance
     kept = {name: value for name, value in glance.properties.items() if name in state.select}
@@ -265,7 +265,7 @@ def _total(table: Table, overview: Overview, state: GridState, page: FoundPage) 
     found = entities.total(table, EntityQuery(filter=state.wanted.filter))
     if found.is_exact or found.number is None:
         return found
-    # there is more than was shown, whatever the planner thinks
+    # at least one more than displayed, whatever the planner estimates
     return Total(max(found.number, before + len(page.entities) + 1))
 
 

@@ -1,4 +1,4 @@
-"""One property of one entity: its editor, and saving it."""
+"""Edits one property of an entity."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -134,7 +134,7 @@ def _apply(
 
 def _update(target: CellTarget, value: EdmValue | None, etag: str) -> Update:
     condition = read_if_match(etag)
-    if condition == ANY:  # nothing of ours saves whatever is there
+    if condition == ANY:  # the console never overwrites an unknown version
         raise UpdateConditionNotSatisfied
     if value is not None:
         return Update(Entity(target.key, {target.name: value}), condition, merge=True)
@@ -157,7 +157,7 @@ def _saved(request: HttpRequest, target: CellTarget, stored: StoredEntity) -> Ht
 def _staged(
     request: HttpRequest, target: CellTarget, value: EdmValue | None, typed: TypedInput
 ) -> HttpResponse:
-    """What the page keeps until all staged changes are saved: nothing is stored."""
+    """Answer with the change for the page to keep until all staged changes are saved."""
     if value is not None:  # "now" is the moment at which it was typed
         typed = replace(typed, text=typed_text.write(value, typed.form))
     context = {

@@ -1,4 +1,4 @@
-"""Deleting the rows that are selected in the grid: at once, and back with Undo."""
+"""Deletes the selected rows of the grid at once, with Undo."""
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -22,7 +22,7 @@ from storage.operations import edits
 @require_POST
 @account_required(Capability.WRITE)
 def delete(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """All of them or none; a protected account asks first."""
+    """Delete all selected entities or none; a protected account asks first."""
     found = find_table(account, table)
     wanted = _selection(request)
     is_done = False
@@ -51,7 +51,7 @@ def _selection(request: HttpRequest) -> Selection | None:
 
 
 def _delete(request: HttpRequest, table: Table, wanted: Selection) -> bool:
-    """Whether they are gone now."""
+    """Return whether the entities are deleted now."""
     try:
         applied = edits.delete(table, wanted.keys, by=actor_of(request))
     except ChangeSetError as failure:

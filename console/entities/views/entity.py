@@ -1,4 +1,4 @@
-"""One entity: its properties in a form, as JSON, and in code; saved if it is still as it was opened."""
+"""Views and saves one entity: as a form, as JSON and as code."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -32,7 +32,7 @@ from storage.models import Account
 from storage.operations import edits, entities
 
 TABS: Final = ("form", "json", "snippets")
-WHOLE: Final = 32 * 1024  # characters; larger entities are not written into snippets
+WHOLE: Final = 32 * 1024  # characters; snippets omit larger entities
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -60,7 +60,7 @@ def _others(request: HttpRequest) -> dict[str, str]:
 
 
 def _next(request: HttpRequest, target: EntityTarget) -> HttpResponse:
-    """The entity after this one, by its key."""
+    """Redirect to the next entity by key."""
     page = entities.page(target.table, EntityQuery(top=2, start=Position(*target.key)))
     following = next((found.key for found in page.entities if found.key != target.key), None)
     if following is None:
@@ -130,7 +130,7 @@ def save(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 
 
 def _before(request: HttpRequest, target: EntityTarget) -> StoredEntity:
-    """As the form was opened; if that cannot be read any more, nothing of it is taken for granted."""
+    """The entity as the form was opened; without properties if the signature is no longer valid."""
     before = read_signed_entity(target.table, request.POST.get("opened", ""))
     if before is not None and before.key == target.key:
         return before
@@ -146,7 +146,7 @@ def _condition(request: HttpRequest) -> Precondition:
         condition = read_if_match(request.POST.get("etag", ""))
     except StorageError:
         raise Http404 from None
-    if condition.expected in (None, NEVER):  # nothing of ours saves whatever is there
+    if condition.expected in (None, NEVER):  # the console never overwrites an unknown version
         raise Http404
     return condition
 
@@ -208,16 +208,16 @@ def _delete(request: HttpRequest, target: EntityTarget) -> HttpResponse:
 
 
 def shown_key(key: EntityKey) -> str:
-    """In a sentence, with quotation marks, for keys may be empty or end in spaces."""
+    """A key for a sentence, in quotation marks because it may be empty or end in spaces."""
     return f'"{key.partition_key}", "{key.row_key}"'
 
 
-# while somebody types
+# checks while a user types
 
 
 @account_required(Capability.WRITE)
 def row(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """One row of the form: with its value checked, or converted to the type that was just chosen."""
+    """Show one row of the form with its value checked, or converted to a new type."""
     found = find_table(account, table)
     before = read_signed_entity(found, request.POST.get("opened", ""))
     base = read_stored(before).properties if before is not None else {}

@@ -1,4 +1,4 @@
-"""Another key for an entity: the same properties are inserted under it, and the old one is deleted."""
+"""Changes the key of an entity: inserts its properties under the new key, and deletes the old entity."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -78,7 +78,7 @@ def _change(request: HttpRequest, target: EntityTarget) -> HttpResponse:
         return _page(request, target, wanted, etag, found)
     try:
         condition = read_if_match(etag)
-        if condition == ANY:  # nothing of ours moves whatever is there
+        if condition == ANY:  # the console never moves an unknown version
             raise UpdateConditionNotSatisfied
         done = edits.change_key(target.table, target.key, wanted, condition, by=actor_of(request))
     except EntityAlreadyExists:

@@ -1,4 +1,4 @@
-"""A new entity, from nothing or from another one."""
+"""Adds an entity, empty or as a copy of another."""
 
 from dataclasses import replace
 from typing import Final
@@ -42,7 +42,7 @@ def new(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 
 
 def _opened(request: HttpRequest, account: Account, table: Table) -> tuple[EntityTarget, EntityDraft]:
-    """A draft with the values of another entity, or with the properties that others have and no values."""
+    """A draft with the values of another entity, or with the properties of other entities and no values."""
     key = EntityKey(request.GET.get("pk", ""), request.GET.get("rk", ""))
     tab = "json" if request.GET.get("tab") == "json" else "form"
     source = tokens.decode_key(request.GET.get("from", ""))
@@ -92,7 +92,7 @@ def _tabs(request: HttpRequest, draft: EntityDraft) -> list[tuple[str, str, bool
 
 def _save(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     action = request.POST.get("action", "save")
-    # a form of another entity has its key in the address
+    # the form of an existing entity has its key in the address
     names = request.GET if action == "draft" and "pk" not in request.POST else request.POST
     if not {"pk", "rk"} <= names.keys() and request.POST.get("tab") != "json":
         raise Http404
@@ -101,7 +101,7 @@ def _save(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
         return _begin(request, target)
     draft = _draft(request, target)
     match action:
-        case "draft":  # from the form of another entity
+        case "draft":  # from the form of an existing entity
             return render(request, target, replace(draft, problems=(), is_dirty=True))
         case "add":
             rows = [*draft.rows, *property_row.blanks(draft.rows)]
@@ -115,7 +115,7 @@ def _save(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
 
 
 def _begin(request: HttpRequest, target: EntityTarget) -> HttpResponse:
-    """With what was to be saved when somebody else had saved something else."""
+    """Begin a new entity with the edits of a conflict."""
     mine = conflict.read_mine(request, target)
     stored = write_stored(Entity(target.key, mine), 0)
     return render(request, target, replace(open_draft(stored, "form"), is_dirty=True))
@@ -125,7 +125,7 @@ def _draft(request: HttpRequest, target: EntityTarget) -> EntityDraft:
     before = read_signed_entity(target.table, request.POST.get("opened", ""))
     draft = read_draft(request, before, target.key, now_of(request))
     if draft.tab == "json" and draft.properties is not None:
-        # of a new one the keys are those of the text
+        # the keys of a new entity come from the text
         problems = [problem for problem in draft.problems if problem.about]
         draft = replace(draft, key=document.read(draft.text).key, problems=problems)
     return draft

@@ -1,4 +1,4 @@
-"""Pasting rows into a table: first what would happen, then, if that is meant, all of it in one transaction."""
+"""Pastes rows into a table: first a preview, then all of it in one transaction."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,14 +34,14 @@ from storage.operations import edits
 
 SHOWN = 100  # rows of a preview
 PROBLEMS = 50
-# somebody else was faster
+# a concurrent change
 _MEANWHILE = (EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSatisfied)
 
 
 @require_http_methods(["GET", "POST"])
 @account_required(Capability.WRITE)
 def index(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """The field for a text; then what it means; with ``apply``, what it did."""
+    """Show the input or the preview of a text, or apply it with ``apply``."""
     found = find_table(account, table)
     if request.method == "GET":
         return _show(request, found, {})

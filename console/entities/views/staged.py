@@ -1,4 +1,4 @@
-"""Cells that were changed but not saved: looked at together, and saved together."""
+"""Reviews and saves staged cells."""
 
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -20,13 +20,13 @@ from storage.domain.errors import ChangeSetError, StorageError
 from storage.models import Account, Table
 from storage.operations import edits
 
-SAVED = 204  # the page forgets what it kept, and is drawn anew
+SAVED = 204  # the page drops its staged changes and reloads
 
 
 @require_POST
 @account_required(Capability.WRITE)
 def review(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """What the changes would do; with ``apply``, all of them or none."""
+    """Show the staged changes, or apply all of them or none with ``apply``."""
     found = find_table(account, table)
     try:
         kept = staged.read(request.POST.get("changes", ""), now_of(request))

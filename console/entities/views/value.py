@@ -1,4 +1,4 @@
-"""A stored value whole: looked at in one way or another, or downloaded."""
+"""Shows or downloads a whole stored value."""
 
 from datetime import datetime
 
@@ -40,7 +40,7 @@ LABELS: dict[Viewer, str | Promise] = {
 @require_safe
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """The address names the key, as ``key`` or ``pk`` and ``rk``, the property, and how to look at it (``as``)."""
+    """Show a value; the address has the key (``key``, or ``pk`` and ``rk``), the property and the viewer (``as``)."""
     target = find_target(request, account, table)
     name = request.GET.get("property", request.GET.get("name", ""))
     stored = entities.get(target.table, target.key)
@@ -105,7 +105,7 @@ def _size(value: EdmValue) -> int | None:
 
 
 def _download(value: EdmValue, name: str) -> HttpResponse:
-    """A file that no browser shows, whatever it holds."""
+    """A download that no browser displays, whatever its content."""
     match value.value:
         case bytes(data):
             suffix = ".bin"
@@ -113,6 +113,6 @@ def _download(value: EdmValue, name: str) -> HttpResponse:
             data, suffix = typed_text.write(value).encode(errors="surrogatepass"), ".txt"
     response = HttpResponse(data, content_type="application/octet-stream")
     response["X-Content-Type-Options"] = "nosniff"
-    # a property's name is letters and digits, but not only ASCII ones
+    # a property's name may contain letters beyond ASCII
     response.headers["Content-Disposition"] = str(content_disposition_header(True, f"{name}{suffix}"))
     return response

@@ -1,4 +1,4 @@
-"""Which columns a grid shows: the choice, and the layouts that are kept."""
+"""The choice of columns, and saved layouts."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,7 +27,7 @@ from storage.operations.properties import Property
 
 @dataclass(frozen=True, slots=True)
 class ColumnOption:
-    """A column that can be shown; ``share`` of the looked-at entities, in percent, that have it."""
+    """A column to choose; ``share``: the percentage of sampled entities that have it."""
 
     choice: ColumnChoice
     type: str
@@ -37,7 +37,7 @@ class ColumnOption:
 @require_http_methods(["GET", "POST"])
 @account_required(Capability.READ)
 def choose(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """All columns there are, to be shown, hidden, moved, pinned, sized; or what was chosen, as an address."""
+    """Show all columns with their settings, or apply the choice."""
     found = find_table(account, table)
     if request.method == "POST":
         return _chosen(request, account, found)
@@ -67,7 +67,7 @@ def _show(request: HttpRequest, account: Account, table: Table, state: GridState
 
 
 def _lines(table: Table, state: GridState) -> dict[str, object]:
-    """Shown ones in their order, then the others by name."""
+    """The visible columns in their order, then the others by name."""
     catalogue = properties.sample(table)
     known = {found.name: found for found in catalogue.properties}
     seen = _seen(table, state)
@@ -101,7 +101,7 @@ def _line(choice: ColumnChoice, known: dict[str, Property]) -> ColumnOption:
 
 
 def _chosen(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
-    """The fields name (in order), show, pin, width-NAME; up and down move a column."""
+    """Apply the fields name (in order), show, pin and width-NAME; up and down move a column."""
     state = read_state(QueryDict(request.POST.get("state", "")), table)
     asked = columns.parse_columns(request.POST["cols"]) if "cols" in request.POST else _read(request.POST)
     columns.remember_columns(user_of(request), account, table, str(asked))
@@ -126,7 +126,7 @@ def _read(form: QueryDict) -> Columns:
     hidden = [choice.name for choice in every if choice not in shown]
     for name, by in ((form.get("up"), -1), (form.get("down"), 1)):
         shown = columns.move_column(shown, name, by) if name else shown
-    # read again: what is none of ours in the form has no place in an address
+    # parse the result again, to drop invalid input
     return columns.parse_columns(
         str(columns.describe_columns(shown, hidden, loose=() if "rest" in form else None))
     )
@@ -144,7 +144,7 @@ def _may_share(request: HttpRequest) -> bool:
 @require_POST
 @account_required(Capability.READ)
 def save_layout(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """The fields name, tables (a table or a pattern), shared, cols, and state to return to."""
+    """Save the fields name, tables (a table or a pattern), shared and cols; then return to ``state``."""
     found = find_table(account, table)
     state = read_state(QueryDict(request.POST.get("state", "")), found)
     name, pattern = (

@@ -1,4 +1,4 @@
-"""Two entities beside each other."""
+"""Compares two entities."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ from storage.operations import entities
 
 @dataclass(frozen=True, slots=True)
 class ComparedValue:
-    type: str  # nothing where it is absent
+    type: str  # empty if it is absent
     cell: Cell
 
 
@@ -33,7 +33,7 @@ class ComparedProperty:
 
 @account_required(Capability.READ)
 def compare(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """The entities of two fields ``key``, property by property."""
+    """Compare the entities of the two fields ``key``, property by property."""
     found = find_table(account, table)
     wanted = [tokens.decode_key(token) for token in request.GET.getlist("key")[:2]]
     stored = [entities.get(found, key) for key in wanted if key is not None]

@@ -1,4 +1,4 @@
-"""Entities for the clipboard: whole values, in the form that somebody pastes them in."""
+"""Copies entities to the clipboard, with whole values and in several formats."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.models import Account, Table
 from storage.operations import entities
 
-LIMIT: Final = 10_000  # entities; more belong into a file
+LIMIT: Final = 10_000  # entities; more belong in a file
 SIZE_LIMIT: Final = 16 * 1024 * 1024  # bytes, of all of them
 _LANGUAGES: Final = ("python", "javascript")
 
@@ -28,7 +28,7 @@ _LANGUAGES: Final = ("python", "javascript")
 @require_POST
 @account_required(Capability.READ)
 def copy(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """``as`` says in which form; ``text`` of the answer, and ``html`` where programs take it."""
+    """Answer with ``text`` in the format ``as``, and with ``html`` for programs that prefer it."""
     found = find_table(account, table)
     try:
         stored = _stored(found, request)
@@ -82,7 +82,7 @@ def _written(
 
 
 def _names(request: HttpRequest, stored: list[StoredEntity]) -> list[str]:
-    """The asked-for columns; with none, all there are."""
+    """The requested columns; without any, all of them."""
     if asked := request.POST.getlist("column"):
         return asked
     seen = dict.fromkeys(name for one in stored for name in read_stored(one).properties)
@@ -107,7 +107,7 @@ def _as(form: str, request: HttpRequest, account: Account, table: Table, stored:
 
 
 def _code(language: str, place: Place, found: list[Entity]) -> str:
-    """One program that inserts all of them: what it imports depends on all their types."""
+    """One program that inserts all entities; its imports depend on all their types."""
     if not found:
         return ""
     values = {value.type.name: value for entity in found for value in entity.properties.values()}
@@ -116,7 +116,7 @@ def _code(language: str, place: Place, found: list[Entity]) -> str:
 
 
 def _insertion(language: str, place: Place, entity: Entity) -> tuple[str, str]:
-    """What comes before, and the statement itself, in which no line is empty."""
+    """The code before the statement, and the statement itself, which has no empty lines."""
     written = snippets.LANGUAGES[language].write(place, entity)
     code = next(snippet.code for snippet in written if snippet.title == "Insert Entity")
     before, _line, statement = code.rpartition("\n\n")

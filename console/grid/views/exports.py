@@ -1,4 +1,4 @@
-"""Entities as a file: the ticked ones, what a query finds, or all of a table; however many they are."""
+"""Exports entities to a file: the selected ones, the results of a query, or a whole table of any size."""
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class ExportRequest:
 @require_http_methods(["GET", "POST"])
 @account_required(Capability.READ)
 def export(request: HttpRequest, account: Account, table: str) -> HttpResponseBase:
-    """The choice of scope and format, or the file."""
+    """Show the choice of scope and format, or send the file."""
     found = find_table(account, table)
     if request.method == "GET" or "format" not in request.POST:
         return _ask(request, account, found)
@@ -64,7 +64,7 @@ def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") 
     if state.filter and not error:
         try:
             total = entities.total(table, EntityQuery(filter=state.wanted.filter))
-        except StorageError as failure:  # all of the table can be exported nevertheless
+        except StorageError as failure:  # the whole table can still be exported
             error = failure.text
         else:
             scopes.append((Scope.QUERY, total.number, total.is_exact))
@@ -91,7 +91,7 @@ def _file(request: HttpRequest, wanted: ExportRequest) -> StreamingHttpResponse:
 
 
 def _pieces(wanted: ExportRequest) -> Generator[str, None, None]:
-    """The file, and at its end, or wherever it was left off, the record of it."""
+    """Write the file, and record the export at its end or where it was interrupted."""
     count = 0
 
     def counted() -> Iterator[list[StoredEntity]]:
@@ -117,7 +117,7 @@ def _pages(wanted: ExportRequest) -> Iterator[list[StoredEntity]]:
 
 
 def _names(wanted: ExportRequest) -> list[str]:
-    """All properties there are, in the order of the grid as far as it has one."""
+    """All properties, in the order of the grid as far as it has them."""
     chosen = wanted.selection
     if chosen.scope is Scope.ROWS:
         pages = entities.get_many_paged(wanted.table, chosen.keys)
