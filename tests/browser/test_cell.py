@@ -128,7 +128,7 @@ def test_c2_a_lossy_type_needs_a_tick(open_page, admin, cells):
     assert cells.get_entity("se", "ada")["Score"] == 5
     open_editor(page, "Score", "alan")
     page.locator("#cell-type").select_option("Edm.String")
-    page.locator("#cell-note", has_text="Nothing is lost").wait_for()
+    page.locator("#cell-note", has_text="No data is lost").wait_for()
     page.locator("#cell-value").press("Enter")
     closed(page)
     assert cells.get_entity("se", "alan")["Score"] == "5.75"

@@ -303,6 +303,7 @@ def test_e10_columns_by_keyboard(open_grid):
     assert heads(page)[:4] == ["PartitionKey", "RowKey", "Age", "Name"]
     page.goto(FOLK + "columns/")
     page.get_by_role("button", name="Reset").click()
+    expect(page.locator("th[data-property]").nth(2)).to_have_attribute("data-property", "Name")
     assert heads(page)[2:4] == ["Name", "Age"]
 
 
