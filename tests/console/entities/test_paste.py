@@ -133,7 +133,7 @@ def test_names_each_error_with_its_line_and_column(visit, people):
     answer = visit("eve").post(PASTE, {"text": text})
     shown = answer.content.decode()
     assert answer.status_code == 422
-    assert "3 errors" in shown and "not a whole number" in shown and "out of range" in shown
+    assert "3 errors" in shown and "Enter a whole number" in shown and "out of range" in shown
     assert "Unknown type" in shown and 'name="apply"' not in shown
 
 
