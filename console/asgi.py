@@ -14,15 +14,15 @@ django: Any = get_asgi_application()  # sets Django up, which the service's mode
 from console.site import probes, static_files  # noqa: E402
 from storage.api import middleware as api  # noqa: E402
 from storage.api import problems  # noqa: E402
-from storage.protocol.app import TableService  # noqa: E402
-from storage.protocol.call import Rules  # noqa: E402
+from storage.protocol.call import ServerSettings  # noqa: E402
+from storage.protocol.table_service import TableService  # noqa: E402
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 service = TableService(
-    Rules(
+    ServerSettings(
         conninfo=settings.LANES_CONNINFO,
         host_suffixes=settings.HOST_SUFFIXES,
         bearer=settings.BEARER,

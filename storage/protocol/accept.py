@@ -26,25 +26,25 @@ class Format(Enum):
         self.annotations = b"nometadata" not in content_type  # whether it tells the EDM types
 
 
-class Other(Enum):
+class MediaRange(Enum):
     """What may be accepted besides a format."""
 
     ANYTHING = auto()
     UNKNOWN = auto()
 
 
-def read_best(format_option: str | None, accept: bytes | None) -> Format | Other:
+def read_best(format_option: str | None, accept: bytes | None) -> Format | MediaRange:
     """What is preferred of all but Atom; Atom and what is unknown tell which refusal the client understands."""
     sent = _sent(format_option, accept)
     return _best(sent) if len(sent) <= CACHED else _best.__wrapped__(sent)
 
 
-def read_ranked(format_option: str | None, accept: bytes | None) -> list[Format | Other]:
+def read_ranked(format_option: str | None, accept: bytes | None) -> list[Format | MediaRange]:
     """All that is accepted, the best first; ``$format`` goes before Accept."""
     return _ranked(_sent(format_option, accept))
 
 
-def is_json(wanted: Format | Other) -> bool:
+def is_json(wanted: Format | MediaRange) -> bool:
     return isinstance(wanted, Format) and wanted is not Format.ATOM
 
 
@@ -64,27 +64,29 @@ def _media_type(format_option: str) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def _best(accept: bytes) -> Format | Other:
+def _best(accept: bytes) -> Format | MediaRange:
     ranked = _ranked(accept)
-    offered = (wanted for wanted in ranked if wanted not in (Format.ATOM, Other.UNKNOWN))
-    return next(offered, Format.ATOM if Format.ATOM in ranked else Other.UNKNOWN)
+    offered = (wanted for wanted in ranked if wanted not in (Format.ATOM, MediaRange.UNKNOWN))
+    return next(offered, Format.ATOM if Format.ATOM in ranked else MediaRange.UNKNOWN)
 
 
-def _ranked(accept: bytes) -> list[Format | Other]:
+def _ranked(accept: bytes) -> list[Format | MediaRange]:
     # what is named goes before what a wildcard of the same quality covers
-    ranges = sorted(_ranges(accept[:_READ]), key=lambda range_: (-range_[0], range_[1] is Other.ANYTHING))
+    ranges = sorted(
+        _ranges(accept[:_READ]), key=lambda range_: (-range_[0], range_[1] is MediaRange.ANYTHING)
+    )
     if not ranges:
-        return [Other.ANYTHING]
+        return [MediaRange.ANYTHING]
     refused = {kind for quality, kind in ranges if not quality}
     accepted = [kind for _, kind in ranges if kind not in refused]
     # a wildcard does not cover what is refused by name
     for refused_format, other in ((Format.JSON_MINIMAL, Format.ATOM), (Format.ATOM, Format.JSON_MINIMAL)):
         if refused_format in refused:
-            accepted = [other if kind is Other.ANYTHING else kind for kind in accepted]
+            accepted = [other if kind is MediaRange.ANYTHING else kind for kind in accepted]
     return [kind for kind in accepted if kind not in refused]
 
 
-def _ranges(accept: bytes) -> Iterator[tuple[float, Format | Other]]:
+def _ranges(accept: bytes) -> Iterator[tuple[float, Format | MediaRange]]:
     for media_range in accept.lower().split(b","):
         media_type, *parameters = [piece.strip() for piece in media_range.split(b";")]
         if media_type:
@@ -105,16 +107,16 @@ def _quality(text: bytes) -> float:
     return quality if 0 <= quality <= 1 else 1.0
 
 
-def _kind(media_type: bytes, options: dict[bytes, bytes]) -> Format | Other:
+def _kind(media_type: bytes, options: dict[bytes, bytes]) -> Format | MediaRange:
     match media_type:
         case b"application/json":
-            return _JSON.get(options.get(b"odata", b"minimalmetadata"), Other.UNKNOWN)
+            return _JSON.get(options.get(b"odata", b"minimalmetadata"), MediaRange.UNKNOWN)
         case b"*/*" | b"application/*":
-            return Other.ANYTHING
+            return MediaRange.ANYTHING
         case b"application/atom+xml" | b"application/xml":
             return Format.ATOM
         case _:
-            return Other.UNKNOWN
+            return MediaRange.UNKNOWN
 
 
 _JSON: Final = {

@@ -1,6 +1,6 @@
 """Entities and tables ↔ Atom, which versions before 2015-12-11 speak.
 
-https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations
+https://learn.microsoft.com/rest/api/storageservices/json_format-format-for-table-service-operations
 """
 
 import json
@@ -18,7 +18,7 @@ from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, In
 from storage.domain.values.edm import UNREADABLE, Edm, second_text, write_datetime
 from storage.domain.values.etag import write_etag
 from storage.domain.values.xml import read_xml, write_text
-from storage.protocol.payload import Context, entity_link
+from storage.protocol.json_format import Context, entity_link
 
 _ATOM_NAMESPACE: Final = "http://www.w3.org/2005/Atom"
 _DATA_NAMESPACE: Final = "http://schemas.microsoft.com/ado/2007/08/dataservices"

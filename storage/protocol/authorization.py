@@ -1,6 +1,6 @@
-"""Who sent a request, and what it may have done: by an account key, a shared access signature or a bearer token."""
+"""Who sent a request and what it may do: verifies account keys, shared access signatures (SAS) and bearer tokens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from time import time
 from typing import Final, NamedTuple
@@ -19,28 +19,12 @@ from storage.domain.errors import (
 )
 from storage.domain.requests.observed import KEY_NAMES, Authentication, Credential, retired_key_name
 from storage.domain.requests.options import read_options
-from storage.domain.requests.routes import Address
 from storage.domain.sas import AccountSas, TableSas
 from storage.operations.catalog import KnownAccount
 from storage.operations.identity import Identity
 from storage.operations.service import Service
-from storage.protocol import challenge
-
-
-class Sent(NamedTuple):
-    """What decides about a request before its resource is looked at; ``path`` and ``query`` as on the wire.
-
-    ``client`` is the address it came from, ``scheme`` the one it came by.
-    """
-
-    address: Address
-    method: str
-    path: bytes
-    query: bytes
-    options: Mapping[str, str]
-    headers: Mapping[bytes, bytes]
-    scheme: str
-    client: str
+from storage.protocol import bearer
+from storage.protocol.incoming import IncomingRequest
 
 
 class Authorized(NamedTuple):
@@ -55,43 +39,45 @@ _CREDENTIALS: Final = {
 }
 
 
-def authentication(sent: Sent) -> Authentication:
-    """How the caller tries to prove who it is."""
-    header = sent.headers.get(b"authorization")
+def read_authentication(request: IncomingRequest) -> Authentication:
+    """How the caller tries to prove its identity."""
+    header = request.headers.get(b"authorization")
     if header is not None:
-        return Authentication.BEARER if challenge.is_bearer(header) else Authentication.KEY
-    return Authentication.SAS if "sig" in sent.options else Authentication.ANONYMOUS
+        return Authentication.BEARER if bearer.is_bearer(header) else Authentication.KEY
+    return Authentication.SAS if "sig" in request.options else Authentication.ANONYMOUS
 
 
-async def authorize(service: Service, account: KnownAccount | None, sent: Sent) -> Authorized:
-    """``account`` is the addressed one; that there is none is told to nobody."""
-    authorized = await _authorize(service, account, sent)
+async def authorize(service: Service, account: KnownAccount | None, request: IncomingRequest) -> Authorized:
+    """``account`` is the addressed one; a missing one is answered like a wrong signature."""
+    authorized = await _authorize(service, account, request)
     networks = authorized.account.networks
-    if networks and not is_within(sent.client, networks):
+    if networks and not is_within(request.client, networks):
         raise AuthorizationFailure
     return authorized
 
 
-async def _authorize(service: Service, account: KnownAccount | None, sent: Sent) -> Authorized:
-    header = sent.headers.get(b"authorization")
-    token = _read_token(sent.query) if "sig" in sent.options else None
+async def _authorize(service: Service, account: KnownAccount | None, request: IncomingRequest) -> Authorized:
+    header = request.headers.get(b"authorization")
+    token = _read_sas(request.query) if "sig" in request.options else None
     if header is None and token is None:
         if service.identity is not None:
-            raise challenge.required(service.identity.trust)
+            raise bearer.token_required(service.identity.trust)
         raise AuthenticationFailed
     if header is not None and token is not None:
         raise AuthenticationFailed(AuthenticationErrorDetail="Two kinds of authorization came at once.")
     if token is not None:
-        return await _by_token(service, account, sent, token)
+        return await _verify_sas(service, account, request, token)
     assert header is not None
-    if service.identity is not None and challenge.is_bearer(header):
-        return await _by_bearer(service.identity, account, sent, header)
-    return _by_key(account, sent, header)
+    if service.identity is not None and bearer.is_bearer(header):
+        return await _verify_bearer_token(service.identity, account, request, header)
+    return _verify_account_key(account, request, header)
 
 
-def _by_key(account: KnownAccount | None, sent: Sent, header: bytes) -> Authorized:
+def _verify_account_key(account: KnownAccount | None, request: IncomingRequest, header: bytes) -> Authorized:
     authorization = read_authorization(header)
-    signed = SignedRequest(sent.method, sent.path, sent.query, sent.headers, sent.address.account)
+    signed = SignedRequest(
+        request.method, request.path, request.query, request.headers, request.address.account
+    )
     now = time()
     keys, names = _keys(account, now)
     key = verify(signed, authorization, keys, now)
@@ -102,20 +88,20 @@ def _by_key(account: KnownAccount | None, sent: Sent, header: bytes) -> Authoriz
 
 
 def _keys(account: KnownAccount | None, now: float) -> tuple[Sequence[bytes], Sequence[str]]:
-    """The keys that are accepted, and what they are called."""
+    """The accepted keys and their names."""
     if account is None:
         return (), ()
     if not account.retired:
         return account.keys, KEY_NAMES
-    old = [key for key in account.retired if now < key.until]
-    return (*account.keys, *(key.key for key in old)), (*KEY_NAMES, *(key.name for key in old))
+    retired = [key for key in account.retired if now < key.until]
+    return (*account.keys, *(key.key for key in retired)), (*KEY_NAMES, *(key.name for key in retired))
 
 
-async def _by_token(
-    service: Service, account: KnownAccount | None, sent: Sent, presented: "_Presented"
+async def _verify_sas(
+    service: Service, account: KnownAccount | None, request: IncomingRequest, presented: "_PresentedSas"
 ) -> Authorized:
     token, credential = presented
-    name = sent.address.account
+    name = request.address.account
     keys, _ = _keys(account, time())
     if account is None or sas.find_signing_key(token, name, keys) is None:
         raise sas.signature_mismatch(token, name)
@@ -123,28 +109,30 @@ async def _by_token(
     if account.blocked and credential.name in account.blocked:
         raise sas.signature_blocked()
     policy = await _policy(service, account, token) if isinstance(token, TableSas) else None
-    grant = sas.authorize(token, policy, now=time(), scheme=sent.scheme, address=sent.client)
+    grant = sas.authorize(token, policy, now=time(), scheme=request.scheme, address=request.client)
     return Authorized(account, grant, credential)
 
 
-class _Presented(NamedTuple):
+class _PresentedSas(NamedTuple):
     token: TableSas | AccountSas
     credential: Credential
 
 
 @lru_cache(maxsize=512)
-def _read_token(query: bytes) -> _Presented | None:
-    """What one client sends with each of its requests; that it is well-formed, not that it is good."""
+def _read_sas(query: bytes) -> _PresentedSas | None:
+    """Cached, because a client sends the same one with each request; this checks its form only."""
     token = sas.read(read_options(query))
     if token is None:
         return None
-    return _Presented(token, Credential(Authentication.SAS, sas.fingerprint(token), sas.to_parameters(token)))
+    return _PresentedSas(
+        token, Credential(Authentication.SAS, sas.fingerprint(token), sas.to_parameters(token))
+    )
 
 
-async def _by_bearer(
-    identity: Identity, account: KnownAccount | None, sent: Sent, header: bytes
+async def _verify_bearer_token(
+    identity: Identity, account: KnownAccount | None, request: IncomingRequest, header: bytes
 ) -> Authorized:
-    grant, subject = await challenge.grant(identity, header, sent.scheme, sent.address.account, time())
+    grant, subject = await bearer.grant(identity, header, request.scheme, request.address.account, time())
     if account is None:
         raise AuthenticationFailed
     if not account.enabled:

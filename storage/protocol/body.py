@@ -18,11 +18,11 @@ DRAIN_LIMIT: Final = 64 * 1024 * 1024
 _WITH_BODY: Final = frozenset({"POST", "PUT", "MERGE", "PATCH"})
 
 
-class ClientGone(Exception):
+class ClientDisconnected(Exception):
     """The connection was lost before the request was read."""
 
 
-class Body:
+class RequestBody:
     """The body of a request: read once, whole, within the limits, or else thrown away."""
 
     def __init__(self, headers: Mapping[bytes, bytes], receive: Receive) -> None:
@@ -58,7 +58,7 @@ class Body:
     async def _chunk(self) -> bytes:
         message = await self._receive()  # a client that stalls is disconnected by the HTTP server
         if message["type"] == "http.disconnect":
-            raise ClientGone
+            raise ClientDisconnected
         self._more = message.get("more_body", False)
         chunk: bytes = message.get("body", b"")
         self.received += len(chunk)

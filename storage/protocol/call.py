@@ -1,4 +1,4 @@
-"""What an operation is given, and what it gives back."""
+"""What an operation is given, and what it returns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,22 +13,24 @@ from storage.domain.values.names import KEY_LENGTH_LIMIT
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
 from storage.protocol.accept import Format
+from storage.protocol.json_format import Context
 from storage.protocol.negotiation import response_format
-from storage.protocol.payload import Context
 from storage.protocol.query_options import read_select
 
 Headers = list[tuple[bytes, bytes]]
 
 
 class Answer(NamedTuple):
+    """What an operation returns: its own headers only."""
+
     status: int
     headers: Headers
     body: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """What differs between servers."""
+class ServerSettings:
+    """The settings that differ between servers."""
 
     conninfo: str
     host_suffixes: tuple[str, ...] = ()
@@ -36,24 +38,34 @@ class Rules:
     key_length_limit: int = KEY_LENGTH_LIMIT
 
 
-class Call(NamedTuple):
-    """An authorized request for one operation, alone or as a part of a batch; ``method`` is the effective one."""
+class OperationRequest(NamedTuple):
+    """One operation as requested, alone or as a part of a batch; ``method`` is the effective one."""
 
-    service: Service
-    rules: Rules
-    account: KnownAccount
-    grant: Grant
-    address: Address
     method: str
     target: Target
     options: Mapping[str, str]
     headers: Mapping[bytes, bytes]
     version: str
     body: bytes
+
+    def response_format(self) -> Format:
+        """The format of the answer, if it has a body."""
+        return response_format(self.options.get("$format"), self.headers.get(b"accept"), self.version)
+
+
+class Call(NamedTuple):
+    """An authorized request for one operation, with what it takes to carry it out."""
+
+    request: OperationRequest
+    account: KnownAccount
+    grant: Grant
+    address: Address
+    service: Service
+    settings: ServerSettings
     observed: ObservedRequest
 
     def actor(self) -> Actor:
-        """Who the request is from, as it is kept in mind."""
+        """The caller, as the activity log records it."""
         credential = self.observed.credential
         assert credential is not None
         return Actor(
@@ -64,18 +76,15 @@ class Call(NamedTuple):
             self.observed.request_id,
         )
 
-    def format(self) -> Format:
-        """Of the answer, if that has a body."""
-        return response_format(self.options.get("$format"), self.headers.get(b"accept"), self.version)
-
     def context(self, form: Format, table: str) -> Context:
+        options = self.request.options
         return Context(
             form,
             self.address.base,
             self.account.name,
             table,
-            read_select(self.options),
-            self.options.get("raw:$select"),
+            read_select(options),
+            options.get("raw:$select"),
         )
 
 

@@ -1,31 +1,47 @@
-"""How the body of an error reads in JSON and in the two XML forms.
+"""The body of an error, in JSON or one of the two XML forms: which one, and how it reads.
 
 https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2
 """
 
 import json
 import re
+from collections.abc import Mapping
+from enum import Enum, auto
 from functools import lru_cache
 from http import HTTPStatus
+from time import time_ns
 from typing import Final, NamedTuple
 
 from storage.domain.errors import StorageError
 from storage.domain.requests.statuses import status_of
 from storage.domain.values.edm import TICKS_PER_SECOND, second_text
 from storage.domain.values.xml import write_text
-from storage.protocol.accept import Format
-from storage.protocol.negotiation import ErrorFormat
+from storage.protocol.accept import Format, MediaRange, is_json, read_best
+from storage.protocol.negotiation import FIRST_WITHOUT_ATOM, NEWEST_VERSION
 
-HEADERS: Final = ("Allow", "WWW-Authenticate")  # details that are sent as such, not in the body
+HEADERS: Final = ("Allow", "WWW-Authenticate")  # details that are sent as headers, not in the body
 
-_CONTENT_TYPES: Final = {
-    ErrorFormat.JSON: b"application/json",
-    ErrorFormat.JSON_NONE: Format.JSON_NONE.content_type,
-    ErrorFormat.JSON_MINIMAL: Format.JSON_MINIMAL.content_type,
-    ErrorFormat.JSON_FULL: Format.JSON_FULL.content_type,
-    ErrorFormat.XML: b"application/xml;charset=utf-8",
-    ErrorFormat.PREFIXED_XML: b"application/xml",
-}
+
+class ErrorOrigin(Enum):
+    """The stage that refuses a request: it decides the format of the error together with what the client accepts."""
+
+    CONNECTION = auto()  # what was sent is not an HTTP request
+    AUTHORIZATION = auto()
+    ODATA = auto()
+    XML_OPERATION = auto()  # ?comp=acl, ?restype=service
+    BATCH_PART = auto()
+
+
+class ErrorFormat(Enum):
+    """The value is the Content-Type."""
+
+    JSON = b"application/json"
+    JSON_NONE = Format.JSON_NONE.content_type
+    JSON_MINIMAL = Format.JSON_MINIMAL.content_type
+    JSON_FULL = Format.JSON_FULL.content_type
+    XML = b"application/xml;charset=utf-8"  # <error>
+    PREFIXED_XML = b"application/xml"  # <m:error>
+
 
 _DECLARATION: Final = '<?xml version="1.0" encoding="utf-8"?>'
 _NAMESPACE: Final = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata"
@@ -34,16 +50,33 @@ _NO_XML_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U0001000
 
 class ErrorAnswer(NamedTuple):
     status: int
-    content_type: bytes
+    format: ErrorFormat
     body: bytes
+
+    @property
+    def content_type(self) -> bytes:
+        return self.format.value
 
 
 def write_error(
-    error: StorageError, form: ErrorFormat, request_id: str, now: int, index: int | None = None
+    error: StorageError,
+    origin: ErrorOrigin,
+    request_id: str,
+    *,
+    format_option: str | None = None,
+    accept: bytes | None = None,
+    version: str = NEWEST_VERSION,
+    index: int | None = None,
+    now: int | None = None,
 ) -> ErrorAnswer:
-    """``now`` in ticks since 1970; ``index`` is the place of a failed operation in its change set."""
+    """The only place where the format of an error is decided.
+
+    ``index`` is the position of a failed operation in its change set; ``now`` is in ticks since 1970.
+    """
+    form = _error_format(origin, format_option, accept, version)
     prefix = "" if index is None else f"{index}:"
-    message = f"{prefix}{error.text}\nRequestId:{request_id}\nTime:{_write_time(now)}"
+    time = _write_time(time_ns() // 100 if now is None else now)
+    message = f"{prefix}{error.text}\nRequestId:{request_id}\nTime:{time}"
     match form:
         case ErrorFormat.XML:
             body = _write_xml(error, message)
@@ -51,12 +84,32 @@ def write_error(
             body = _write_prefixed_xml(error, message)
         case _:
             body = _write_json(error, message)
-    return ErrorAnswer(status_of(error), _CONTENT_TYPES[form], body)
+    return ErrorAnswer(status_of(error), form, body)
+
+
+def _error_format(
+    origin: ErrorOrigin, format_option: str | None, accept: bytes | None, version: str
+) -> ErrorFormat:
+    if origin is ErrorOrigin.CONNECTION or origin is ErrorOrigin.XML_OPERATION:
+        return ErrorFormat.PREFIXED_XML
+    accepted = read_best(format_option, accept)
+    if origin is ErrorOrigin.AUTHORIZATION:
+        return ErrorFormat.JSON if is_json(accepted) else ErrorFormat.PREFIXED_XML
+    if origin is ErrorOrigin.BATCH_PART and accepted is MediaRange.ANYTHING and version >= FIRST_WITHOUT_ATOM:
+        return ErrorFormat.JSON_MINIMAL
+    return _ODATA_FORMATS.get(accepted, ErrorFormat.XML)
+
+
+_ODATA_FORMATS: Final[Mapping[Format | MediaRange, ErrorFormat]] = {
+    Format.JSON_NONE: ErrorFormat.JSON_NONE,
+    Format.JSON_MINIMAL: ErrorFormat.JSON_MINIMAL,
+    Format.JSON_FULL: ErrorFormat.JSON_FULL,
+}
 
 
 @lru_cache
-def reason(status: int) -> bytes:
-    """The reason phrase, which sub-responses of a batch must not lack."""
+def reason_phrase(status: int) -> bytes:
+    """The reason phrase, which every sub-response of a batch needs."""
     try:
         return HTTPStatus(status).phrase.encode()
     except ValueError:
@@ -64,13 +117,13 @@ def reason(status: int) -> bytes:
 
 
 def _write_json(error: StorageError, message: str) -> bytes:
-    # no further members: Python's SDK would show the whole object for a message
+    # no further members: the Python SDK would show the whole object as the message
     content = {"odata.error": {"code": error.code, "message": {"lang": "en-US", "value": message}}}
     return json.dumps(content, separators=(",", ":")).encode()
 
 
 def _write_xml(error: StorageError, message: str) -> bytes:
-    details = "".join(f"<{name}>{_escape(value)}</{name}>" for name, value in _told(error))
+    details = "".join(f"<{name}>{_escape(value)}</{name}>" for name, value in _details(error))
     return (
         f'{_DECLARATION}<error xmlns="{_NAMESPACE}"><code>{error.code}</code>'
         f'<message xml:lang="en-US">{_escape(message)}</message>{details}</error>'
@@ -78,14 +131,14 @@ def _write_xml(error: StorageError, message: str) -> bytes:
 
 
 def _write_prefixed_xml(error: StorageError, message: str) -> bytes:
-    details = "".join(f"<m:{name}>{_escape(value)}</m:{name}>" for name, value in _told(error))
+    details = "".join(f"<m:{name}>{_escape(value)}</m:{name}>" for name, value in _details(error))
     return (
         f'{_DECLARATION}<m:error xmlns:m="{_NAMESPACE}"><m:code>{error.code}</m:code>'
         f'<m:message xml:lang="en-US">{_escape(message)}</m:message>{details}</m:error>'
     ).encode()
 
 
-def _told(error: StorageError) -> list[tuple[str, str]]:
+def _details(error: StorageError) -> list[tuple[str, str]]:
     return [(name, value) for name, value in error.details.items() if name not in HEADERS]
 
 
@@ -94,6 +147,6 @@ def _escape(text: str) -> str:
 
 
 def _write_time(ticks: int) -> str:
-    """Seven digits, unlike the times of entities."""
+    """With all seven fraction digits, unlike the times of entities."""
     seconds, fraction = divmod(ticks, TICKS_PER_SECOND)
     return f"{second_text(seconds)}.{fraction:07}Z"

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from uuid import uuid4
 
 from storage.domain.errors import InvalidHeaderValue, InvalidInput, MediaTypeNotSupported
-from storage.protocol.errors import reason
+from storage.protocol.errors import reason_phrase
 
 MAX_CHANGES: Final = 100
 
@@ -92,7 +92,7 @@ def write_query(part: AnswerPart) -> tuple[bytes, bytes]:
 
 
 def _write_part(pieces: list[bytes], part: AnswerPart) -> None:
-    pieces.append(b"%bHTTP/1.1 %d %b\r\n" % (_SUBRESPONSE, part.status, reason(part.status)))
+    pieces.append(b"%bHTTP/1.1 %d %b\r\n" % (_SUBRESPONSE, part.status, reason_phrase(part.status)))
     for name, value in part.headers:
         pieces += (name, b": ", value, b"\r\n")
     pieces += (b"\r\n", part.body, b"\r\n")

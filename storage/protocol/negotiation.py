@@ -5,7 +5,7 @@ https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-se
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from enum import Enum, auto
+from enum import Enum
 from functools import lru_cache
 from typing import Final
 
@@ -19,7 +19,7 @@ from storage.domain.errors import (
     XMethodIncorrectValue,
     XMethodNotUsingPost,
 )
-from storage.protocol.accept import CACHED, Format, Other, is_json, read_best, read_ranked
+from storage.protocol.accept import CACHED, Format, MediaRange, is_json, read_best, read_ranked
 
 OLDEST_VERSION: Final = "2009-04-14"
 NEWEST_VERSION: Final = "2026-06-06"
@@ -29,24 +29,6 @@ FIRST_WITHOUT_ATOM: Final = "2015-12-11"
 
 _TUNNELLED: Final = frozenset({"MERGE", "PATCH", "PUT", "DELETE"})
 _BEFORE_BODY: Final = b"\xef\xbb\xbf \t\r\n"
-
-
-class Source(Enum):
-    """Where an error arises: that decides its format as much as what the client accepts."""
-
-    ODATA = auto()
-    XML = auto()  # ?comp=acl, ?restype=service
-    FRONT_END = auto()  # authentication
-    PART = auto()  # an operation of a batch
-
-
-class ErrorFormat(Enum):
-    JSON = "JSON without a level"
-    JSON_NONE = "JSON, nometadata"
-    JSON_MINIMAL = "JSON, minimalmetadata"
-    JSON_FULL = "JSON, fullmetadata"
-    XML = "<error>"
-    PREFIXED_XML = "<m:error>"
 
 
 class Preference(Enum):
@@ -72,36 +54,23 @@ def _response_format(format_option: str | None, accept: bytes | None, version: s
     if version < FIRST_WITHOUT_ATOM:
         return _old_format(read_ranked(format_option, accept), version)
     wanted = read_best(format_option, accept)
-    if wanted is Other.ANYTHING:
+    if wanted is MediaRange.ANYTHING:
         return Format.JSON_MINIMAL
-    if wanted is Other.UNKNOWN:
+    if wanted is MediaRange.UNKNOWN:
         raise MediaTypeNotSupported
     if wanted is Format.ATOM:
         raise AtomFormatNotSupported
     return wanted
 
 
-def _old_format(ranked: Sequence[Format | Other], version: str) -> Format:
+def _old_format(ranked: Sequence[Format | MediaRange], version: str) -> Format:
     """Atom is the default, and before 2013-08-15 there is nothing else."""
     for wanted in ranked:
-        if wanted in (Other.ANYTHING, Format.ATOM):
+        if wanted in (MediaRange.ANYTHING, Format.ATOM):
             return Format.ATOM
         if isinstance(wanted, Format) and version >= FIRST_WITH_JSON:
             return wanted
     raise JsonFormatNotSupported if any(map(is_json, ranked)) else MediaTypeNotSupported
-
-
-def error_format(
-    source: Source, format_option: str | None, accept: bytes | None, version: str = NEWEST_VERSION
-) -> ErrorFormat:
-    if source is Source.XML:
-        return ErrorFormat.PREFIXED_XML
-    wanted = read_best(format_option, accept)
-    if source is Source.FRONT_END:
-        return ErrorFormat.JSON if is_json(wanted) else ErrorFormat.PREFIXED_XML
-    if source is Source.PART and wanted is Other.ANYTHING and version >= FIRST_WITHOUT_ATOM:
-        return ErrorFormat.JSON_MINIMAL
-    return _ERROR_FORMATS.get(wanted, ErrorFormat.XML)
 
 
 def request_format(content_type: bytes | None, body: bytes, version: str) -> Format:
@@ -188,7 +157,7 @@ def _read_version(value: bytes) -> str:
     raise InvalidHeaderValue(HeaderName="x-ms-version", HeaderValue=text)
 
 
-def heeded_options(options: Mapping[str, str], version: str) -> Mapping[str, str]:
+def supported_options(options: Mapping[str, str], version: str) -> Mapping[str, str]:
     """Without those that the version does not know yet."""
     if version >= FIRST_WITH_UPSERT:
         return options
@@ -220,8 +189,3 @@ def effective_method(method: str, values: Sequence[bytes]) -> str:
 
 
 _PREFERENCES: Final = {preference.value: preference for preference in Preference}
-_ERROR_FORMATS: Final[Mapping[Format | Other, ErrorFormat]] = {
-    Format.JSON_NONE: ErrorFormat.JSON_NONE,
-    Format.JSON_MINIMAL: ErrorFormat.JSON_MINIMAL,
-    Format.JSON_FULL: ErrorFormat.JSON_FULL,
-}

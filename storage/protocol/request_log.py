@@ -25,11 +25,10 @@ _SIGNATURE: Final = re.compile(
 )
 
 
-def entry(
+def log_entry(
     scope: MutableMapping[str, Any],
     headers: Mapping[bytes, bytes],
     observed: ObservedRequest,
-    request_id: str,
     version: str,
     answered: Headers,
 ) -> LogEntry:
@@ -44,7 +43,7 @@ def entry(
     return LogEntry(
         url=_redacted(f"{scope['scheme']}://{sent(b'host')}{path}{'?' if query else ''}{query}", _URL_LIMIT),
         key=_redacted(_key(observed.account, _decoded(path[:_URL_LIMIT])), _URL_LIMIT),
-        request_id=request_id,
+        request_id=observed.request_id,
         version=version,
         request_header_size=len(scope["method"]) + len(path) + len(query) + 12 + _size(scope["headers"]),
         response_header_size=_size(answered),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
-from storage.server import announcement, database, embedded, http, metrics, migration
+from storage.server import database, embedded, http_server, metrics, migration, startup_message
 from storage.server.options import Options
 from storage.server.workers import Workers
 
@@ -43,10 +43,10 @@ class Signals:
 def run(options: Options, say: Say) -> None:
     """Serve until a signal comes; raises Refusal when that is not possible."""
     signals = Signals()
-    http.check_tls(options)
+    http_server.check_tls(options)
     try:
         with ExitStack() as stack:
-            listener = stack.enter_context(http.bind(options))
+            listener = stack.enter_context(http_server.bind(options))
             stack.enter_context(metrics.counting())
             metrics_url = stack.enter_context(metrics.listening(options))
             stack.enter_context(_database(options, signals, say))
@@ -72,7 +72,7 @@ def _database(options: Options, signals: Signals, say: Say) -> Iterator[None]:
 def _serve(
     options: Options, listener: socket.socket, metrics_url: str | None, signals: Signals, say: Say
 ) -> None:
-    lines = list(announcement.lines(options, listener.getsockname()[1]))
+    lines = list(startup_message.lines(options, listener.getsockname()[1]))
     if metrics_url is not None:
         lines.insert(-1, f"Metrics:           {metrics_url}")
     database.close_pools()  # of the start; workers have their own
@@ -81,7 +81,9 @@ def _serve(
         for line in lines:
             say(line)
 
-    server = Workers(options, listener, announce) if options.workers > 1 else http.Server(options, announce)
+    server = (
+        Workers(options, listener, announce) if options.workers > 1 else http_server.Server(options, announce)
+    )
     signals.first = server.drain
     signals.second.insert(0, server.stop_at_once)
     server.run([listener])

@@ -9,7 +9,7 @@ import threading
 import django
 from django.conf import settings
 
-from storage.server import database, http
+from storage.server import database, http_server
 
 
 def main() -> None:
@@ -17,7 +17,7 @@ def main() -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     django.setup()
     listener = socket.socket(fileno=int(sys.argv[1]))
-    server = http.Server(settings.OPTIONS, lambda: print("ready", flush=True))
+    server = http_server.Server(settings.OPTIONS, lambda: print("ready", flush=True))
     signal.signal(signal.SIGTERM, lambda *_: server.drain())
     try:
         server.run([listener])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from storage.server import metrics
-from storage.server.http import DRAIN
+from storage.server.http_server import DRAIN
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 

@@ -11,7 +11,6 @@ from storage.domain.entities.entity import (
     Fragments,
     check_size,
     quote_name,
-    write_fragments,
 )
 from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
 from storage.domain.values.etag import Precondition
@@ -135,7 +134,7 @@ def _text(template: str, relation: str) -> str:
 
 def written(entity: Entity) -> Fragments:
     """The texts of an entity's row, its limits checked."""
-    texts = write_fragments(entity.properties)
+    texts = entity.fragments
     check_size(entity, texts)
     return texts
 

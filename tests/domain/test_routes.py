@@ -22,7 +22,7 @@ from storage.domain.requests.routes import (
     resolve_operation,
     resolve_target,
 )
-from storage.protocol.payload import entity_link
+from storage.protocol.json_format import entity_link
 from tests.cost import costs_less_than
 from tests.strategies import keys
 

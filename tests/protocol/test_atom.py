@@ -24,7 +24,7 @@ from storage.domain.values.etag import write_etag
 from storage.domain.values.names import KEY_LENGTH_LIMIT
 from storage.protocol.accept import Format
 from storage.protocol.atom import read_object, write_entity, write_page, write_table, write_tables
-from storage.protocol.payload import Context, read_entity, read_new_entity, read_table_name
+from storage.protocol.json_format import Context, read_entity, read_new_entity, read_table_name
 from tests.cost import costs_less_than
 from tests.strategies import keys, names, properties, values
 

@@ -17,16 +17,21 @@ from storage.domain.errors import (
     TableNotFound,
 )
 from storage.domain.requests.statuses import status_of
-from storage.protocol.errors import reason, write_error
-from storage.protocol.negotiation import ErrorFormat
+from storage.protocol.errors import ErrorFormat, ErrorOrigin, reason_phrase, write_error
 
 REQUEST_ID = "1056d2e8-0002-001e-6603-674cea000000"
 NOW = 1504099210_0000120
 SUFFIX = f"\nRequestId:{REQUEST_ID}\nTime:2017-08-30T13:20:10.0000120Z"
 XML_NAMESPACE = "{http://schemas.microsoft.com/ado/2007/08/dataservices/metadata}"
+JSON, NONE = b"application/json", b"application/json;odata=nometadata"
+ANY, ATOM = b"*/*", b"application/atom+xml"
 NAMED = [
     error for error in vars(errors).values() if isinstance(error, type) and issubclass(error, StorageError)
 ]
+
+
+def write(error, origin=ErrorOrigin.ODATA, **options):
+    return write_error(error, origin, REQUEST_ID, now=NOW, **options)
 
 
 @pytest.mark.parametrize("error", [error for error in NAMED if error is not StorageError])
@@ -36,7 +41,7 @@ def test_every_error_has_a_status(error):
 
 
 def test_writes_json_as_the_service_does():
-    answer = write_error(TableNotFound(), ErrorFormat.JSON_MINIMAL, REQUEST_ID, NOW)
+    answer = write(TableNotFound(), accept=JSON)
     assert answer.status == 404
     assert answer.content_type == b"application/json;odata=minimalmetadata;streaming=true;charset=utf-8"
     assert answer.body == (
@@ -47,7 +52,7 @@ def test_writes_json_as_the_service_does():
 
 
 def test_writes_xml_as_the_service_does():
-    answer = write_error(TableNotFound(), ErrorFormat.XML, REQUEST_ID, NOW)
+    answer = write(TableNotFound())
     assert answer.content_type == b"application/xml;charset=utf-8"
     assert answer.body.decode() == (
         '<?xml version="1.0" encoding="utf-8"?>'
@@ -59,7 +64,7 @@ def test_writes_xml_as_the_service_does():
 
 def test_writes_prefixed_xml_as_the_service_does():
     error = InvalidHeaderValue(HeaderName="x-ms-version", HeaderValue="<1>")
-    answer = write_error(error, ErrorFormat.PREFIXED_XML, REQUEST_ID, NOW)
+    answer = write(error, ErrorOrigin.XML_OPERATION)
     assert answer.content_type == b"application/xml"
     assert answer.body.decode() == (
         '<?xml version="1.0" encoding="utf-8"?>'
@@ -71,15 +76,15 @@ def test_writes_prefixed_xml_as_the_service_does():
 
 
 def test_names_the_operation_of_a_change_set_that_failed():
-    answer = write_error(EntityAlreadyExists(), ErrorFormat.JSON_NONE, REQUEST_ID, NOW, index=3)
+    answer = write(EntityAlreadyExists(), ErrorOrigin.BATCH_PART, accept=NONE, index=3)
     message = json.loads(answer.body)["odata.error"]["message"]["value"]
     assert message == "3:The specified entity already exists." + SUFFIX
 
 
-@pytest.mark.parametrize("form", [form for form in ErrorFormat if form.name.startswith("JSON")])
-def test_json_has_only_code_and_message(form):
+@pytest.mark.parametrize("origin", [ErrorOrigin.ODATA, ErrorOrigin.AUTHORIZATION])
+def test_json_has_only_code_and_message(origin):
     error = AuthenticationFailed(AuthenticationErrorDetail="why")
-    content = json.loads(write_error(error, form, REQUEST_ID, NOW).body)
+    content = json.loads(write(error, origin, accept=JSON).body)
     assert list(content) == ["odata.error"]
     assert list(content["odata.error"]) == ["code", "message"]
 
@@ -87,22 +92,58 @@ def test_json_has_only_code_and_message(form):
 @given(st.text(st.characters(categories=None)), st.text(st.characters(categories=None)))
 def test_any_text_makes_a_well_formed_body(message, detail):
     error = InvalidInput(message, HeaderValue=detail)
-    for form in ErrorFormat:
-        body = write_error(error, form, REQUEST_ID, NOW).body
-        if form in (ErrorFormat.XML, ErrorFormat.PREFIXED_XML):
-            parsed = ElementTree.fromstring(body)
-            assert parsed.findtext(f"{XML_NAMESPACE}code") == "InvalidInput"
-            assert parsed.findtext(f"{XML_NAMESPACE}message").endswith(SUFFIX)
-        else:
-            assert json.loads(body)["odata.error"]["message"]["value"] == message + SUFFIX
+    for origin in (ErrorOrigin.ODATA, ErrorOrigin.XML_OPERATION):
+        parsed = ElementTree.fromstring(write(error, origin).body)
+        assert parsed.findtext(f"{XML_NAMESPACE}code") == "InvalidInput"
+        assert parsed.findtext(f"{XML_NAMESPACE}message").endswith(SUFFIX)
+    body = write(error, accept=JSON).body
+    assert json.loads(body)["odata.error"]["message"]["value"] == message + SUFFIX
 
 
 def test_replaces_only_what_xml_cannot_hold():
-    body = write_error(InvalidInput("a\0\ud800\r\n<é\U0001f600&]]>"), ErrorFormat.XML, REQUEST_ID, NOW).body
+    body = write(InvalidInput("a\0\ud800\r\n<é\U0001f600&]]>")).body
     message = ElementTree.fromstring(body).findtext(f"{XML_NAMESPACE}message")
     assert message == "a\ufffd\ufffd\r\n<é\U0001f600&]]>" + SUFFIX
 
 
 @pytest.mark.parametrize(("status", "phrase"), [(204, b"No Content"), (404, b"Not Found"), (599, b"Unknown")])
 def test_every_status_has_a_reason(status, phrase):
-    assert reason(status) == phrase
+    assert reason_phrase(status) == phrase
+
+
+@pytest.mark.parametrize(
+    ("origin", "accept", "expected"),
+    [
+        (ErrorOrigin.CONNECTION, JSON, ErrorFormat.PREFIXED_XML),
+        (ErrorOrigin.ODATA, JSON, ErrorFormat.JSON_MINIMAL),
+        (ErrorOrigin.ODATA, NONE, ErrorFormat.JSON_NONE),
+        (ErrorOrigin.ODATA, b"application/json;odata=fullmetadata", ErrorFormat.JSON_FULL),
+        (ErrorOrigin.ODATA, ANY, ErrorFormat.XML),
+        (ErrorOrigin.ODATA, None, ErrorFormat.XML),
+        (ErrorOrigin.ODATA, ATOM, ErrorFormat.XML),
+        (ErrorOrigin.ODATA, b"text/html", ErrorFormat.XML),
+        (ErrorOrigin.XML_OPERATION, JSON, ErrorFormat.PREFIXED_XML),
+        (ErrorOrigin.XML_OPERATION, None, ErrorFormat.PREFIXED_XML),
+        (ErrorOrigin.AUTHORIZATION, NONE, ErrorFormat.JSON),
+        (ErrorOrigin.AUTHORIZATION, ANY, ErrorFormat.PREFIXED_XML),
+        (ErrorOrigin.AUTHORIZATION, None, ErrorFormat.PREFIXED_XML),
+        (ErrorOrigin.BATCH_PART, None, ErrorFormat.JSON_MINIMAL),
+        (ErrorOrigin.BATCH_PART, ANY, ErrorFormat.JSON_MINIMAL),
+        (ErrorOrigin.BATCH_PART, NONE, ErrorFormat.JSON_NONE),
+        (ErrorOrigin.BATCH_PART, ATOM, ErrorFormat.XML),
+    ],
+)
+def test_origin_and_accept_decide_the_format(origin, accept, expected):
+    assert write(InvalidInput(), origin, accept=accept).format is expected
+
+
+def test_a_part_that_asks_for_nothing_gets_the_default_of_its_version():
+    part = ErrorOrigin.BATCH_PART
+    assert write(InvalidInput(), part, version="2015-07-08").format is ErrorFormat.XML
+    assert write(InvalidInput(), part, accept=JSON, version="2015-07-08").format is ErrorFormat.JSON_MINIMAL
+
+
+def test_the_format_option_goes_before_accept():
+    found = write(InvalidInput(), format_option="application/json;odata=nometadata", accept=ATOM)
+    assert found.format is ErrorFormat.JSON_NONE
+    assert write(InvalidInput(), format_option="atom", accept=JSON).format is ErrorFormat.XML

@@ -21,7 +21,7 @@ from storage.sql.django import run
 from storage.sql.relations import relation_name
 from tests import mistakes
 from tests.mistakes import ACCOUNT, ACCOUNT_TOKEN, FIRST, OLD, OTHER, SECOND, TABLE_TOKEN, Request
-from tests.protocol.test_app import call, running
+from tests.protocol.test_table_service import call, running
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,5 +1,7 @@
 """Formats, versions, preferences and tunnelled methods."""
 
+from contextlib import suppress
+
 import pytest
 
 from storage.domain.errors import (
@@ -16,16 +18,13 @@ from storage.protocol.accept import Format
 from storage.protocol.negotiation import (
     NEWEST_VERSION,
     OLDEST_VERSION,
-    ErrorFormat,
     Preference,
-    Source,
     effective_method,
-    error_format,
-    heeded_options,
     read_preference,
     read_version,
     request_format,
     response_format,
+    supported_options,
 )
 from tests.cost import costs_less_than
 
@@ -160,47 +159,12 @@ def test_refuses_what_an_old_version_does_not_write(format_option, accept, versi
 
 @pytest.mark.parametrize("accept", [b"a," * 30_000, b"a" + b";q=1" * 15_000, b"," * 60_000])
 def test_a_long_accept_takes_no_time(accept):
-    with costs_less_than(0.5):
-        error_format(Source.FRONT_END, None, accept)
+    with costs_less_than(0.5), suppress(MediaTypeNotSupported):
+        response_format(None, accept, VERSION)
 
 
 def test_only_json_without_metadata_leaves_out_the_types():
     assert [form for form in Format if not form.annotations] == [Format.JSON_NONE]
-
-
-@pytest.mark.parametrize(
-    ("source", "accept", "expected"),
-    [
-        (Source.ODATA, JSON, ErrorFormat.JSON_MINIMAL),
-        (Source.ODATA, NONE, ErrorFormat.JSON_NONE),
-        (Source.ODATA, b"application/json;odata=fullmetadata", ErrorFormat.JSON_FULL),
-        (Source.ODATA, ANY, ErrorFormat.XML),
-        (Source.ODATA, None, ErrorFormat.XML),
-        (Source.ODATA, ATOM, ErrorFormat.XML),
-        (Source.ODATA, b"text/html", ErrorFormat.XML),
-        (Source.XML, JSON, ErrorFormat.PREFIXED_XML),
-        (Source.XML, None, ErrorFormat.PREFIXED_XML),
-        (Source.FRONT_END, NONE, ErrorFormat.JSON),
-        (Source.FRONT_END, ANY, ErrorFormat.PREFIXED_XML),
-        (Source.FRONT_END, None, ErrorFormat.PREFIXED_XML),
-        (Source.PART, None, ErrorFormat.JSON_MINIMAL),
-        (Source.PART, ANY, ErrorFormat.JSON_MINIMAL),
-        (Source.PART, NONE, ErrorFormat.JSON_NONE),
-        (Source.PART, ATOM, ErrorFormat.XML),
-    ],
-)
-def test_chooses_the_format_of_an_error(source, accept, expected):
-    assert error_format(source, None, accept) is expected
-
-
-def test_a_part_that_asks_for_nothing_gets_the_default_of_its_version():
-    assert error_format(Source.PART, None, None, "2015-07-08") is ErrorFormat.XML
-    assert error_format(Source.PART, None, JSON, "2015-07-08") is ErrorFormat.JSON_MINIMAL
-
-
-def test_the_format_option_decides_the_format_of_an_error():
-    assert error_format(Source.ODATA, "application/json;odata=nometadata", ATOM) is ErrorFormat.JSON_NONE
-    assert error_format(Source.ODATA, "atom", JSON) is ErrorFormat.XML
 
 
 @pytest.mark.parametrize(
@@ -353,8 +317,8 @@ def test_reads_preferences(value, preference):
 
 def test_select_is_passed_over_before_its_version():
     options = {"$select": "a", "raw:$select": "a", "$top": "1"}
-    assert heeded_options(options, "2009-09-19") == {"$top": "1"}
-    assert heeded_options(options, "2011-08-18") is options
+    assert supported_options(options, "2009-09-19") == {"$top": "1"}
+    assert supported_options(options, "2011-08-18") is options
 
 
 def test_a_preference_says_what_was_applied():

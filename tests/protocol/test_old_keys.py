@@ -11,7 +11,7 @@ from storage.domain.sas import TableSas
 from storage.models import Activity, CredentialUse, RetiredKey
 from storage.operations import accounts, retired_keys, tables
 from storage.operations.threads import in_thread
-from tests.protocol.test_app import ACCOUNT, KEY, call, service  # noqa: F401
+from tests.protocol.test_table_service import ACCOUNT, KEY, call, service  # noqa: F401
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

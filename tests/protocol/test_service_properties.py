@@ -19,7 +19,7 @@ from storage.domain.service.service_properties import (
     ServiceProperties,
 )
 from storage.domain.service.service_properties_xml import read_properties, write_properties
-from storage.protocol.service import write_stats
+from storage.protocol.xml_operations import write_stats
 
 NEW, OLD = "2019-02-02", "2012-02-12"
 START = b'\xef\xbb\xbf<?xml version="1.0" encoding="utf-8"?>'

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -33,6 +33,15 @@ class Entity:
 
     key: EntityKey
     properties: Mapping[str, EdmValue]
+    _fragments: "Fragments | None" = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def fragments(self) -> "Fragments":
+        """The texts of its row, encoded once for the row and for an answer; raises TooManyProperties."""
+        if self._fragments is None:
+            object.__setattr__(self, "_fragments", write_fragments(self.properties))
+        assert self._fragments is not None
+        return self._fragments
 
 
 class Fragments(NamedTuple):

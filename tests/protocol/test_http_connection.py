@@ -8,7 +8,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from storage.protocol import http
+from storage.protocol import http_connection
 
 LAST = b"GET /last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 
@@ -32,7 +32,9 @@ async def echo(scope, receive, send):
 
 @pytest.fixture
 def config():
-    return uvicorn.Config(echo, http=http.Http, ws="none", lifespan="off", log_level="warning")
+    return uvicorn.Config(
+        echo, http=http_connection.HttpConnection, ws="none", lifespan="off", log_level="warning"
+    )
 
 
 @pytest.fixture
@@ -40,7 +42,9 @@ async def port(config):
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: http.Http(config, state, {}), "127.0.0.1", 0)
+    server = await loop.create_server(
+        lambda: http_connection.HttpConnection(config, state, {}), "127.0.0.1", 0
+    )
     yield server.sockets[0].getsockname()[1]
     server.close()
     await asyncio.gather(*state.tasks)
@@ -248,14 +252,14 @@ async def test_accepts_long_heads_and_bodies(talk):
     ],
 )
 async def test_closes_on_a_client_that_stalls(monkeypatch, config, talk, pieces):
-    monkeypatch.setattr(http, "MAX_STALL", 0.3)
+    monkeypatch.setattr(http_connection, "MAX_STALL", 0.3)
     config.timeout_keep_alive = 0.3
     received = await talk(*pieces, pause=0.1)
     assert seen(received) == (["GET /first  0"] if len(pieces) == 2 else [])
 
 
 async def test_waits_for_a_body_that_comes_slowly(monkeypatch, talk):
-    monkeypatch.setattr(http, "MAX_STALL", 1.0)
+    monkeypatch.setattr(http_connection, "MAX_STALL", 1.0)
     head = b"PUT /t HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\n"
     received = await talk(head, *[b"x"] * 6, LAST, pause=0.2)
     assert seen(received) == ["PUT /t  6", "GET /last  0"]

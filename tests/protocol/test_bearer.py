@@ -9,7 +9,7 @@ from storage.domain.access.grants import OWNER
 from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
 from storage.operations.identity import Identity
-from storage.protocol import challenge
+from storage.protocol import bearer
 
 TRUST = Trust(
     issuer="https://sts.example/tenant/",
@@ -26,11 +26,11 @@ def token(lifetime=600):
 
 
 def grant(header, scheme="https"):
-    return challenge.grant(IDENTITY, header, scheme, "account1", time.time())
+    return bearer.grant(IDENTITY, header, scheme, "account1", time.time())
 
 
 def test_the_header_reads_as_the_service_writes_it():
-    assert challenge.write_challenge(TRUST) == (
+    assert bearer.write_challenge(TRUST) == (
         "Bearer authorization_uri=https://sts.example/tenant/oauth2/authorize"
         " resource_id=https://storage.azure.com"
     )
@@ -46,16 +46,16 @@ def test_the_header_reads_as_the_service_writes_it():
     ],
 )
 def test_the_sdk_finds_tenant_and_resource(trust, tenant, resource):
-    found = _HttpChallenge(challenge.write_challenge(trust))
+    found = _HttpChallenge(bearer.write_challenge(trust))
     assert (found.tenant_id, found.resource, found.scope) == (tenant, resource, "")
 
 
 def test_what_is_required():
-    error = challenge.required(TRUST, AuthenticationErrorDetail="Because.")
+    error = bearer.token_required(TRUST, AuthenticationErrorDetail="Because.")
 
     assert (error.code, error.text) == ("InvalidAuthenticationInfo", MESSAGE)
     assert error.details == {
-        "WWW-Authenticate": challenge.write_challenge(TRUST),
+        "WWW-Authenticate": bearer.write_challenge(TRUST),
         "AuthenticationErrorDetail": "Because.",
     }
 
@@ -73,7 +73,7 @@ def test_what_is_required():
     ],
 )
 def test_tells_the_scheme(header, expected):
-    assert challenge.is_bearer(header) is expected
+    assert bearer.is_bearer(header) is expected
 
 
 @pytest.mark.parametrize("prefix", [b"Bearer ", b"bearer ", b"BEARER   ", b" Bearer "])
@@ -94,8 +94,8 @@ async def test_a_malformed_token_is_challenged(header):
         await grant(header)
     assert refusal.value.text == MESSAGE
     assert refusal.value.details == {
-        "WWW-Authenticate": challenge.write_challenge(IDENTITY.trust),
-        "AuthenticationErrorDetail": "The token is not a JSON Web Token.",
+        "WWW-Authenticate": bearer.write_challenge(IDENTITY.trust),
+        "AuthenticationErrorDetail": "The token is no JSON Web Token.",
     }
 
 

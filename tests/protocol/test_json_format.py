@@ -21,7 +21,7 @@ from storage.domain.values.edm import Edm, EdmValue, read_datetime
 from storage.domain.values.encoding import write
 from storage.domain.values.names import KEY_LENGTH_LIMIT
 from storage.protocol.accept import Format
-from storage.protocol.payload import (
+from storage.protocol.json_format import (
     Context,
     entity_link,
     read_entity,

@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from enum import Enum, auto
-from time import time_ns
 from typing import Any, Final
 from uuid import uuid4
 
@@ -17,8 +16,7 @@ from storage.domain.errors import (
     RequestUrlFailedToParse,
     StorageError,
 )
-from storage.protocol.errors import write_error
-from storage.protocol.negotiation import ErrorFormat
+from storage.protocol.errors import ErrorOrigin, write_error
 
 SERVER: Final = b"Windows-Azure-Table/1.0 Tablero"  # clients look for the first part
 MAX_HEAD: Final = 64 * 1024  # bytes of the request line and the headers together
@@ -35,7 +33,7 @@ class _Stage(Enum):
     BODY = auto()
 
 
-class Http(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """Every request that is whole costs no timer; only one that comes in pieces is watched."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -228,7 +226,7 @@ class Http(HttpToolsProtocol):
 
     def _write_refusal(self, error: StorageError) -> None:
         request_id = str(uuid4())
-        answer = write_error(error, ErrorFormat.PREFIXED_XML, request_id, time_ns() // 100)
+        answer = write_error(error, ErrorOrigin.CONNECTION, request_id)
         headers = {
             b"server": SERVER,
             **dict(self.server_state.default_headers),

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from storage.protocol.http import Http
+from storage.protocol.http_connection import HttpConnection
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 
@@ -81,7 +81,7 @@ def _config(options: Options) -> uvicorn.Config:
         APPLICATION,
         interface="asgi3",
         loop="uvloop",
-        http=Http,
+        http=HttpConnection,
         ws="none",
         lifespan="on",
         log_config=None,

@@ -20,11 +20,10 @@ from storage.domain.access.signature import SignedRequest, sign
 from storage.models import Account, Activity
 from storage.operations import accounts, tables
 from storage.operations.threads import in_thread
-from storage.protocol import app
 from storage.protocol import body as request_body
-from storage.protocol.app import TableService
 from storage.protocol.body import BODY_LIMIT
-from storage.protocol.call import Rules
+from storage.protocol.call import ServerSettings
+from storage.protocol.table_service import TableService, join_repeated
 from storage.sql import lanes
 from storage.sql.statement import Lane
 from tests.cost import costs_less_than
@@ -62,7 +61,7 @@ class Reply:
 
 @asynccontextmanager
 async def running(**rules):
-    service = TableService(Rules(settings.LANES_CONNINFO, **rules))
+    service = TableService(ServerSettings(settings.LANES_CONNINFO, **rules))
     await service.startup()
     try:
         yield service
@@ -666,7 +665,7 @@ def test_headers_that_come_twice_are_joined_in_no_time():
     fields = [(b"h%d" % number, b"") for number in range(20_000)] + [(b"accept", b"a"), (b"accept", b"b")]
 
     with costs_less_than(1):
-        headers = app._joined(fields)
+        headers = join_repeated(fields)
 
     assert headers[b"accept"] == b"a, b"
     assert len(headers) == 20_001

@@ -1,4 +1,4 @@
-"""Bearer tokens on the wire: what asks for one, and what is refused before it is looked at.
+"""Bearer tokens on the wire: the challenge that asks for one, and the check of the one that is sent.
 
 https://learn.microsoft.com/rest/api/storageservices/authorize-with-azure-active-directory
 """
@@ -16,14 +16,14 @@ CHALLENGED: Final = (
 )
 
 
-def required(trust: Trust, **details: str) -> InvalidAuthenticationInfo:
-    """The answer 401, with the header that says where a token is to be had."""
+def token_required(trust: Trust, **details: str) -> InvalidAuthenticationInfo:
+    """The 401 whose WWW-Authenticate header names where to get a token."""
     return InvalidAuthenticationInfo(CHALLENGED, **{"WWW-Authenticate": write_challenge(trust)}, **details)
 
 
 def write_challenge(trust: Trust) -> str:
-    # a space between the parameters and no quotes, as the service has it and the SDKs expect it; their scope becomes
-    # that of the resource, for which only a URL will do
+    # a space between the parameters and no quotes, as the service writes it and the SDKs expect it; they derive the
+    # scope of the token from resource_id, which must therefore be a URL
     resource = next((name for name in trust.audiences if name.startswith(("https://", "http://"))), None)
     named = "" if resource is None else f" resource_id={resource.rstrip('/')}"
     return f"Bearer authorization_uri={trust.authorization_uri}{named}"
@@ -36,10 +36,10 @@ def is_bearer(header: bytes) -> bool:
 async def grant(
     identity: Identity, header: bytes, scheme: str, account: str, now: float
 ) -> tuple[Grant, str]:
-    """What the token of an Authorization header allows, and whose it is; see Identity.
+    """What the token of an Authorization header allows, and its subject; see Identity.
 
-    x-ms-version is not looked at: the service wants 2020-12-06 for tables, but its own SDK for Python sends
-    2019-02-02 with a token.
+    x-ms-version is not checked: the service requires 2020-12-06 for tables, but its own Python SDK sends 2019-02-02
+    with a token.
     """
     if scheme != "https":
         raise AuthenticationFailed(
@@ -49,5 +49,5 @@ async def grant(
     try:
         return await identity.grant(token.decode("latin-1"), account, now)
     except InvalidAuthenticationInfo as error:
-        # only here it is known how to ask for a better one
-        raise required(identity.trust, **error.details) from None
+        # the challenge is known only here
+        raise token_required(identity.trust, **error.details) from None

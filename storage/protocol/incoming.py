@@ -1,0 +1,94 @@
+"""The head of a request, and the operation it asks for."""
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any, NamedTuple
+
+from storage.domain.access.grants import Operation
+from storage.domain.errors import InsufficientAccountPermissions, StorageError
+from storage.domain.requests.options import read_options
+from storage.domain.requests.routes import Address, Target, resolve_address, resolve_operation, resolve_target
+from storage.protocol.errors import ErrorOrigin
+from storage.protocol.negotiation import effective_method, read_version, supported_options
+
+
+class IncomingRequest(NamedTuple):
+    """The head of a request that nobody has authorized yet.
+
+    ``path`` and ``query`` are as on the wire, ``client`` is the address it came from. ``version`` is empty when the
+    version cannot be used; ``version_error`` is then told only to authorized callers.
+    """
+
+    address: Address
+    method: str
+    path: bytes
+    query: bytes
+    options: Mapping[str, str]
+    headers: Mapping[bytes, bytes]
+    scheme: str
+    client: str
+    version: str
+    version_error: StorageError | None
+
+    @property
+    def operation_origin(self) -> ErrorOrigin:
+        """Where an error comes from that the operation raises."""
+        is_xml = "comp" in self.options or "restype" in self.options
+        return ErrorOrigin.XML_OPERATION if is_xml else ErrorOrigin.ODATA
+
+
+class ResolvedRequest(NamedTuple):
+    """``method`` is the effective one; ``operation`` is None when there is none for method and resource."""
+
+    method: str
+    target: Target
+    operation: Operation | None
+
+
+def read_incoming_request(
+    scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes], host_suffixes: Sequence[str]
+) -> IncomingRequest:
+    path, query, scheme = scope["raw_path"], scope["query_string"], scope["scheme"]
+    where = resolve_address(path, headers.get(b"host"), scheme, host_suffixes)
+    options = read_options(query)
+    version, version_error = negotiate_version(headers, options)
+    client = scope["client"][0] if scope.get("client") else ""
+    return IncomingRequest(
+        where,
+        scope["method"],
+        path,
+        query,
+        supported_options(options, version),
+        headers,
+        scheme,
+        client,
+        version,
+        version_error,
+    )
+
+
+def negotiate_version(
+    headers: Mapping[bytes, bytes], options: Mapping[str, str]
+) -> tuple[str, StorageError | None]:
+    """The version to serve a request as, or else an empty text and what is wrong with the one it names."""
+    try:
+        return read_version(headers, options), None
+    except StorageError as error:
+        return "", error
+
+
+def resolve_request(
+    request: IncomingRequest, fields: Sequence[tuple[bytes, bytes]], account: str
+) -> ResolvedRequest:
+    """What an authorized request is about to do to which resource; ``fields`` are its headers as sent."""
+    if request.version_error is not None:
+        raise request.version_error
+    method = request.method
+    if b"x-http-method" in request.headers:
+        method = effective_method(method, [value for name, value in fields if name == b"x-http-method"])
+    if request.address.secondary and request.method not in ("GET", "HEAD"):
+        raise InsufficientAccountPermissions
+    resource = resolve_target(request.address.rest, method, account)
+    conditional = b"if-match" in request.headers
+    return ResolvedRequest(
+        method, resource, resolve_operation(resource, method, request.options, conditional=conditional)
+    )

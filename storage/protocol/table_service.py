@@ -1,0 +1,281 @@
+"""The front door of the Table service: an ASGI application in which a request passes through named stages.
+
+read_incoming_request → authorize → resolve_request → RequestBody.read → perform → Response. Each stage takes the values
+of the earlier ones and returns its own; an error is answered in the format of the stage that raised it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from itertools import count
+from time import perf_counter
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
+
+from storage.domain.access.grants import Operation
+from storage.domain.errors import InternalError, ServerBusy, StorageError, UnsupportedHttpVerb
+from storage.domain.requests.observed import ObservedRequest
+from storage.domain.requests.request_log import should_log
+from storage.domain.requests.routes import TargetKind, check_target
+from storage.domain.service.service_properties import NO_LOGGING, CorsRule, Logging
+from storage.operations.catalog import KnownAccount
+from storage.operations.service import Service
+from storage.protocol import batch, entities, tables, xml_operations
+from storage.protocol.accept import Format
+from storage.protocol.authorization import Authorized, authorize, read_authentication
+from storage.protocol.body import ClientDisconnected, Receive, RequestBody
+from storage.protocol.call import CONTENT_TYPES, Answer, Call, Headers, OperationRequest, ServerSettings
+from storage.protocol.cors import preflight, response_headers
+from storage.protocol.errors import HEADERS, ErrorOrigin, write_error
+from storage.protocol.http_connection import SERVER
+from storage.protocol.incoming import (
+    IncomingRequest,
+    ResolvedRequest,
+    negotiate_version,
+    read_incoming_request,
+    resolve_request,
+)
+from storage.protocol.negotiation import FIRST_WITHOUT_ATOM
+from storage.protocol.query_options import check_options
+from storage.protocol.request_log import log_entry
+
+logger = logging.getLogger(__name__)
+
+Scope = MutableMapping[str, Any]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_CLIENT_REQUEST_ID_LIMIT: Final = 1024
+_SLOW: Final = 1.0  # seconds after which a request is authorized again before anything is done
+_ADDRESS_LIMIT: Final = 64  # characters
+_AGENT_LIMIT: Final = 256  # bytes that are remembered
+
+_SERVER: Final = (b"Server", SERVER)
+_COMMON: Final = [_SERVER, (b"Cache-Control", b"no-cache"), (b"X-Content-Type-Options", b"nosniff")]
+
+
+class Response(NamedTuple):
+    """What is sent, with all its headers; ``version`` and ``logging`` are what the request log needs besides."""
+
+    status: int
+    headers: Headers
+    body: bytes
+    version: str
+    logging: Logging
+
+
+class TableService:
+    """The Table service of one process."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._service = Service(settings.conninfo, settings.bearer)
+        self._request_prefix = str(uuid4())[:24]
+        self._request_numbers = count(1)
+
+    async def startup(self) -> None:
+        await self._service.open()
+
+    async def shutdown(self) -> None:
+        await self._service.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # a GUID: the process at random, the request in order
+        request_id = f"{self._request_prefix}{next(self._request_numbers):012x}"
+        observed = ObservedRequest(perf_counter(), request_id=request_id)
+        fields = join_repeated(scope["headers"])
+        body = RequestBody(fields, receive)
+        try:
+            response = await self._respond(scope, fields, body, observed)
+            observed.answered = perf_counter()
+            if not await body.drain():
+                response.headers.append((b"Connection", b"close"))
+        except ClientDisconnected:
+            self._service.observer.record(observed)
+            return
+        await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.body"})
+        else:
+            await send({"type": "http.response.body", "body": response.body})
+        observed.status = response.status
+        observed.ingress = body.received
+        observed.egress = len(response.body)
+        observed.sent = perf_counter()
+        self._service.observer.record(observed)
+        if response.logging is not NO_LOGGING and should_log(response.logging, observed.operation):
+            entry = log_entry(scope, fields, observed, response.version, response.headers)
+            self._service.observer.log(observed, entry)
+
+    async def _respond(
+        self, scope: Scope, fields: Mapping[bytes, bytes], body: RequestBody, observed: ObservedRequest
+    ) -> Response:
+        """Run the stages of a request."""
+        request: IncomingRequest | None = None
+        account: KnownAccount | None = None
+        origin = ErrorOrigin.ODATA
+        try:
+            request = read_incoming_request(scope, fields, self._settings.host_suffixes)
+            account = await self._service.account(request.address.account)
+            _observe_caller(observed, scope, request, account)
+            if request.method == "OPTIONS":
+                observed.operation = Operation.PREFLIGHT
+                answer = Answer(200, preflight(_cors_rules(account), fields))
+            else:
+                origin = ErrorOrigin.AUTHORIZATION
+                authorized = await self._authorize(request, account, observed)
+                origin = request.operation_origin
+                resolved = resolve_request(request, scope["headers"], authorized.account.name)
+                observed.table, observed.operation = resolved.target.table, resolved.operation
+                check_target(authorized.grant, resolved.operation, resolved.target)
+                check_options(request.options)
+                content = await body.read(request.method)
+                if perf_counter() - observed.started > _SLOW:
+                    # a key, a policy or a token may have been revoked since the request began
+                    current = await self._service.account(request.address.account)
+                    origin = ErrorOrigin.AUTHORIZATION
+                    authorized = await self._authorize(request, current, observed)
+                    origin = request.operation_origin
+                    check_target(authorized.grant, resolved.operation, resolved.target)
+                answer = await perform(self._call(request, resolved, authorized, content, observed))
+        except StorageError as error:
+            answer = _refuse(error, origin, request, fields, observed)
+        except ClientDisconnected:
+            raise
+        except Exception:
+            logger.exception("Request %s failed", observed.request_id)
+            answer = _refuse(InternalError(), origin, request, fields, observed)
+        return _complete(answer, origin, request, account, scope["method"], fields, observed.request_id)
+
+    async def _authorize(
+        self, request: IncomingRequest, account: KnownAccount | None, observed: ObservedRequest
+    ) -> Authorized:
+        observed.authentication = read_authentication(request)
+        authorized = await authorize(self._service, account, request)
+        observed.credential = authorized.credential
+        return authorized
+
+    def _call(
+        self,
+        request: IncomingRequest,
+        resolved: ResolvedRequest,
+        authorized: Authorized,
+        content: bytes,
+        observed: ObservedRequest,
+    ) -> Call:
+        return Call(
+            OperationRequest(
+                method=resolved.method,
+                target=resolved.target,
+                options=request.options,
+                headers=request.headers,
+                version=request.version,
+                body=content,
+            ),
+            account=authorized.account,
+            grant=authorized.grant,
+            address=request.address,
+            service=self._service,
+            settings=self._settings,
+            observed=observed,
+        )
+
+
+def perform(call: Call) -> Awaitable[Answer]:
+    """Carry out the operation of an authorized request."""
+    options = call.request.options
+    if "comp" in options or "restype" in options:
+        return xml_operations.handle_xml_operation(call)
+    match call.request.target.kind:
+        case TargetKind.ENTITY:
+            return entities.handle_entity(call)
+        case TargetKind.UNNAMED:
+            return entities.refuse_entity_without_keys(call)
+        case TargetKind.ENTITIES:
+            return entities.handle_entity_set(call)
+        case TargetKind.BATCH:
+            return batch.handle_batch(call)
+        case TargetKind.TABLES:
+            return tables.handle_table_set(call)
+        case TargetKind.TABLE:
+            return tables.handle_table(call)
+        case TargetKind.SERVICE:
+            raise UnsupportedHttpVerb
+
+
+def join_repeated(fields: Headers) -> dict[bytes, bytes]:
+    """Headers by name; the values of a repeated one are joined by commas, as HTTP allows."""
+    headers = dict(fields)
+    if len(headers) == len(fields):
+        return headers
+    values: dict[bytes, list[bytes]] = {}
+    for name, value in fields:
+        values.setdefault(name, []).append(value)
+    return {name: b", ".join(several) for name, several in values.items()}
+
+
+def _observe_caller(
+    observed: ObservedRequest, scope: Scope, request: IncomingRequest, account: KnownAccount | None
+) -> None:
+    if account is not None:
+        observed.account_id, observed.account = account.id, account.name
+    observed.secondary = request.address.secondary
+    observed.address = request.client[:_ADDRESS_LIMIT]  # a proxy may have passed on anything
+    observed.port = scope["client"][1] if scope.get("client") else 0
+    observed.agent = request.headers.get(b"user-agent", b"")[:_AGENT_LIMIT]
+
+
+def _cors_rules(account: KnownAccount | None) -> Sequence[CorsRule]:
+    return account.properties.cors if account is not None else ()
+
+
+def _refuse(
+    error: StorageError,
+    origin: ErrorOrigin,
+    request: IncomingRequest | None,
+    fields: Mapping[bytes, bytes],
+    observed: ObservedRequest,
+) -> Answer:
+    observed.error = error.code
+    format_option = request.options.get("$format") if request is not None else None
+    written = write_error(
+        error, origin, observed.request_id, format_option=format_option, accept=fields.get(b"accept")
+    )
+    headers: Headers = [
+        (b"Content-Type", written.content_type),
+        (b"x-ms-error-code", error.code.encode()),
+        *((name.encode(), error.details[name].encode()) for name in HEADERS if name in error.details),
+    ]
+    if isinstance(error, ServerBusy):
+        headers.append((b"Retry-After", b"1"))
+    return Answer(written.status, headers, written.body)
+
+
+def _complete(
+    answer: Answer,
+    origin: ErrorOrigin,
+    request: IncomingRequest | None,
+    account: KnownAccount | None,
+    method: str,
+    fields: Mapping[bytes, bytes],
+    request_id: str,
+) -> Response:
+    """Add the headers that every response has."""
+    # the options may be what could not be read
+    version = request.version if request is not None else negotiate_version(fields, {})[0]
+    headers = [
+        *(_COMMON if origin is not ErrorOrigin.XML_OPERATION else (_SERVER,)),
+        (b"x-ms-request-id", request_id.encode()),
+        *answer.headers,
+        (b"Content-Length", b"%d" % len(answer.body)),
+    ]
+    if version:
+        headers.append((b"x-ms-version", version.encode()))
+    if version < FIRST_WITHOUT_ATOM and CONTENT_TYPES[Format.ATOM] in answer.headers:
+        headers.append((b"DataServiceVersion", b"1.0;"))
+    client_request_id = fields.get(b"x-ms-client-request-id")
+    if client_request_id is not None and len(client_request_id) <= _CLIENT_REQUEST_ID_LIMIT:
+        headers.append((b"x-ms-client-request-id", client_request_id))
+    rules = _cors_rules(account)
+    if rules and method != "OPTIONS":
+        headers += response_headers(rules, method, fields.get(b"origin"), headers)
+    logging = account.properties.logging if account is not None else NO_LOGGING
+    return Response(answer.status, headers, answer.body, version, logging)

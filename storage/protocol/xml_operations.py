@@ -1,0 +1,91 @@
+"""The operations of ``comp`` and ``restype``: access policies of a table, properties and statistics of the service.
+
+https://learn.microsoft.com/rest/api/storageservices/get-table-acl
+https://learn.microsoft.com/rest/api/storageservices/get-table-service-properties
+https://learn.microsoft.com/rest/api/storageservices/get-table-service-stats
+"""
+
+from collections.abc import Awaitable
+from email.utils import formatdate
+from time import time
+from typing import Final
+
+from storage.domain.access.policies_xml import read_identifiers, write_identifiers
+from storage.domain.errors import (
+    InvalidQueryParameterValue,
+    MissingRequiredQueryParameter,
+    UnsupportedHttpVerb,
+)
+from storage.domain.requests.routes import TargetKind
+from storage.domain.service.service_properties_xml import read_properties, write_properties
+from storage.domain.values.names import fold_table_name
+from storage.domain.values.xml import START
+from storage.protocol.call import Answer, Call
+
+_XML: Final = (b"Content-Type", b"application/xml")
+
+
+def handle_xml_operation(call: Call) -> Awaitable[Answer]:
+    """Both parameters are case-sensitive, as they are where the permission for the operation is looked up."""
+    comp, restype = call.request.options.get("comp"), call.request.options.get("restype")
+    if restype not in (None, "service"):
+        raise _invalid_parameter("restype", restype)
+    match call.request.target.kind, restype, comp:
+        case TargetKind.ENTITIES, None, "acl":
+            return handle_policies(call)
+        case TargetKind.SERVICE, "service", "properties":
+            return handle_properties(call)
+        case TargetKind.SERVICE, "service", "stats":
+            return get_stats(call)
+        case TargetKind.SERVICE, None, "properties" | "stats":
+            raise MissingRequiredQueryParameter(QueryParameterName="restype")
+        case TargetKind.SERVICE, "service", None:
+            raise MissingRequiredQueryParameter(QueryParameterName="comp")
+    # service properties and statistics belong to the service, not to a table
+    raise _invalid_parameter("comp", comp or "")
+
+
+async def handle_policies(call: Call) -> Answer:
+    """Get Table ACL and Set Table ACL; both work at versions that had no policies yet."""
+    table = fold_table_name(call.request.target.table)
+    match call.request.method:
+        case "GET":
+            identifiers = await call.service.policies(call.account, table)
+            return Answer(200, [_XML], write_identifiers(identifiers))
+        case "PUT":
+            identifiers = read_identifiers(call.request.body)
+            await call.service.replace_policies(call.account, table, identifiers, by=call.actor())
+            return Answer(204, [])
+    raise UnsupportedHttpVerb(Allow="GET, PUT")
+
+
+async def handle_properties(call: Call) -> Answer:
+    match call.request.method:
+        case "GET":
+            return Answer(200, [_XML], write_properties(call.account.properties, call.request.version))
+        case "PUT":
+            update = read_properties(call.request.body, call.request.version)
+            await call.service.replace_properties(call.account, update.apply, by=call.actor())
+            return Answer(202, [])
+    raise UnsupportedHttpVerb(Allow="GET, PUT")
+
+
+async def get_stats(call: Call) -> Answer:
+    """Statistics of the secondary, which is this server itself and so never behind."""
+    if call.request.method != "GET":
+        raise UnsupportedHttpVerb(Allow="GET")
+    if not call.address.secondary:
+        raise _invalid_parameter("comp", "stats")
+    return Answer(200, [_XML], write_stats(time()))
+
+
+def write_stats(synchronized: float) -> bytes:
+    """``synchronized`` in seconds since 1970."""
+    return START + (
+        "<StorageServiceStats><GeoReplication><Status>live</Status>"
+        f"<LastSyncTime>{formatdate(synchronized, usegmt=True)}</LastSyncTime></GeoReplication></StorageServiceStats>"
+    ).encode("ascii")
+
+
+def _invalid_parameter(name: str, value: str) -> InvalidQueryParameterValue:
+    return InvalidQueryParameterValue(QueryParameterName=name, QueryParameterValue=value)
