@@ -8,39 +8,39 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Final
 
-CACHED: Final = 512  # longer headers are read again each time: a cache must not be a way to fill the memory
-_READ: Final = 2048  # bytes of an Accept; nobody has that much to say but who wants to keep us busy
+CACHED: Final = 512  # longer headers are not cached, so that a client cannot fill the memory
+_READ: Final = 2048  # bytes of an Accept that are parsed, so that a client cannot keep the server busy
 
 
 class Format(Enum):
-    """What tables and entities are written in: JSON with so much control information, or Atom."""
+    """How tables and entities are written: JSON with a level of control information, or Atom."""
 
     JSON_NONE = b"application/json;odata=nometadata;streaming=true;charset=utf-8"
     JSON_MINIMAL = b"application/json;odata=minimalmetadata;streaming=true;charset=utf-8"
     JSON_FULL = b"application/json;odata=fullmetadata;streaming=true;charset=utf-8"
-    # the service adds ;type=feed or ;type=entry at times, and so no client relies on it
+    # the service sometimes adds ;type=feed or ;type=entry, so no client relies on it
     ATOM = b"application/atom+xml;charset=utf-8"
 
     def __init__(self, content_type: bytes) -> None:
         self.content_type = content_type
-        self.annotations = b"nometadata" not in content_type  # whether it tells the EDM types
+        self.annotations = b"nometadata" not in content_type  # whether the EDM types are included
 
 
 class MediaRange(Enum):
-    """What may be accepted besides a format."""
+    """An entry of an Accept header that names no format."""
 
     ANYTHING = auto()
     UNKNOWN = auto()
 
 
 def read_best(format_option: str | None, accept: bytes | None) -> Format | MediaRange:
-    """What is preferred of all but Atom; Atom and what is unknown tell which refusal the client understands."""
+    """The preferred format other than Atom; without one, Atom or UNKNOWN, which decide the format of the refusal."""
     sent = _sent(format_option, accept)
     return _best(sent) if len(sent) <= CACHED else _best.__wrapped__(sent)
 
 
 def read_ranked(format_option: str | None, accept: bytes | None) -> list[Format | MediaRange]:
-    """All that is accepted, the best first; ``$format`` goes before Accept."""
+    """Everything that is accepted, the best first; ``$format`` takes precedence over Accept."""
     return _ranked(_sent(format_option, accept))
 
 
@@ -71,7 +71,7 @@ def _best(accept: bytes) -> Format | MediaRange:
 
 
 def _ranked(accept: bytes) -> list[Format | MediaRange]:
-    # what is named goes before what a wildcard of the same quality covers
+    # a named type goes before a wildcard of the same quality
     ranges = sorted(
         _ranges(accept[:_READ]), key=lambda range_: (-range_[0], range_[1] is MediaRange.ANYTHING)
     )
@@ -79,7 +79,7 @@ def _ranked(accept: bytes) -> list[Format | MediaRange]:
         return [MediaRange.ANYTHING]
     refused = {kind for quality, kind in ranges if not quality}
     accepted = [kind for _, kind in ranges if kind not in refused]
-    # a wildcard does not cover what is refused by name
+    # a wildcard does not cover a type that is refused by name (q=0)
     for refused_format, other in ((Format.JSON_MINIMAL, Format.ATOM), (Format.ATOM, Format.JSON_MINIMAL)):
         if refused_format in refused:
             accepted = [other if kind is MediaRange.ANYTHING else kind for kind in accepted]

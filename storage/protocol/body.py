@@ -1,4 +1,4 @@
-"""The body of a request: its limits, and what becomes of one that nobody wants."""
+"""The body of a request: its limits, and how an unread one is discarded."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ from storage.domain.errors import InvalidMd5, Md5Mismatch, MissingContentLengthH
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes
-# bytes read of a body that is refused, so that its sender gets to read why
+# bytes of a refused body that are read and discarded, so that the client receives the error
 DRAIN_LIMIT: Final = 64 * 1024 * 1024
 
 _WITH_BODY: Final = frozenset({"POST", "PUT", "MERGE", "PATCH"})
@@ -23,7 +23,7 @@ class ClientDisconnected(Exception):
 
 
 class RequestBody:
-    """The body of a request: read once, whole, within the limits, or else thrown away."""
+    """The body of a request: read once and whole, or else discarded."""
 
     def __init__(self, headers: Mapping[bytes, bytes], receive: Receive) -> None:
         self._headers = headers
@@ -48,7 +48,7 @@ class RequestBody:
         return body
 
     async def drain(self) -> bool:
-        """Whether the body has been received to its end, so that the connection can serve the next request."""
+        """Discard the rest; False if it is too long, so that the connection cannot serve another request."""
         while self._more:
             if self.received > DRAIN_LIMIT:
                 return False
@@ -56,7 +56,7 @@ class RequestBody:
         return True
 
     async def _chunk(self) -> bytes:
-        message = await self._receive()  # a client that stalls is disconnected by the HTTP server
+        message = await self._receive()  # the HTTP server disconnects a client that stalls
         if message["type"] == "http.disconnect":
             raise ClientDisconnected
         self._more = message.get("more_body", False)

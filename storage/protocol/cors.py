@@ -1,4 +1,4 @@
-"""What browsers are told about scripts of other origins, by the rules of the account.
+"""CORS: the headers that the rules of an account give to preflight requests and to other answers.
 
 https://learn.microsoft.com/rest/api/storageservices/cross-origin-resource-sharing--cors--support-for-the-azure-storage-services
 """
@@ -13,11 +13,11 @@ from storage.domain.service.service_properties import CorsRule
 Headers = list[tuple[bytes, bytes]]
 
 _VARY: Final = (b"Vary", b"Origin")
-_READING: Final = frozenset({"GET", "HEAD"})  # what may be cached
+_READING: Final = frozenset({"GET", "HEAD"})  # methods whose answers may be cached
 
 
 def preflight(rules: Sequence[CorsRule], headers: Mapping[bytes, bytes]) -> Headers:
-    """What a browser is told that asks before its request; ``headers`` are those of the asking."""
+    """The headers of the answer to a preflight request; raises CorsPreflightFailure."""
     origin = headers.get(b"origin")
     method = headers.get(b"access-control-request-method")
     if not origin or not method:
@@ -37,7 +37,7 @@ def preflight(rules: Sequence[CorsRule], headers: Mapping[bytes, bytes]) -> Head
 
 
 def response_headers(rules: Sequence[CorsRule], method: str, origin: bytes | None, sent: Headers) -> Headers:
-    """What an answer, also a refusal, has besides ``sent``."""
+    """The CORS headers of any answer, errors included; ``sent`` are its other headers."""
     if origin is None:
         public = any("*" in rule.origins and method in rule.methods for rule in rules)
         return [_VARY] if rules and not public and method in _READING else []
@@ -65,7 +65,7 @@ def _allowed_origin(rule: CorsRule, origin: bytes) -> Headers:
 
 
 def _exposed(rule: CorsRule, sent: Headers) -> Iterator[bytes]:
-    """The headers of the rule as written, and those of the answer that a prefix of the rule covers."""
+    """The headers that the rule names, and those of the answer that match one of its prefixes."""
     names = {pattern.lower(): pattern.encode() for pattern in rule.exposed_headers if pattern[-1] != "*"}
     for prefix in (pattern for pattern in rule.exposed_headers if pattern[-1] == "*"):
         for name, _ in sent:

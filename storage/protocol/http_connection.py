@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a connection: uvicorn's protocol, with answers, limits and deadlines for unsound requests."""
+"""An HTTP/1.1 connection: uvicorn's protocol with limits, deadlines, and error answers for malformed requests."""
 
 import asyncio
 from collections import deque
@@ -21,8 +21,8 @@ from storage.protocol.errors import ErrorOrigin, write_error
 SERVER: Final = b"Windows-Azure-Table/1.0 Tablero"  # clients look for the first part
 MAX_HEAD: Final = 64 * 1024  # bytes of the request line and the headers together
 MAX_STALL: Final = 30.0  # seconds a head may take, and a body may pause
-LINGER: Final = 2.0  # seconds a refused client has to read why
-FAREWELL: Final = 1.0  # seconds an idle client over TLS has to agree to the end
+LINGER: Final = 2.0  # seconds a refused client has to read the answer
+FAREWELL: Final = 1.0  # seconds an idle TLS client has to close its side
 
 _TOO_LONG: Final = "The request line and the headers are longer than 65536 bytes."
 
@@ -34,7 +34,7 @@ class _Stage(Enum):
 
 
 class HttpConnection(HttpToolsProtocol):
-    """Every request that is whole costs no timer; only one that comes in pieces is watched."""
+    """Only a request that arrives in pieces needs a timer."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -53,7 +53,7 @@ class HttpConnection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.pipeline.clear()
         super().connection_lost(exc)
-        # of pipelined requests uvicorn tells only the last one
+        # of pipelined requests uvicorn notifies only the last one
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
             self._running.message_event.set()
@@ -62,7 +62,7 @@ class HttpConnection(HttpToolsProtocol):
             self._watch.cancel()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """A client may end its side after a whole request and still wait for the answer."""
+        """A client may close its side after a complete request and still wait for the answer."""
         if self._stage is not _Stage.IDLE or not self._answering():
             return False
         self.cycle.keep_alive = False
@@ -90,7 +90,7 @@ class HttpConnection(HttpToolsProtocol):
     def shutdown(self) -> None:
         super().shutdown()
         if self.scheme == "https" and not self._answering():
-            # TLS closes when both sides have said so; a client that only looks at its next request never does
+            # TLS closes when both sides agree; a client that reads only when it sends its next request never does
             self.loop.call_later(FAREWELL, self.transport.abort)
 
     # callbacks of the parser
@@ -134,7 +134,7 @@ class HttpConnection(HttpToolsProtocol):
             try:
                 self.parser.feed_data(data)
             except httptools.HttpParserUpgrade as upgrade:
-                # some clients offer HTTP/2 with each request; the parser leaves the body of such a one alone
+                # some clients offer an upgrade to HTTP/2 with each request; the parser then does not read the body
                 if self.parser.get_method() == b"CONNECT":
                     raise httptools.HttpParserInvalidMethodError("CONNECT") from None
                 data = self._head_without_upgrade() + data[upgrade.args[0] :]
@@ -161,8 +161,8 @@ class HttpConnection(HttpToolsProtocol):
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     def _ask_for_body(self) -> None:
-        # at once, not when the application reads: after an answer without reading nobody could tell whether
-        # the client still sends the body, and so where its next request begins
+        # at once, not when the application reads: if it answered without reading, it would be unknown whether the
+        # client still sends the body, and so where its next request begins
         self.cycle.waiting_for_100_continue = False
         if self.scope["http_version"] == "1.1":
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -186,7 +186,7 @@ class HttpConnection(HttpToolsProtocol):
         if self._stage is _Stage.IDLE or self.transport.is_closing():
             return
         now = self.loop.time()
-        if self.flow.read_paused:  # it is the application that lets the client wait
+        if self.flow.read_paused:  # the application is not reading
             self._deadline = now + MAX_STALL
         if now >= self._deadline:
             self.transport.close()
@@ -202,14 +202,14 @@ class HttpConnection(HttpToolsProtocol):
             return InvalidHttpVerb()
         if self._stage is _Stage.BODY:
             return InvalidInput()
-        # a callback fails on nothing but the URL, and a version is known when the request line is read
+        # a callback fails only on the URL, and the version is known once the request line is read
         version = self.parser.get_http_version()
         if isinstance(error, httptools.HttpParserCallbackError) or version not in ("1.0", "1.1"):
             return RequestUrlFailedToParse()
         return InvalidHeaderValue()
 
     def _refuse(self, error: StorageError) -> None:
-        """Answers what cannot be read, and closes; an answer to an earlier request goes out first."""
+        """Answer a request that cannot be read, and close; the answer to an earlier request goes out first."""
         self._refused = True
         self.logger.info("Refused a request: %s", error.text)
         if self._stage is not _Stage.BODY:
@@ -237,7 +237,7 @@ class HttpConnection(HttpToolsProtocol):
             b"connection": b"close",
         }
         fields = [b"%b: %b\r\n" % header for header in headers.items()]
-        # of a verb that nobody knows the parser still has the one before; a URL it has only after the verb
+        # after an unknown verb the parser still holds the previous one; it has a URL only after the verb
         body = b"" if self.url and self.parser.get_method() == b"HEAD" else answer.body
         self.transport.write(b"".join([STATUS_LINE[answer.status], *fields, b"\r\n", body]))
         self._linger()
@@ -251,5 +251,5 @@ class HttpConnection(HttpToolsProtocol):
             self.transport.close()
 
 
-# where headers go that come after a body
+# discards headers that come after a body
 _NOWHERE: Final[Any] = deque(maxlen=0)

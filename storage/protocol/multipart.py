@@ -1,6 +1,6 @@
 """Entity group transactions: a batch read from multipart/mixed, and its answer written.
 
-Clients differ in line ends, blank lines and quoting: only what tells the parts apart is required.
+Clients differ in line ends, blank lines and quoting: only what separates the parts is required.
 https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
 """
 
@@ -72,7 +72,7 @@ def read_batch(content_type: bytes | None, body: bytes) -> Query | ChangeSet:
 
 
 def write_change_set(parts: Iterable[AnswerPart]) -> tuple[bytes, bytes]:
-    """Content type and body; a change set that failed has one part, which says why."""
+    """Content type and body; a failed change set has one part, with the error."""
     batch, changes = b"batchresponse_%b" % _guid(), b"changesetresponse_%b" % _guid()
     pieces = [b"--%b\r\nContent-Type: multipart/mixed; boundary=%b\r\n\r\n" % (batch, changes)]
     for part in parts:
@@ -138,7 +138,7 @@ def _read_part(segment: bytes) -> Part:
 
 
 def _split(text: bytes, boundary: bytes, start: int = 0) -> Iterator[bytes]:
-    """What stands between the delimiters; the last of them may be missing."""
+    """The text between the delimiters; the last delimiter may be missing."""
     delimiter = b"--" + boundary
     begin = -1
     at = text.find(delimiter, start)
@@ -147,7 +147,7 @@ def _split(text: bytes, boundary: bytes, start: int = 0) -> Iterator[bytes]:
         if at == start or text[at - 1] == _LINE_FEED:
             end = _line_end(text, after)
             rest = text[after:end].strip()
-            # anything else makes it a line of a body, or the delimiter of a longer boundary
+            # anything else is a line of a body, or the delimiter of a longer boundary
             if rest == b"" or rest == b"--":
                 if begin >= 0:
                     yield text[begin:at]
@@ -160,15 +160,15 @@ def _split(text: bytes, boundary: bytes, start: int = 0) -> Iterator[bytes]:
 
 
 def _read_headers(text: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
-    """The header fields from ``at`` on, and where that begins which follows them and one blank line.
+    """The header fields from ``at`` on, and the position after them and one blank line.
 
-    Blank lines before them are skipped, and there may be none: the first line that is no field ends them.
+    Blank lines before them are skipped; the first line that is not a field ends them, and there may be none.
     """
     at = _skip_blank(text, at)
     blank_line = text.find(b"\r\n\r\n", at, at + _MAX_CACHED)
     if blank_line < 0:
         return _scan_headers(text, at)
-    # the parts of a change set mostly have the same headers
+    # most parts of a change set have the same headers
     headers, length = _scan_known_headers(text[at : blank_line + 4])
     return headers.copy(), at + length
 
@@ -215,7 +215,7 @@ def _split_media_type(value: bytes) -> tuple[bytes, bytes]:
 
 
 def _boundary(parameters: bytes) -> bytes:
-    """The value of ``boundary``, quoted or not; empty when there is none that could be used."""
+    """The value of ``boundary``, quoted or not; empty when it is missing or unusable."""
     rest = parameters if len(parameters) <= _MAX_PARAMETERS else b""
     while rest:
         names, _, rest = rest.partition(b"=")

@@ -1,4 +1,4 @@
-"""What a request is written in and asks to be answered in: format, version, preference.
+"""Negotiation of formats, version, preference and method.
 
 https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations
 """
@@ -32,7 +32,7 @@ _BEFORE_BODY: Final = b"\xef\xbb\xbf \t\r\n"
 
 
 class Preference(Enum):
-    """Whether an insert is answered with the entity."""
+    """Whether an insert returns the entity."""
 
     ABSENT = None
     CONTENT = b"return-content"
@@ -43,7 +43,7 @@ class Preference(Enum):
 
 
 def response_format(format_option: str | None, accept: bytes | None, version: str) -> Format:
-    """``$format`` goes before Accept; whoever asks for nothing in particular gets what is usual in the version."""
+    """``$format`` takes precedence over Accept; without either, the default of the version applies."""
     if len(accept or b"") > CACHED or (format_option and len(format_option) > CACHED):
         return _response_format.__wrapped__(format_option, accept, version)
     return _response_format(format_option, accept, version)
@@ -64,7 +64,7 @@ def _response_format(format_option: str | None, accept: bytes | None, version: s
 
 
 def _old_format(ranked: Sequence[Format | MediaRange], version: str) -> Format:
-    """Atom is the default, and before 2013-08-15 there is nothing else."""
+    """Atom is the default, and the only format before 2013-08-15."""
     for wanted in ranked:
         if wanted in (MediaRange.ANYTHING, Format.ATOM):
             return Format.ATOM
@@ -74,9 +74,9 @@ def _old_format(ranked: Sequence[Format | MediaRange], version: str) -> Format:
 
 
 def request_format(content_type: bytes | None, body: bytes, version: str) -> Format:
-    """What a body is by its Content-Type or, where there is none, by its looks; one level stands for all of JSON."""
+    """The format of a body by its Content-Type, or else by its first character; JSON_MINIMAL stands for all JSON."""
     if content_type is None:
-        found = _look_of(body)
+        found = _sniff_format(body)
     else:
         found = (_format_of if len(content_type) <= CACHED else _format_of.__wrapped__)(content_type)
     if found is Format.ATOM:
@@ -87,7 +87,7 @@ def request_format(content_type: bytes | None, body: bytes, version: str) -> For
     return found
 
 
-def _look_of(body: bytes) -> Format:
+def _sniff_format(body: bytes) -> Format:
     start = body.lstrip(_BEFORE_BODY)[:1]
     if start in (b"", b"{"):
         return Format.JSON_MINIMAL
@@ -109,9 +109,8 @@ def _format_of(content_type: bytes) -> Format:
 def read_version(headers: Mapping[bytes, bytes], options: Mapping[str, str]) -> str:
     """The version to serve a request as.
 
-    A shared access signature brings its own, which its bearer may override; api-version goes before x-ms-version.
-    Who names none gets the oldest, unless what else he says is not older than JSON, or needs neither JSON nor Atom
-    [inferred].
+    A shared access signature names one, which api-version or x-ms-version override, in this order. Without a version
+    the oldest applies, unless the request uses JSON or is an XML operation [inferred].
     """
     sent = headers.get(b"x-ms-version")
     if "sv" in options:
@@ -120,7 +119,7 @@ def read_version(headers: Mapping[bytes, bytes], options: Mapping[str, str]) -> 
                 return _read_version_option(name, options[name])
     if sent is not None:
         return _read_version(sent)
-    if "comp" in options or "restype" in options or _speaks_json(headers, options):
+    if "comp" in options or "restype" in options or _uses_json(headers, options):
         return NEWEST_VERSION
     return OLDEST_VERSION
 
@@ -132,7 +131,7 @@ def _read_version_option(name: str, value: str) -> str:
         raise InvalidQueryParameterValue(QueryParameterName=name, QueryParameterValue=value) from None
 
 
-def _speaks_json(headers: Mapping[bytes, bytes], options: Mapping[str, str]) -> bool:
+def _uses_json(headers: Mapping[bytes, bytes], options: Mapping[str, str]) -> bool:
     for name in (b"maxdataserviceversion", b"dataserviceversion"):
         if headers.get(name, b"").strip().startswith(b"3"):
             return True
@@ -158,14 +157,14 @@ def _read_version(value: bytes) -> str:
 
 
 def supported_options(options: Mapping[str, str], version: str) -> Mapping[str, str]:
-    """Without those that the version does not know yet."""
+    """The options that exist in the version."""
     if version >= FIRST_WITH_UPSERT:
         return options
     return {name: value for name, value in options.items() if name not in ("$select", "raw:$select")}
 
 
 def read_preference(value: bytes | None, version: str) -> Preference:
-    """The value of Prefer; preferences that are none of ours are ignored."""
+    """The value of Prefer; unknown preferences are ignored."""
     if value is not None and version >= FIRST_WITH_JSON:
         for preference in value.lower().split(b","):
             known = _PREFERENCES.get(preference.partition(b";")[0].strip())
@@ -175,7 +174,7 @@ def read_preference(value: bytes | None, version: str) -> Preference:
 
 
 def effective_method(method: str, values: Sequence[bytes]) -> str:
-    """The method a request means, given the values of all its X-HTTP-Method headers."""
+    """The method to carry out, given the values of all X-HTTP-Method headers."""
     if not values:
         return method
     if len(values) > 1:

@@ -24,7 +24,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def check_options(options: Mapping[str, str]) -> None:
-    """Refuses system options that the service does not implement, and a bad timeout."""
+    """Refuse system options that the service does not implement, and an invalid timeout."""
     for name in options:
         if name.startswith("$") and name not in _SUPPORTED:
             raise NotImplemented
@@ -33,7 +33,7 @@ def check_options(options: Mapping[str, str]) -> None:
 
 
 def _check_timeout(value: str) -> None:
-    """Seconds; more than the service's 30 are silently cut, and no operation here takes as long."""
+    """Seconds; the service silently reduces more than 30, and no operation here takes that long."""
     if not _INTEGER.fullmatch(value):
         raise InvalidQueryParameterValue(QueryParameterName="timeout", QueryParameterValue=value)
     if int(value) <= 0:
@@ -61,7 +61,7 @@ def _filter(options: Mapping[str, str]) -> Filter | None:
 
 
 def read_select(options: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The selected names, each once; None for all."""
+    """The selected names without repetitions; None for all."""
     text = options.get("$select", "")
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     if names == ("",) or "*" in names:
@@ -100,7 +100,7 @@ def read_token(token: str) -> str:
         key = base64.b64decode(match[2].encode().translate(_FROM_TOKEN), validate=True).decode()
     except (binascii.Error, ValueError):
         raise InvalidInput from None
-    if "\0" in key:  # never one of ours, and nothing that PostgreSQL could be asked for
+    if "\0" in key:  # no key contains one, and PostgreSQL refuses it
         raise InvalidInput
     return key
 
@@ -108,7 +108,7 @@ def read_token(token: str) -> str:
 def _start(options: Mapping[str, str]) -> Position | None:
     partition, row = options.get("NextPartitionKey", ""), options.get("NextRowKey", "")
     if partition:
-        # clients that find no NextRowKey, or an empty one, send it empty or not at all
+        # clients that receive no NextRowKey, or an empty one, send it empty or not at all
         return Position(read_token(partition), read_token(row) if row else "")
     if row:
         raise InvalidInput

@@ -1,4 +1,4 @@
-"""What the request log tells of a request, taken from its head and from that of the answer."""
+"""The request log's entry for a request, made from the headers of the request and of the answer."""
 
 import re
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -13,7 +13,7 @@ _CONDITIONS: Final = (b"if-match", b"if-none-match", b"if-modified-since", b"if-
 _URL_LIMIT: Final = 4096  # characters; what is longer is cut
 _LIMIT: Final = 1024
 
-# also where letters of the name, or what is around it, are percent-encoded, once or more often
+# also with letters of the name or the characters around it percent-encoded, once or several times
 _SIGNATURE: Final = re.compile(
     r"""
     ( (?: ^ | [?&;] | %(?:25)*(?:3f|26|3b) )
@@ -32,7 +32,7 @@ def log_entry(
     version: str,
     answered: Headers,
 ) -> LogEntry:
-    """``headers`` those of the request by lower-case name, ``answered`` those of the answer."""
+    """``headers`` are those of the request by lower-case name, ``answered`` those of the answer."""
 
     def sent(name: bytes) -> str:
         return headers.get(name, b"")[:_LIMIT].decode("latin-1")
@@ -57,7 +57,7 @@ def log_entry(
 
 
 def _redacted(text: str, limit: int) -> str:
-    """As much of it, without the value of any signature: one that is cut short is known by what stands before it."""
+    """Truncate the text and replace the value of every signature, also of one that is cut off."""
     return _SIGNATURE.sub(r"\1XXXXX", text[:limit])
 
 
@@ -66,7 +66,7 @@ def _decoded(path: str) -> str:
 
 
 def _key(account: str, path: str) -> str:
-    """Begins with the account, as the service's logs have it, also when the host named that."""
+    """Prefix the account, as the service's logs do, also when the host names it."""
     return path if path.startswith(f"/{account}") else f"/{account}{path}"
 
 
