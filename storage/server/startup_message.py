@@ -1,4 +1,4 @@
-"""What a server says about itself when it is ready."""
+"""The lines that a server prints when it is ready."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def lines(options: Options, port: int) -> Iterator[str]:
     shown = DEVELOPMENT_ACCOUNT if DEVELOPMENT_ACCOUNT in known else next(iter(known), None)
     yield f"Tablero serves on {options.scheme}://{authority}"
     if shown is None:
-        yield "There is no account yet; make one with: account add NAME"
+        yield "No account exists yet. Create one with: account add NAME"
     else:
         yield from _account_lines(options, authority, known[shown])
     for announced in settings.ANNOUNCED:
@@ -46,15 +46,15 @@ def _account_lines(options: Options, authority: str, account: Account) -> Iterat
 def _warnings(options: Options, development: set[str]) -> Iterator[str]:
     if options.relaxed:
         yield (
-            "Warning: durability is relaxed; a crash of the machine or of PostgreSQL loses up to 0.6 seconds of"
-            " acknowledged writes (never half of one)."
+            "Warning: durability is relaxed. A crash of the machine or of PostgreSQL can lose the last 0.6 seconds of"
+            " acknowledged writes; no write is ever half done."
         )
     if not options.is_loopback and options.allow_development_account and development:
-        yield f"Warning: {DEVELOPMENT_ACCOUNT} is served on {options.host}, and everybody knows its key."
+        yield f"Warning: {DEVELOPMENT_ACCOUNT} is served on {options.host}, and its key is public."
     if options.bearer is not None and not options.bearer.issuer:
-        yield "Warning: --oauth basic accepts any access token that has not expired, whoever made it."
+        yield "Warning: --oauth basic accepts any access token that has not expired, from any issuer."
     if not options.is_loopback and not options.tls_cert and not options.trusted_proxies:
-        yield "Warning: without TLS (--tls-cert, --tls-key) everybody on the way can read the data."
+        yield "Warning: without TLS (--tls-cert, --tls-key), data can be read in transit."
 
 
 def _host(options: Options) -> str:

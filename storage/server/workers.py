@@ -92,9 +92,9 @@ class Workers:
         if self._is_draining:
             return
         if not self._has_started:
-            raise Refusal("The first worker could not start; the reason stands above.")
+            raise Refusal("The first worker could not start; see the error above.")
         print(
-            f"A worker ended unexpectedly (status {worker.process.returncode}) and is replaced.",
+            f"A worker exited unexpectedly (status {worker.process.returncode}); starting another.",
             file=sys.stderr,
         )
         if time.monotonic() - worker.started_at < YOUNG:

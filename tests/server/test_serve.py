@@ -274,11 +274,11 @@ def test_development_account_only_on_loopback(data):
         assert live.stop() == 0
     with start_server(data, "--listen", "0.0.0.0:0") as live:
         text = "\n".join(live.output)
-        assert "There is no account yet" in text
+        assert "No account exists yet" in text
         assert b"AuthenticationFailed" in get(f"http://127.0.0.1:{live.port}/devstoreaccount1/Tables")[1]
         assert "without TLS" in text
     with start_server(data, "--listen", "0.0.0.0:0", "--allow-development-account") as live:
-        assert "everybody knows its key" in "\n".join(live.output)
+        assert "its key is public" in "\n".join(live.output)
         with TableServiceClient.from_connection_string(live.connection_string) as sdk:
             assert list(sdk.list_tables()) == []
 
