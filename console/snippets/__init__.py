@@ -1,22 +1,22 @@
-"""Code that works on an entity or asks a query, for every client that people use."""
+"""Code snippets for an entity or a query, in each client language."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from console.snippets import csharp, go, javascript, python, shell
-from console.snippets.parts import Place, Query, Snippet
+from console.snippets.parts import Query, Snippet, Target
 from storage.domain.entities.entity import Entity
 
-__all__ = ["LANGUAGES", "Language", "Place", "Query", "Snippet"]
+__all__ = ["LANGUAGES", "Language", "Query", "Snippet", "Target"]
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
     slug: str
     name: str
-    write: Callable[[Place, Entity], list[Snippet]]
-    write_query: Callable[[Place, Query], str]
+    write: Callable[[Target, Entity], list[Snippet]]
+    write_query: Callable[[Target, Query], str]
 
 
 LANGUAGES: Final[Mapping[str, Language]] = {

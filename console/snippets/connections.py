@@ -1,4 +1,4 @@
-"""How applications reach an account: endpoints, connection strings, and what to paste where."""
+"""How applications connect to an account: endpoints and connection strings in the formats of their platforms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,23 +19,20 @@ MASK: Final = "•" * 12
 
 
 def endpoint(request: HttpRequest, account: Account) -> str:
-    """Where the browser found this server is where an SDK finds it."""
+    """The account's endpoint on the host that the browser uses."""
     return f"{request.scheme}://{request.get_host()}/{account.name}"
 
 
-def shown(account: Account, endpoint: str) -> str:
-    """A connection string that may stand on a screen: with the key only if it is no secret."""
+def masked_connection_string(account: Account, endpoint: str) -> str:
+    """A connection string that is safe to show: with the key only if the key is public."""
     is_public = accounts.is_public(account)
-    return write(account, endpoint, accounts.encode_key(accounts.DEVELOPMENT_KEY) if is_public else MASK)
-
-
-def write(account: Account, endpoint: str, key: str) -> str:
+    key = accounts.encode_key(accounts.DEVELOPMENT_KEY) if is_public else MASK
     return connection_string(account.name, endpoint, key)
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A name under which an application finds this server; ``is_named``: somebody types it."""
+    """A host name of this server from an application's point of view; ``is_named``: the user types it."""
 
     slug: str
     label: str | Promise
@@ -54,7 +51,7 @@ def hosts() -> tuple[Host, ...]:
 
 
 def endpoint_at(request: HttpRequest, account: Account, host: Host, name: str) -> str:
-    """``name``: what was typed, `tables`, `tables:10002` or `https://tables.example.org`."""
+    """``name`` is what the user typed: `tables`, `tables:10002` or `https://tables.example.org`."""
     here = urlsplit(f"{request.scheme}://{request.get_host()}")
     match host:
         case Host("localhost"):
@@ -77,7 +74,7 @@ def _with_port(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A form of a connection string, as people call it."""
+    """A format of a connection string, with its label."""
 
     form: ConnectionFormat
     label: str | Promise
@@ -109,7 +106,7 @@ FORMATS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What of an account's connections is looked at; all of it stands in the address."""
+    """The connection a page shows, as its address says."""
 
     host: Host
     name: str
@@ -122,13 +119,13 @@ class Choice:
         return urlencode(chosen)
 
     def write(self, request: HttpRequest, account: Account, key: str) -> str:
-        """``key`` in base64, or something in its place."""
+        """``key``: in base64, or a mask."""
         where = endpoint_at(request, account, self.host, self.name)
-        return self.format.write(write(account, where, key))
+        return self.format.write(connection_string(account.name, where, key))
 
 
 def read_choice(data: Mapping[str, str]) -> Choice:
-    """What is unknown counts as the first."""
+    """Unknown values are replaced by the first choice."""
     known = {host.slug: host for host in hosts()}
     formats = {found.slug: found for found in FORMATS}
     return Choice(

@@ -1,4 +1,4 @@
-"""What snippets are made of: where they go to, and an entity as literals and addresses that nothing breaks out of."""
+"""The parts of snippets: their target, and entities as safely quoted literals, JSON and URLs."""
 
 import json
 import re
@@ -14,10 +14,10 @@ from storage.domain.values.edm import Edm, EdmValue
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a snippet goes to; ``endpoint`` is of the account, without a slash at its end.
+class Target:
+    """The table a snippet works on; the account's ``endpoint`` has no trailing slash.
 
-    ``token``: a shared access signature to be written into it; otherwise a credential comes from the environment.
+    ``token``: a SAS token to include; without one, the snippet reads a credential from the environment.
     """
 
     endpoint: str
@@ -28,7 +28,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a query asks for; ``keys`` are the entities it finds, if it names them one by one."""
+    """A query; ``keys`` are set if its filter names single entities."""
 
     filter: Filter | None
     select: tuple[str, ...] = ()
@@ -36,12 +36,12 @@ class Query:
     keys: tuple[EntityKey, ...] = ()
 
 
-class Bound:
-    """A filter whose texts stand beside it, for clients that put them in themselves."""
+class BoundFilter:
+    """A filter with placeholders for its strings, for clients that bind or escape them."""
 
-    def __init__(self, root: Filter | None, place: Callable[[int, str], str]) -> None:
+    def __init__(self, root: Filter | None, target: Callable[[int, str], str]) -> None:
         self.texts: list[str] = []
-        self._place = place
+        self._place = target
         self.text = write(root, self._literal) if root is not None else ""
 
     def _literal(self, value: EdmValue) -> str:
@@ -53,20 +53,20 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    title: str  # of the operation; the service's own word
+    title: str  # the name of the operation, not translated
     code: str
 
 
 UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
-def quoted(text: str) -> str:
-    """A literal of JavaScript, C# and JSON."""
+def quote_literal(text: str) -> str:
+    """A string literal in JavaScript, C# and JSON."""
     return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
-def document(entity: Entity) -> str:
-    """The entity as one line of ASCII JSON, as a request carries it."""
+def write_json(entity: Entity) -> str:
+    """The entity as a request body: one line of ASCII JSON."""
     members = [
         f'"PartitionKey":{edm.quote(entity.key.partition_key)}',
         f'"RowKey":{edm.quote(entity.key.row_key)}',
@@ -78,12 +78,12 @@ def document(entity: Entity) -> str:
     return "{" + ",".join(members) + "}"
 
 
-def address(place: Place, key: EntityKey) -> str:
-    """Everything but the unreserved characters is escaped, so that no shell and no literal sees any other."""
+def entity_url(target: Target, key: EntityKey) -> str:
+    """The URL of an entity; only unreserved characters are left, which need no escaping in a shell or a literal."""
     partition_key, row_key = (quote(part.replace("'", "''"), safe="'") for part in key)
-    return f"{place.endpoint}/{place.table}(PartitionKey='{partition_key}',RowKey='{row_key}')"
+    return f"{target.endpoint}/{target.table}(PartitionKey='{partition_key}',RowKey='{row_key}')"
 
 
-def plain(value: EdmValue) -> str:
-    """The value as it is sent, without quotation marks."""
+def write_plain(value: EdmValue) -> str:
+    """The JSON value without quotation marks."""
     return encoding.write(value).strip('"')

@@ -2,35 +2,35 @@
 
 from collections.abc import Sequence
 
-from console.snippets.parts import Bound, Place, Query, Snippet
+from console.snippets.parts import BoundFilter, Query, Snippet, Target
 from storage.domain.entities.entity import Entity
 from storage.domain.values.edm import Edm, EdmValue, write_datetime
 
 
-def write(place: Place, entity: Entity) -> list[Snippet]:
+def write(target: Target, entity: Entity) -> list[Snippet]:
     partition_key, row_key = entity.key
     types = {value.type for value in entity.properties.values()}
     arguments = f"{partition_key!r}, {row_key!r}"
     merged = "mode=UpdateMode.MERGE"
     return [
-        Snippet("Get Entity", _python(place, f"entity = table.get_entity({arguments})\nprint(entity)")),
-        Snippet("Insert Entity", _python(place, f"table.create_entity({_python_entity(entity)})", types)),
+        Snippet("Get Entity", _python(target, f"entity = table.get_entity({arguments})\nprint(entity)")),
+        Snippet("Insert Entity", _python(target, f"table.create_entity({_python_entity(entity)})", types)),
         Snippet(
             "Merge Entity",
             _python(
-                place, f"table.update_entity({_python_entity(entity)}, {merged})", types, more=["UpdateMode"]
+                target, f"table.update_entity({_python_entity(entity)}, {merged})", types, more=["UpdateMode"]
             ),
         ),
-        Snippet("Delete Entity", _python(place, f"table.delete_entity({arguments})")),
+        Snippet("Delete Entity", _python(target, f"table.delete_entity({arguments})")),
     ]
 
 
-def write_query(place: Place, query: Query) -> str:
+def write_query(target: Target, query: Query) -> str:
     select = f", select={list(query.select)!r}" if query.select else ""
     if len(query.keys) == 1:
         partition_key, row_key = query.keys[0]
         read = f"entity = table.get_entity({partition_key!r}, {row_key!r}{select})"
-        return _python(place, f"{read}\nprint(entity)")
+        return _python(target, f"{read}\nprint(entity)")
     if query.keys:
         keys = "".join(f"    ({partition_key!r}, {row_key!r}),\n" for partition_key, row_key in query.keys)
         read = (
@@ -43,15 +43,15 @@ def write_query(place: Place, query: Query) -> str:
             "from concurrent.futures import ThreadPoolExecutor",
             "from azure.core.exceptions import ResourceNotFoundError",
         ]
-        return _python(place, read, imports=imports)
-    return _python(place, f"entities = {_listing(query)}\nfor entity in entities:\n    print(entity)")
+        return _python(target, read, imports=imports)
+    return _python(target, f"entities = {_listing(query)}\nfor entity in entities:\n    print(entity)")
 
 
 def _listing(query: Query) -> str:
-    bound = Bound(query.filter, lambda number, _text: f"@p{number}")
+    bound = BoundFilter(query.filter, lambda number, _text: f"@p{number}")
     lines = []
     if query.filter is not None:
-        # a parameter is found as a word between spaces; no parenthesis is left in anything but the filter itself
+        # the SDK only replaces parameters between spaces; all parentheses left belong to the filter
         lines.append(repr(bound.text.replace("(", "( ").replace(")", " )") if bound.texts else bound.text))
     if bound.texts:
         parameters = {f"p{number}": text for number, text in enumerate(bound.texts)}
@@ -64,14 +64,14 @@ def _listing(query: Query) -> str:
 
 
 def _python(
-    place: Place,
+    target: Target,
     body: str,
     types: set[Edm] | None = None,
     more: Sequence[str] = (),
     imports: Sequence[str] = (),
 ) -> str:
     names = ["TableClient", *more]
-    standard = ["import os"] if not place.token else []
+    standard = ["import os"] if not target.token else []
     standard += [line for line in imports if " azure" not in line]
     foreign = [line for line in imports if " azure" in line]
     found = types or set()
@@ -79,16 +79,16 @@ def _python(
         names += ["EdmType", "EntityProperty"]
     if Edm.GUID in found:
         standard.append("from uuid import UUID")
-    kind = "AzureSasCredential" if place.token else "AzureNamedKeyCredential"
-    key = f'{place.account!r}, os.environ["TABLES_ACCOUNT_KEY"]'
+    kind = "AzureSasCredential" if target.token else "AzureNamedKeyCredential"
+    key = f'{target.account!r}, os.environ["TABLES_ACCOUNT_KEY"]'
     return (
         "".join(f"{line}\n" for line in standard)
         + ("\n" if standard else "")
         + f"from azure.core.credentials import {kind}\n"
         + "".join(f"{line}\n" for line in foreign)
         + f"from azure.data.tables import {', '.join(sorted(names))}\n\n"
-        + f"credential = {kind}({repr(place.token) if place.token else key})\n"
-        + f"table = TableClient({place.endpoint!r}, {place.table!r}, credential=credential)\n\n{body}\n"
+        + f"credential = {kind}({repr(target.token) if target.token else key})\n"
+        + f"table = TableClient({target.endpoint!r}, {target.table!r}, credential=credential)\n\n{body}\n"
     )
 
 

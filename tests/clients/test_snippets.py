@@ -23,7 +23,7 @@ from azure.data.tables import (
 )
 
 from console import snippets
-from console.snippets import Place, Query, Snippet
+from console.snippets import Query, Snippet, Target
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters import parse
 from storage.domain.filters.access_plan import plan_access
@@ -119,10 +119,10 @@ def finished(command: list[str], server: LiveServer, **more: str) -> str:
 @pytest.mark.parametrize("key", KEYS, ids=["empty", "hostile"])
 def test_runs(request, server, table, language, key):
     run = request.getfixturevalue(f"run_{language}")
-    place = Place(server.endpoint, server.account, TABLE)
+    target = Target(server.endpoint, server.account, TABLE)
     entity = Entity(key, PROPERTIES)
-    written = snippets.LANGUAGES[language].write(place, entity)
-    merged = snippets.LANGUAGES[language].write(place, Entity(key, {"More": EdmValue(Edm.INT32, 1)}))
+    written = snippets.LANGUAGES[language].write(target, entity)
+    merged = snippets.LANGUAGES[language].write(target, Entity(key, {"More": EdmValue(Edm.INT32, 1)}))
 
     run(written[INSERT])
     inserted = dict(table.get_entity(*key))
@@ -155,14 +155,14 @@ def check_same(found):
 
 def test_the_azure_cli_gets_every_word_whole(require):
     """What it would be called with; itself it is too much to install for this."""
-    place = Place("http://127.0.0.1/acme", "acme", TABLE)
+    target = Target("http://127.0.0.1/acme", "acme", TABLE)
     text = 'it\'s "%2F" $HOME `x` \\ \n \u202e 🦊'
     values = {
         "Text": EdmValue(Edm.STRING, text),
         "Big": EdmValue(Edm.INT64, 2**63 - 1),
         "Bad": PROPERTIES["Text"],
     }
-    written = snippets.LANGUAGES["az"].write(place, Entity(KEYS[1], values))
+    written = snippets.LANGUAGES["az"].write(target, Entity(KEYS[1], values))
 
     found = words(require, written[GET])
     assert found[found.index("--partition-key") + 1] == KEYS[1].partition_key
@@ -190,9 +190,9 @@ def words(require, snippet):
 @pytest.mark.parametrize("language", list(snippets.LANGUAGES))
 @pytest.mark.parametrize("key", KEYS, ids=["empty", "hostile"])
 def test_every_language_has_every_operation(language, key):
-    place = Place("http://127.0.0.1/acme", "acme", TABLE)
+    target = Target("http://127.0.0.1/acme", "acme", TABLE)
 
-    found = snippets.LANGUAGES[language].write(place, Entity(key, PROPERTIES))
+    found = snippets.LANGUAGES[language].write(target, Entity(key, PROPERTIES))
 
     assert [snippet.title for snippet in found] == [
         "Get Entity",
@@ -265,8 +265,8 @@ def test_q7_queries_return_the_same_keys(request, server, asked, language):
         if kind.startswith("point"):
             query = replace(query, keys=plan_access(root).point_keys)
         # the token of the environment is one of another table; the one in the code opens this one
-        place = Place(**where, token=token if language == "curl" or kind == "points" else "")
-        assert keys_in(run(Snippet("", write(place, query)))) == FOUND[kind], kind
+        target = Target(**where, token=token if language == "curl" or kind == "points" else "")
+        assert keys_in(run(Snippet("", write(target, query)))) == FOUND[kind], kind
 
 
 def table_token(server: LiveServer, table: str) -> str:
@@ -285,11 +285,11 @@ def keys_in(shown: str) -> set[str]:
 @pytest.mark.parametrize("kind", list(ASKED))
 def test_queries_show_nothing_that_hides_or_breaks_out(language, kind):
     root = parse(ASKED[kind])
-    place = Place("http://127.0.0.1/acme", "acme", "asked")
+    target = Target("http://127.0.0.1/acme", "acme", "asked")
     query = Query(root, ("Name", "Größe"), keys=plan_access(root).point_keys)
-    code = snippets.LANGUAGES[language].write_query(place, query)
+    code = snippets.LANGUAGES[language].write_query(target, query)
     assert "\u202e" not in code
-    with_token = snippets.LANGUAGES[language].write_query(replace(place, token="sv=1&sig=a%2Bb"), query)
+    with_token = snippets.LANGUAGES[language].write_query(replace(target, token="sv=1&sig=a%2Bb"), query)
     assert "sv=1&sig=a%2Bb" in with_token
     assert "TABLES_" not in with_token
     assert "AZURE_STORAGE_CONNECTION_STRING" not in with_token
@@ -297,8 +297,8 @@ def test_queries_show_nothing_that_hides_or_breaks_out(language, kind):
 
 def test_the_azure_cli_gets_the_filter_whole(require):
     root = parse(ASKED["filter"])
-    place = Place("http://127.0.0.1/acme", "acme", "asked")
-    code = snippets.LANGUAGES["az"].write_query(place, Query(root, ("A", "B"), top=7))
+    target = Target("http://127.0.0.1/acme", "acme", "asked")
+    code = snippets.LANGUAGES["az"].write_query(target, Query(root, ("A", "B"), top=7))
     found = words(require, Snippet("", code))
     assert parse(found[found.index("--filter") + 1]) == root
     assert found[found.index("--num-results") + 1] == "7"

@@ -17,6 +17,7 @@ from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part
 from console.snippets import connections
 from storage.domain.access.roles import Capability
+from storage.domain.service.connections import connection_string
 from storage.models import Account, Activity
 from storage.operations import accounts, totals
 from storage.operations.accounts import AccountError, AccountExpired
@@ -63,7 +64,7 @@ def created(request: HttpRequest, account: Account) -> HttpResponse:
     context = {
         "keys": keys,
         "endpoint": endpoint,
-        "connection_string": connections.write(account, endpoint, keys[0]),
+        "connection_string": connection_string(account.name, endpoint, keys[0]),
     }
     return render(request, "console/accounts/created.html", context)
 

@@ -95,9 +95,9 @@ def _tabs(target: EntityTarget, draft: EntityDraft) -> list[tuple[str, str, bool
 
 def _snippets(request: HttpRequest, target: EntityTarget, draft: EntityDraft) -> dict[str, Any]:
     language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
-    place = snippets.Place(endpoint(request, target.account), target.account.name, target.table.name)
+    table = snippets.Target(endpoint(request, target.account), target.account.name, target.table.name)
     is_whole = draft.before is None or len(draft.before.content) <= WHOLE
-    written = language.write(place, draft.entity if is_whole else Entity(draft.key, {}))
+    written = language.write(table, draft.entity if is_whole else Entity(draft.key, {}))
     return {
         "language": language,
         "languages": [

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from console import snippets
 from console.grid import columns, formats, tokens
 from console.site.access import account_required, find_table
-from console.snippets import Place
+from console.snippets import Target
 from console.snippets.connections import endpoint
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, StoredEntity, read_stored
@@ -93,8 +93,8 @@ def _as(form: str, request: HttpRequest, account: Account, table: Table, stored:
     if form == "ndjson":
         return "".join(formats.write_document(one).decode() + "\n" for one in stored)
     if form in _LANGUAGES:
-        place = Place(endpoint(request, account), account.name, table.name)
-        return _code(form, place, [read_stored(one) for one in stored])
+        target = Target(endpoint(request, account), account.name, table.name)
+        return _code(form, target, [read_stored(one) for one in stored])
     if form == "address":
         path = request.build_absolute_uri(
             reverse("entities:index", args=(account.name, table.name)) + "entity/"
@@ -106,18 +106,18 @@ def _as(form: str, request: HttpRequest, account: Account, table: Table, stored:
     return "[" + ",\n".join(map(formats.write_pretty_document, stored)) + "]"
 
 
-def _code(language: str, place: Place, found: list[Entity]) -> str:
+def _code(language: str, target: Target, found: list[Entity]) -> str:
     """One program that inserts all entities; its imports depend on all their types."""
     if not found:
         return ""
     values = {value.type.name: value for entity in found for value in entity.properties.values()}
-    beginning, _end = _insertion(language, place, Entity(found[0].key, values))
-    return beginning + "\n\n" + "\n".join(_insertion(language, place, entity)[1] for entity in found)
+    beginning, _end = _insertion(language, target, Entity(found[0].key, values))
+    return beginning + "\n\n" + "\n".join(_insertion(language, target, entity)[1] for entity in found)
 
 
-def _insertion(language: str, place: Place, entity: Entity) -> tuple[str, str]:
+def _insertion(language: str, target: Target, entity: Entity) -> tuple[str, str]:
     """The code before the statement, and the statement itself, which has no empty lines."""
-    written = snippets.LANGUAGES[language].write(place, entity)
+    written = snippets.LANGUAGES[language].write(target, entity)
     code = next(snippet.code for snippet in written if snippet.title == "Insert Entity")
     before, _line, statement = code.rpartition("\n\n")
     return before, statement

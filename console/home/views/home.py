@@ -128,7 +128,7 @@ def _starts(cards: list[Card]) -> Starts:
     is_public = accounts.is_public(card.account)
     return Starts(
         card,
-        connections.shown(card.account, card.endpoint) if is_public else "",
+        connections.masked_connection_string(card.account, card.endpoint) if is_public else "",
         may_fill=may(card.role, Capability.MANAGE_TABLES) and not card.account.read_only,
     )
 

@@ -18,7 +18,7 @@ from console import snippets
 from console.grid.state import GridState, read_state
 from console.people import reauthentication
 from console.site.access import RoleNeeded, account_context, account_required, actor_of, find_table
-from console.snippets import Language, Place, Query
+from console.snippets import Language, Query, Target
 from console.snippets.connections import endpoint
 from storage.domain import sas
 from storage.domain.access.roles import LEAST_ROLE, Capability, may
@@ -42,18 +42,18 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     found = find_table(account, table)
     state = read_state(request.GET, found)
     language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
-    place = Place(endpoint(request, account), account.name, found.name)
+    target = Target(endpoint(request, account), account.name, found.name)
     if request.method == "POST":
         _check_can_issue(request, account)
         if not reauthentication.is_recent(request):
             return reauthentication.ask(request, _address(account, found, state, language))
-        return _show(request, found, state, language, replace(place, token=_issue(request, account, found)))
-    return _show(request, found, state, language, place)
+        return _show(request, found, state, language, replace(target, token=_issue(request, account, found)))
+    return _show(request, found, state, language, target)
 
 
 def _check_can_issue(request: HttpRequest, account: Account) -> None:
-    place = account_context(request)
-    if place is None or not may(place.role, Capability.MANAGE_ACCESS):
+    context = account_context(request)
+    if context is None or not may(context.role, Capability.MANAGE_ACCESS):
         raise RoleNeeded(LEAST_ROLE[Capability.MANAGE_ACCESS], account)
 
 
@@ -68,7 +68,7 @@ def _issue(request: HttpRequest, account: Account, table: Table) -> str:
 
 
 def _show(
-    request: HttpRequest, table: Table, state: GridState, language: Language, place: Place
+    request: HttpRequest, table: Table, state: GridState, language: Language, target: Target
 ) -> HttpResponse:
     context: dict[str, Any] = {
         "table": table,
@@ -79,11 +79,11 @@ def _show(
             for found in snippets.LANGUAGES.values()
         ],
         "here": _address(table.account, table, state, language),
-        "has_token": bool(place.token),
+        "has_token": bool(target.token),
     }
     try:
         query, left_out = _portable_query(state)
-        context |= {"code": language.write_query(place, query), "left_out": left_out}
+        context |= {"code": language.write_query(target, query), "left_out": left_out}
     except StorageError as error:
         context["error"] = error.text
     return render(

@@ -72,7 +72,9 @@ def _account_context(request: HttpRequest, account: Account, listing: Listing) -
     may_restore = context is not None and may(context.role, Capability.MANAGE_TABLES)
     found: dict[str, Any] = {"deleted": _deleted_tables(account) if may_restore else []}
     if not listing.total:
-        found["snippet"] = SNIPPET % connections.shown(account, connections.endpoint(request, account))
+        found["snippet"] = SNIPPET % connections.masked_connection_string(
+            account, connections.endpoint(request, account)
+        )
     return found
 
 
