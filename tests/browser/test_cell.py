@@ -79,7 +79,7 @@ REFUSED = [
     ("Int32", "x", "Enter a whole number", "Use String"),
     ("Double", "1,5", "Enter a number", "Use String"),
     ("DateTime", "1600-01-01", "between the years 1601 and 9999", None),
-    ("DateTime", "2026-11-20T14:03:07.12345678Z", "at most seven digits", None),
+    ("DateTime", "2026-11-20T14:03:07.12345678Z", "at most seven fractional digits", None),
     ("Guid", "c9da", "32 hexadecimal digits", "Use String"),
 ]
 

@@ -113,7 +113,7 @@ def test_an_image_is_told_by_its_first_bytes(data, type_):
 def test_claims_of_a_token_are_shown_without_a_verdict(visit, people):
     people(*ADA, Token=JWT)
     shown = visit("victor").get(VALUE, {"pk": "se", "rk": "ada", "name": "Token"}).content.decode()
-    assert "Nobody has checked the signature" in shown and "&quot;ada&quot;" in shown
+    assert "has not been verified" in shown and "&quot;ada&quot;" in shown
 
 
 def test_a_viewer_sees_the_whole_value(visit, people):
