@@ -32,7 +32,7 @@ def menu(page):
     return found
 
 
-def test_q6_a_saved_query_from_first_to_last(open_grid):
+def test_a_saved_query_from_first_to_last(open_grid):
     page = open_grid("?f=Age+ge+58")
     menu(page).get_by_role("link", name="Save this query").click()
     page.get_by_label("Name", exact=True).fill(HOSTILE)
@@ -91,7 +91,7 @@ def test_q6_a_saved_query_from_first_to_last(open_grid):
     expect(page.locator("#queries")).to_contain_text(HOSTILE)
 
 
-def test_q8_a_long_filter_has_a_short_address(open_grid):
+def test_a_long_filter_has_a_short_address(open_grid):
     page = open_grid("?tz=utc")
     long = " or ".join(f"Name eq '{'n' * 40}{number}'" for number in range(60)) + " or Age ge 0"
     page.goto(page.url.replace("tz=utc", f"top=25&tz=utc&f={quote(long)}"))
