@@ -1,4 +1,4 @@
-"""Where requests part: the console and health belong to Django, everything else to the Table service."""
+"""The ASGI application: /ui/ goes to Django, everything else to the Table service."""
 
 import os
 import re
@@ -31,9 +31,9 @@ service = TableService(
 )
 probing = probes.ProbeHandler()
 static = static_files.StaticFiles(development=settings.DEVELOPMENT)
-# bytes; Django writes a body to the disk before it looks who sends it
+# bytes; Django writes a body to disk before it authenticates the request
 BODY_LIMIT: Final = 1024 * 1024
-# an entity of 1 MiB in UTF-8, and compressed as it was opened and, in a conflict, as it was to be
+# an entity of 1 MiB in UTF-8, plus compressed copies of its original and, in a conflict, its intended state
 ENTITY_LIMIT: Final = 8 * 1024 * 1024
 ENTITY_PATH = re.compile(r"/ui/a/[^/]+/t/[^/]+/entity/")
 HOST_SUFFIXES = tuple(f".{suffix}".encode() for suffix in settings.HOST_SUFFIXES)
@@ -78,7 +78,7 @@ async def _console(django: Any, scope: Scope, receive: Receive, send: Send) -> N
 
 
 def _names_an_account(scope: Scope) -> bool:
-    """Host style: ACCOUNT.SUFFIX, where the account owns every path."""
+    """Whether the host is ACCOUNT.SUFFIX, where every path belongs to the account."""
     if not HOST_SUFFIXES:
         return False
     host: bytes = next((value for name, value in scope["headers"] if name == b"host"), b"")

@@ -1,4 +1,4 @@
-"""The people of the console, what they may do where, and the first of them."""
+"""Users, invitations, and what the console stores for users: bookmarks, layouts and queries."""
 
 from enum import StrEnum
 from typing import ClassVar
@@ -26,7 +26,7 @@ class Density(StrEnum):
 
 
 class EditMode(models.TextChoices):
-    """When a changed cell of a grid is saved."""
+    """When the changed cells of a grid are saved."""
 
     DIRECT = "direct", _("Immediately, with undo")
     STAGED = "staged", _("Together, when you save")
@@ -45,9 +45,9 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser):
-    """Somebody who may sign in; an admin of the server is an owner of every account."""
+    """A user of the console; an admin of the server owns every account."""
 
-    # ASCII and lower case: in what letters a name is typed decides nothing, in no language
+    # ASCII and lower case, so that names are case-insensitive in every language
     username = models.CharField(
         _("user name"),
         max_length=150,
@@ -63,12 +63,12 @@ class User(AbstractBaseUser):
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    language = models.CharField(max_length=16, blank=True, default="")  # empty: as the browser asks
+    language = models.CharField(max_length=16, blank=True, default="")  # empty: the language of the browser
     time_zone = models.CharField(max_length=64, default="UTC")
     theme = models.CharField(max_length=16, default=Theme.SYSTEM.value)
     density = models.CharField(max_length=16, default=Density.DEFAULT.value)
 
-    shortcuts = models.BooleanField(default=True)  # keys of one letter
+    shortcuts = models.BooleanField(default=True)  # single-key shortcuts
     edit_mode = models.CharField(max_length=8, default=EditMode.DIRECT.value)
 
     objects: ClassVar[UserManager] = UserManager()
@@ -80,7 +80,7 @@ class User(AbstractBaseUser):
         return self.username
 
     def remember(self, *, language: str, theme: str, density: str) -> None:
-        """Keep these choices for other browsers; what is empty or unknown stays as it is."""
+        """Save these choices for other browsers; empty and unknown values are ignored."""
         if language and check_for_language(language):
             self.language = language
         if theme in list(Theme):
@@ -95,11 +95,11 @@ class User(AbstractBaseUser):
 
 
 class Setup(models.Model):
-    """The one row that says whether the first admin was made; whoever makes one holds its lock."""
+    """The single row that says whether the first admin exists; creating the admin locks it."""
 
     ONLY: ClassVar[int] = 1
 
-    token_hashes = models.JSONField(default=list)  # of the addresses that servers have printed
+    token_hashes = models.JSONField(default=list)  # of the printed setup links
     done_at = models.DateTimeField(null=True, default=None)
 
     def __str__(self) -> str:
@@ -107,10 +107,10 @@ class Setup(models.Model):
 
 
 class Invitation(models.Model):
-    """A link by which somebody becomes a user; only the hash of its token is kept."""
+    """An invitation link; only the hash of its token is stored."""
 
     token_hash = models.CharField(max_length=64, unique=True)
-    note = models.CharField(max_length=150, blank=True, default="")  # for whom
+    note = models.CharField(max_length=150, blank=True, default="")  # the recipient
     is_admin = models.BooleanField(default=False)
     account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")
     role = models.PositiveSmallIntegerField(default=Role.EDITOR.value)
@@ -125,10 +125,10 @@ class Invitation(models.Model):
 
 
 class Bookmark(models.Model):
-    """A table that a user opened, and whether they starred it."""
+    """A table that a user opened or starred."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="bookmarks")
-    # a row of storage's: no constraint, so that deleting a table waits for nobody
+    # without a constraint, so that deleting a table does not wait for locks
     table = models.ForeignKey(Table, on_delete=models.CASCADE, db_constraint=False, related_name="+")
     is_starred = models.BooleanField(default=False)
     opened_at = models.DateTimeField(null=True, default=None)
@@ -141,12 +141,12 @@ class Bookmark(models.Model):
 
 
 class ColumnLayout(models.Model):
-    """Which columns of a grid stand where and how wide; of one user, or of all when there is none."""
+    """Order, width and visibility of a grid's columns, for one user or, without a user, for all."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
     user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="+")
     name = models.CharField(max_length=64)
-    tables = models.CharField(max_length=64)  # a name of a table, or a pattern such as logs*
+    tables = models.CharField(max_length=64)  # the name of a table, or a pattern such as logs*
     columns = models.JSONField(default=list)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -164,20 +164,22 @@ class ColumnLayout(models.Model):
 
 
 class SavedQuery(models.Model):
-    """A query with a name, of one user or shared with all who may read the account."""
+    """A named query, private to one user or shared with all members of the account."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
-    table_name = models.CharField(max_length=63)  # folded; a table that is made anew finds its queries again
+    table_name = models.CharField(
+        max_length=63
+    )  # in lower case; a table that is created again keeps its queries
     slug = models.CharField(max_length=64)
     name = models.CharField(max_length=64)
     description = models.TextField(max_length=2000, blank=True, default="")
-    content = models.JSONField()  # what of a grid's address it keeps, by name
-    # None: somebody who is gone; what they shared stays
+    content = models.JSONField()  # the parameters of a grid's URL, by name
+    # None if the owner was deleted; shared queries stay
     owner = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="saved_queries")
     is_shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
-    deleted_at = models.DateTimeField(null=True, default=None)  # kept for a while, to be brought back
+    deleted_at = models.DateTimeField(null=True, default=None)  # soft delete
 
     class Meta:
         constraints = (
@@ -193,7 +195,7 @@ class SavedQuery(models.Model):
 
 
 class SavedQueryVersion(models.Model):
-    """What a query was; the newest is what it is."""
+    """A version of a saved query; the newest is current."""
 
     query = models.ForeignKey(SavedQuery, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()  # from 1
@@ -209,10 +211,10 @@ class SavedQueryVersion(models.Model):
 
 
 class RecentQuery(models.Model):
-    """A filter that a user ran."""
+    """A filter that a user ran recently."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
-    # a row of storage's: no constraint, so that deleting a table waits for nobody
+    # without a constraint, so that deleting a table does not wait for locks
     table = models.ForeignKey(Table, on_delete=models.CASCADE, db_constraint=False, related_name="+")
     digest = models.BinaryField(max_length=16)  # of the text, which may be too long for an index
     text = models.TextField()

@@ -1,4 +1,4 @@
-"""What Django serves: everything under /ui/, which can never be an account."""
+"""URLs under /ui/, which cannot be the name of an account."""
 
 from django.conf import settings
 from django.urls import include, path

@@ -1,4 +1,4 @@
-"""What a name leads to: accounts, tables, people, pages of the console; only what its reader may see."""
+"""The search: accounts, tables, queries, policies, SAS tokens, pages and users that the user may see."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from storage.models import Account, Table
 from storage.operations import search
 from storage.operations.members import visible_accounts
 
-TOP: Final = 8  # tables, so that what else is found is seen too
+TOP: Final = 8  # tables, so that other results stay visible
 
 
-class Kind(Enum):
-    """The groups in which hits are shown, in this order."""
+class ResultKind(Enum):
+    """The groups of results, in the order in which they are shown."""
 
     RECENT = _("Recent tables")
     TABLE = _("Tables")
@@ -39,30 +39,30 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """``account`` is where it is, if in one."""
+class SearchResult:
+    """A page that matches; ``account`` is the one it belongs to, if any."""
 
-    kind: Kind
+    kind: ResultKind
     text: str | Promise
     address: str
     icon: str
     account: Account | None = None
     detail: str = ""
-    is_data: bool = False  # a name that somebody gave, not a word of ours
+    is_data: bool = False  # a name given by users, not a text of the console
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ResultGroup:
     title: str | Promise
-    hits: list[Hit]
+    hits: list[SearchResult]
 
 
-def find(user: User, text: str, current: AccountContext | None, *, top: int = TOP) -> list[Hit]:
-    """Without a text what was opened last, and where one may go from here. ``current``: the account one is in."""
+def find(user: User, text: str, current: AccountContext | None, *, top: int = TOP) -> list[SearchResult]:
+    """Search; without a text, return recent tables and pages. ``current``: the account of the page, if any."""
     accounts = visible_accounts(user)
     if not text:
         return [*_recent(user, accounts), *_pages(user, current)]
-    # no language's own casing for names; words of ours are compared as they are read
+    # names compare by ASCII case, texts of the console by the case rules of Unicode
     tables = list(_tables(accounts, text, top))
     return [
         *tables,
@@ -76,78 +76,88 @@ def find(user: User, text: str, current: AccountContext | None, *, top: int = TO
     ]
 
 
-def groups(hits: list[Hit]) -> list[Group]:
-    return [Group(kind.value, list(found)) for kind, found in groupby(hits, key=lambda hit: hit.kind)]
+def group_results(hits: list[SearchResult]) -> list[ResultGroup]:
+    return [ResultGroup(kind.value, list(found)) for kind, found in groupby(hits, key=lambda hit: hit.kind)]
 
 
-def exact(hits: list[Hit], text: str) -> Hit | None:
-    """The only table of exactly this name, in any letter case."""
-    found = [hit for hit in hits if hit.kind is Kind.TABLE and str(hit.text).lower() == text.lower()]
+def find_exact(hits: list[SearchResult], text: str) -> SearchResult | None:
+    """Return the only table with exactly this name, in any letter case."""
+    found = [hit for hit in hits if hit.kind is ResultKind.TABLE and str(hit.text).lower() == text.lower()]
     return found[0] if len(found) == 1 else None
 
 
-def _recent(user: User, accounts: list[tuple[Account, Role]]) -> Iterator[Hit]:
+def _recent(user: User, accounts: list[tuple[Account, Role]]) -> Iterator[SearchResult]:
     for table in bookmarks.recent_tables(user, [account.pk for account, _role in accounts]):
-        yield _table(table, Kind.RECENT)
+        yield _table(table, ResultKind.RECENT)
 
 
-def _tables(accounts: list[tuple[Account, Role]], text: str, top: int) -> Iterator[Hit]:
+def _tables(accounts: list[tuple[Account, Role]], text: str, top: int) -> Iterator[SearchResult]:
     for table in search.tables([account for account, _role in accounts], text, top=top):
-        yield _table(table, Kind.TABLE)
+        yield _table(table, ResultKind.TABLE)
 
 
-def _table(table: Table, kind: Kind) -> Hit:
+def _table(table: Table, kind: ResultKind) -> SearchResult:
     address = reverse("entities:index", args=(table.account.name, table.name))
-    return Hit(kind, table.name, address, "table-2", account=table.account, is_data=True)
+    return SearchResult(kind, table.name, address, "table-2", account=table.account, is_data=True)
 
 
-def _account(account: Account, text: str) -> Iterator[Hit]:
+def _account(account: Account, text: str) -> Iterator[SearchResult]:
     if text.lower() in account.name or text.casefold() in account.label.casefold():
         address = reverse("tables:index", args=(account.name,))
-        yield Hit(Kind.ACCOUNT, account.name, address, "database", account, account.label, is_data=True)
+        yield SearchResult(
+            ResultKind.ACCOUNT, account.name, address, "database", account, account.label, is_data=True
+        )
 
 
-def _queries(user: User, accounts: list[tuple[Account, Role]], text: str) -> Iterator[Hit]:
+def _queries(user: User, accounts: list[tuple[Account, Role]], text: str) -> Iterator[SearchResult]:
     by_number = {account.pk: account for account, _role in accounts}
     for query in search_queries(user, by_number.keys(), text, top=TOP):
         account = by_number[query.account_id]
         address = reverse("queries:run", args=(account.name, query.table_name, query.slug))
-        yield Hit(Kind.QUERY, query.name, address, "bookmark", account, query.table_name, is_data=True)
+        yield SearchResult(
+            ResultKind.QUERY, query.name, address, "bookmark", account, query.table_name, is_data=True
+        )
 
 
-def _policies(accounts: list[tuple[Account, Role]], text: str) -> Iterator[Hit]:
+def _policies(accounts: list[tuple[Account, Role]], text: str) -> Iterator[SearchResult]:
     for policy in search.policies([account for account, _role in accounts], text, top=TOP):
         table = policy.table
         address = reverse("policies:show", args=(table.account.name, table.name))
-        yield Hit(Kind.POLICY, policy.identifier, address, "shield", table.account, table.name, is_data=True)
+        yield SearchResult(
+            ResultKind.POLICY, policy.identifier, address, "shield", table.account, table.name, is_data=True
+        )
 
 
-def _tokens(accounts: list[tuple[Account, Role]], text: str) -> Iterator[Hit]:
+def _tokens(accounts: list[tuple[Account, Role]], text: str) -> Iterator[SearchResult]:
     managed = [account for account, role in accounts if may(role, Capability.MANAGE_ACCESS)]
     for token in search.tokens(managed, text, top=TOP):
         address = reverse("sas:show", args=(token.account.name, token.fingerprint))
-        yield Hit(Kind.TOKEN, token.label, address, "ticket", token.account, token.table_name, is_data=True)
+        yield SearchResult(
+            ResultKind.TOKEN, token.label, address, "ticket", token.account, token.table_name, is_data=True
+        )
 
 
-def _users(user: User, text: str) -> Iterator[Hit]:
+def _users(user: User, text: str) -> Iterator[SearchResult]:
     if user.is_admin:
         for name, pk in User.objects.filter(username__contains=text.lower()).values_list("username", "pk")[
             :8
         ]:
-            yield Hit(Kind.USER, name, reverse("people:user", args=(pk,)), "user", is_data=True)
+            yield SearchResult(
+                ResultKind.USER, name, reverse("people:user", args=(pk,)), "user", is_data=True
+            )
 
 
-def _more(text: str) -> Iterator[Hit]:
+def _more(text: str) -> Iterator[SearchResult]:
     address = f"{reverse('home:search')}?{urlencode({'q': text})}"
-    yield Hit(Kind.MORE, _("Show all matching tables"), address, "search")
+    yield SearchResult(ResultKind.MORE, _("Show all matching tables"), address, "search")
 
 
-def _pages(user: User, current: AccountContext | None) -> Iterator[Hit]:
+def _pages(user: User, current: AccountContext | None) -> Iterator[SearchResult]:
     if current is not None:
         for item in (*layout.ACCOUNT_SIDEBAR, *layout.ACTIONS):
             if may(current.role, item.capability):
                 address = reverse(item.url, args=(current.account.name,))
-                yield Hit(Kind.PAGE, item.label, address, item.icon, account=current.account)
+                yield SearchResult(ResultKind.PAGE, item.label, address, item.icon, account=current.account)
     for item in (*layout.SERVER_SIDEBAR, *layout.SERVER_ACTIONS):
         if user.is_admin or not item.is_for_admins:
-            yield Hit(Kind.PAGE, item.label, reverse(item.url), item.icon)
+            yield SearchResult(ResultKind.PAGE, item.label, reverse(item.url), item.icon)

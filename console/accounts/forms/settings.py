@@ -1,4 +1,4 @@
-"""Making an account, and what its owner sets."""
+"""Forms for a new account, and for its settings."""
 
 import re
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from storage.operations import accounts
 
 _CHARACTERS = re.compile(r"[a-z0-9]+")
 
-# each at least 3:1 against the surfaces of both themes
+# each has a contrast of at least 3:1 in both themes
 COLOURS: Final = (
     ("", gettext_lazy("None")),
     ("#d1383f", gettext_lazy("Red")),
@@ -34,7 +34,7 @@ COLOURS: Final = (
 
 
 class DescriptionForm(forms.Form):
-    """What people say about an account."""
+    """Label, colour, description and labels of an account."""
 
     label = forms.CharField(
         label=gettext_lazy("Label"),
@@ -74,7 +74,7 @@ class DescriptionForm(forms.Form):
 _LABEL_RULES: Final = gettext_lazy(
     "Write each label as key=value on its own line: at most 32 labels, keys of letters, digits and . _ / - only."
 )
-FOR_GOOD: Final = "never"
+NEVER: Final = "never"
 # texts as domain.lifetimes reads them
 LIFETIMES: Final = (
     ("8h", gettext_lazy("In 8 hours")),
@@ -94,8 +94,8 @@ class NewAccountForm(DescriptionForm):
     )
     lives = forms.ChoiceField(
         label=gettext_lazy("Expires"),
-        choices=((FOR_GOOD, gettext_lazy("Never")), *LIFETIMES),
-        initial=FOR_GOOD,
+        choices=((NEVER, gettext_lazy("Never")), *LIFETIMES),
+        initial=NEVER,
         required=False,
         help_text=gettext_lazy(
             "An expired account rejects all requests. One day later it is deleted with its tables."
@@ -104,10 +104,10 @@ class NewAccountForm(DescriptionForm):
     field_order = ("name", "label", "colour", "description", "labels", "lives")
 
     def settings(self) -> dict[str, Any]:
-        """What operations.accounts.add takes."""
+        """Return the arguments of operations.accounts.add."""
         found = dict(self.cleaned_data)
         lives = found.pop("lives")
-        return {**found, "lifetime": None if lives in {"", FOR_GOOD} else lifetimes.read_lifetime(lives)}
+        return {**found, "lifetime": None if lives in {"", NEVER} else lifetimes.read_lifetime(lives)}
 
     @property
     def rules(self) -> list[NameRule]:
@@ -121,7 +121,7 @@ class NewAccountForm(DescriptionForm):
 
 
 def name_rules(name: str) -> list[NameRule]:
-    """What may name a new account, each rule by itself, so that all can be told at once."""
+    """Check a name against each rule, so that all of them can be shown at once."""
     is_known = bool(name)
     is_taken = name in accounts.names()
     return [
@@ -136,7 +136,7 @@ def name_rules(name: str) -> list[NameRule]:
 
 
 class GuardForm(forms.Form):
-    """What protects an account."""
+    """Protection of an account."""
 
     protected = forms.BooleanField(
         label=gettext_lazy("Protected"),
@@ -156,7 +156,7 @@ class GuardForm(forms.Form):
 
 
 class AccessForm(forms.Form):
-    """Who gets an answer from an account."""
+    """Network access and authentication of an account."""
 
     enabled = forms.BooleanField(
         label=gettext_lazy("Enabled"),
@@ -191,11 +191,11 @@ class AccessForm(forms.Form):
 
 
 class LifetimeForm(forms.Form):
-    """How long an account lives from now on."""
+    """Expiration of an account."""
 
     lives = forms.ChoiceField(
         label=gettext_lazy("Expires"),
-        choices=((FOR_GOOD, gettext_lazy("Never")), *LIFETIMES, ("until", gettext_lazy("At a set time"))),
+        choices=((NEVER, gettext_lazy("Never")), *LIFETIMES, ("until", gettext_lazy("At a set time"))),
     )
     until = forms.DateTimeField(
         label=gettext_lazy("Expires at"),
@@ -232,13 +232,13 @@ FORMS: Final[dict[str, type[forms.Form]]] = {
 }
 
 
-def initial_of(account: Account) -> dict[str, Any]:
+def initial_values(account: Account) -> dict[str, Any]:
     return {
         "label": account.label,
         "colour": account.colour,
         "description": account.description,
         "labels": write_lines(account.labels),
-        "lives": FOR_GOOD if account.expires_at is None else "until",
+        "lives": NEVER if account.expires_at is None else "until",
         "until": account.expires_at,
         "protected": account.protected,
         "read_only": account.read_only,
@@ -248,8 +248,8 @@ def initial_of(account: Account) -> dict[str, Any]:
     }
 
 
-# hours that a replaced key may still be accepted
-GRACES: Final = (
+# hours for which a rotated key is still accepted
+GRACE_PERIODS: Final = (
     ("0", gettext_lazy("Immediately, as on Azure")),
     ("1", gettext_lazy("After 1 hour")),
     ("8", gettext_lazy("After 8 hours")),
@@ -259,8 +259,8 @@ GRACES: Final = (
 )
 
 
-class NameForm(forms.Form):
-    """The name of the account, typed by whoever is about to do what cannot be undone."""
+class ConfirmNameForm(forms.Form):
+    """Confirms a permanent action by the name of the account."""
 
     name = forms.CharField(
         label=gettext_lazy("Account name"),
@@ -282,10 +282,10 @@ class NameForm(forms.Form):
         return name
 
 
-class RotationForm(NameForm):
+class RotationForm(ConfirmNameForm):
     grace = forms.ChoiceField(
         label=gettext_lazy("Old key expires"),
-        choices=GRACES,
+        choices=GRACE_PERIODS,
         initial="0",
         help_text=gettext_lazy(
             "Until then, both keys and the SAS tokens signed with them are accepted."

@@ -1,6 +1,6 @@
-"""The keys of an account: who uses them, how applications connect with them, and how to replace one.
+"""The keys of an account: their use, connection strings and rotation.
 
-A key leaves the server only for somebody who has proven lately who they are, and every time that is recorded.
+Revealing a key needs a recent confirmation of the user's identity, and is recorded each time.
 """
 
 from datetime import datetime
@@ -30,7 +30,7 @@ from storage.domain.service.activity import Verb
 from storage.models import Account
 from storage.operations import accounts, activity, keys, retired_keys, sas
 
-SHOWN: Final = 60  # seconds, then a key is hidden again
+REVEALED_FOR: Final = 60  # seconds
 
 
 @account_required(Capability.MANAGE_ACCESS)
@@ -56,9 +56,9 @@ def _context(request: HttpRequest, account: Account) -> dict[str, Any]:
         "choice": choice,
         "hosts": hosts(),
         "formats": FORMATS,
-        "text": choice.write(request, account, _as_shown(account, choice.key)),
+        "text": choice.write(request, account, _masked_key(account, choice.key)),
         "mask": MASK,
-        "shown": SHOWN,
+        "shown": REVEALED_FOR,
         "rotated": rotated,
         "rotated_state": states[int(rotated) - 1] if rotated in {"1", "2"} else None,
     }
@@ -69,7 +69,7 @@ def _context(request: HttpRequest, account: Account) -> dict[str, Any]:
 @require_POST
 @recently_authenticated
 def reveal(request: HttpRequest, account: Account, which: int) -> HttpResponse:
-    """A key in the clear; in a page that hides it again."""
+    """Show a key, on a page that hides it again."""
     context = _context(request, account) | {"revealed": which, "key": _key(account, which)}
     _record(Verb.KEY_REVEAL, request, account, which)
     context["state"] = context["keys"][which - 1]
@@ -79,7 +79,7 @@ def reveal(request: HttpRequest, account: Account, which: int) -> HttpResponse:
         part="console/accounts/keys/_key.html",
         context=context,
     )
-    return _hidden_later(response, request, account)
+    return _hide_later(response, request, account)
 
 
 @account_required(Capability.MANAGE_ACCESS)
@@ -87,7 +87,7 @@ def reveal(request: HttpRequest, account: Account, which: int) -> HttpResponse:
 @require_POST
 @recently_authenticated
 def copy(request: HttpRequest, account: Account, which: int) -> HttpResponse:
-    """A key for the clipboard alone."""
+    """Return a key as plain text, for the clipboard."""
     key = _key(account, which)
     _record(Verb.KEY_COPY, request, account, which)
     return HttpResponse(key, content_type="text/plain; charset=utf-8")
@@ -98,7 +98,7 @@ def copy(request: HttpRequest, account: Account, which: int) -> HttpResponse:
 @require_POST
 @recently_authenticated
 def reveal_connection(request: HttpRequest, account: Account) -> HttpResponse:
-    """A connection string, or a file or program with it, that holds the key."""
+    """Show a connection string, or a file or program with it, including the key."""
     context = _context(request, account)
     choice: Choice = context["choice"]
     context |= {"text": choice.write(request, account, _key(account, choice.key)), "is_revealed": True}
@@ -109,7 +109,7 @@ def reveal_connection(request: HttpRequest, account: Account) -> HttpResponse:
         part="console/accounts/keys/_connection.html",
         context=context,
     )
-    return _hidden_later(response, request, account)
+    return _hide_later(response, request, account)
 
 
 @account_required(Capability.MANAGE_ACCESS)
@@ -126,18 +126,18 @@ def copy_connection(request: HttpRequest, account: Account) -> HttpResponse:
 @account_required(Capability.OWN)
 @never_cache
 def rotate(request: HttpRequest, account: Account, which: int) -> HttpResponse:
-    """Replace a key, after a look at who still uses it."""
+    """Rotate a key, after showing which clients still use it."""
     _check(which)
     form = RotationForm(request.POST if request.method == "POST" else None, account=account)
-    if wants_part(request):  # how it is used now
-        return _rotation(request, account, which, form)
+    if wants_part(request):
+        return _render_rotation(request, account, which, form)
     return _rotate(request, account, which, form)
 
 
 @recently_authenticated
 def _rotate(request: HttpRequest, account: Account, which: int, form: RotationForm) -> HttpResponse:
     if not form.is_valid():
-        return _rotation(request, account, which, form)
+        return _render_rotation(request, account, which, form)
     accounts.rotate(account.name, which, by=actor_of(request), grace=form.cleaned_data["grace"])
     notify_success(
         request, _("Rotated key%(number)d of %(account)s.") % {"number": which, "account": account.name}
@@ -152,7 +152,7 @@ def _rotate(request: HttpRequest, account: Account, which: int, form: RotationFo
 @require_POST
 @recently_authenticated
 def end(request: HttpRequest, account: Account, which: int) -> HttpResponse:
-    """Accept a replaced key no longer, although its grace is not over."""
+    """Expire a retired key before the end of its grace period."""
     _check(which)
     if retired_keys.end(account, which, by=actor_of(request)):
         notify_success(
@@ -162,7 +162,7 @@ def end(request: HttpRequest, account: Account, which: int) -> HttpResponse:
     return redirect("accounts:keys", account.name)
 
 
-def _rotation(request: HttpRequest, account: Account, which: int, form: RotationForm) -> HttpResponse:
+def _render_rotation(request: HttpRequest, account: Account, which: int, form: RotationForm) -> HttpResponse:
     now = timezone.now()
     states = keys.states(account, now)
     state, other = states[which - 1], states[2 - which]
@@ -170,7 +170,7 @@ def _rotation(request: HttpRequest, account: Account, which: int, form: Rotation
     context = {
         "state": state,
         "dying": [
-            describe_token(token, policies, now) for token in state.tokens if _is_good(token, policies, now)
+            describe_token(token, policies, now) for token in state.tokens if _is_usable(token, policies, now)
         ],
         "other": other,
         "clients": keys.clients(account, state, now),
@@ -187,8 +187,8 @@ def _rotation(request: HttpRequest, account: Account, which: int, form: Rotation
     )
 
 
-def _is_good(token: KnownToken, policies: Policies, now: datetime) -> bool:
-    """Whether there is something to lose, now or later."""
+def _is_usable(token: KnownToken, policies: Policies, now: datetime) -> bool:
+    """Whether the token works now or will work later."""
     return state_of(token, policies, now) in ACCEPTED_STATES | {TokenState.NOT_YET_VALID}
 
 
@@ -197,8 +197,8 @@ def _key(account: Account, which: int) -> str:
     return accounts.encode_key(accounts.keys_of(account)[which - 1])
 
 
-def _as_shown(account: Account, which: int) -> str:
-    """What stands for a key on a screen: itself, if everybody knows it."""
+def _masked_key(account: Account, which: int) -> str:
+    """Return the public development key as it is, and a mask for any other key."""
     key = accounts.keys_of(account)[which - 1]
     return accounts.encode_key(key) if key == accounts.DEVELOPMENT_KEY else MASK
 
@@ -213,8 +213,8 @@ def _record(verb: Verb, request: HttpRequest, account: Account, which: int) -> N
     activity.record(verb, actor_of(request), account=account, detail={"key": f"key{which}"})
 
 
-def _hidden_later(response: HttpResponse, request: HttpRequest, account: Account) -> HttpResponse:
-    # a browser without scripts cannot hide it, but can leave
+def _hide_later(response: HttpResponse, request: HttpRequest, account: Account) -> HttpResponse:
+    # without JavaScript, leave the page instead of hiding the key
     if not wants_part(request):
-        response["Refresh"] = f"{SHOWN}; url={reverse('accounts:keys', args=(account.name,))}"
+        response["Refresh"] = f"{REVEALED_FOR}; url={reverse('accounts:keys', args=(account.name,))}"
     return response

@@ -1,4 +1,4 @@
-"""The members of an account, and inviting people into it."""
+"""The members of an account, and invitations to it."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -29,7 +29,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
 @require_POST
 @account_required(Capability.OWN)
 def add(request: HttpRequest, account: Account) -> HttpResponse:
-    """Somebody who is a user already."""
+    """Add an existing user."""
     form = MemberForm(request.POST)
     if not form.is_valid():
         return _page(request, account, member_form=form, status=422)
@@ -65,7 +65,7 @@ def remove(request: HttpRequest, account: Account, member: int) -> HttpResponse:
 @never_cache
 @account_required(Capability.OWN)
 def invite(request: HttpRequest, account: Account) -> HttpResponse:
-    """The link is in this answer and nowhere else."""
+    """Create an invitation; its link is only shown in this answer."""
     form = InviteForm(request.POST)
     if not form.is_valid():
         return _page(request, account, invite_form=form, status=422)
@@ -77,7 +77,7 @@ def invite(request: HttpRequest, account: Account) -> HttpResponse:
 @require_POST
 @login_required
 def withdraw(request: HttpRequest, invitation: int) -> HttpResponse:
-    """By an owner of the account that it is for, or an admin."""
+    """Withdraw an invitation, as an owner of its account or an admin."""
     found = get_object_or_404(Invitation.objects.select_related("account"), pk=invitation, used_at=None)
     if not _may_withdraw(user_of(request), found):
         raise Http404

@@ -1,4 +1,4 @@
-"""Making an account, setting it, deleting it."""
+"""Creating, configuring and deleting an account."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -10,7 +10,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from console.accounts.forms.settings import FORMS, LifetimeForm, NameForm, NewAccountForm, initial_of
+from console.accounts.forms.settings import (
+    FORMS,
+    ConfirmNameForm,
+    LifetimeForm,
+    NewAccountForm,
+    initial_values,
+)
 from console.site.access import account_required, actor_of, admin_required
 from console.site.forms import changed_values, include_initial_values
 from console.site.notices import notify_error, notify_success
@@ -23,17 +29,17 @@ from storage.operations import accounts, totals
 from storage.operations.accounts import AccountError, AccountExpired
 from storage.operations.totals import Contents
 
-MADE = "account_made"  # in a session: whose keys may be seen once
+CREATED = "account_made"  # in a session: the account whose keys may be shown once
 
 
 @admin_required
 def new(request: HttpRequest) -> HttpResponse:
-    """A name in the address is one that is tried while it is typed."""
+    """Create an account; a GET with a name checks the name while it is typed."""
     is_saved = request.method == "POST"
     data = request.POST if is_saved else request.GET if "name" in request.GET else None
     form = NewAccountForm(data)
     if is_saved and form.is_valid() and _create(request, form):
-        request.session[MADE] = form.cleaned_data["name"]
+        request.session[CREATED] = form.cleaned_data["name"]
         return redirect("accounts:created", form.cleaned_data["name"])
     context = {"form": form}
     if is_saved:
@@ -46,7 +52,7 @@ def new(request: HttpRequest) -> HttpResponse:
 def _create(request: HttpRequest, form: NewAccountForm) -> bool:
     try:
         accounts.add(by=actor_of(request), **form.settings())
-    except AccountError as error:  # somebody took the name a moment ago
+    except AccountError as error:  # another request took the name first
         form.add_error("name", str(error))
         return False
     return True
@@ -56,8 +62,8 @@ def _create(request: HttpRequest, form: NewAccountForm) -> bool:
 @never_cache
 @require_GET
 def created(request: HttpRequest, account: Account) -> HttpResponse:
-    """The keys of an account that was made a moment ago; once."""
-    if request.session.pop(MADE, None) != account.name:
+    """Show the keys of a new account, once."""
+    if request.session.pop(CREATED, None) != account.name:
         return redirect("accounts:keys", account.name)
     keys = [accounts.encode_key(key) for key in accounts.keys_of(account)]
     endpoint = connections.endpoint(request, account)
@@ -71,9 +77,9 @@ def created(request: HttpRequest, account: Account) -> HttpResponse:
 
 @account_required(Capability.OWN)
 def settings(request: HttpRequest, account: Account) -> HttpResponse:
-    """A few forms, each saved by itself."""
+    """Show several forms, each saved on its own."""
     which = request.POST.get("form", "")
-    initial = initial_of(account)
+    initial = initial_values(account)
     found = {
         name: form(request.POST if name == which else None, initial=initial) for name, form in FORMS.items()
     }
@@ -109,8 +115,8 @@ def _change(request: HttpRequest, account: Account, values: Mapping[str, Any]) -
 
 @account_required(Capability.OWN)
 def delete(request: HttpRequest, account: Account) -> HttpResponse:
-    """For good: whoever does it types the name, after reading what goes."""
-    form = NameForm(request.POST if request.method == "POST" else None, account=account)
+    """Delete the account permanently, after the user typed its name."""
+    form = ConfirmNameForm(request.POST if request.method == "POST" else None, account=account)
     if request.method == "POST" and not account.protected and form.is_valid() and _remove(request, form):
         notify_success(request, _("Deleted the account %(account)s.") % {"account": account.name})
         return redirect("home:index")

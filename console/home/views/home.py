@@ -1,5 +1,6 @@
-"""The first page: the accounts, the tables one comes back to, what happened last."""
+"""The home page: accounts, starred and recent tables, expiring SAS tokens, latest activity."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -11,7 +12,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from console.grid import bookmarks
-from console.home import sparkline
 from console.sas.registry import RegistryRow, describe_token
 from console.site.access import account_required, find_table, user_of
 from console.site.responses import wants_part
@@ -24,20 +24,23 @@ from storage.operations.members import visible_accounts
 from storage.operations.totals import Contents, Traffic
 
 ACTIVITIES: Final = 10
-EXPIRING: Final = 5  # shared access signatures
+EXPIRING: Final = 5  # SAS tokens
 _MOMENT: Final = timedelta(minutes=2)
+_WIDTH: Final = 120
+_HEIGHT: Final = 28
+_MARGIN: Final = 2  # keeps the stroke inside
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
-    """An account as the first page shows it."""
+class AccountCard:
+    """An account on the home page."""
 
     account: Account
     role: Role
     contents: Contents
     traffic: Traffic
     endpoint: str
-    is_busy: bool  # whether something was asked for within two minutes
+    is_busy: bool  # whether there was a request in the last two minutes
 
     @property
     def requests(self) -> int:
@@ -45,11 +48,22 @@ class Card:
 
     @property
     def curve(self) -> str:
-        return sparkline.points(self.traffic.hours)
+        return _sparkline_points(self.traffic.hours)
 
     @property
     def may_see_keys(self) -> bool:
         return may(self.role, Capability.MANAGE_ACCESS)
+
+
+def _sparkline_points(values: Sequence[int]) -> str:
+    """Return the points of an SVG polyline; a line at the bottom if all values are zero."""
+    top = max(values, default=0) or 1
+    step = (_WIDTH - 2 * _MARGIN) / max(len(values) - 1, 1)
+    usable = _HEIGHT - 2 * _MARGIN
+    return " ".join(
+        f"{_MARGIN + place * step:.1f},{_HEIGHT - _MARGIN - value / top * usable:.1f}"
+        for place, value in enumerate(values)
+    )
 
 
 @login_not_required
@@ -71,17 +85,17 @@ def home(request: HttpRequest) -> HttpResponse:
         if ids
         else [],
         "expiring": _expiring(shown),
-        "starts": None if any(card.contents.tables for card in cards) else _starts(cards),
+        "starts": None if any(card.contents.tables for card in cards) else _getting_started(cards),
     }
     return render(request, "console/home/show.html", context)
 
 
-def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[Card]:
+def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[AccountCard]:
     ids = [account.pk for account, _role in shown]
     now = timezone.now()
     contents, traffic = totals.contents(ids), totals.traffic(ids, now)
     return [
-        Card(
+        AccountCard(
             account,
             role,
             contents.get(account.pk, Contents()),
@@ -94,39 +108,39 @@ def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[Card
 
 
 @dataclass(frozen=True, slots=True)
-class Expiring:
-    """A shared access signature that ends within a week."""
+class ExpiringToken:
+    """A SAS token that expires within a week."""
 
     account: Account
     row: RegistryRow
 
 
-def _expiring(shown: list[tuple[Account, Role]]) -> list[Expiring]:
-    """The first that end, where one may do something about it."""
+def _expiring(shown: list[tuple[Account, Role]]) -> list[ExpiringToken]:
+    """Return the SAS tokens that expire first, in accounts where the user manages access."""
     now = timezone.now()
     managed = [account for account, role in shown if may(role, Capability.MANAGE_ACCESS)]
     found = [
-        Expiring(account, describe_token(known, policies, now))
+        ExpiringToken(account, describe_token(known, policies, now))
         for account, known, policies in sas.expiring(managed, now)
     ]
     return sorted(found, key=lambda it: it.row.summary.expiry or 0)[:EXPIRING]
 
 
 @dataclass(frozen=True, slots=True)
-class Starts:
-    """Where somebody begins who has no table yet."""
+class GettingStarted:
+    """What the home page offers while there are no tables."""
 
-    card: Card | None  # an account to begin in
-    connection_string: str  # of it, if its key is no secret
-    may_fill: bool  # with a table to look at
+    card: AccountCard | None  # an account to start with
+    connection_string: str  # of that account, if its key is public
+    may_fill: bool  # whether the user may create the sample table
 
 
-def _starts(cards: list[Card]) -> Starts:
+def _getting_started(cards: list[AccountCard]) -> GettingStarted:
     card = next((card for card in cards if card.account.enabled), None)
     if card is None:
-        return Starts(None, "", may_fill=False)
+        return GettingStarted(None, "", may_fill=False)
     is_public = accounts.is_public(card.account)
-    return Starts(
+    return GettingStarted(
         card,
         connections.masked_connection_string(card.account, card.endpoint) if is_public else "",
         may_fill=may(card.role, Capability.MANAGE_TABLES) and not card.account.read_only,
@@ -136,7 +150,7 @@ def _starts(cards: list[Card]) -> Starts:
 @account_required(Capability.READ)
 @require_POST
 def star(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    """Mark a table as one to come back to, or not any more."""
+    """Star a table, or remove its star."""
     found = find_table(account, table)
     is_starred = request.POST.get("starred") == "1"
     bookmarks.star(user_of(request), found, on=is_starred)

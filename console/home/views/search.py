@@ -1,4 +1,4 @@
-"""Search: a page for all, and the palette, which shows the same while one types."""
+"""The search page, and the palette, which shows results while the user types."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from console.home import search
-from console.home.search import Kind
+from console.home.search import ResultKind
 from console.site.access import AccountContext, user_of
 from storage.operations import accounts
 from storage.operations.members import role_in
@@ -17,23 +17,28 @@ MOST: Final = 200  # tables on a page
 
 @login_required
 def index(request: HttpRequest) -> HttpResponse:
-    """The name of one table leads there at once."""
+    """Show the results; the exact name of a table opens it."""
     text = _text(request)
     hits = search.find(user_of(request), text, _current_account(request), top=MOST)
-    only = search.exact(hits, text)
+    only = search.find_exact(hits, text)
     if only is not None:
         return redirect(only.address)
-    shown = [hit for hit in hits if hit.kind is not Kind.MORE]
-    context = {"text": text, "groups": search.groups(shown), "is_cut": len(shown) < len(hits), "most": MOST}
+    shown = [hit for hit in hits if hit.kind is not ResultKind.MORE]
+    context = {
+        "text": text,
+        "groups": search.group_results(shown),
+        "is_cut": len(shown) < len(hits),
+        "most": MOST,
+    }
     return render(request, "console/home/search/index.html", context)
 
 
 @login_required
 def palette(request: HttpRequest) -> HttpResponse:
-    """The part of the palette below its field."""
+    """Return the results below the field of the palette."""
     text = _text(request)
     hits = search.find(user_of(request), text, _current_account(request))
-    context = {"text": text, "groups": search.groups(hits)}
+    context = {"text": text, "groups": search.group_results(hits)}
     return render(request, "console/home/search/_hits.html", context)
 
 
@@ -42,7 +47,7 @@ def _text(request: HttpRequest) -> str:
 
 
 def _current_account(request: HttpRequest) -> AccountContext | None:
-    """The account that the reader came from."""
+    """Return the account of the page that the search was started on."""
     account = accounts.find(request.GET.get("in", "").replace("\0", ""))
     role = None if account is None else role_in(user_of(request), account)
     return None if account is None or role is None else AccountContext(account, role)
