@@ -34,7 +34,7 @@ class _Fields(HTMLParser):
             and kind != "file"
             and ("checked" in found or kind not in ("checkbox", "radio"))
         ):
-            self.fields.append((name, found.get("value", "")))
+            self.fields.append((name, found.get("value", "on" if kind == "checkbox" else "")))
 
     def handle_endtag(self, tag):
         if tag == "form":

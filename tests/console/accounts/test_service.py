@@ -15,6 +15,7 @@ from storage.domain.service.service_properties import (
 from storage.domain.service.service_properties_xml import write_properties
 from storage.models import Account
 from storage.operations import service_properties
+from tests.console.forms import lists_of
 
 PAGE = "/ui/a/acme/service/"
 SAVE = "/ui/a/acme/service/save/"
@@ -94,9 +95,7 @@ def test_saves(visit, account):
 def test_what_is_opened_and_saved_is_the_same(visit, account, properties):
     service_properties.replace(account.pk, lambda _: properties)
     client = visit("max")
-    forms = client.get(PAGE).context["forms"].bound()
-    assert forms.errors == []
-    client.post(SAVE, {**dict(forms.cors.data.lists()), "version": forms.version})
+    client.post(SAVE, lists_of(client.get(PAGE), "service-form"))
     assert "Nothing was changed." in said(client)
     assert stored() == properties
 
