@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.grid.formats import Format, write
+from console.grid.formats import ExportFormat, write
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, write_fragments
 from storage.domain.values.edm import Edm
 from storage.editing.typed_csv import ColumnOptions, read
@@ -43,10 +43,10 @@ def check(found, entity):
 
 @given(st.builds(EntityKey, keys, keys), without_halves)
 def test_typed_csv(key, found):
-    check(pasted(Format.TYPED_CSV, Entity(key, found)), Entity(key, found))
+    check(pasted(ExportFormat.TYPED_CSV, Entity(key, found)), Entity(key, found))
 
 
-@pytest.mark.parametrize("format_", [Format.JSON, Format.NDJSON])
+@pytest.mark.parametrize("format_", [ExportFormat.JSON, ExportFormat.NDJSON])
 @given(key=st.builds(EntityKey, keys, keys), found=properties)
 def test_json(format_, key, found):
     check(pasted(format_, Entity(key, found)), Entity(key, found))
