@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from console.accounts import preflight, service_xml
-from console.accounts.forms.service import METHODS, ServiceForms, add_rule, move_rule, remove_rule
+from console.accounts.forms.cors import METHODS, add_rule, move_rule, remove_rule
+from console.accounts.forms.service import ServiceForms
 from console.site.access import account_required, actor_of
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part

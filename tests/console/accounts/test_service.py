@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from console.accounts.forms.service import FORM_LIMIT, ServiceForms, move_rule
+from console.accounts.forms.cors import FORM_LIMIT, move_rule
+from console.accounts.forms.service import ServiceForms
 from storage.domain.service.service_properties import (
     DEFAULT_PROPERTIES,
     CorsRule,
