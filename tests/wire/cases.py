@@ -10,20 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 FOLDER = Path(__file__).parent
-CASE_KEYS = {
-    "name",
-    "each",
-    "given",
-    "step",
-    "request",
-    "response",
-    "filter",
-    "rows",
-    "error",
-    "message",
-    "peer",
-    "read_only",
-}
+FILTER_KEYS = {"filter", "rows", "error", "message"}
+CASE_KEYS = {"name", "each", "given", "request", "response", "steps", "peer", "read_only"} | FILTER_KEYS
 
 REPEATED = re.compile(r"\{([^{}*]+)\*(\d+)\}")
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)(\|quote)?\}")
@@ -35,7 +23,7 @@ class Case:
     given: list[Any]
     steps: list[dict[str, Any]]
     variables: dict[str, str]
-    peer: str | None
+    peer: str
     read_only: bool
 
     def mentions(self, placeholder: str) -> bool:
@@ -50,7 +38,7 @@ def _load_file(path: Path) -> Iterator[Case]:
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     worlds = document.get("given", {})
     names = document.get("let", {})
-    for entry in document["case"]:
+    for entry in _entries(document):
         if unknown := entry.keys() - CASE_KEYS:
             raise ValueError(f"{path.name}: {entry['name']}: unknown keys {unknown}")
         for variables in _variants(entry):
@@ -60,9 +48,17 @@ def _load_file(path: Path) -> Iterator[Case]:
                 given=worlds[given] if isinstance(given, str) else given,
                 steps=_steps(entry),
                 variables={**names, **variables},
-                peer=variables.get("peer", entry.get("peer")),
+                peer=variables.get("peer", entry.get("peer", "")),
                 read_only=entry.get("read_only", False),
             )
+
+
+def _entries(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every case with the defaults of its file and of its table of cases."""
+    for block in document["case"]:
+        shared = {**document.get("defaults", {}), **block}
+        for entry in shared.pop("cases", [{}]):
+            yield {**shared, **entry}
 
 
 def _variants(entry: dict[str, Any]) -> Iterator[dict[str, str]]:
@@ -75,12 +71,18 @@ def _title(name: str, variables: Mapping[str, str]) -> str:
 
 
 def _steps(entry: dict[str, Any]) -> list[dict[str, Any]]:
-    if "step" in entry:
-        assert all(step.keys() == {"request", "response"} for step in entry["step"]), entry["name"]
-        return list(entry["step"])
+    if "steps" in entry:
+        return [_step(request, response) for request, response in entry["steps"]]
     if "filter" in entry:
         return [_filter_step(entry)]
-    return [{"request": entry["request"], "response": entry["response"]}]
+    return [_step(entry["request"], entry["response"])]
+
+
+def _step(request: str | dict[str, Any], response: int | dict[str, Any]) -> dict[str, Any]:
+    return {
+        "request": {"line": request} if isinstance(request, str) else request,
+        "response": {"status": response} if isinstance(response, int) else response,
+    }
 
 
 def _filter_step(entry: dict[str, Any]) -> dict[str, Any]:

@@ -106,8 +106,7 @@ class Runner:
         return outgoing, self._connection.send(outgoing)
 
     def take(self, step: dict[str, Any]) -> None:
-        request = step["request"]
-        outgoing, reply = self._send({"line": request} if isinstance(request, str) else request)
+        outgoing, reply = self._send(step["request"])
         if reply is None:
             return
         expected = fill(step["response"], self._variables)
