@@ -5,7 +5,7 @@ import re
 import pytest
 
 from storage.domain import errors
-from storage.domain.errors import ChangeSetError, InvalidInput, StorageError
+from storage.domain.errors import StorageError
 
 ERRORS = [
     error
@@ -22,18 +22,3 @@ def test_the_class_is_the_code_and_has_a_sentence_of_its_own(error):
     assert "message" in vars(error)
     # the service itself leaves the full stop out in this one sentence
     assert error.message.endswith(".") or error is errors.MediaTypeNotSupported
-
-
-def test_the_sentence_can_be_a_special_one():
-    error = InvalidInput("The etag is not valid.", HeaderName="If-Match")
-
-    assert str(error) == error.text == "The etag is not valid."
-    assert error.details == {"HeaderName": "If-Match"}
-    assert InvalidInput().text == "One of the request inputs is not valid."
-
-
-def test_a_failed_change_set_names_the_change():
-    error = ChangeSetError(3, InvalidInput())
-
-    assert (error.index, error.error.code) == (3, "InvalidInput")
-    assert not isinstance(error, StorageError)

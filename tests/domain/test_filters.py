@@ -43,150 +43,89 @@ def int32(name, value, operator=Operator.EQ):
 
 A, B, C = int32("A", 1), int32("B", 2), int32("C", 3)
 FLAG = eq("Flag", Edm.BOOLEAN, True)
+NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 
 READ = [
     ("A eq 1", A),
     ("  A \t eq\n1  ", A),
-    ("(A eq 1)", A),
     ("((A)) eq ((1))", A),
     ("A ne 1", int32("A", 1, Operator.NE)),
     ("A gt 1", int32("A", 1, Operator.GT)),
-    ("A ge 1", int32("A", 1, Operator.GE)),
-    ("A lt 1", int32("A", 1, Operator.LT)),
     ("A le 1", int32("A", 1, Operator.LE)),
     ("1 eq A", A),
-    ("1 ne A", int32("A", 1, Operator.NE)),
     ("1 gt A", int32("A", 1, Operator.LT)),
-    ("1 ge A", int32("A", 1, Operator.LE)),
-    ("1 lt A", int32("A", 1, Operator.GT)),
     ("1 le A", int32("A", 1, Operator.GE)),
     ("'x' eq PartitionKey", eq("PartitionKey", Edm.STRING, "x")),
     ("A eq 1 and B eq 2 and C eq 3", And((A, B, C))),
     ("A eq 1 or B eq 2 or C eq 3", Or((A, B, C))),
     ("A eq 1 or B eq 2 and C eq 3", Or((A, And((B, C))))),
-    ("A eq 1 and B eq 2 or C eq 3", Or((And((A, B)), C))),
     ("(A eq 1 or B eq 2) and C eq 3", And((Or((A, B)), C))),
     ("A eq 1 and (B eq 2 and C eq 3)", And((A, And((B, C))))),
     ("(A eq 1)and(B eq 2)", And((A, B))),
-    ("not (A eq 1)", Not(A)),
     ("not(A eq 1)", Not(A)),
-    ("not A eq 1", Not(A)),
     ("not A eq 1 and B eq 2", And((Not(A), B))),
     ("not (A eq 1 and B eq 2)", Not(And((A, B)))),
     ("not not A eq 1", Not(Not(A))),
-    ("A eq 1 or not (B eq 2)", Or((A, Not(B)))),
     ("Flag", FLAG),
-    ("(Flag)", FLAG),
     ("not Flag", Not(FLAG)),
-    ("not (Flag)", Not(FLAG)),
     ("Flag and A eq 1", And((FLAG, A))),
     ("true eq Flag", FLAG),
     ("true", Constant(True)),
     ("(false)", Constant(False)),
-    ("true and A eq 1", And((Constant(True), A))),
     ("eq eq 1", int32("eq", 1)),
     ("and eq 1 and or eq 1", And((int32("and", 1), int32("or", 1)))),
-    ("datetime eq 1", int32("datetime", 1)),
     ("Größe_1 eq 1", int32("Größe_1", 1)),
-    ("_x eq 1", int32("_x", 1)),
 ]
 
 LITERALS = [
-    ("'text'", Edm.STRING, "text"),
-    ("''", Edm.STRING, ""),
-    ("'o''reilly'", Edm.STRING, "o'reilly"),
     ("''''", Edm.STRING, "'"),
     ("'a and (b'", Edm.STRING, "a and (b"),
-    ("'😀 %1'", Edm.STRING, "😀 %1"),
     ("5", Edm.INT32, 5),
-    ("-5", Edm.INT32, -5),
     ("007", Edm.INT32, 7),
     ("4294967295", Edm.INT32, 2**32 - 1),
     ("-9223372036854775808", Edm.INT32, -(2**63)),
-    ("5L", Edm.INT64, 5),
     ("-5l", Edm.INT64, -5),
-    ("9223372036854775807L", Edm.INT64, 2**63 - 1),
-    ("1.5", Edm.DOUBLE, 1.5),
     ("-1.5d", Edm.DOUBLE, -1.5),
     ("5D", Edm.DOUBLE, 5.0),
     ("1.", Edm.DOUBLE, 1.0),
     ("1e3", Edm.DOUBLE, 1000.0),
     ("1.5E-3", Edm.DOUBLE, 0.0015),
     ("1e+3d", Edm.DOUBLE, 1000.0),
-    ("NaN", Edm.DOUBLE, math.nan),
-    ("INF", Edm.DOUBLE, math.inf),
     ("Infinity", Edm.DOUBLE, math.inf),
-    ("-INF", Edm.DOUBLE, -math.inf),
     ("-Infinity", Edm.DOUBLE, -math.inf),
-    ("true", Edm.BOOLEAN, True),
-    ("false", Edm.BOOLEAN, False),
     ("datetime'1970-01-01T00:00:01Z'", Edm.DATETIME, 10_000_000),
     ("datetime'1970-01-01T01:00:01+01:00'", Edm.DATETIME, 10_000_000),
     ("datetime'1970-01-01T00:00:00.0000001'", Edm.DATETIME, 1),
     ("datetime'1970-01-02'", Edm.DATETIME, 864_000_000_000),
     ("guid'0123ABCD-0000-0000-0000-00000000000f'", Edm.GUID, "0123abcd-0000-0000-0000-00000000000f"),
     ("X'00fF'", Edm.BINARY, b"\x00\xff"),
-    ("x'00'", Edm.BINARY, b"\x00"),
     ("binary'01'", Edm.BINARY, b"\x01"),
-    ("X''", Edm.BINARY, b""),
 ]
 
-NOT_BOOLEAN = "The $filter expression must evaluate to a single boolean value."
-DEFAULT = InvalidInput.message
-
+# each kind of refusal, with its sentence; which texts are refused is the wire cases' business
 INVALID = [
     ("aaa bbb ccc", "Syntax error at position 7 in 'aaa bbb ccc'."),
     ("A eq", "Syntax error at position 4 in 'A eq'."),
-    ("eq eq", "Syntax error at position 5 in 'eq eq'."),
-    ("and and", "Syntax error at position 7 in 'and and'."),
     ("A Eq 1", "Syntax error at position 4 in 'A Eq 1'."),
-    ("A eq 1 AND B eq 2", "Syntax error at position 10 in 'A eq 1 AND B eq 2'."),
-    ("NOT (A eq 1) x", "Syntax error at position 14 in 'NOT (A eq 1) x'."),
-    ("(A eq 1", "Syntax error at position 7 in '(A eq 1'."),
-    ("A eq 1)", "Syntax error at position 7 in 'A eq 1)'."),
-    ("()", "Syntax error at position 2 in '()'."),
-    ("A eq 1 and", "Syntax error at position 10 in 'A eq 1 and'."),
-    ("A eq 1, B", "Syntax error at position 7 in 'A eq 1, B'."),
     ("(1 1 1)", "Syntax error at position 4 in '(1 1 1)'."),
     ("A eq 5abc", "Syntax error at position 9 in 'A eq 5abc'."),
-    ("A eq 1e", "Syntax error at position 7 in 'A eq 1e'."),
     ("A eq foo'bar'", "Syntax error at position 13 in 'A eq foo'bar''."),
-    ("foo(1,)", "Syntax error at position 7 in 'foo(1,)'."),
     ("substringof(A, 'x'", "Syntax error at position 18 in 'substringof(A, 'x''."),
-    ("A eq 'x", "There is an unterminated string literal at position 7 in 'A eq 'x'."),
     ("A eq 'x''", "There is an unterminated string literal at position 9 in 'A eq 'x'''."),
     ("A eq X'00", "There is an unterminated string literal at position 9 in 'A eq X'00'."),
     ("A = 1", "Syntax error: character '=' is not valid at position 2 in 'A = 1'."),
-    ('"a" eq A', "Syntax error: character '\"' is not valid at position 0 in '\"a\" eq A'."),
-    ("é$ eq 1", "Syntax error: character '$' is not valid at position 1 in 'é$ eq 1'."),
     ("a· eq ·", "Syntax error: character '·' is not valid at position 6 in 'a· eq ·'."),
-    (
-        "A eq 9223372036854775808",
-        "Unrecognized 'Edm.Int32' literal '9223372036854775808' at position 5 in 'A eq 9223372036854775808'.",
-    ),
-    (
-        "A eq 9223372036854775808L",
-        (
-            "Unrecognized 'Edm.Int64' literal '9223372036854775808L'"
-            " at position 5 in 'A eq 9223372036854775808L'."
-        ),
-    ),
     ("A eq 1.5L", "Unrecognized 'Edm.Int64' literal '1.5L' at position 5 in 'A eq 1.5L'."),
     ("A eq 1e400", "Unrecognized 'Edm.Double' literal '1e400' at position 5 in 'A eq 1e400'."),
-    ("A eq X'0'", "Unrecognized 'Edm.Binary' literal 'X'0'' at position 5 in 'A eq X'0''."),
     ("A eq X'0 '", "Unrecognized 'Edm.Binary' literal 'X'0 '' at position 5 in 'A eq X'0 ''."),
     ("A eq guid'0'", "Unrecognized 'Edm.Guid' literal 'guid'0'' at position 5 in 'A eq guid'0''."),
     ("A eq datetime'yesterday'", "An error occurred while processing this request."),
-    ("1", NOT_BOOLEAN),
-    ("(1)", NOT_BOOLEAN),
-    ("'x'", NOT_BOOLEAN),
-    ("not 1", NOT_BOOLEAN),
-    ("A eq 1 and 1", NOT_BOOLEAN),
-    ("A eq null", DEFAULT),
-    ("null ne A", DEFAULT),
-    ("null", DEFAULT),
-    ("(PartitionKey eq 'x' eq 5.0)", DEFAULT),
+    ("not 1", "The $filter expression must evaluate to a single boolean value."),
+    ("A eq 1 and 1", "The $filter expression must evaluate to a single boolean value."),
+    ("null ne A", InvalidInput.message),
+    ("(PartitionKey eq 'x' eq 5.0)", InvalidInput.message),
 ]
+
 
 UNSUPPORTED = [
     "1 eq 1", "'a' eq 'a'", "true eq true", "A eq B", "(A eq 1) eq true", "startswith(A, 'x')",
@@ -217,21 +156,19 @@ def test_a_blank_text_is_no_filter(text):
 
 
 @pytest.mark.parametrize(("text", "sentence"), INVALID, ids=[text for text, _ in INVALID])
-def test_refuses(text, sentence):
-    with pytest.raises(InvalidInput) as refusal:
-        parse(text)
+def test_refuses_in_either_dialect(text, sentence):
+    for dialect in Dialect:
+        with pytest.raises(InvalidInput) as refusal:
+            parse(text, dialect, NOW)
 
-    assert refusal.value.text == sentence
-
-
-@pytest.mark.parametrize("text", UNSUPPORTED)
-def test_does_not_implement(text):
-    with pytest.raises(NotImplemented):
-        parse(text)
+        assert refusal.value.text == sentence
 
 
 @pytest.mark.parametrize("text", UNSUPPORTED)
-def test_a_syntax_error_comes_before_what_is_not_implemented(text):
+def test_does_not_implement_what_is_sound(text):
+    for dialect in Dialect:
+        with pytest.raises(NotImplemented):
+            parse(text, dialect)
     with pytest.raises(InvalidInput):
         parse(text + " and")
 
@@ -244,23 +181,18 @@ def test_refuses_a_date_that_no_property_can_hold():
 # depth and length
 
 
-def test_reads_hundreds_of_levels():
+def test_reads_and_writes_hundreds_of_levels():
     assert parse("(" * DEPTH_LIMIT + "A eq 1" + ")" * DEPTH_LIMIT) == A
-    assert write(parse("not (" * DEPTH_LIMIT + "A eq 1" + ")" * DEPTH_LIMIT)).count("not") == DEPTH_LIMIT
-    assert write(parse("not " * DEPTH_LIMIT + "A eq 1")).count("not") == DEPTH_LIMIT
+    for opening, closing in (("not (", ")"), ("not ", ""), ("A or B and not (", ")")):
+        written = write(parse(opening * DEPTH_LIMIT + "A eq 1" + closing * DEPTH_LIMIT))
+        assert written.count("not") == DEPTH_LIMIT
+        assert write(parse(written)) == written
 
 
 @pytest.mark.parametrize("opening", ["(", "not (", "not ", "A and (", "f(", "A or B and not (", "A in ("])
 def test_refuses_deeper_nesting(opening):
     with pytest.raises(InvalidInput, match="nested deeper than 200 levels"):
         parse(opening * 5000 + "A eq 1")
-
-
-def test_what_was_read_can_be_written_and_read_at_any_depth():
-    text = "A or B and not (" * DEPTH_LIMIT + "A" + ")" * DEPTH_LIMIT
-    written = write(parse(text))
-
-    assert write(parse(written)) == written
 
 
 @pytest.mark.parametrize(
@@ -283,20 +215,6 @@ def test_time_is_linear_in_length(text):
 def test_any_text_is_read_or_refused(text):
     with contextlib.suppress(InvalidInput, NotImplemented, OutOfRangeInput):
         parse(text)
-
-
-words = [
-    "A", "not", "and", "or", "eq", "gt", "in", "add", "(", ")", ",", "-", "1", "'x'", "null", "true", "f(",
-]  # fmt: skip
-
-
-@given(st.lists(st.sampled_from(words)).map(" ".join))
-def test_any_words_are_read_or_refused(text):
-    try:
-        tree = parse(text)
-    except (InvalidInput, NotImplemented):
-        return
-    assert tree is None or parse(write(tree)) == tree
 
 
 # writing
@@ -326,18 +244,6 @@ def branches(inner):
     return st.builds(And, operands) | st.builds(Or, operands) | st.builds(Not, inner)
 
 
-filters = st.recursive(leaves, branches, max_leaves=20)
-
-
-@given(filters)
-def test_reading_is_the_inverse_of_writing(tree):
-    read = parse(write(tree))
-
-    assert read == tree
-    # 1 == 1.0 == True: equality of values says nothing about their classes
-    assert repr(read) == repr(tree)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -354,14 +260,8 @@ def test_writes_no_more_than_was_read(text):
     assert write(parse(text)) == text
 
 
-def test_a_connective_needs_two_operands():
-    with pytest.raises(ValueError, match="two operands"):
-        And((A,))
-
-
 # what only the console understands
 
-NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 CONSOLE_READ = [
     ("contains(A,'x')", Match("A", MatchKind.CONTAINS, "x")),
     ("contains ( A , 'it''s' )", Match("A", MatchKind.CONTAINS, "it's")),
@@ -369,27 +269,28 @@ CONSOLE_READ = [
     ("isset(A)", IsSet("A")),
     ("not isset(A) and Flag", And((Not(IsSet("A")), FLAG))),
     ("(isset(A) or contains(isset,'x'))", Or((IsSet("A"), Match("isset", MatchKind.CONTAINS, "x")))),
-    ("contains eq 1 and isset", And((int32("contains", 1), eq("isset", Edm.BOOLEAN, True)))),
 ]
 
 
 @pytest.mark.parametrize(("text", "expected"), CONSOLE_READ, ids=[text for text, _ in CONSOLE_READ])
-def test_the_console_reads(text, expected):
+def test_the_console_alone_reads(text, expected):
     assert parse(text, Dialect.CONSOLE) == expected
     assert parse(write(expected), Dialect.CONSOLE) == expected
-
-
-@pytest.mark.parametrize("text", [text for text, _ in CONSOLE_READ[:-1]])
-def test_the_service_does_not_read_what_is_the_consoles(text):
-    assert is_console_only(parse(text, Dialect.CONSOLE))
+    assert is_console_only(expected)
     with pytest.raises(NotImplemented):
         parse(text)
+
+
+def test_functions_of_the_console_may_be_names():
+    expected = And((int32("contains", 1), eq("isset", Edm.BOOLEAN, True)))
+
+    assert parse("contains eq 1 and isset", Dialect.CONSOLE) == parse("contains eq 1 and isset") == expected
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *UNSUPPORTED, "contains('x',A)", "contains(A,5)", "contains(A)", "contains(A,'x','y')",
+        "contains('x',A)", "contains(A,5)", "contains(A)", "contains(A,'x','y')",
         "contains(A,B)", "isset('A')", "isset(A,B)", "isset()", "contains(A,'x') eq true",
         "isset(A) eq isset(B)", "A eq contains(A,'x')",
     ],
@@ -397,14 +298,6 @@ def test_the_service_does_not_read_what_is_the_consoles(text):
 def test_the_console_does_not_implement(text):
     with pytest.raises(NotImplemented):
         parse(text, Dialect.CONSOLE)
-
-
-@pytest.mark.parametrize(("text", "sentence"), INVALID, ids=[text for text, _ in INVALID])
-def test_the_console_refuses_as_the_service_does(text, sentence):
-    with pytest.raises(InvalidInput) as refusal:
-        parse(text, Dialect.CONSOLE, NOW)
-
-    assert refusal.value.text == sentence
 
 
 def test_a_time_may_be_relative_where_it_is_known_what_time_it_is():
@@ -427,8 +320,11 @@ console_leaves = (
 
 
 @given(st.recursive(console_leaves, branches, max_leaves=20))
-def test_reading_the_consoles_dialect_is_the_inverse_of_writing_it(tree):
+def test_reading_is_the_inverse_of_writing(tree):
+    # 1 == 1.0 == True: equality of values says nothing about their classes
     assert repr(parse(write(tree), Dialect.CONSOLE)) == repr(tree)
+    if not is_console_only(tree):
+        assert repr(parse(write(tree))) == repr(tree)
 
 
 # where a text is at fault
@@ -472,15 +368,10 @@ def test_mentions_every_property_once():
 TABLES = [
     ("TableName eq 'people'", True),
     ("TableName eq 'PEOPLE'", True),
-    ("TableName ne 'people'", False),
     ("TableName ge 'P' and TableName lt 'Q'", True),
-    ("TableName gt 'people'", False),
-    ("not (TableName eq 'people')", False),
     ("TableName eq 'a' or TableName eq 'people'", True),
     ("TableName eq 5", False),
-    ("Name eq 'people'", False),
     ("not (Name eq 'people')", True),
-    ("true", True),
     ("false", False),
 ]
 

@@ -1,41 +1,25 @@
-from itertools import pairwise
-
 import pytest
 
 from storage.domain.access.grants import ROLES, Operation
-from storage.domain.access.identity import grant_for_roles, is_loopback, is_safe_url, read_roles
+from storage.domain.access.identity import grant_for_roles, is_safe_url, read_roles
 from storage.domain.errors import AuthorizationPermissionMismatch
 
 READER, CONTRIBUTOR, OWNER = ROLES
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_a_role_grants(role):
-    assert grant_for_roles([role], "account1") == ROLES[role]
-
-
 @pytest.mark.parametrize(
-    "role",
+    ("roles", "expected"),
     [
-        "StorageTableDataReader",
-        "Storage.Table.Data.Reader",
-        "storage-table-data-reader",
-        "STORAGE_TABLE_DATA_READER",
+        *(([role], role) for role in ROLES),
+        (["StorageTableDataReader"], READER),
+        (["Storage.Table.Data.Reader"], READER),
+        (["STORAGE_TABLE-data-reader"], READER),
+        ([CONTRIBUTOR, "other", READER], CONTRIBUTOR),
+        ([READER, OWNER, CONTRIBUTOR], OWNER),
     ],
 )
-def test_an_issuer_may_not_allow_spaces_in_a_role(role):
-    assert grant_for_roles([role], "account1") == ROLES[READER]
-
-
-def test_the_strongest_role_counts():
-    assert grant_for_roles([CONTRIBUTOR, "other", READER], "account1") == ROLES[CONTRIBUTOR]
-    assert grant_for_roles([READER, OWNER, CONTRIBUTOR], "account1") == ROLES[OWNER]
-
-
-def test_stronger_roles_allow_what_weaker_ones_do():
-    for weaker, stronger in pairwise(ROLES):
-        for operation in Operation:
-            assert not ROLES[weaker].allows(operation) or ROLES[stronger].allows(operation)
+def test_the_strongest_role_counts_however_it_is_written(roles, expected):
+    assert grant_for_roles(roles, "account1") == ROLES[expected]
 
 
 @pytest.mark.parametrize("account", ["account2", "Account1", "account", "", "account1@"])
@@ -76,29 +60,19 @@ def test_reads_roles(claims, name, expected):
 
 
 @pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("https://example.org/x", True),
-        ("http://127.0.0.1:8080", True),
-        ("http://[::1]/", True),
-        ("http://localhost/x", True),
-        ("http://example.org", False),
-        ("http://127.0.0.1.example.org", False),
-        ("http://localhost.example.org", False),
-        ("http://localhost@example.org", False),
-        ("https://", False),
-        ("https:example.org", False),
-        ("https://[::1", False),
-        ("ftp://example.org", False),
-        ("file:///etc/passwd", False),
-        ("example.org", False),
-        ("", False),
-    ],
+    "url", ["https://example.org/x", "http://127.8.9.1:8080", "http://[::1]/", "http://localhost/x"]
 )
-def test_which_urls_are_safe(url, expected):
-    assert is_safe_url(url) is expected
+def test_safe_urls(url):
+    assert is_safe_url(url)
 
 
-def test_loopback():
-    assert is_loopback("127.8.9.1")
-    assert not is_loopback("0.0.0.0")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org", "http://127.0.0.1.example.org", "http://localhost.example.org", "http://0.0.0.0",
+        "http://localhost@example.org", "https://", "https:example.org", "https://[::1", "ftp://example.org",
+        "file:///etc/passwd", "example.org", "",
+    ],
+)  # fmt: skip
+def test_unsafe_urls(url):
+    assert not is_safe_url(url)

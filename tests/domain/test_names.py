@@ -1,7 +1,7 @@
 """What may name an account, a table, a property; what may be a key."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from storage.domain.errors import (
     InvalidResourceName,
@@ -10,6 +10,7 @@ from storage.domain.errors import (
     PropertyNameInvalid,
     PropertyNameTooLong,
 )
+from storage.domain.values.edm import utf16_length
 from storage.domain.values.names import (
     KEY_LENGTH_LIMIT,
     check_key,
@@ -18,28 +19,17 @@ from storage.domain.values.names import (
     is_account_name,
     is_analytics_name,
 )
-from tests.strategies import keys, names
+from tests.strategies import keys
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("devstoreaccount1", True),
-        ("abc", True),
-        ("a" * 24, True),
-        ("123", True),
-        ("ab", False),
-        ("a" * 25, False),
-        ("", False),
-        ("Abc", False),
-        ("a-b", False),
-        ("abc\n", False),
-        ("abcé", False),
-        ("ab٣", False),
-    ],
-)
-def test_account_names(name, expected):
-    assert is_account_name(name) is expected
+@pytest.mark.parametrize("name", ["devstoreaccount1", "abc", "a" * 24, "123"])
+def test_account_names(name):
+    assert is_account_name(name)
+
+
+@pytest.mark.parametrize("name", ["ab", "a" * 25, "", "Abc", "a-b", "abc\n", "abcé", "ab٣"])
+def test_what_is_no_account_name(name):
+    assert not is_account_name(name)
 
 
 @pytest.mark.parametrize("name", ["abc", "People", "T42", "a" * 63, "tables1", "Table"])
@@ -97,47 +87,31 @@ def test_refuses_property_names_that_are_too_long(name):
         check_property_name(name)
 
 
-@given(names)
-def test_generated_property_names_are_names(name):
-    check_property_name(name)
-
-
 @given(keys)
+@example("\xa0~'%2F")
 def test_almost_any_text_is_a_key(key):
     check_key("RowKey", key)
 
 
-@pytest.mark.parametrize(
-    "key", ["", " ", "'", "%", "+", "%2F", "a,b(c)=", "😀", "\ue000", "\uffff", "\xa0", "~", "\u200b"]
-)
-def test_troublesome_keys(key):
-    check_key("PartitionKey", key)
-
-
-@pytest.mark.parametrize("key", ["x" * 1024, "名" * 1024, "😀" * 512])
-def test_a_key_holds_1024_utf16_units_and_no_more(key):
-    assert KEY_LENGTH_LIMIT == 1024
-    check_key("PartitionKey", key)
+@pytest.mark.parametrize("limit", [KEY_LENGTH_LIMIT, 512])
+@pytest.mark.parametrize("character", ["x", "名", "😀"])
+def test_a_key_holds_so_many_utf16_units_and_no_more(character, limit):
+    key = character * (limit // utf16_length(character))
+    check_key("PartitionKey", key, limit=limit)
     with pytest.raises(KeyValueTooLarge):
-        check_key("PartitionKey", key + "x")
+        check_key("PartitionKey", key + "x", limit=limit)
 
 
-def test_the_limit_of_keys_may_be_lower():
-    check_key("RowKey", "x" * 512, limit=512)
-    check_key("RowKey", "😀" * 256, limit=512)
-    for key in ("x" * 513, "😀" * 256 + "x"):
-        with pytest.raises(KeyValueTooLarge):
-            check_key("RowKey", key, limit=512)
-
-
-DISALLOWED = ["/", "\\", "#", "?", *map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), "\ud800", "\udfff"]
-
-
-@pytest.mark.parametrize("character", DISALLOWED, ids=ascii)
-def test_refuses_disallowed_characters_in_keys(character):
-    key = f"a{character}b"
-
-    with pytest.raises(OutOfRangeInput) as refusal:
-        check_key("RowKey", key)
-
-    assert refusal.value.text == f"The 'RowKey' parameter of value '{key}' is out of range."
+def test_refuses_disallowed_characters_in_keys():
+    for character in [
+        "/",
+        "\\",
+        "#",
+        "?",
+        *map(chr, range(0x20)),
+        *map(chr, range(0x7F, 0xA0)),
+        "\ud800",
+        "\udfff",
+    ]:
+        with pytest.raises(OutOfRangeInput, match="The 'RowKey' parameter of value"):
+            check_key("RowKey", f"a{character}b")

@@ -70,16 +70,9 @@ def test_says_the_error_by_its_code_to_later_versions(version, authentication, e
 def test_says_who_asked_only_of_the_owner():
     anonymous = replace(OBSERVED, authentication=Authentication.ANONYMOUS, status=403, operation=None)
 
-    assert line(anonymous).split(";")[2:10] == [
-        "Unknown",
-        "AnonymousAuthorizationError",
-        "403",
-        "14",
-        "12",
-        "anonymous",
-        "",
-        "people",
-    ]
+    fields = line(anonymous).split(";")[2:10]
+
+    assert fields == ["Unknown", "AnonymousAuthorizationError", "403", "14", "12", "anonymous", "", "people"]
 
 
 def test_nothing_that_was_sent_makes_a_field_or_a_line_of_its_own():
@@ -93,15 +86,12 @@ def test_nothing_that_was_sent_makes_a_field_or_a_line_of_its_own():
     assert len(found.splitlines()) == 1
 
 
-@pytest.mark.parametrize("version", ["2019;\n", 'a"'])
-def test_quotes_what_is_usually_plain(version):
-    found = line(entry=replace(ENTRY, version=version, conditions='If-Match=W/"datetime"'))
+def test_quotes_what_is_usually_plain():
+    found = line(entry=replace(ENTRY, version="2019;\n", conditions='If-Match=W/"datetime"'))
 
     assert len(found.splitlines()) == 1
+    assert ';"2019;&#10;";' in found
     assert ';"If-Match=W/&quot;datetime&quot;";' in found
-
-
-def test_an_address_of_version_six_stands_in_brackets():
     assert ";[2001:db8::1]:4711;" in line(replace(OBSERVED, address="2001:db8::1"))
 
 
@@ -129,15 +119,11 @@ def test_a_change_set_has_a_line_for_itself_and_one_for_each_operation():
     ("operation", "expected"),
     [
         (Operation.QUERY_ENTITIES, Logging(read=True)),
-        (Operation.GET_TABLE_ACL, Logging(read=True)),
         (Operation.PREFLIGHT, Logging(read=True)),
         (None, Logging(read=True)),
         (Operation.INSERT_ENTITY, Logging(write=True)),
-        (Operation.ENTITY_GROUP_TRANSACTION, Logging(write=True)),
-        (Operation.CREATE_TABLE, Logging(write=True)),
         (Operation.SET_SERVICE_PROPERTIES, Logging(write=True)),
         (Operation.DELETE_ENTITY, Logging(delete=True)),
-        (Operation.DELETE_TABLE, Logging(delete=True)),
     ],
 )
 def test_logs_what_the_account_wants(operation, expected):

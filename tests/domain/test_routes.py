@@ -27,7 +27,6 @@ from tests.cost import costs_less_than
 from tests.strategies import keys
 
 KEYED = "/people(PartitionKey='p',RowKey='r')"
-SYNTAX = "Bad Request - Error in query syntax."
 
 
 def aim(path, method="GET"):
@@ -42,47 +41,39 @@ def entity(partition_key, row_key, table="people"):
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
+    ("path", "account", "rest"),
     [
-        ("/account1/people", ("account1", False, "http://127.0.0.1:10002/account1", "/people")),
-        ("/account1", ("account1", False, "http://127.0.0.1:10002/account1", "")),
-        ("/account1/", ("account1", False, "http://127.0.0.1:10002/account1", "/")),
-        ("//account1/people", ("account1", False, "http://127.0.0.1:10002/account1", "/people")),
-        ("/account1//people", ("account1", False, "http://127.0.0.1:10002/account1", "//people")),
-        ("/account%31/people", ("account1", False, "http://127.0.0.1:10002/account1", "/people")),
-        (
-            "/account1-secondary/people",
-            ("account1", True, "http://127.0.0.1:10002/account1-secondary", "/people"),
-        ),
-        ("/account1/p(PartitionKey='a%2Fb',RowKey='')", None),
+        ("/account1/people", "account1", "/people"),
+        ("/account1", "account1", ""),
+        ("/account1/", "account1", "/"),
+        ("//account1//people", "account1", "//people"),
+        ("/account%31/people", "account1", "/people"),
+        ("/account1-secondary/people", "account1-secondary", "/people"),
+        ("/account1/p(PartitionKey='a%2Fb',RowKey='')", "account1", "/p(PartitionKey='a%2Fb',RowKey='')"),
     ],
 )
-def test_the_account_is_the_first_part_of_the_path(path, expected):
+def test_the_account_is_the_first_part_of_the_path(path, account, rest):
     found = resolve_address(path.encode(), b"127.0.0.1:10002", "http", ())
 
-    if expected is None:
-        assert found.rest == path.encode()[len("/account1") :]
-        return
-    account, secondary, base, rest = expected
-    assert found == Address(account, secondary, False, base, rest.encode())
+    secondary = account.endswith("-secondary")
+    assert found == Address("account1", secondary, False, f"http://127.0.0.1:10002/{account}", rest.encode())
 
 
 SUFFIXES = ("table.localhost", "table.example.com")
 
 
 @pytest.mark.parametrize(
-    ("host", "account", "secondary"),
+    ("host", "secondary"),
     [
-        ("account1.table.localhost:10002", "account1", False),
-        ("account1.table.localhost", "account1", False),
-        ("ACCOUNT1.Table.LocalHost", "account1", False),
-        ("account1-secondary.table.example.com", "account1", True),
+        ("account1.table.localhost:10002", False),
+        ("ACCOUNT1.Table.LocalHost", False),
+        ("account1-secondary.table.example.com", True),
     ],
 )
-def test_the_account_is_the_first_label_of_a_host_with_a_known_suffix(host, account, secondary):
+def test_the_account_is_the_first_label_of_a_host_with_a_known_suffix(host, secondary):
     found = resolve_address(b"/people", host.encode(), "https", SUFFIXES)
 
-    assert found == Address(account, secondary, True, f"https://{host}", b"/people")
+    assert found == Address("account1", secondary, True, f"https://{host}", b"/people")
 
 
 @pytest.mark.parametrize(
@@ -116,35 +107,20 @@ def test_refuses_an_account_that_is_not_utf8():
 
 PATHS = [
     ("", Target(TargetKind.SERVICE)),
-    ("/", Target(TargetKind.SERVICE)),
     ("/Tables", Target(TargetKind.TABLES)),
-    ("/Tables/", Target(TargetKind.TABLES)),
     ("//Tables", Target(TargetKind.TABLES)),
-    ("/Tables()", Target(TargetKind.TABLES)),
     ("/Tables( )", Target(TargetKind.TABLES)),
-    ("/tables", Target(TargetKind.TABLES)),
     ("/TABLES()", Target(TargetKind.TABLES)),
-    ("/Tables('people')", Target(TargetKind.TABLE, "people")),
-    ("/Tables(%27people%27)", Target(TargetKind.TABLE, "people")),
     ("/Tables%28%27people%27%29", Target(TargetKind.TABLE, "people")),
     ("/Tables( 'people' )", Target(TargetKind.TABLE, "people")),
     ("/tables('People')", Target(TargetKind.TABLE, "People")),
-    ("/Tables('')", Target(TargetKind.TABLE, "")),
     ("/Tables('a''b')", Target(TargetKind.TABLE, "a'b")),
-    ("/people", Target(TargetKind.ENTITIES, "people")),
     ("/People", Target(TargetKind.ENTITIES, "People")),
     ("/people/", Target(TargetKind.ENTITIES, "people")),
-    ("/people()", Target(TargetKind.ENTITIES, "people")),
     ("/%70eople", Target(TargetKind.ENTITIES, "people")),
-    (
-        "/$MetricsHourPrimaryTransactionsTable",
-        Target(TargetKind.ENTITIES, "$MetricsHourPrimaryTransactionsTable"),
-    ),
-    ("/%24MetricsHourPrimary", Target(TargetKind.ENTITIES, "$MetricsHourPrimary")),
+    ("/$MetricsHourPrimary", Target(TargetKind.ENTITIES, "$MetricsHourPrimary")),
     ("/not a name", Target(TargetKind.ENTITIES, "not a name")),
-    ("/$batch", Target(TargetKind.BATCH)),
     ("/%24batch", Target(TargetKind.BATCH)),
-    ("/$batch/", Target(TargetKind.BATCH)),
 ]
 
 
@@ -154,21 +130,14 @@ def test_resources(path, expected):
 
 
 KEYS = [
-    ("PartitionKey='a',RowKey='b'", ("a", "b")),
     ("RowKey='b',PartitionKey='a'", ("a", "b")),
-    ("PartitionKey='',RowKey=''", ("", "")),
     (" PartitionKey = 'a' , RowKey = 'b' ", ("a", "b")),
-    ("RowKey ='b', PartitionKey= 'a'", ("a", "b")),
-    ("PartitionKey=%27a%27,RowKey=%27b%27", ("a", "b")),
     ("PartitionKey%3D%27a%27%2CRowKey%3D%27b%27", ("a", "b")),
-    ("PartitionKey='O''Brien',RowKey=''''", ("O'Brien", "'")),
     ("PartitionKey='O%27%27Brien',RowKey='%27%27'", ("O'Brien", "'")),
-    ("PartitionKey='''',RowKey=''''''", ("'", "''")),
     ("PartitionKey='a,b=(c)',RowKey='d),RowKey=''e'", ("a,b=(c)", "d),RowKey='e")),
     ("PartitionKey='a+b',RowKey='a%2Bb'", ("a+b", "a+b")),
     ("PartitionKey='a%20b',RowKey='%2520'", ("a b", "%20")),
     ("PartitionKey='%F0%9F%98%80',RowKey='%c3%a9'", ("😀", "é")),
-    ("PartitionKey='é',RowKey='😀'", ("é", "😀")),
     ("PartitionKey='a%2Fb',RowKey='%5C%23%3F'", ("a/b", "\\#?")),
     ("PartitionKey='%0A',RowKey='%00'", ("\n", "\x00")),
     ("PartitionKey='PartitionKey=',RowKey=',RowKey='", ("PartitionKey=", ",RowKey=")),
@@ -187,70 +156,70 @@ def test_the_link_of_an_entity_leads_to_it(partition_key, row_key):
 
 
 @pytest.mark.parametrize(
-    "predicate",
+    "path",
     [
-        "PartitionKey='a'", "RowKey='b'", "PartitionKey='a',RowKey='b", "PartitionKey='a,RowKey='b'",
-        "PartitionKey='a'RowKey='b'", "PartitionKey='a',RowKey='b',", "PartitionKey='a',PartitionKey='b'",
-        "PartitionKey='a',RowKey='b',RowKey='c'", "PartitionKey='a',RowKey='b',Other='c'",
-        "PartitionKey='O'Brien',RowKey='b'", "PartitionKey=a,RowKey=b", 'PartitionKey="a",RowKey="b"',
-        "partitionkey='a',rowkey='b'", "'a','b'", "PartitionKey", "PartitionKey='a';RowKey='b'",
-        "PartitionKey=5,RowKey=6", ",",
+        *(
+            f"/people({predicate})"
+            for predicate in (
+                "PartitionKey='a'", "RowKey='b'", "PartitionKey='a',RowKey='b", "PartitionKey='a,RowKey='b'",
+                "PartitionKey='a'RowKey='b'", "PartitionKey='a',RowKey='b',", "PartitionKey='a',PartitionKey='b'",
+                "PartitionKey='a',RowKey='b',RowKey='c'", "PartitionKey='a',RowKey='b',Other='c'",
+                "PartitionKey='O'Brien',RowKey='b'", "PartitionKey=a,RowKey=b", 'PartitionKey="a",RowKey="b"',
+                "partitionkey='a',rowkey='b'", "'a','b'", "PartitionKey", "PartitionKey='a';RowKey='b'",
+                "PartitionKey=5,RowKey=6", ",", "PartitionKey='a/b',RowKey='c'",
+            )
+        ),
+        "/people%28PartitionKey='a',RowKey='b/c'%29", "/Tables(people)", "/Tables('a','b')", "/Tables('a'b')",
     ],
 )  # fmt: skip
-def test_refuses_what_is_no_key(predicate):
+def test_refuses_what_is_no_key(path):
     with pytest.raises(InvalidInput) as refusal:
-        aim(f"/people({predicate})")
+        aim(path)
 
-    assert refusal.value.text == SYNTAX
+    assert refusal.value.text == "Bad Request - Error in query syntax."
 
 
 @pytest.mark.parametrize(
-    "path", ["/people(PartitionKey='a',RowKey='b'", "/people(", "/people)x(", "/people()x"]
+    "path",
+    [
+        "/people(PartitionKey='a',RowKey='b'",
+        "/people(",
+        "/people)x(",
+        "/people()x",
+        "/Tables(",
+        "/Tables('a)",
+    ],
 )
 def test_refuses_parentheses_that_do_not_close(path):
     with pytest.raises(InvalidInput):
         aim(path)
 
 
-@pytest.mark.parametrize(
-    "path", ["/Tables(", "/Tables(people)", "/Tables('a','b')", "/Tables('a'b')", "/Tables('a)"]
-)
-def test_refuses_what_is_no_table(path):
-    with pytest.raises(InvalidInput) as refusal:
-        aim(path)
-
-    assert refusal.value.text == SYNTAX
-
-
-@pytest.mark.parametrize("path", ["/people('x')", "/people( 'x' )", "/people('')"])
-def test_refuses_one_key_without_a_name(path):
-    with pytest.raises(InvalidInput) as refusal:
-        aim(path)
-
-    assert refusal.value.text == (
-        "The number of keys specified in the URI does not match number of key properties "
-        "for the resource 'devstoreaccount1.people'."
-    )
-
-
-def test_refuses_a_slash_inside_a_key():
-    for path in ("/people(PartitionKey='a/b',RowKey='c')", "/people%28PartitionKey='a',RowKey='b/c'%29"):
+def test_refuses_one_key_without_a_name():
+    for path in ("/people('x')", "/people( 'x' )", "/people('')"):
         with pytest.raises(InvalidInput) as refusal:
             aim(path)
-        assert refusal.value.text == SYNTAX
+        assert refusal.value.text == (
+            "The number of keys specified in the URI does not match number of key properties "
+            "for the resource 'devstoreaccount1.people'."
+        )
 
 
 @pytest.mark.parametrize(
-    "path", [b"/%ff", b"/people(PartitionKey='%ff',RowKey='')", b"/\xff", b"/a\xed\xa0\x80"]
+    ("path", "error"),
+    [
+        *(
+            (path, InvalidUri)
+            for path in (b"/%ff", b"/people(PartitionKey='%ff',RowKey='')", b"/\xff", b"/a\xed\xa0\x80")
+        ),
+        *((path, InvalidUri) for path in ("/people/places", "/people//places", "/a/b/c", "/Tables/people")),
+        ("/$metadata", NotImplemented),
+        ("/people/$batch", MediaTypeNotSupported),
+    ],
 )
-def test_refuses_what_is_not_utf8(path):
-    with pytest.raises(InvalidUri):
-        aim(path)
-
-
-def test_there_is_no_document_of_the_metadata():
-    with pytest.raises(NotImplemented):
-        aim("/$metadata")
+def test_refuses_other_paths(path, error):
+    with pytest.raises(error):
+        aim(path, "POST")
 
 
 def test_hostile_predicates_take_no_time():
@@ -267,11 +236,6 @@ def test_hostile_predicates_take_no_time():
 # what lies below a table
 
 
-def test_a_batch_below_a_table_is_not_supported():
-    with pytest.raises(MediaTypeNotSupported):
-        aim("/people/$batch", "POST")
-
-
 def test_an_sdk_that_takes_a_table_for_the_service():
     assert aim("/people/Tables", "POST") == Target(TargetKind.ENTITIES, "people")
     with pytest.raises(NotImplemented):
@@ -279,12 +243,6 @@ def test_an_sdk_that_takes_a_table_for_the_service():
     with pytest.raises(MethodNotAllowed):
         aim("/people/Tables", "PUT")
     assert aim("/people/Tables('x')", "DELETE") == Target(TargetKind.UNNAMED, "people")
-
-
-@pytest.mark.parametrize("path", ["/people/places", "/people//places", "/a/b/c", "/Tables/people"])
-def test_nothing_else_lies_below_a_table(path):
-    with pytest.raises(InvalidUri):
-        aim(path)
 
 
 # URIs inside a batch
@@ -303,66 +261,43 @@ OPERATIONS = [
     ("GET", KEYED, "", False, Operation.QUERY_ENTITY),
     ("PUT", KEYED, "", True, Operation.UPDATE_ENTITY),
     ("PUT", KEYED, "", False, Operation.INSERT_OR_REPLACE_ENTITY),
-    ("MERGE", KEYED, "", True, Operation.MERGE_ENTITY),
     ("PATCH", KEYED, "", True, Operation.MERGE_ENTITY),
     ("MERGE", KEYED, "", False, Operation.INSERT_OR_MERGE_ENTITY),
-    ("PATCH", KEYED, "", False, Operation.INSERT_OR_MERGE_ENTITY),
     ("DELETE", KEYED, "", True, Operation.DELETE_ENTITY),
-    ("DELETE", KEYED, "", False, Operation.DELETE_ENTITY),
     ("POST", "/$batch", "", False, Operation.ENTITY_GROUP_TRANSACTION),
     ("GET", "/people", "acl", False, Operation.GET_TABLE_ACL),
     ("PUT", "/people", "acl", False, Operation.SET_TABLE_ACL),
     ("GET", "/", "properties", False, Operation.GET_SERVICE_PROPERTIES),
     ("PUT", "", "properties", False, Operation.SET_SERVICE_PROPERTIES),
     ("GET", "/", "stats", False, Operation.GET_SERVICE_STATS),
+    ("PUT", "/Tables", "", False, None),
+    ("PUT", "/people", "", False, None),
+    ("POST", KEYED, "", False, None),
+    ("GET", "/$batch", "", False, None),
+    ("POST", "/", "", False, None),
+    ("DELETE", "/people", "acl", False, None),
+    ("GET", KEYED, "acl", False, None),
+    ("GET", "/people", "properties", False, None),
+    ("GET", "/", "list", False, None),
 ]
 
 
 @pytest.mark.parametrize(("method", "path", "comp", "conditional", "expected"), OPERATIONS)
 def test_what_a_request_is_about_to_do(method, path, comp, conditional, expected):
     options = {"comp": comp, "restype": "service"} if comp else {}
+    target = resolve_target(path.encode(), method, "account1")
 
-    found = resolve_operation(
-        resolve_target(path.encode(), method, "account1"), method, options, conditional=conditional
-    )
-
-    assert found is expected
+    assert resolve_operation(target, method, options, conditional=conditional) is expected
 
 
 def test_every_operation_but_the_preflight_has_a_route():
-    assert {row[-1] for row in OPERATIONS} == set(Operation) - {Operation.PREFLIGHT}
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "comp"),
-    [
-        ("PUT", "/Tables", ""),
-        ("PUT", "/people", ""),
-        ("POST", KEYED, ""),
-        ("GET", "/$batch", ""),
-        ("POST", "/", ""),
-        ("DELETE", "/people", "acl"),
-        ("GET", KEYED, "acl"),
-        ("GET", "/people", "properties"),
-        ("GET", "/", "list"),
-    ],
-)
-def test_what_nobody_does_is_no_operation(method, path, comp):
-    options = {"comp": comp} if comp else {}
-
-    assert (
-        resolve_operation(
-            resolve_target(path.encode(), method, "account1"), method, options, conditional=False
-        )
-        is None
-    )
+    assert {row[-1] for row in OPERATIONS} == {None, *Operation} - {Operation.PREFLIGHT}
 
 
 @pytest.mark.parametrize(
     ("host", "secondary"),
     [
         (b"tables-secondary.example.com:10002", True),
-        (b"tables.example.com", False),
         (b"tables-secondary", False),
         (b"tables.example-secondary.com", False),
     ],
@@ -374,11 +309,9 @@ def test_a_host_may_say_that_it_is_the_secondary(host, secondary):
 @pytest.mark.parametrize(
     "uri",
     [
-        "http://127.0.0.1:10002/account1/people", "https://somewhere.else/account1/people",
-        "HTTP://127.0.0.1:10002/account1/people", "/account1/people", "account1/people", "/people", "people",
-        "http://127.0.0.1:10002/account1-secondary/people",
-        "http://127.0.0.1:10002/account1/people?$format=application%2Fjson", "people?a=http://x/account1/y",
-        "http://127.0.0.1:10002//account1/people",
+        "http://127.0.0.1:10002/account1/people", "https://somewhere.else/account1/people", "/account1/people",
+        "HTTP://127.0.0.1:10002//account1/people?$format=application%2Fjson", "account1/people", "/people", "people",
+        "http://127.0.0.1:10002/account1-secondary/people", "people?a=http://x/account1/y",
     ],
 )  # fmt: skip
 def test_uris_in_a_batch_of_path_style(uri):
@@ -389,7 +322,7 @@ def test_uris_in_a_batch_of_path_style(uri):
     "uri",
     [
         "http://account1.table.localhost/people",
-        "https://account1.table.localhost:443/people?$format=json",
+        "https://account1.table.localhost:443/people?a=b",
         "/people",
         "people",
     ],

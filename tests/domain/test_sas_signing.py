@@ -19,24 +19,12 @@ from tests.strategies import keys
 
 KEY, OTHER_KEY = b"1" * 64, b"2" * 64
 TEXT_KEY = base64.b64encode(KEY).decode()
-BOUNDS = ("a", "1", "b", "2")
 
 
 def table_sas(version, **fields):
-    start_partition, start_row, end_partition, end_row = BOUNDS
-    return TableSas(
-        version=version,
-        table="People",
-        permissions="raud",
-        start="2026-01-01",
-        expiry="2027-01-01T12:00Z",
-        identifier="readers",
-        start_partition=start_partition,
-        start_row=start_row,
-        end_partition=end_partition,
-        end_row=end_row,
-        **fields,
-    )
+    bounds = {"start_partition": "a", "start_row": "1", "end_partition": "b", "end_row": "2"}
+    token = TableSas(version, "People", "raud", "2026-01-01", "2027-01-01T12:00Z", "readers", **bounds)
+    return replace(token, **fields)
 
 
 def account_sas(version, **fields):
@@ -44,13 +32,7 @@ def account_sas(version, **fields):
 
 
 @pytest.mark.parametrize(
-    ("version", "resource"),
-    [
-        ("2012-02-12", "/acct/people"),
-        ("2013-08-15", "/acct/people"),
-        ("2014-02-14", "/acct/people"),
-        ("2015-02-21", "/table/acct/people"),
-    ],
+    ("version", "resource"), [("2012-02-12", "/acct/people"), ("2015-02-21", "/table/acct/people")]
 )
 def test_a_table_token_without_restrictions_signs_ten_fields(version, resource):
     text = f"raud\n2026-01-01\n2027-01-01T12:00Z\n{resource}\nreaders\n{version}\na\n1\nb\n2"
@@ -64,11 +46,6 @@ def test_a_table_token_signs_address_and_protocol_from_2015_04_05(version):
         "raud\n2026-01-01\n2027-01-01T12:00Z\n/table/acct/people\nreaders\n10.0.0.1-10.0.0.9\nhttps,http\n"
         f"{version}\na\n1\nb\n2"
     )
-
-
-def test_what_is_absent_is_an_empty_field():
-    token = TableSas(version="2019-02-02", table="people", identifier="readers")
-    assert sas.string_to_sign(token, "acct") == "\n\n\n/table/acct/people\nreaders\n\n\n2019-02-02\n\n\n\n"
 
 
 @pytest.mark.parametrize("version", ["2015-04-05", "2019-02-02", "2020-10-02"])
@@ -92,17 +69,13 @@ def test_an_account_token_signs_its_encryption_scope_from_2020_12_06(version, sc
 
 
 @pytest.mark.parametrize("token", [table_sas("2019-02-02"), account_sas("2019-02-02")])
-def test_either_key_signs(token):
-    assert sas.find_signing_key(sas.sign(token, "acct", KEY), "acct", [KEY, OTHER_KEY]) == 0
-    assert sas.find_signing_key(sas.sign(token, "acct", OTHER_KEY), "acct", [KEY, OTHER_KEY]) == 1
-
-
-@pytest.mark.parametrize("token", [table_sas("2019-02-02"), account_sas("2019-02-02")])
-def test_refuses_another_key_another_account_and_no_key(token):
-    signed = sas.sign(token, "acct", b"3" * 64)
-    assert sas.find_signing_key(signed, "acct", [KEY, OTHER_KEY]) is None
-    assert sas.find_signing_key(sas.sign(token, "acct", KEY), "accu", [KEY]) is None
-    assert sas.find_signing_key(sas.sign(token, "acct", KEY), "acct", []) is None
+def test_finds_the_key_that_signed(token):
+    signed = sas.sign(token, "acct", KEY)
+    assert sas.find_signing_key(signed, "acct", [KEY, OTHER_KEY]) == 0
+    assert sas.find_signing_key(signed, "acct", [OTHER_KEY, KEY]) == 1
+    assert sas.find_signing_key(signed, "acct", [OTHER_KEY]) is None
+    assert sas.find_signing_key(signed, "acct", []) is None
+    assert sas.find_signing_key(signed, "accu", [KEY]) is None
 
 
 def test_the_table_may_be_in_another_letter_case():
@@ -192,7 +165,7 @@ def test_signs_a_table_token_as_the_python_sdks_do(
 
 
 @given(
-    types=st.sampled_from([("s", "s"), ("sco", "sco"), ("o", "o"), ("co", "co")]),
+    types=st.sampled_from(["s", "sco", "o", "co"]),
     permission=st.sampled_from(["r", "rwdlacu", "rl", "a"]),
     expiry=dates,
     start=st.none() | dates,
@@ -200,10 +173,9 @@ def test_signs_a_table_token_as_the_python_sdks_do(
     protocol=protocols,
 )
 def test_signs_an_account_token_as_the_python_sdks_do(types, permission, expiry, start, ip, protocol):
-    letters, given_types = types
     modern = generate_account_sas(
         AzureNamedKeyCredential("acct", TEXT_KEY),
-        ResourceTypes.from_string(given_types),
+        ResourceTypes.from_string(types),
         permission,
         expiry,
         start=start,
@@ -211,7 +183,7 @@ def test_signs_an_account_token_as_the_python_sdks_do(types, permission, expiry,
         protocol=protocol,
     )
     legacy = SharedAccessSignature("acct", TEXT_KEY, x_ms_version="2018-03-28").generate_account(
-        "bqtf", letters, permission, expiry, start, ip, protocol
+        "bqtf", types, permission, expiry, start, ip, protocol
     )
     for query in (modern, legacy):
         token = read(query)

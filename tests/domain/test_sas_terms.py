@@ -49,11 +49,9 @@ def test_an_account_token_grants_its_permissions_on_its_levels():
     assert granted.table is None
 
 
-@pytest.mark.parametrize(
-    ("version", "legacy"), [("2012-02-12", True), ("2015-02-21", True), ("2015-04-05", False)]
-)
-def test_a_token_of_before_2015_04_05_is_refused_in_the_old_way(version, legacy):
-    assert grant(replace(TOKEN, version=version)).legacy is legacy
+def test_a_token_of_before_2015_04_05_is_refused_in_the_old_way():
+    assert grant(replace(TOKEN, version="2015-02-21")).legacy
+    assert not grant(replace(TOKEN, version="2015-04-05")).legacy
 
 
 # time
@@ -61,46 +59,24 @@ def test_a_token_of_before_2015_04_05_is_refused_in_the_old_way(version, legacy)
 
 @pytest.mark.parametrize("token", [TOKEN, ACCOUNT])
 @pytest.mark.parametrize(
-    ("start", "expiry"),
+    ("start", "expiry", "is_good"),
     [
-        ("", "2027-01-01T12:00:01Z"),
-        ("", "2027-01-01T12:01Z"),
-        ("", "2027-01-02"),
-        ("", "2027-01-01T12:00:00.0000010Z"),
-        ("2027-01-01T12:00:00Z", "2028-01-01"),
-        ("2027-01-01", "2028-01-01"),
-        ("2027-01-01T13:00:00+01:00", "2028-01-01"),
-        ("0001-01-01T00:00:00Z", "2028-01-01"),
+        ("", "2027-01-01T12:00:00.0000010Z", True),
+        ("2027-01-01T13:00:00+01:00", "2028-01-01", True),
+        ("0001-01-01T00:00:00Z", "2028-01-01", True),
+        ("", "2027-01-01T12:00:00Z", False),
+        ("", "2027-01-01", False),
+        ("", "0001-01-01", False),
+        ("2027-01-01T12:00:00.0000010Z", "2028-01-01", False),
+        ("2028-01-01", "2026-01-01", False),
     ],
 )
-def test_is_good_from_its_start_until_its_expiry(token, start, expiry):
-    assert grant(replace(token, start=start, expiry=expiry))
-
-
-@pytest.mark.parametrize("token", [TOKEN, ACCOUNT])
-@pytest.mark.parametrize(
-    ("start", "expiry"),
-    [
-        ("", "2027-01-01T12:00:00Z"),
-        ("", "2027-01-01T11:59:59.9999999Z"),
-        ("", "2027-01-01"),
-        ("", "0001-01-01"),
-        ("2027-01-01T12:00:01Z", "2028-01-01"),
-        ("2027-01-01T12:00:00.0000010Z", "2028-01-01"),
-        ("2028-01-01", "2026-01-01"),
-    ],
-)
-def test_is_not_good_before_and_after(token, start, expiry):
-    text = detail(replace(token, start=start, expiry=expiry))
-    assert text.startswith("Signature not valid in the specified time frame: Start [")
-    assert text.endswith("Current [Fri, 01 Jan 2027 12:00:00 GMT]")
-
-
-def test_the_years_before_1601_of_a_policy_are_past():
-    token = replace(TOKEN, expiry="", identifier="readers")
-    ancient, never = "0001-01-01T00:00:00.0000000Z", "9999-12-31T23:59:59.9999999Z"
-    assert grant(token, AccessPolicy(ancient, never))
-    detail(token, AccessPolicy(ancient, ancient))
+def test_is_good_from_its_start_until_its_expiry(token, start, expiry, is_good):
+    token = replace(token, start=start, expiry=expiry)
+    if is_good:
+        assert grant(token)
+    else:
+        assert "Current [Fri, 01 Jan 2027 12:00:00 GMT]" in detail(token)
 
 
 def test_the_refusal_names_the_times():
@@ -108,23 +84,6 @@ def test_the_refusal_names_the_times():
         "Signature not valid in the specified time frame: Start [Tue, 29 Feb 2028 10:00:00 GMT] - "
         "Expiry [Fri, 31 Dec 9999 00:00:00 GMT] - Current [Fri, 01 Jan 2027 12:00:00 GMT]"
     )
-
-
-# protocol
-
-
-@pytest.mark.parametrize("token", [TOKEN, ACCOUNT])
-def test_https_alone_is_no_http(token):
-    token = replace(token, protocol="https")
-    assert grant(token, scheme="https")
-    with pytest.raises(AuthorizationProtocolMismatch):
-        grant(token, scheme="http")
-
-
-@pytest.mark.parametrize("protocol", ["", "https,http", "http,https"])
-def test_both_protocols_are_either(protocol):
-    assert grant(replace(TOKEN, protocol=protocol), scheme="http")
-    assert grant(replace(TOKEN, protocol=protocol), scheme="https")
 
 
 # address
@@ -140,42 +99,22 @@ ADDRESSES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("allowed", "address"), [(allowed, address) for allowed, found, _ in ADDRESSES for address in found]
-)
-def test_the_address_is_in_the_range(allowed, address):
-    assert grant(replace(TOKEN, address=allowed), address=address)
-    assert grant(replace(ACCOUNT, address=allowed), address=address)
-
-
-@pytest.mark.parametrize(
-    ("allowed", "address"), [(allowed, address) for allowed, _, refused in ADDRESSES for address in refused]
-)
-def test_the_address_is_not_in_the_range(allowed, address):
-    for token in (TOKEN, ACCOUNT):
+@pytest.mark.parametrize(("allowed", "inside", "outside"), ADDRESSES)
+def test_the_address_is_in_the_range(allowed, inside, outside):
+    token = replace(TOKEN, address=allowed)
+    for address in inside:
+        assert grant(token, address=address)
+    for address in outside:
         with pytest.raises(AuthorizationSourceIPMismatch):
-            grant(replace(token, address=allowed), address=address)
+            grant(token, address=address)
 
 
-@pytest.mark.parametrize(
-    ("address", "told"),
-    [("10.0.0.2:80", "10.0.0.2"), ("::ffff:10.0.0.2", "10.0.0.2"), ("<script>", "unknown")],
-)
-def test_the_refusal_names_the_address(address, told):
-    with pytest.raises(AuthorizationSourceIPMismatch) as refused:
-        grant(replace(TOKEN, address="10.0.0.1"), address=address)
-    assert refused.value.text == (
-        f"This request is not authorized to perform this operation using this source IP {told}."
-    )
+def test_the_refusal_repeats_no_text_that_is_no_address():
+    with pytest.raises(AuthorizationSourceIPMismatch, match="using this source IP unknown"):
+        grant(replace(TOKEN, address="10.0.0.1"), address="<script>")
 
 
 # service
-
-
-@pytest.mark.parametrize("services", ["b", "q", "f", "bqf"])
-def test_an_account_token_for_other_services_is_none_for_tables(services):
-    with pytest.raises(AuthorizationServiceMismatch):
-        grant(replace(ACCOUNT, services=services))
 
 
 def test_checks_time_then_protocol_then_address_then_service():
@@ -197,42 +136,22 @@ def test_a_policy_supplies_what_the_token_leaves_out():
     bare = replace(TOKEN, permissions="", expiry="", identifier="readers")
     policy = AccessPolicy("2026-01-01T00:00:00.0000000Z", "2028-01-01T00:00:00.0000000Z", "ar")
     assert grant(bare, policy).permissions == Permission.READ | Permission.ADD
-    assert (
-        grant(replace(bare, permissions="d"), replace(policy, permission=None)).permissions
-        is Permission.DELETE
-    )
+    deleting = grant(replace(bare, permissions="d"), replace(policy, permission=None))
+    assert deleting.permissions is Permission.DELETE
     assert grant(replace(bare, expiry="2028-01-01"), replace(policy, expiry=""))
-    assert grant(replace(bare, start="2026-01-01"), replace(policy, start=""))
+    assert grant(replace(TOKEN, identifier="readers"), AccessPolicy("", "", ""))
     assert "Start [" in detail(bare, replace(policy, start="2027-06-01T00:00:00.0000000Z"))
-    assert "Start []" in detail(bare, replace(policy, start=None, expiry="2026-06-01T00:00:00.0000000Z"))
+    for missing in ("permissions", "expiry"):
+        text = detail(replace(TOKEN, identifier="readers", **{missing: ""}), AccessPolicy("", None, ""))
+        assert text == "Missing mandatory parameters for valid Shared Access Signature."
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        AccessPolicy(permission="r"),
-        AccessPolicy(permission="a"),
-        AccessPolicy(expiry="2028-01-01T00:00:00.0000000Z"),
-        AccessPolicy(start="2026-01-01T00:00:00.0000000Z"),
-    ],
-)
-def test_nothing_stands_in_both(policy):
+@pytest.mark.parametrize("term", ["permission", "expiry", "start"])
+def test_nothing_stands_in_both(term):
     token = replace(TOKEN, start="2026-01-01", identifier="readers")
-    assert detail(token, policy) == (
+    assert detail(token, AccessPolicy(**{term: "2028-01-01T00:00:00.0000000Z"})) == (
         "Access policy fields can be associated with signature or SAS identifier but not both."
     )
-
-
-@pytest.mark.parametrize("policy", [None, AccessPolicy(), AccessPolicy("", "", "")])
-@pytest.mark.parametrize("missing", ["permissions", "expiry"])
-def test_nothing_is_missing_in_both(policy, missing):
-    token = replace(TOKEN, identifier="readers", **{missing: ""})
-    assert detail(token, policy) == "Missing mandatory parameters for valid Shared Access Signature."
-
-
-def test_an_empty_policy_leaves_all_to_the_token():
-    assert grant(replace(TOKEN, identifier="readers"), AccessPolicy("", "", ""))
-    assert grant(replace(TOKEN, identifier="readers"), AccessPolicy())
 
 
 # key ranges

@@ -37,12 +37,6 @@ def test_without_a_signature_there_is_no_token():
     assert sas.read({}) is None
 
 
-def test_an_empty_signature_is_one():
-    token = sas.read(TABLE | {"sig": ""})
-    assert token is not None
-    assert sas.find_signing_key(token, "acct", [b"1" * 64]) is None
-
-
 def test_other_parameters_are_none_of_the_tokens():
     assert sas.read(
         TABLE | {"$filter": "a eq 1", "api-version": "2014-02-14", "sr": "b", "x": "\n"}
@@ -56,19 +50,6 @@ def test_an_empty_parameter_is_an_absent_one(options):
         ("st", "si", "sip", "spr", "spk", "srk", "epk", "erk", "ses", "skoid", "ss" * ("tn" in options)), ""
     )
     assert sas.read(options | empty) == sas.read(options)
-
-
-@pytest.mark.parametrize("options", [TABLE, ACCOUNT])
-def test_what_is_written_is_read(options):
-    token = sas.read(options | {"st": "2020-01-01", "sip": "::1-::9", "spr": "https,http"})
-    assert sas.read(dict(parse_qsl(sas.write(token), strict_parsing=True))) == token
-
-
-def test_keys_with_any_character_are_written_and_read():
-    token = TableSas(
-        "2019-02-02", "People", "r", "", "2030-01-01", start_partition="a&b=c+%41 é😀", signature=SIG
-    )
-    assert sas.read(dict(parse_qsl(sas.write(token), strict_parsing=True))) == token
 
 
 def test_parameters_leave_the_signature_and_what_is_absent_out():
@@ -99,142 +80,85 @@ def refusal(options):
     return detail
 
 
-@pytest.mark.parametrize("name", ["sv", "tn"])
-def test_refuses_a_table_token_without(name):
-    assert refusal(TABLE | {name: ""}) == "Missing mandatory parameters for valid Shared Access Signature."
-
-
-@pytest.mark.parametrize("name", ["sv", "sp", "se"])
-def test_refuses_an_account_token_without(name):
-    assert refusal(ACCOUNT | {name: ""}) == "Missing mandatory parameters for valid Shared Access Signature."
-
-
-@pytest.mark.parametrize("name", ["ss", "srt"])
-def test_half_an_account_token_is_no_table_token(name):
-    refusal(ACCOUNT | {name: ""})
-    refusal(ACCOUNT | {name: "", "tn": "People"})
-
-
-INSTANTS = [
-    "2030", "2030-01", "2030-1-1", "2030-02-30", "2030-13-01", "0000-01-01", "1500-02-30", "2030-01-01T00:00:00",
-    "2030-01-01T24:00Z", "2030-01-01T00:60Z", "2030-01-01T00:00:60Z", "2030-01-01T00Z",
-    "2030-01-01T00:00:00.Z", "2030-01-01T00:00:00.12345678Z", "2030-01-01 00:00Z", "2030-01-01t00:00z",
-    "20300101", "2030-W01-1", "２０３０-01-01", " 2030-01-01", "2030-01-01\n", "never", "99999-01-01",
-]  # fmt: skip
-RANGES = [
-    "10.0.0.1-", "-10.0.0.1", "10.0.0", "10.0.0.256", "10.0.0.1/8", "10.0.0.1-10.0.0.2-10.0.0.3", "010.0.0.1",
-    "10.0.0.1 - 10.0.0.2", "10.0.0.1-::1", "localhost", "١0.0.0.1", "fe80::1%eth0", "10.0.0.1:80", "*", "0x7f000001",
-]  # fmt: skip
-VERSIONS = [
-    "2012-02-11", "2009-04-14", "0001-01-01", "2019-02-30", "2019-2-2", "20190202", "2019-02-02 ", "2019-02",
-    "latest", "２０１９-02-02", "2019-02-02\n", "99999-01-01", "2019-W05-6",
-]  # fmt: skip
-TABLES = [
-    "pe", "p" * 64, "1people", "peo-ple", "people ", "people\n", "tables", "Tables", "\u212aeople", "ſtaff", "pİe",
-    "people/x", "$Metrics\u212a", "../people", "people()", "$logs", "$Metrics", "$MetricsHour/..", "péople",
-    "people\x00",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("sv", value) for value in VERSIONS),
-        *(("st", value) for value in INSTANTS),
-        *(("se", value) for value in INSTANTS),
-        *(("sip", value) for value in RANGES),
-        *(
-            ("spr", value)
-            for value in ("http", "HTTPS", "https,", "https,https", "https http", "ftp", "https, http")
-        ),
-    ],
-)
-@pytest.mark.parametrize("options", [TABLE, ACCOUNT])
-def test_refuses_a_malformed_field(options, name, value):
-    assert refusal(options | {name: value}) == f"Signature fields not well formed: {name}."
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("tn", value) for value in TABLES),
-        *(("sp", value) for value in ("rx", "R", "w", "l", "r ", "c", "r,a", "ｒ")),
-        ("si", "i" * 65),
-        ("si", "readers\n"),
-        ("spk", "a\nb"),
-        ("spk", "a" * 1025),
-        ("epk", "\x7f"),
-        ("epk", "\ud800"),
-        ("srk", "1"),
-        ("erk", "1"),
-        ("ss", "t"),
-        ("srt", "o"),
-        ("ses", "scope"),
-    ],
-)
-def test_refuses_a_malformed_field_of_a_table_token(name, value):
-    assert refusal(TABLE | {name: value}) == f"Signature fields not well formed: {name}."
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("ss", value) for value in ("x", "T", "t ", "tt\n")),
-        *(("srt", value) for value in ("x", "S", "so ")),
-        *(("sp", value) for value in ("R", "r ", "r1", "é")),
-        ("sv", "2015-02-21"),
-        ("ses", "scope"),
-        *((name, "x") for name in ("tn", "si", "spk", "srk", "epk", "erk")),
-    ],
-)
-def test_refuses_a_malformed_field_of_an_account_token(name, value):
-    assert refusal(ACCOUNT | {name: value}) == f"Signature fields not well formed: {name}."
-
-
-@pytest.mark.parametrize("name", ["sip", "spr"])
-@pytest.mark.parametrize("version", ["2012-02-12", "2014-02-14", "2015-02-21"])
-def test_refuses_a_restriction_that_the_version_does_not_sign(name, version):
-    value = {"sip": "10.0.0.1", "spr": "https"}[name]
-    assert refusal(TABLE | {"sv": version, name: value}) == f"Signature fields not well formed: {name}."
-
-
-@pytest.mark.parametrize("name", ["skoid", "sktid", "skt", "ske", "sks", "skv", "saoid", "suoid", "scid"])
-@pytest.mark.parametrize("options", [TABLE, ACCOUNT])
-def test_refuses_a_user_delegation(options, name):
-    assert refusal(options | {name: "2030-01-01"}) == f"Signature fields not well formed: {name}."
-
-
-def test_refuses_a_field_without_the_one_it_accompanies():
-    assert sas.read(TABLE | {"spk": "a", "srk": "1", "epk": "b", "erk": "2"})
-    refusal(TABLE | {"spk": "", "srk": "1", "epk": "b", "erk": "2"})
-    refusal(TABLE | {"spk": "a", "srk": "1", "epk": "", "erk": "2"})
-
-
 # what is taken
 
 
+# texts that some reader of dates, addresses or names would take; the wire cases have more
+MALFORMED = {
+    "sv": ["2012-02-11", "2019-02-30", "20190202", "2019-02-02 ", "2019-02-02\n", "2019-W05-6", "latest"],
+    "st": ["2030", "2030-1-1", "2030-02-30", "0000-01-01", "1500-02-30", "2030-01-01T00:00:00", "2030-01-01T24:00Z",
+        "2030-01-01T00Z", "2030-01-01T00:00:00.Z", "2030-01-01 00:00Z", "2030-01-01t00:00z", "20300101", "2030-W01-1",
+        "２０３０-01-01", " 2030-01-01", "2030-01-01\n"],
+    "se": ["2030-01-01T00:00:00.12345678Z", "never"],
+    "sip": ["10.0.0.1-", "10.0.0", "10.0.0.256", "10.0.0.1/8", "10.0.0.1-10.0.0.2-10.0.0.3", "010.0.0.1",
+        "10.0.0.1-::1", "10.0.0.1 - 10.0.0.2", "١0.0.0.1", "fe80::1%eth0", "10.0.0.1:80", "0x7f000001"],
+    "spr": ["http", "HTTPS", "https,", "https,https", "https, http"],
+    "skoid": ["2030-01-01"],
+}  # fmt: skip
+MALFORMED_IN_TABLE = {
+    "tn": ["pe", "p" * 64, "1people", "peo-ple", "people\n", "Tables", "\u212aeople", "ſtaff", "pİe", "people/x",
+        "$Metrics\u212a", "../people", "$logs", "$MetricsHour/..", "people\x00"],
+    "sp": ["rx", "R", "w", "l", "r ", "r,a", "ｒ"],
+    "si": ["i" * 65, "readers\n"],
+    "spk": ["a\nb", "a" * 1025],
+    "epk": ["\x7f", "\ud800"],
+    **{name: ["1"] for name in ("srk", "erk", "ss", "srt", "ses")},
+}  # fmt: skip
+MALFORMED_IN_ACCOUNT = {
+    "ss": ["x", "T", "t ", "tt\n"],
+    "srt": ["x", "S", "so "],
+    "sp": ["R", "r ", "r1", "é"],
+    "sv": [*MALFORMED["sv"], "2015-02-21"],
+    **{name: ["x"] for name in ("ses", "tn", "si", "spk", "srk", "epk", "erk")},
+}
+
+
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("sv", value) for value in ("2012-02-12", "2013-08-15", "2019-02-02", "2026-04-06", "2099-01-01")),
-        *(
-            ("st", value)
-            for value in (
-                "2026-01-01", "2026-01-01T00:00Z", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.1Z",
-                "2026-01-01T00:00:00.1234567Z", "2026-01-01T00:00+01:00", "2024-02-29",
-            )
-        ),
-        *(("tn", value) for value in ("abc", "p" * 63, "PEOPLE", "$MetricsHourPrimaryTransactionsTable")),
-        *(("sp", value) for value in ("r", "a", "dura", "raud")),
-        ("si", "é" * 64),
-        ("spk", "a" * 1024),
-        ("spk", " "),
-    ],
-)  # fmt: skip
-def test_accepts(name, value):
-    assert dict(sas.to_parameters(sas.read(TABLE | {name: value})))[name] == value
+    ("options", "malformed"),
+    [(TABLE, MALFORMED | MALFORMED_IN_TABLE), (ACCOUNT, MALFORMED | MALFORMED_IN_ACCOUNT)],
+)
+def test_refuses_a_malformed_field(options, malformed):
+    for name, values in malformed.items():
+        for value in values:
+            assert refusal(options | {name: value}) == f"Signature fields not well formed: {name}.", value
 
 
-@pytest.mark.parametrize("table", ["people", "$metricshourprimarytransactionstable"])
-def test_a_table_is_known_by_its_lower_case(table):
-    assert sas.read(TABLE | {"tn": table.upper()}).folded == table
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [(TABLE, ["sv", "tn"]), (ACCOUNT, ["sv", "sp", "se"]), (ACCOUNT | {"tn": "People"}, ["ss", "srt"])],
+)
+def test_refuses_a_token_without(options, names):
+    for name in names:
+        refusal(options | {name: ""})
+
+
+@pytest.mark.parametrize(("name", "value"), [("sip", "10.0.0.1"), ("spr", "https")])
+def test_refuses_a_restriction_that_the_version_does_not_sign(name, value):
+    assert sas.read(TABLE | {"sv": "2015-04-05", name: value})
+    assert refusal(TABLE | {"sv": "2015-02-21", name: value}) == f"Signature fields not well formed: {name}."
+
+
+def test_refuses_a_row_without_its_partition():
+    bounds = {"spk": "a", "srk": "1", "epk": "b", "erk": "2"}
+    assert sas.read(TABLE | bounds)
+    refusal(TABLE | bounds | {"spk": ""})
+    refusal(TABLE | bounds | {"epk": ""})
+
+
+WELL_FORMED = {
+    "sv": ["2012-02-12", "2013-08-15", "2019-02-02", "2026-04-06", "2099-01-01"],
+    "st": ["2026-01-01", "2026-01-01T00:00Z", "2026-01-01T00:00:00.1Z", "2026-01-01T00:00:00.1234567Z",
+        "2026-01-01T00:00+01:00", "2024-02-29"],
+    "tn": ["abc", "p" * 63, "PEOPLE", "$MetricsHourPrimaryTransactionsTable"],
+    "sp": ["r", "dura", "raud"],
+    "si": ["é" * 64],
+    "spk": ["a" * 1024, " ", "a&b=c+%41 é😀"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WELL_FORMED)
+def test_accepts_and_writes(name):
+    for value in WELL_FORMED[name]:
+        token = sas.read(TABLE | {name: value})
+        assert dict(sas.to_parameters(token))[name] == value
+        assert sas.read(dict(parse_qsl(sas.write(token), strict_parsing=True))) == token
