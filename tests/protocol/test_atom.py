@@ -11,20 +11,15 @@ from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, enco
 from storage.domain.errors import (
     DuplicatePropertiesSpecified,
     InvalidInput,
-    KeyValueTooLarge,
-    OutOfRangeInput,
-    PropertiesNeedValue,
-    PropertyNameInvalid,
     PropertyNameTooLong,
     PropertyValueTooLarge,
     TooManyProperties,
 )
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.etag import write_etag
 from storage.domain.values.names import KEY_LENGTH_LIMIT
 from storage.protocol.accept import Format
-from storage.protocol.atom import read_object, write_entity, write_page, write_table, write_tables
-from storage.protocol.json_format import Context, read_entity, read_new_entity, read_table_name
+from storage.protocol.atom import read_object, write_entity, write_page
+from storage.protocol.json_format import Context, read_entity, read_new_entity
 from tests.cost import costs_less_than
 from tests.strategies import keys, names, properties, values
 
@@ -66,36 +61,24 @@ def insert(properties):
     ("element", "value"),
     [
         ("<d:x>text</d:x>", EdmValue(Edm.STRING, "text")),
-        ('<d:x m:type="Edm.String">text</d:x>', EdmValue(Edm.STRING, "text")),
         ("<d:x></d:x>", EdmValue(Edm.STRING, "")),
-        ("<d:x />", EdmValue(Edm.STRING, "")),
         ("<d:x>5</d:x>", EdmValue(Edm.STRING, "5")),
         ("<d:x> \t a \n </d:x>", EdmValue(Edm.STRING, " \t a \n ")),
         ('<d:x xml:space="preserve">  </d:x>', EdmValue(Edm.STRING, "  ")),
         ("<d:x>&#13;&#10;&amp;&lt;&gt;&quot;&apos;😀</d:x>", EdmValue(Edm.STRING, "\r\n&<>\"'😀")),
         ("<d:x><![CDATA[<b>&amp;</b>]]></d:x>", EdmValue(Edm.STRING, "<b>&amp;</b>")),
         ("<d:x>a<!-- b -->c<?d e?></d:x>", EdmValue(Edm.STRING, "ac")),
-        ("<d:x>null</d:x>", EdmValue(Edm.STRING, "null")),
         ('<d:x m:null="false">a</d:x>', EdmValue(Edm.STRING, "a")),
-        ('<d:x m:type="Edm.Boolean">true</d:x>', EdmValue(Edm.BOOLEAN, True)),
         ('<d:x m:type="Edm.Boolean">1</d:x>', EdmValue(Edm.BOOLEAN, True)),
         ('<d:x m:type="Edm.Boolean"> 0\n</d:x>', EdmValue(Edm.BOOLEAN, False)),
         ('<d:x m:type="Edm.Boolean">False</d:x>', EdmValue(Edm.BOOLEAN, False)),
         ('<d:x m:type="Edm.Int32">-2147483648</d:x>', EdmValue(Edm.INT32, -(2**31))),
         ('<d:x m:type="Edm.Int32">\n 5 </d:x>', EdmValue(Edm.INT32, 5)),
-        ('<d:x m:type="Edm.Int64">9223372036854775807</d:x>', EdmValue(Edm.INT64, 2**63 - 1)),
         ('<d:x m:type="Edm.Double">10</d:x>', EdmValue(Edm.DOUBLE, 10.0)),
         ('<d:x m:type="Edm.Double">4.94065645841247E-324</d:x>', EdmValue(Edm.DOUBLE, 5e-324)),
-        ('<d:x m:type="Edm.Double">INF</d:x>', EdmValue(Edm.DOUBLE, math.inf)),
         ('<d:x m:type="Edm.Double">-INF</d:x>', EdmValue(Edm.DOUBLE, -math.inf)),
         ('<d:x m:type="Edm.Double">-Infinity</d:x>', EdmValue(Edm.DOUBLE, -math.inf)),
-        ('<d:x m:type="Edm.DateTime">1970-01-01T00:00:00.0000001Z</d:x>', EdmValue(Edm.DATETIME, 1)),
         ('<d:x m:type="Edm.DateTime">1970-01-01T01:00:00+01:00</d:x>', EdmValue(Edm.DATETIME, 0)),
-        (
-            '<d:x m:type="Edm.Guid">C9DA6455-213D-42C9-9A79-3E9149A57833</d:x>',
-            EdmValue(Edm.GUID, "c9da6455-213d-42c9-9a79-3e9149a57833"),
-        ),
-        ('<d:x m:type="Edm.Binary">AAEC</d:x>', EdmValue(Edm.BINARY, b"\0\1\2")),
         ('<d:x m:type="Edm.Binary">\n AA\n EC\n</d:x>', EdmValue(Edm.BINARY, b"\0\1\2")),
         ('<d:x m:type="Edm.Binary" />', EdmValue(Edm.BINARY, b"")),
     ],
@@ -106,21 +89,13 @@ def test_reads_every_type(element, value):
     assert type(found.value) is type(value.value)
 
 
-def test_reads_what_is_no_number_and_less_than_nothing():
-    found = read('<d:a m:type="Edm.Double">NaN</d:a><d:b m:type="Edm.Double">-0</d:b>')
-    assert math.isnan(found["a"].value)
-    assert math.copysign(1, found["b"].value) == -1
-
-
 @pytest.mark.parametrize(
     "element",
     [
         '<d:x m:null="true" />',
-        '<d:x m:null="true" m:type="Edm.Int32" />',
         '<d:x m:null="1"></d:x>',
         '<d:x m:type="Edm.Int32" m:null="true">5</d:x>',
         '<d:Timestamp m:type="Edm.DateTime">0001-01-01T00:00:00Z</d:Timestamp>',
-        "<d:Timestamp>nonsense</d:Timestamp>",
         "<m:x>not data</m:x>",
         "<x>not data</x>",
         '<d:PartitionKey m:type="Edm.Int32">other</d:PartitionKey>',
@@ -128,22 +103,6 @@ def test_reads_what_is_no_number_and_less_than_nothing():
 )
 def test_passes_over_what_is_no_property(element):
     assert read(element) == {}
-
-
-def test_reads_many_properties_that_are_null():
-    assert read("".join(f'<d:x{number} m:null="true" />' for number in range(1000))) == {}
-
-
-def test_an_insert_has_its_keys_in_the_body():
-    body = entry(KEYS + '<d:n m:type="Edm.Int32">1</d:n>', start="\ufeff", end="\r\n")
-    entity = read_new_entity(read_object(body), KEY_LENGTH_LIMIT)
-    assert entity == Entity(KEY, {"n": EdmValue(Edm.INT32, 1)})
-    assert insert('<d:PartitionKey m:type="Edm.String" /><d:RowKey />').key == EntityKey("", "")
-
-
-def test_an_update_has_its_keys_in_the_uri():
-    members = read_object(entry("<d:PartitionKey>other</d:PartitionKey><d:RowKey /><d:x>1</d:x>"))
-    assert read_entity(members, KEY, KEY_LENGTH_LIMIT) == Entity(KEY, {"x": EdmValue(Edm.STRING, "1")})
 
 
 @pytest.mark.parametrize(
@@ -164,23 +123,15 @@ def test_prefixes_are_the_clients_choice(prefix, namespace):
     ("body", "error"),
     [
         (b"", InvalidInput),
-        (b"{}", InvalidInput),
-        (b"<entry/>", InvalidInput),
-        (b'<entry xmlns="http://www.w3.org/2005/Atom"/>', InvalidInput),
-        (b'<entry xmlns="http://www.w3.org/2005/Atom"><content/></entry>', InvalidInput),
         (entry(KEYS)[:-1], InvalidInput),
         (entry(KEYS) * 2, InvalidInput),
         (entry(KEYS).replace(b"entry", b"feed"), InvalidInput),
         (entry(KEYS).replace(b"2005/Atom", b"2005/atom"), InvalidInput),
         (entry("</m:properties><m:properties>"), InvalidInput),
         (entry("<d:x>\x01</d:x>"), InvalidInput),
-        (entry("<d:x>&#1;</d:x>"), InvalidInput),
-        (entry("<d:x>&nbsp;</d:x>"), InvalidInput),
         (entry("<d:x>\xe4</d:x>").replace("ä".encode(), b"\xe4"), InvalidInput),
         (entry('<d:x y="1" y="2"/>'), InvalidInput),
         (entry("<e:x/>"), InvalidInput),
-        (entry("<d:x><d:y/></d:x>"), InvalidInput),
-        (entry("<d:x>1</d:x><d:x>1</d:x>"), DuplicatePropertiesSpecified),
         (entry('<d:x m:null="true"/><d:x>1</d:x>'), DuplicatePropertiesSpecified),
         (entry("<d:_x0219_>1</d:_x0219_><d:_x00000219_>1</d:_x00000219_>"), DuplicatePropertiesSpecified),
     ],
@@ -190,96 +141,26 @@ def test_refuses_what_is_no_entry(body, error):
         read_object(body)
 
 
-@pytest.mark.parametrize(
-    ("element", "error"),
-    [
-        ('<d:x m:type="Edm.Int32">a</d:x>', InvalidInput),
-        ('<d:x m:type="Edm.Int32">2147483648</d:x>', InvalidInput),
-        ('<d:x m:type="Edm.Int32"></d:x>', InvalidInput),
-        ('<d:x m:type="Edm.Int64">9223372036854775808</d:x>', InvalidInput),
-        ('<d:x m:type="Edm.Boolean">yes</d:x>', InvalidInput),
-        ('<d:x m:type="Edm.Boolean">2</d:x>', InvalidInput),
-        ('<d:x m:type="Edm.Double">1e400</d:x>', InvalidInput),
-        ('<d:x m:type="Edm.Guid">5</d:x>', InvalidInput),
-        ('<d:x m:type="Edm.Binary">A</d:x>', InvalidInput),
-        ('<d:x m:type="Edm.Single">1</d:x>', InvalidInput),
-        ('<d:x m:type="">1</d:x>', InvalidInput),
-        ('<d:x m:type="edm.int32">1</d:x>', InvalidInput),
-        ('<d:x m:type="Collection(Edm.String)">1</d:x>', InvalidInput),
-        ('<d:x m:type="Edm.DateTime">yesterday</d:x>', InvalidInput),
-        ('<d:x m:type="Edm.DateTime">0001-01-01T00:00:00Z</d:x>', OutOfRangeInput),
-        (f"<d:x>{'a' * 32769}</d:x>", PropertyValueTooLarge),
-        (f'<d:x m:type="Edm.Binary">{"AAAA" * 21846}</d:x>', PropertyValueTooLarge),
-        ("<d:a-b>1</d:a-b>", PropertyNameInvalid),
-        ("<d:a.b>1</d:a.b>", PropertyNameInvalid),
-        (f"<d:{'a' * 256}>1</d:{'a' * 256}>", PropertyNameTooLong),
-    ],
-)
-def test_refuses_properties_as_in_json(element, error):
-    with pytest.raises(error):
-        read(element)
-
-
-@pytest.mark.parametrize(
-    ("properties", "error"),
-    [
-        ("", PropertiesNeedValue),
-        ("<d:PartitionKey>p</d:PartitionKey>", PropertiesNeedValue),
-        ('<d:PartitionKey m:null="true" /><d:RowKey>r</d:RowKey>', PropertiesNeedValue),
-        ('<d:PartitionKey m:type="Edm.Int32">1</d:PartitionKey><d:RowKey>r</d:RowKey>', InvalidInput),
-        ("<d:PartitionKey>a/b</d:PartitionKey><d:RowKey>r</d:RowKey>", OutOfRangeInput),
-        (f"<d:PartitionKey>{'a' * 1025}</d:PartitionKey><d:RowKey>r</d:RowKey>", KeyValueTooLarge),
-    ],
-)
-def test_refuses_keys_as_in_json(properties, error):
-    with pytest.raises(error):
-        insert(properties)
-
-
-def test_reads_the_name_of_a_table():
-    assert read_table_name(read_object(entry("<d:TableName>People</d:TableName>"))) == "People"
-    with pytest.raises(PropertiesNeedValue):
-        read_table_name(read_object(entry('<d:TableName m:null="true" />')))
-
-
 # hostile documents
 
-BILLION_LAUGHS = b'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + b"".join(
-    b'<!ENTITY %c "%b">' % (98 + n, b"&%c;" % (97 + n) * 10) for n in range(10)
-)
 REFUSALS = (
     InvalidInput,
     DuplicatePropertiesSpecified,
-    PropertyValueTooLarge,
     PropertyNameTooLong,
+    PropertyValueTooLarge,
     TooManyProperties,
 )
-EXTERNAL = b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">'
+HOSTILE = {
+    "elements of another namespace": entry("<m:x/>" * 2_000),
+    "the same property": entry("<d:x/>" * 690_000),
+    "references": entry("<d:x>" + "&#65;" * 800_000 + "</d:x>"),
+    "a long escaped name": entry("<d:" + "_x0219_" * 9_000 + "/>"),
+    "escaped names": entry("".join(f"<d:_{n:03}{'_x0219_' * 254}{'a' * 30}/>" for n in range(900))),
+    "UTF-16": entry("<d:x>1</d:x>").decode().encode("utf-16"),
+}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        BILLION_LAUGHS + b"]>" + entry("<d:x>&k;</d:x>").partition(b"?>")[2],
-        EXTERNAL + b"]>" + entry("<d:x>&e;</d:x>").partition(b"?>")[2],
-        EXTERNAL.replace(b"ENTITY e", b"ENTITY % e") + b"%e;]>" + entry().partition(b"?>")[2],
-        b"<a>" * 1_000_000,
-        entry("<d:x>" * 50_000 + "</d:x>" * 50_000),
-        entry("<d:x" + "".join(f' a{n}="{n}"' for n in range(270_000)) + "/>"),
-        entry("<d:x" + "".join(f' xmlns:a{n}="u:{n}"' for n in range(150_000)) + "/>"),
-        entry("<m:x/>" * 2_000),
-        entry("<d:x/>" * 90_000),
-        entry("<d:x/>" * 690_000),
-        entry("".join(f"<d:x{n}/>" for n in range(40_000))),
-        entry("<d:x>" + "&#65;" * 800_000 + "</d:x>"),
-        entry("<d:" + "_x0219_" * 9_000 + "/>"),
-        entry("".join(f"<d:_{n:03}{'_x0219_' * 254}{'a' * 30}/>" for n in range(900))),
-        b"<!--" * 1_000_000,
-        b"<" * 4_000_000,
-        entry("<d:x>1</d:x>").decode().encode("utf-16"),
-    ],
-    ids=range(17),
-)
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 def test_refuses_hostile_documents_at_once(body):
     with costs_less_than(1), pytest.raises(REFUSALS):
         write_fragments(read_entity(read_object(body[: 4 * 1024 * 1024]), KEY, KEY_LENGTH_LIMIT).properties)
@@ -307,92 +188,24 @@ def properties_of(element):
     return element.find(f"{ATOM}content/{METADATA}properties")
 
 
-def test_an_entity_reads_as_the_service_writes_it():
-    row = stored(
-        name=EdmValue(Edm.STRING, "Ada"), age=EdmValue(Edm.INT32, 36), big=EdmValue(Edm.INT64, 2**53)
-    )
-    text = write_entity(context(), row).decode()
-    updated = ElementTree.fromstring(text).findtext(f"{ATOM}updated")
-    assert text == (
-        '<?xml version="1.0" encoding="utf-8" standalone="yes"?>\n'
-        f'<entry xml:base="{BASE}/" xmlns:d="http://schemas.microsoft.com/ado/2007/08/dataservices" '
-        'xmlns:m="http://schemas.microsoft.com/ado/2007/08/dataservices/metadata" '
-        'xmlns="http://www.w3.org/2005/Atom" '
-        "m:etag=\"W/&quot;datetime'2017-08-30T13%3A33%3A53Z'&quot;\">"
-        f"<id>{BASE}/people(PartitionKey='p',RowKey='r')</id>"
-        f'<title type="text"></title><updated>{updated}</updated><author><name /></author>'
-        '<link rel="edit" title="people" href="people(PartitionKey=\'p\',RowKey=\'r\')" />'
-        '<category term="account1.people" scheme="http://schemas.microsoft.com/ado/2007/08/dataservices/scheme" />'
-        '<content type="application/xml"><m:properties>'
-        "<d:PartitionKey>p</d:PartitionKey><d:RowKey>r</d:RowKey>"
-        '<d:Timestamp m:type="Edm.DateTime">2017-08-30T13:33:53Z</d:Timestamp>'
-        '<d:name>Ada</d:name><d:age m:type="Edm.Int32">36</d:age>'
-        '<d:big m:type="Edm.Int64">9007199254740992</d:big>'
-        "</m:properties></content></entry>"
-    )
-
-
-def test_a_page_is_a_feed():
-    root = ElementTree.fromstring(write_page(context(), [stored(), stored(EntityKey("p", "s"))]))
-    assert root.tag == f"{ATOM}feed"
-    assert root.get("{http://www.w3.org/XML/1998/namespace}base") == f"{BASE}/"
-    assert root.findtext(f"{ATOM}title") == "people"
-    assert root.findtext(f"{ATOM}id") == f"{BASE}/people"
-    assert root.find(f"{ATOM}link").attrib == {"rel": "self", "title": "people", "href": "people"}
-    entries = root.findall(f"{ATOM}entry")
-    assert [properties_of(entry).findtext(f"{DATA}RowKey") for entry in entries] == ["r", "s"]
-    assert all(entry.get(f"{METADATA}etag") == write_etag(TICKS) for entry in entries)
-
-
-def test_an_empty_page_is_an_empty_feed():
-    root = ElementTree.fromstring(write_page(context(), []))
-    assert root.tag == f"{ATOM}feed"
-    assert root.findall(f"{ATOM}entry") == []
-
-
-def test_tables():
-    root = ElementTree.fromstring(write_tables(context(table="Tables"), ["People", "t2x"]))
-    assert root.findtext(f"{ATOM}id") == f"{BASE}/Tables"
-    entries = root.findall(f"{ATOM}entry")
-    assert [properties_of(entry).findtext(f"{DATA}TableName") for entry in entries] == ["People", "t2x"]
-    assert written(write_table(context(table="People"), "People")).attrib.keys() == {
-        "{http://www.w3.org/XML/1998/namespace}base"
-    }
-    for entry in (entries[0], written(write_table(context(table="People"), "People"))):
-        assert entry.findtext(f"{ATOM}id") == f"{BASE}/Tables('People')"
-        assert entry.find(f"{ATOM}link").attrib == {
-            "rel": "edit",
-            "title": "Tables",
-            "href": "Tables('People')",
-        }
-        assert entry.find(f"{ATOM}category").get("term") == "account1.Tables"
-
-
 @pytest.mark.parametrize(
     ("value", "element"),
     [
         (EdmValue(Edm.STRING, "a"), "<d:x>a</d:x>"),
         (EdmValue(Edm.STRING, ""), "<d:x></d:x>"),
-        (EdmValue(Edm.STRING, "5"), "<d:x>5</d:x>"),
         (EdmValue(Edm.STRING, "<&>]]>\"'é😀"), "<d:x>&lt;&amp;&gt;]]&gt;\"'é😀</d:x>"),
         (EdmValue(Edm.STRING, " a"), '<d:x xml:space="preserve"> a</d:x>'),
         (EdmValue(Edm.STRING, "a\n"), '<d:x xml:space="preserve">a\n</d:x>'),
         (EdmValue(Edm.STRING, "a\r\n\tb"), "<d:x>a&#13;\n\tb</d:x>"),
         (EdmValue(Edm.BOOLEAN, True), '<d:x m:type="Edm.Boolean">true</d:x>'),
-        (EdmValue(Edm.BOOLEAN, False), '<d:x m:type="Edm.Boolean">false</d:x>'),
         (EdmValue(Edm.INT32, -1), '<d:x m:type="Edm.Int32">-1</d:x>'),
         (EdmValue(Edm.INT64, 1), '<d:x m:type="Edm.Int64">1</d:x>'),
         (EdmValue(Edm.DOUBLE, 10.0), '<d:x m:type="Edm.Double">10.0</d:x>'),
         (EdmValue(Edm.DOUBLE, -0.0), '<d:x m:type="Edm.Double">-0.0</d:x>'),
         (EdmValue(Edm.DOUBLE, 1e16), '<d:x m:type="Edm.Double">1E+16</d:x>'),
         (EdmValue(Edm.DOUBLE, math.nan), '<d:x m:type="Edm.Double">NaN</d:x>'),
-        (EdmValue(Edm.DOUBLE, math.inf), '<d:x m:type="Edm.Double">INF</d:x>'),
         (EdmValue(Edm.DOUBLE, -math.inf), '<d:x m:type="Edm.Double">-INF</d:x>'),
         (EdmValue(Edm.DATETIME, 1), '<d:x m:type="Edm.DateTime">1970-01-01T00:00:00.0000001Z</d:x>'),
-        (
-            EdmValue(Edm.GUID, "c9da6455-213d-42c9-9a79-3e9149a57833"),
-            '<d:x m:type="Edm.Guid">c9da6455-213d-42c9-9a79-3e9149a57833</d:x>',
-        ),
         (EdmValue(Edm.BINARY, b"\0\1\2"), '<d:x m:type="Edm.Binary">AAEC</d:x>'),
     ],
 )
@@ -446,23 +259,6 @@ def test_escapes_the_names_that_most_readers_refuse(name, element):
 )
 def test_reads_such_names_back_and_leaves_others_alone(element, name):
     assert list(read(f"<d:{element}>v</d:{element}>")) == [name]
-
-
-def test_a_link_is_escaped_as_in_json():
-    key = EntityKey("o'b & <ö>", "/")
-    found = written(write_entity(context(), stored(key)))
-    link = "people(PartitionKey='o''b%20%26%20%3C%C3%B6%3E',RowKey='%2F')"
-    assert found.find(f"{ATOM}link").get("href") == link
-    assert found.findtext(f"{ATOM}id") == f"{BASE}/{link}"
-    assert properties_of(found).findtext(f"{DATA}PartitionKey") == "o'b & <ö>"
-
-
-def test_a_selected_property_that_is_missing_is_null():
-    row = StoredEntity(encode_entity_key(KEY), b"%d" % TICKS, b',"a":"x","b":null')
-    found = properties_of(written(write_entity(context(("RowKey", "a", "b")), row)))
-    assert [element.tag.removeprefix(DATA) for element in found] == ["RowKey", "a", "b"]
-    assert found.find(f"{DATA}b").attrib == {f"{METADATA}null": "true"}
-    assert found.find(f"{DATA}b").text is None
 
 
 @pytest.mark.parametrize("select", [("Timestamp",), ("PartitionKey",), ("x",), ("PartitionKey", "Timestamp")])

@@ -96,32 +96,23 @@ def test_refuses_other_encodings(document, encoding):
     "document",
     [
         b"",
-        b" \r\n",
-        b"\xef\xbb\xbf",
         b"\xef\xbb\xbf\xef\xbb\xbf<a/>",
         b" <?xml version='1.0'?><a/>",
         b"a",
-        b"{}",
         b"<a",
-        b"<a>",
         b"</a>",
         b"<a></b>",
         b"<a/><b/>",
-        b"<a/>b",
         b"<a b='1' b='2'/>",
-        b"<a b=1/>",
         b"<m:a/>",
         b"<a>&b;</a>",
         b"<a>&#0;</a>",
         b"<a>&#xD800;</a>",
-        b"<a>&#x110000;</a>",
         b"<a>\0</a>",
-        b"<a>\x01</a>",
         b"<a>\xff</a>",
         b"<a>\xc0\xbc</a>",
         b"<a>\xed\xa0\x80</a>",
         b"<!-- ",
-        b"<?xml ",
         b"<![CDATA[<a/>]]>",
         b"<a><![CDATA[</a>",
     ],
@@ -134,11 +125,9 @@ def test_refuses_what_is_no_document(document):
 ATTRIBUTES = b" ".join(b"a%d=''" % number for number in range(380_000))
 EXPENSIVE = {
     "attributes": b"<a %b/>" % ATTRIBUTES,
-    "attributes with brackets": b"<a %b/>" % ATTRIBUTES[: 3 * MIB].replace(b"''", b"'>'"),
     "namespaces": b"<a %b/>" % b" ".join(b"xmlns:a%d='u'" % number for number in range(200_000)),
     "a long name": b"<%b/>" % (b"a" * 4 * MIB),
     "a tag without end": b"<a " + b"'>' " * MIB,
-    "depth": b"<a>" * (4 * MIB // 7) + b"</a>" * (4 * MIB // 7),
     "depth within the count": b"<a>" * (MARKUP_LIMIT // 2) + b"</a>" * (MARKUP_LIMIT // 2),
     "elements": b"<a>%b</a>" % (b"x<b/>" * (4 * MIB // 5)),
     "comments": b"<a>%b</a>" % (b"<!---->" * (4 * MIB // 7)),
@@ -174,39 +163,20 @@ def test_keeps_no_names(resident_memory):
 
     read_new_names()
     before = resident_memory()
-    for _ in range(25):
+    for _ in range(8):
         read_new_names()
 
-    assert resident_memory() - before < 15 * MIB  # for a million names
+    assert resident_memory() - before < 10 * MIB  # for 320,000 names
 
 
-# pieces of which a document may be made, in any order
+NAMES = (
+    b"SignedIdentifiers SignedIdentifier Id AccessPolicy Start StorageServiceProperties Cors Logging".split()
+)
 PIECES = [
-    *(
-        b"<%b>" % name
-        for name in (b"SignedIdentifiers", b"SignedIdentifier", b"Id", b"AccessPolicy", b"Start")
-    ),
-    *(
-        b"</%b>" % name
-        for name in (b"SignedIdentifiers", b"SignedIdentifier", b"Id", b"AccessPolicy", b"Start")
-    ),
-    *(b"<%b>" % name for name in (b"StorageServiceProperties", b"Cors", b"Logging", b"RetentionPolicy")),
-    *(b"</%b>" % name for name in (b"StorageServiceProperties", b"Cors", b"Logging", b"RetentionPolicy")),
-    *(
-        b"a",
-        b"2020-01-01",
-        b"<!--",
-        b"-->",
-        b"<?",
-        b"?>",
-        b"<![CDATA[",
-        b"]]>",
-        b"<!DOCTYPE a>",
-        b"&a;",
-        b"&#0;",
-        b"\0",
-    ),
-    *(b"<", b">", b"\xff", b"\xef\xbb\xbf", b"<a b='", b"'/>", b"<?xml version='1.0'?>", b" "),
+    *(pattern % name for name in NAMES for pattern in (b"<%b>", b"</%b>")),
+    *b"a|2020-01-01|<!--|-->|<?|?>|<![CDATA[|]]>|<!DOCTYPE a>|&a;|&#0;|\0|<|>|\xff|<a b='|'/>| ".split(b"|"),
+    b"\xef\xbb\xbf",
+    b"<?xml version='1.0'?>",
 ]
 
 
