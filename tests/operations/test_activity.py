@@ -66,34 +66,25 @@ def test_a_client_may_call_itself_anything():
 
 
 def test_every_control_operation_leaves_one_record(account, people):
-    accounts.change(account, by=ADA, label="New", protected=True)
-    tables.change(people, by=ADA, description="Of people", tags=["a"])
-    tables.delete(account.pk, "people", by=ADA, keep=timedelta(days=7))
-    tables.restore(people.pk, by=ADA)
-    tables.delete(account.pk, "people", by=COMMAND)
-    assert verbs(account_ids=[account.pk]) == [
-        Verb.TABLE_DELETE, Verb.TABLE_RESTORE, Verb.TABLE_DELETE, Verb.TABLE_CHANGE, Verb.ACCOUNT_CHANGE,
-        Verb.TABLE_CREATE, Verb.ACCOUNT_CREATE,
-    ]  # fmt: skip
-
-
-def test_keeps_what_was_before_and_is_since(account, people):
     kept = accounts.change(account, by=ADA, label="New", colour="")
     assert (kept.before, kept.after) == ({"label": "Acme"}, {"label": "New"})
     kept = tables.change(people, by=ADA, tags=["a", "b"])
     assert (kept.before, kept.after) == ({"tags": []}, {"tags": ["a", "b"]})
-
-
-def test_what_changes_nothing_is_not_worth_a_record(account, people):
-    assert accounts.change(account, by=ADA, label="Acme") is None
-    assert tables.change(people, by=ADA, description="", tags=[]) is None
-    assert verbs() == [Verb.TABLE_CREATE, Verb.ACCOUNT_CREATE]
-
-
-def test_what_fails_leaves_none(account, people):
+    assert accounts.change(account, by=ADA, label="New") is None
+    assert tables.change(people, by=ADA, description="", tags=["a", "b"]) is None
     with pytest.raises(Exception, match="already exists"), transaction.atomic():
         tables.create(account.pk, "people", by=ADA)
-    assert verbs() == [Verb.TABLE_CREATE, Verb.ACCOUNT_CREATE]
+    tables.delete(account.pk, "people", by=ADA, keep=timedelta(days=7))
+    tables.restore(people.pk, by=ADA)
+    accounts.remove("acme", with_tables=True, by=COMMAND)
+
+    found = activity.page(ActivityFilter()).activities
+    assert [it.verb for it in found] == [
+        Verb.ACCOUNT_DELETE, Verb.TABLE_RESTORE, Verb.TABLE_DELETE, Verb.TABLE_CHANGE, Verb.ACCOUNT_CHANGE,
+        Verb.TABLE_CREATE, Verb.ACCOUNT_CREATE,
+    ]  # fmt: skip
+    assert {(it.account_name, it.table_name) for it in found} == {("acme", ""), ("acme", "People")}
+    assert found[0].detail == {"tables": ["People"]}
 
 
 def test_no_key_is_ever_in_it(account):
@@ -103,17 +94,6 @@ def test_no_key_is_ever_in_it(account):
     assert (kept.verb, kept.detail) == (Verb.KEY_ROTATE, {"key": "key2"})
     for row in Activity.objects.values():
         assert not [key for key in keys if key in str(row)]
-
-
-def test_outlives_what_it_tells_of(account, people):
-    accounts.remove("acme", with_tables=True, by=ADA)
-    found = activity.page(ActivityFilter()).activities
-    assert [(it.verb, it.account_name, it.table_name) for it in found] == [
-        ("account.delete", "acme", ""),
-        ("table.create", "acme", "People"),
-        ("account.create", "acme", ""),
-    ]
-    assert found[0].detail == {"tables": ["People"]}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -150,21 +130,16 @@ def test_policies_and_service_properties(account, people):
 )
 def test_refuses_to_be_changed(people, change):
     changed(people, ChangedEntity(KEY, None, image(1)))
-    with pytest.raises(DatabaseError, match="only added to"), transaction.atomic():
-        change()
+    with transaction.atomic():
+        with allowing_deletion():
+            pass
+        with pytest.raises(DatabaseError, match="only added to"), transaction.atomic():
+            change()
 
 
 def test_not_even_who_tidies_changes_it(account):
     with pytest.raises(DatabaseError, match="only added to"), transaction.atomic(), allowing_deletion():
         Activity.objects.update(actor="somebody else")
-
-
-def test_deletion_is_allowed_only_in_the_block(account):
-    with transaction.atomic():
-        with allowing_deletion():
-            pass
-        with pytest.raises(DatabaseError, match="only added to"), transaction.atomic():
-            Activity.objects.all().delete()
 
 
 def test_drops_what_is_too_old(people, settings, monkeypatch):
@@ -184,19 +159,11 @@ def test_drops_what_is_too_old(people, settings, monkeypatch):
 
 def test_keeps_entities_as_they_were_and_are(people):
     content = b'\n,"Id@odata.type":"Edm.Int64"\n,"Id":"9223372036854775807"\n,"T":"\\u0000\\ud800"'
-    changed(people, ChangedEntity(KEY, image(5, content), image(6)))
-    found = activity.latest_change(people, KEY)
-    assert activity.entity_before(found) == image(5, content)
-    assert activity.entity_after(found) == image(6)
-    assert found.activity.actor == "ada"
-
-
-def test_there_was_none_or_is_none(people):
-    changed(people, ChangedEntity(KEY, None, image(1)))
-    assert activity.entity_before(activity.latest_change(people, KEY)) is None
-    changed(people, ChangedEntity(KEY, image(1), None))
-    assert activity.entity_after(activity.latest_change(people, KEY)) is None
-    assert activity.entity_before(activity.latest_change(people, KEY)) == image(1)
+    for before, after in ((None, image(5, content)), (image(5, content), image(6)), (image(6), None)):
+        changed(people, ChangedEntity(KEY, before, after))
+        found = activity.latest_change(people, KEY)
+        assert (activity.entity_before(found), activity.entity_after(found)) == (before, after)
+        assert found.activity.actor == "ada"
 
 
 def test_the_last_change_of_an_entity(people, account):
@@ -225,11 +192,7 @@ def test_finds_by_everything(account, people):
     now = datetime.now(UTC)
     assert verbs(since=now) == verbs(until=now - timedelta(minutes=1)) == []
     assert len(verbs(since=now - timedelta(minutes=1), until=now)) == 4
-
-
-def test_counts_the_entities_of_each(people):
-    changed(people, *(ChangedEntity(EntityKey("p", str(n)), None, image(n)) for n in range(3)))
-    assert [found.changed for found in activity.page(ActivityFilter()).activities] == [3, 0, 0]
+    assert [found.changed for found in activity.page(ActivityFilter()).activities] == [1, 0, 0, 0]
 
 
 def test_pages_in_both_directions(account):

@@ -46,16 +46,9 @@ def measure(account, **properties):
     Account.objects.filter(pk=account).update(service_properties=stored)
 
 
-def happened(account, minute, requests=1, process="one", **fields):
-    kind = RequestKind(
-        account,
-        fields.get("secondary", False),
-        fields.get("operation", Operation.QUERY_ENTITY),
-        Authentication.KEY,
-        fields.get("status", 200),
-        "",
-    )
+def happened(account, minute, requests=1, process="one", secondary=False, operation=Operation.QUERY_ENTITY):
     counts = Counts(process)
+    kind = RequestKind(account, secondary, operation, Authentication.KEY, 200, "")
     counts.add(minute, {kind: Tally(requests)})
     counts.write()
 
@@ -124,23 +117,37 @@ def test_writes_the_hour_while_it_lasts(account):
     }
 
 
-def test_writes_what_comes_just_after_the_hour(account):
+@pytest.mark.parametrize("is_another", [False, True], ids=["the same process", "another process"])
+def test_writes_what_comes_just_after_the_hour(account, is_another):
     writer = Writer()
     happened(account, NOON)
     writer.write(NOON + HOUR - SECOND)
     happened(account, NOON + 59 * MINUTE)
-    writer.write(NOON + HOUR + SECOND)
+    (Writer() if is_another else writer).write(NOON + HOUR + SECOND)
 
     assert rows(account)["20261121T1200", "user;All"] == 2
 
 
-def test_another_process_goes_on(account):
-    happened(account, NOON)
+def test_writes_what_each_account_wants(account):
+    totals, nothing = accounts.add("totals").pk, accounts.add("nothing").pk
+    measure(totals, hour_metrics=Metrics(enabled=True))
+    measure(nothing, hour_metrics=Metrics())
+    for number, who in enumerate((account, totals, nothing), start=1):
+        happened(who, NOON, number)
+    happened(account, NOON, 5, secondary=True)
+
     Writer().write(NOON + MINUTE)
-    happened(account, NOON + MINUTE)
-    Writer().write(NOON + HOUR + 2 * MINUTE)
 
-    assert rows(account)["20261121T1200", "user;All"] == 2
+    every = ("20261121T1200", "user;All")
+    assert rows(account) == {every: 1, ("20261121T1200", "user;QueryEntity"): 1}
+    assert rows(account, "$metricshoursecondarytransactionstable")[every] == 5
+    assert rows(totals) == {every: 2}
+    assert not Table.objects.filter(account_id=nothing).exists()
+
+    Writer().write(NOON + 400 * DAY)
+
+    assert every in rows(totals)
+    assert every not in rows(account)
 
 
 def test_an_hour_without_requests_is_a_row_of_zeros_once_it_is_over(account):
@@ -162,45 +169,6 @@ def test_a_row_that_a_client_deleted_does_not_come_back(account):
     writer.write(NOON + 2 * MINUTE)
 
     assert rows(account) == {}
-
-
-def test_leaves_out_operations_that_nobody_wants(account):
-    measure(account, hour_metrics=Metrics(enabled=True))
-    happened(account, NOON)
-
-    Writer().write(NOON + MINUTE)
-
-    assert rows(account) == {("20261121T1200", "user;All"): 1}
-
-
-def test_requests_to_the_secondary_stand_in_a_table_of_their_own(account):
-    happened(account, NOON, 5, secondary=True)
-    happened(account, NOON, 2)
-
-    Writer().write(NOON + MINUTE)
-
-    assert rows(account, "$metricshoursecondarytransactionstable")["20261121T1200", "user;All"] == 5
-    assert rows(account)["20261121T1200", "user;All"] == 2
-
-
-def test_writes_nothing_for_whom_does_not_want_it(account):
-    measure(account, hour_metrics=Metrics())
-    happened(account, NOON)
-
-    Writer().write(NOON + MINUTE)
-
-    assert not Table.objects.exists()
-
-
-def test_accounts_are_kept_apart(account):
-    other = accounts.add("others").pk
-    happened(account, NOON, 1)
-    happened(other, NOON, 2)
-
-    Writer().write(NOON + MINUTE)
-
-    assert rows(account)["20261121T1200", "user;All"] == 1
-    assert rows(other)["20261121T1200", "user;All"] == 2
 
 
 # minutes
@@ -268,13 +236,3 @@ def test_drops_what_is_older_than_the_account_wants(account):
 
     assert ("20261121T1200", "user;All") not in rows(account)
     assert not any(key[0] < "20261121T1400" for key in rows(account, "$metricscapacitytable", "Capacity"))
-
-
-def test_keeps_everything_for_whom_wants_that(account):
-    measure(account, hour_metrics=Metrics(enabled=True))
-    happened(account, NOON)
-    Writer().write(NOON + MINUTE)
-
-    Writer().write(NOON + 400 * DAY)
-
-    assert ("20261121T1200", "user;All") in rows(account)

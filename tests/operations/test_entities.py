@@ -166,19 +166,17 @@ FILTERS = {
 }
 
 
-@pytest.mark.parametrize("window", [1, 7, 24, 25, 59, 60, 61, 1000])
 @pytest.mark.parametrize(("text", "expected"), FILTERS.values(), ids=FILTERS.keys())
-def test_the_windows_together_are_the_whole(relation, small, text, expected, window):
-    small(window)
+def test_the_windows_together_are_the_whole(relation, small, text, expected):
+    for window in (1, 7, 24, 25, 59, 60, 61, 1000):
+        small(window)
 
-    page = Drive()(relation, EntityQuery(filter=parse(text)))
+        page = Drive()(relation, EntityQuery(filter=parse(text)))
 
-    assert numbers(page) == expected
-    assert page.next is None
+        assert (numbers(page), page.next) == (expected, None), window
 
 
-@pytest.mark.parametrize(("window", "top"), [(1, 4), (7, 1), (7, 30), (60, 4)])
-@pytest.mark.parametrize("step", [0.0, 0.3, 10.0], ids=["time enough", "little time", "no time"])
+@pytest.mark.parametrize(("window", "top", "step"), [(1, 4, 0.3), (7, 1, 0.0), (7, 30, 10.0), (60, 4, 0.3)])
 @pytest.mark.parametrize(("text", "expected"), FILTERS.values(), ids=FILTERS.keys())
 def test_the_pages_together_are_the_whole(relation, small, text, expected, step, window, top):
     """Whatever ends a page: its top, or the time; a page may be empty, but there is an end."""
@@ -199,17 +197,15 @@ def test_the_pages_together_are_the_whole(relation, small, text, expected, step,
     assert start is None
 
 
-@pytest.mark.parametrize("window", [1, 7, 25, 1000])
 @pytest.mark.parametrize(("start", "end"), [(0, 30), (20, 50), (25, 50), (59, 60), (30, 30), (40, 20)])
-def test_the_walk_stays_between_the_bounds(relation, small, window, start, end):
-    small(window)
-    text = "Even eq true"
-    query = EntityQuery(filter=parse(text), start=Position(*key(start)), end=Position(*key(end)))
+def test_the_walk_stays_between_the_bounds(relation, small, start, end):
+    query = EntityQuery(filter=parse("Even eq true"), start=Position(*key(start)), end=Position(*key(end)))
+    for window in (1, 7, 25, 1000):
+        small(window)
 
-    page = Drive()(relation, query)
+        page = Drive()(relation, query)
 
-    assert numbers(page) == [number for number in range(start, end) if number % 2 == 0]
-    assert page.next is None
+        assert (numbers(page), page.next) == ([n for n in range(start, end) if n % 2 == 0], None), window
 
 
 def test_when_the_time_is_up_there_is_a_page_even_if_it_is_empty(relation, small):
@@ -220,48 +216,32 @@ def test_when_the_time_is_up_there_is_a_page_even_if_it_is_empty(relation, small
     assert page == ([], key(5))
 
 
-def test_the_time_is_looked_at_after_every_window(relation, small):
-    small(2)
+@pytest.mark.parametrize(("first", "step", "statements"), [(2, operation.BUDGET / 4, 7), (1, 0.0, 11)])
+def test_windows_grow_while_they_are_quick_and_there_is_time(relation, small, first, step, statements):
+    """Of 1, 4 and 16 rows and then all, two statements for each, instead of a hundred and twenty."""
+    small(first)
     drive = Drive()
 
-    drive(relation, EntityQuery(filter=parse("Number eq 41")), Clock(operation.BUDGET / 4))
+    drive(relation, EntityQuery(filter=parse("Number lt 0")), Clock(step))
 
-    # the first attempt, then two statements for each window
-    assert len(drive.statements) in (3, 5, 7)
-
-
-def test_windows_grow_while_they_are_quick(relation, small):
-    small(1)
-    drive = Drive()
-
-    drive(relation, EntityQuery(filter=parse("Number lt 0")), Clock(0.0))
-
-    # 1 + 4 + 16 rows and then all: seven or eight statements instead of a hundred and twenty
-    assert len(drive.statements) <= 11
+    assert 3 <= len(drive.statements) <= statements
 
 
-def test_a_window_that_takes_too_long_is_made_smaller(relation, small):
-    small(64)
-    drive = Drive(lambda statement, number: number in (0, 2, 4))
+@pytest.mark.parametrize(
+    ("first", "canceled"),
+    [
+        pytest.param(64, (0, 2, 4), id="a window takes too long"),
+        pytest.param(64, (0, 1, 2), id="its end takes too long"),
+        pytest.param(8, (0, 4, 7), id="a later one takes too long"),
+    ],
+)
+def test_a_window_that_takes_too_long_is_made_smaller(relation, small, first, canceled):
+    small(first)
+    drive = Drive(lambda statement, number: number in canceled)
 
     page = drive(relation, EntityQuery(filter=parse("Even eq true")))
 
-    assert numbers(page) == list(range(0, ROWS, 2))
-    assert page.next is None
-
-
-def test_a_window_whose_end_takes_too_long_is_made_smaller(relation, small):
-    small(64)
-    drive = Drive(lambda statement, number: number in (0, 1, 2))
-
-    assert numbers(drive(relation, EntityQuery(filter=parse("Even eq true")))) == list(range(0, ROWS, 2))
-
-
-def test_what_was_found_before_a_window_that_takes_too_long_is_kept(relation, small):
-    small(8)
-    drive = Drive(lambda statement, number: number in (0, 4, 7))
-
-    assert numbers(drive(relation, EntityQuery(filter=parse("Even eq true")))) == list(range(0, ROWS, 2))
+    assert (numbers(page), page.next) == (list(range(0, ROWS, 2)), None)
 
 
 def test_gives_up_when_even_the_smallest_window_takes_too_long(relation, small):

@@ -80,15 +80,16 @@ async def test_grants_what_the_role_allows(identity):
 
 
 @pytest.mark.parametrize(
-    ("key", "kid", "algorithm"),
+    ("key", "kid", "algorithms"),
     [
-        *((RSA_KEY, "one", name) for name in ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")),
-        (EC_KEY, "two", "ES256"),
-        (ED_KEY, "three", "EdDSA"),
+        (RSA_KEY, "one", ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"]),
+        (EC_KEY, "two", ["ES256"]),
+        (ED_KEY, "three", ["EdDSA"]),
     ],
 )
-async def test_accepts_every_algorithm_of_two_keys(identity, key, kid, algorithm):
-    assert (await ask(identity, token(key, kid, algorithm)))[1] == "ada"
+async def test_accepts_every_algorithm_of_a_key(identity, key, kid, algorithms):
+    for algorithm in algorithms:
+        assert (await ask(identity, token(key, kid, algorithm)))[1] == "ada"
 
 
 async def test_a_key_that_names_its_algorithm_is_good_for_no_other(keys, identity):
@@ -98,13 +99,10 @@ async def test_a_key_that_names_its_algorithm_is_good_for_no_other(keys, identit
     assert await detail_of(identity, token(algorithm="RS256")) == "Invalid token algorithm."
 
 
-async def test_the_only_key_needs_no_name(keys, identity):
-    write_keys(keys, jwk(RSA_KEY, "one"))
-    assert (await ask(identity, token(kid=None)))[1] == "ada"
-
-
-async def test_of_several_keys_the_token_must_name_one(identity):
+async def test_only_the_only_key_needs_no_name(keys, identity):
     assert await detail_of(identity, token(kid=None)) == "The token is signed with an unknown key."
+    write_keys(keys, jwk(RSA_KEY, "one"))
+    assert (await ask(Identity(trust(keys)), token(kid=None)))[1] == "ada"
 
 
 @pytest.mark.parametrize(
@@ -146,40 +144,23 @@ async def test_a_role_may_count_for_one_account_only(identity):
 
 
 @pytest.mark.parametrize(
-    ("changes", "detail"),
+    ("claim", "sign", "detail"),
     [
-        ({"exp": -CLOCK_SKEW - 1}, "Lifetime validation failed. The token is expired."),
-        ({"nbf": CLOCK_SKEW + 2}, "Lifetime validation failed. The token is not yet valid."),
-        ({"iat": CLOCK_SKEW + 2}, "Lifetime validation failed. The token is not yet valid."),
+        ("exp", -1, "Lifetime validation failed. The token is expired."),
+        ("nbf", 1, "Lifetime validation failed. The token is not yet valid."),
+        ("iat", 1, "Lifetime validation failed. The token is not yet valid."),
     ],
 )
-async def test_refuses_a_token_a_second_beyond_the_skew(identity, changes, detail):
-    changes = {name: int(time.time()) + offset for name, offset in changes.items()}
-    assert await detail_of(identity, token(**changes)) == detail
+async def test_a_lifetime_ends_with_the_skew(identity, claim, sign, detail):
+    now = int(time.time())
+    assert (await ask(identity, token(**{claim: now + sign * (CLOCK_SKEW - 5)})))[1] == "ada"
+    assert await detail_of(identity, token(**{claim: now + sign * (CLOCK_SKEW + 2)})) == detail
 
 
-@pytest.mark.parametrize(
-    "changes", [{"exp": -CLOCK_SKEW + 5}, {"nbf": CLOCK_SKEW - 5}, {"iat": CLOCK_SKEW - 5}]
-)
-async def test_accepts_a_token_within_the_skew(identity, changes):
-    changes = {name: int(time.time()) + offset for name, offset in changes.items()}
-    assert (await ask(identity, token(**changes)))[1] == "ada"
-
-
-async def test_a_token_that_is_remembered_expires_all_the_same(identity):
-    text = token(exp=int(time.time()) - CLOCK_SKEW + 2)
-    await ask(identity, text)
-    await asyncio.sleep(2)
-    assert await detail_of(identity, text) == "Lifetime validation failed. The token is expired."
-
-
-async def test_nbf_may_be_missing(identity):
+async def test_refuses_a_token_without(identity):
+    for claim in ("exp", "iat", "iss", "aud"):
+        assert await detail_of(identity, token(**{claim: None})) == f"The token has no {claim}."
     assert (await ask(identity, token(nbf=None)))[1] == "ada"
-
-
-@pytest.mark.parametrize("claim", ["exp", "iat", "iss", "aud"])
-async def test_refuses_a_token_without(identity, claim):
-    assert await detail_of(identity, token(**{claim: None})) == f"The token has no {claim}."
 
 
 # what is forged
@@ -188,59 +169,57 @@ async def test_refuses_a_token_without(identity, claim):
 @pytest.mark.parametrize(
     ("changes", "detail"),
     [
-        ({"iss": "https://issuer.example/tenant/v2.0/"}, "Invalid token issuer."),
-        ({"iss": "https://issuer.example/tenant"}, "Invalid token issuer."),
-        ({"iss": "HTTPS://ISSUER.EXAMPLE/tenant/v2.0"}, "Invalid token issuer."),
-        ({"aud": "https://storage.azure.com.evil.example"}, "Invalid token audience."),
-        ({"aud": "https://storage.azure.com/"}, "Invalid token audience."),
-        ({"aud": ["https://STORAGE.azure.com"]}, "Invalid token audience."),
-        ({"aud": {"https://storage.azure.com": 1}}, "Invalid token audience."),
-        ({"aud": [AUDIENCE, 5]}, "Invalid token audience."),
-        ({"key": OTHER_KEY}, "Invalid token signature."),
+        *(
+            ({"iss": issuer}, "Invalid token issuer.")
+            for issuer in (f"{ISSUER}/", ISSUER.rpartition("/")[0], ISSUER.upper())
+        ),
+        *(
+            ({"aud": audience}, "Invalid token audience.")
+            for audience in (
+                f"{AUDIENCE}.evil.example",
+                f"{AUDIENCE}/",
+                [AUDIENCE.upper()],
+                {AUDIENCE: 1},
+                [AUDIENCE, 5],
+            )
+        ),
+        *(
+            ({"kid": kid}, "The token is signed with an unknown key.")
+            for kid in ("none such", "", "../../../../etc/passwd", "https://evil.example/keys.json", "ONE")
+        ),
         ({"kid": "two"}, "Invalid token algorithm."),
-        ({"kid": "two", "key": EC_KEY, "algorithm": "ES256K"}, "Invalid token algorithm."),
-        ({"kid": "none such"}, "The token is signed with an unknown key."),
-        ({"kid": ""}, "The token is signed with an unknown key."),
-        ({"kid": "../../../../etc/passwd"}, "The token is signed with an unknown key."),
-        ({"kid": "https://evil.example/keys.json"}, "The token is signed with an unknown key."),
-        ({"kid": "' OR 1=1 --"}, "The token is signed with an unknown key."),
-        ({"kid": "ONE"}, "The token is signed with an unknown key."),
+        (
+            {"kid": "two", "key": ec.generate_private_key(ec.SECP256K1()), "algorithm": "ES256K"},
+            "Invalid token algorithm.",
+        ),
+        ({"key": OTHER_KEY}, "Invalid token signature."),
         ({"key": OTHER_KEY, "headers": {"jku": "https://evil.example"}}, "Invalid token signature."),
         ({"key": OTHER_KEY, "headers": {"jwk": jwk(OTHER_KEY, "one")}}, "Invalid token signature."),
     ],
 )
 async def test_refuses(identity, changes, detail):
-    if changes.get("algorithm") == "ES256K":
-        changes = {**changes, "key": ec.generate_private_key(ec.SECP256K1())}
     assert await detail_of(identity, token(**changes)) == detail
 
 
-async def test_refuses_a_token_without_a_signature(identity):
-    text = jwt.encode(claims(), None, algorithm="none", headers={"kid": "one"})
-    assert await detail_of(identity, text) == "Invalid token algorithm."
-
-
-@pytest.mark.parametrize("alg", ["None", "NONE", "nOnE", "", "RS1", "hs256"])
-async def test_refuses_the_algorithm(identity, alg):
+async def test_refuses_the_algorithm(identity):
     _, payload, signature = token().split(".")
-    text = ".".join([segment({"alg": alg, "kid": "one"}), payload, signature])
-    assert await detail_of(identity, text) == "Invalid token algorithm."
-
-
-@pytest.mark.parametrize(
-    "secret",
-    [
-        RSA_KEY.public_key().public_bytes(
-            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    texts = [
+        jwt.encode(claims(), None, algorithm="none", headers={"kid": "one"}),
+        *(
+            ".".join([segment({"alg": alg, "kid": "one"}), payload, signature])
+            for alg in ("None", "nOnE", "", "RS1", "hs256")
         ),
-        RSA_KEY.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.PKCS1),
-    ],
-    ids=["PEM", "DER"],
-)
-async def test_refuses_a_token_signed_with_the_public_key_as_a_secret(identity, secret):
-    signed = f"{segment({'alg': 'HS256', 'typ': 'JWT', 'kid': 'one'})}.{segment(claims())}"
-    mac = hmac.digest(secret, signed.encode(), "sha256")
-    assert await detail_of(identity, f"{signed}.{segment(mac)}") == "Invalid token algorithm."
+    ]
+    # signed with the public key as a secret
+    public = RSA_KEY.public_key().public_bytes
+    for secret in (
+        public(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo),
+        public(serialization.Encoding.DER, serialization.PublicFormat.PKCS1),
+    ):
+        text = f"{segment({'alg': 'HS256', 'typ': 'JWT', 'kid': 'one'})}.{segment(claims())}"
+        texts.append(f"{text}.{segment(hmac.digest(secret, text.encode(), 'sha256'))}")
+    for text in texts:
+        assert await detail_of(identity, text) == "Invalid token algorithm."
 
 
 async def test_refuses_a_token_whose_claims_were_changed(identity):
@@ -249,21 +228,11 @@ async def test_refuses_a_token_whose_claims_were_changed(identity):
     assert await detail_of(identity, text) == "Invalid token signature."
 
 
-async def test_refuses_each_bit_of_the_signature_turned(identity):
-    header, payload, _ = (text := token()).split(".")
-    signature = jwt.utils.base64url_decode(text.rpartition(".")[2])
-    for place in range(0, len(signature), 16):
-        turned = bytearray(signature)
-        turned[place] ^= 1 << place % 8
-        text = ".".join([header, payload, segment(bytes(turned))])
-        assert await detail_of(identity, text) == "Invalid token signature."
-
-
 async def test_no_change_of_a_token_gets_in(identity):
     random = Random(1815)
     text = token()
     refused = 0
-    for _ in range(3000):
+    for _ in range(1000):
         place, character = random.randrange(len(text)), chr(random.choice([*range(33, 127), 255]))
         changed = (
             text[:place] + random.choice(["", character, character * 3]) + text[place + random.randrange(3) :]
@@ -272,7 +241,7 @@ async def test_no_change_of_a_token_gets_in(identity):
             with pytest.raises((AuthenticationFailed, InvalidAuthenticationInfo)):
                 await ask(identity, changed)
             refused += 1
-    assert refused > 2500
+    assert refused > 800
 
 
 @pytest.mark.parametrize(
@@ -295,27 +264,19 @@ async def test_a_set_without_a_key_that_signs_is_none(keys, identity, jwks):
         await ask(identity, token())
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"keys": 5}', '{"keys": {}}', "{", "[" * 100_000, "\ud800"])
-async def test_what_is_no_set_of_keys_is_none(keys, identity, text):
-    keys.write_bytes(text.encode("utf-8", "surrogatepass"))
-    with pytest.raises(ServerBusy):
-        await ask(identity, token())
+async def test_what_is_no_set_of_keys_is_none(keys):
+    for text in ("", "[]", '{"keys": 5}', '{"keys": {}}', "{", "[" * 100_000, "\ud800"):
+        keys.write_bytes(text.encode("utf-8", "surrogatepass"))
+        with pytest.raises(ServerBusy):
+            await ask(Identity(trust(keys)), token())
 
 
 # what is no token
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        ".",
-        "..",
-        "...",
-        "a.b.c",
-        "abc",
-        "é.é.é",
-        "a" * (SIZE_LIMIT + 1),
+async def test_tells_what_is_no_token(identity):
+    for text in [
+        "", ".", "..", "...", "a.b.c", "abc", "é.é.é", "a" * (SIZE_LIMIT + 1),
         f"{segment([])}.{segment({})}.",
         f"{segment({'alg': 'RS256', 'kid': 5})}.{segment({})}.AAAA",
         f"{segment({'alg': 'RS256', 'kid': ['one']})}.{segment({})}.AAAA",
@@ -323,25 +284,19 @@ async def test_what_is_no_set_of_keys_is_none(keys, identity, text):
         f"{segment({'alg': 'RS256', 'kid': 'one', 'b64': False, 'crit': ['b64']})}..AAAA",
         f"{segment(b'[' * 9000)}.{segment({})}.AAAA",
         f"{segment(b'{')}.{segment({})}.AAAA",
-        f"{token()}.AAAA",
-        f"{token()}, Bearer {token()}",
-        token().replace(".", " ."),
-        token() + "\n",
-        "Bearer " + token(),
-    ],
-    ids=range(20),
-)
-async def test_tells_what_is_no_token(identity, text):
-    await detail_of(identity, text, InvalidAuthenticationInfo)
+        f"{token()}.AAAA", f"{token()}, Bearer {token()}",
+        token().replace(".", " ."), f"{token()}\n", f"Bearer {token()}",
+    ]:  # fmt: skip
+        await detail_of(identity, text, InvalidAuthenticationInfo)
 
 
 @pytest.mark.parametrize("claim", ["exp", "nbf", "iat", "sub", "jti", "iss", "aud", "roles"])
-@pytest.mark.parametrize("value", [[], {}, "x", 1e400, -1e400, 1e300, True, [[]], "\ud800", 10**4000])
-async def test_no_claim_of_an_odd_kind_breaks_anything(keys, claim, value):
-    text = token(**{claim: value}) if claim != "iss" else _signed(claims() | {"iss": value})
-    for trusted in (trust(keys), Trust()):
-        with suppress(AuthenticationFailed, InvalidAuthenticationInfo):
-            await ask(Identity(trusted), text)
+async def test_no_claim_of_an_odd_kind_breaks_anything(keys, claim):
+    for value in ([], {}, "x", 1e400, -1e400, 1e300, True, [[]], "\ud800", 10**4000):
+        text = token(**{claim: value}) if claim != "iss" else _signed(claims() | {"iss": value})
+        for trusted in (trust(keys), Trust()):
+            with suppress(AuthenticationFailed, InvalidAuthenticationInfo):
+                await ask(Identity(trusted), text)
 
 
 def _signed(payload):
@@ -377,24 +332,28 @@ async def test_without_an_issuer_accepts_any_token_that_has_not_expired():
 # memory
 
 
-async def test_a_token_that_came_before_is_not_verified_again(identity, monkeypatch):
-    text = token()
+async def test_a_token_that_came_before_is_not_verified_again_until_it_ends(identity, monkeypatch):
+    end = int(time.time()) + 60
+    text = token(exp=end)
     await ask(identity, text)
     monkeypatch.setattr(module.jwt, "decode", None)
 
     with costs_less_than(0.1):  # 100 us each, where reading one takes several times that
         for _ in range(1000):
-            assert await ask(identity, text) == (ROLES[READER], "ada")
+            assert await ask(identity, text, now=end + CLOCK_SKEW - 1) == (ROLES[READER], "ada")
+    with pytest.raises(TypeError):
+        await ask(identity, text, now=end + CLOCK_SKEW)
 
 
 async def test_remembers_only_so_many(identity, monkeypatch):
     monkeypatch.setattr(module, "REMEMBERED", 3)
     first = token(sub="0")
-    await ask(identity, first)
+    await ask(identity, first, account="x" * 10_000)
     for number in range(1, 5):
         await ask(identity, token(sub=str(number)))
         await ask(identity, first)
     assert len(identity._known) == 3
+    assert sum(map(len, identity._known)) < 300
     assert not any(first.encode() in repr(known).encode() for known in identity._known.items())
 
 
@@ -449,31 +408,18 @@ async def test_after_a_quiet_while_nobody_gets_in_with_a_key_that_was_taken_away
     assert [type(error) for error in found] == [AuthenticationFailed] * 3
 
 
-async def test_a_token_that_is_remembered_is_worth_no_more_than_the_keys(keys, identity):
-    begin, text = time.time(), token(exp=int(time.time()) + 9000)
-    await ask(identity, text, now=begin)
-    keys.unlink()
-
-    assert await ask(identity, text, now=begin + STALE - 60)
-    with pytest.raises(ServerBusy):
-        await ask(identity, text, now=begin + STALE + 60)
-
-
-async def test_remembers_no_names_of_accounts(identity):
-    await ask(identity, token(), account="x" * 10_000)
-    assert sum(map(len, identity._known)) < 100
-
-
 async def test_keys_that_cannot_be_fetched_again_are_good_for_a_while(keys, identity):
-    begin = time.time()
-    await ask(identity, token(), now=begin)
+    begin, remembered = time.time(), token(exp=int(time.time()) + 9000)
+    await ask(identity, remembered, now=begin)
     keys.unlink()
 
-    assert (await ask(identity, token(sub="bob"), now=begin + STALE - 60))[1] == "bob"
+    for text, subject in ((remembered, "ada"), (token(sub="bob"), "bob")):
+        assert (await ask(identity, text, now=begin + STALE - 60))[1] == subject
     with pytest.raises(ServerBusy):
         await ask(identity, token(kid="next"), now=begin + STALE - 60)
-    with pytest.raises(ServerBusy):
-        await ask(identity, token(sub="eve"), now=begin + STALE + 60)
+    for text in (remembered, token(sub="eve")):
+        with pytest.raises(ServerBusy):
+            await ask(identity, text, now=begin + STALE + 60)
 
 
 # an issuer on the network
@@ -541,7 +487,7 @@ async def test_refuses_a_configuration(issuer, configuration):
     assert issuer.asked == [CONFIGURATION]
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308, 404, 500])
+@pytest.mark.parametrize("status", [302, 404, 500])
 async def test_keys_come_with_200_or_not_at_all(issuer, status):
     issuer.has("/moved", b"", status, Location=f"{issuer.url}/keys")
     with pytest.raises(ServerBusy):
@@ -569,11 +515,6 @@ async def test_an_issuer_that_is_silent_is_given_up(issuer, monkeypatch, caplog)
     issuer.released.set()
 
     assert (await ask(identity, token(), now=begin + PAUSE))[1] == "ada"
-
-
-async def test_nobody_listens():
-    with pytest.raises(ServerBusy):
-        await ask(Identity(trust("http://127.0.0.1:1/keys")), token())
 
 
 def test_each_thread_may_have_its_own(keys):

@@ -36,21 +36,19 @@ def people(account):
     return "people"
 
 
-def test_come_back_as_they_were_set(account, people):
-    policies.replace(account, people, FIVE)
-
-    assert policies.stored(account, people) == FIVE
-    assert policies.stored(account, people) == FIVE
-
-
-def test_belong_to_one_table(account, people):
-    tables.create(account, "others")
+def test_come_back_as_they_were_set_in_one_table(account, people):
+    for name in ("Other", "none"):
+        tables.create(account, name)
     elsewhere = accounts.add("policiesofothers").pk
     tables.create(elsewhere, "people")
     policies.replace(account, people, FIVE)
+    policies.replace(account, "other", FIVE[:2])
 
-    assert policies.stored(account, "others") == []
+    assert policies.stored(account, people) == FIVE
+    assert policies.stored(account, "other") == FIVE[:2]
     assert policies.stored(elsewhere, "people") == []
+    found = policies.tables_with_policies(account, but=tables.get(account, people).pk)
+    assert [(table.name, table.policy_count) for table in found] == [("Other", 2)]
 
 
 async def test_of_many_sets_at_once_one_is_left_whole():
@@ -83,28 +81,14 @@ async def test_a_table_that_goes_meanwhile_is_not_there():
 
 
 def test_only_take_the_place_of_those_that_were_seen(account, people):
+    policies.replace(account, people, [*FIVE[:4], SignedIdentifier("alone", AccessPolicy(start=""))])
+    # absent and empty are not the same
+    for seen in (FIVE, FIVE[:4]):
+        with pytest.raises(activity.ChangedSince):
+            policies.replace(account, people, FIVE[:1], seen=seen)
     policies.replace(account, people, FIVE)
-    with pytest.raises(activity.ChangedSince):
-        policies.replace(account, people, FIVE[:1], seen=FIVE[:4])
-    assert policies.stored(account, people) == FIVE
 
     assert policies.replace(account, people, FIVE[:1], seen=FIVE)
     # whoever wanted what is there by now has it
     assert policies.replace(account, people, FIVE[:1], seen=FIVE) is None
     assert policies.stored(account, people) == FIVE[:1]
-
-
-def test_absent_and_empty_are_not_the_same_set(account, people):
-    policies.replace(account, people, [SignedIdentifier("a", AccessPolicy(start=""))])
-    for seen in (SignedIdentifier("a"), SignedIdentifier("a", AccessPolicy())):
-        with pytest.raises(activity.ChangedSince):
-            policies.replace(account, people, FIVE, seen=[seen])
-
-
-def test_tables_that_have_some(account, people):
-    for name in ("Other", "none"):
-        tables.create(account, name)
-    policies.replace(account, people, FIVE)
-    policies.replace(account, "other", FIVE[:2])
-    found = policies.tables_with_policies(account, but=tables.get(account, people).pk)
-    assert [(table.name, table.policy_count) for table in found] == [("Other", 2)]

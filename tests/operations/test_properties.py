@@ -42,10 +42,6 @@ def test_all_of_a_small_table(table, insert):
     ]  # fmt: skip
 
 
-def test_an_empty_table(table):
-    assert properties.sample(table).properties == ()
-
-
 def test_is_looked_up_again_after_a_while(table, insert, monkeypatch):
     assert properties.sample(table).properties == ()
     insert("1", Name=TEXT)
@@ -54,31 +50,35 @@ def test_is_looked_up_again_after_a_while(table, insert, monkeypatch):
     assert [it.name for it in properties.sample(table).properties] == ["Name"]
 
 
-def test_a_smaller_sample_where_a_large_one_takes_too_long(table, insert, monkeypatch):
+@pytest.fixture
+def limits(insert, monkeypatch):
+    """The limits of the samples that were taken of a table with one property."""
     insert("1", Name=TEXT)
     real, limits = properties.counts.sample, []
 
     def sample(relation, *, share, limit):
         limits.append(limit)
+        return real(relation, share=share, limit=limit)
+
+    monkeypatch.setattr(properties.counts, "sample", sample)
+    return limits
+
+
+def test_a_smaller_sample_where_a_large_one_takes_too_long(table, limits, monkeypatch):
+    real = properties.counts.sample
+
+    def sample(relation, *, share, limit):
+        found = real(relation, share=share, limit=limit)
         if limit > 50:
             raise Canceled
-        return real(relation, share=share, limit=limit)
+        return found
 
     monkeypatch.setattr(properties.counts, "sample", sample)
     assert [it.name for it in properties.sample(table).properties] == ["Name"]
     assert limits == [20_000, 1_000, 50]
 
 
-def test_whoever_types_does_not_wait_for_a_large_sample(table, insert, monkeypatch):
-    insert("1", Name=TEXT)
-    real = properties.counts.sample
-    limits = []
-
-    def sample(relation, *, share, limit):
-        limits.append(limit)
-        return real(relation, share=share, limit=limit)
-
-    monkeypatch.setattr(properties.counts, "sample", sample)
+def test_whoever_types_does_not_wait_for_a_large_sample(table, limits):
     for quickly in (True, True, False, True):
         found = properties.sample(table, quickly=quickly)
         assert ([it.name for it in found.properties], found.is_whole) == (["Name"], True)

@@ -92,17 +92,6 @@ async def test_a_table_that_was_deleted_elsewhere_is_gone_at_once(service, accou
             await operation
 
 
-async def test_a_table_that_was_made_anew_elsewhere_is_used_at_once(service, account, people):
-    for number in range(3):
-        await service.change(account, people, Insert(entity(number)))
-        assert content(await service.get(account, people, KEY, ALL)) == {"Number": number}
-
-        await in_thread(tables.delete, account.id, people)
-        await in_thread(tables.create, account.id, people)
-
-        assert (await service.query(account, people, ALL)).entities == []
-
-
 async def test_a_table_made_elsewhere_without_notice_is_used_at_once(service, account, people):
     """As when the notification is still on its way: the relation is gone, and the name means another one."""
     await service.change(account, people, Insert(entity(1)))
@@ -132,7 +121,7 @@ async def test_writing_while_the_table_comes_and_goes_gives_only_documented_erro
         return errors
 
     writers = [asyncio.create_task(write(number)) for number in range(3)]
-    for _ in range(15):
+    for _ in range(8):
         await service.create_table(account, "people")
         await asyncio.sleep(0.02)
         await service.delete_table(account, "people")
@@ -201,10 +190,8 @@ async def test_a_read_only_account_is_read_from_the_next_request_on(service, acc
 
 async def test_a_read_only_account_still_has_its_metrics_written(service, account):
     await in_thread(lambda: accounts.set_fields("owner", {"read_only": True}, by=SERVER))
-    hours = await in_thread(tables.find, account.id, "$metricshourprimarytransactionstable")
-    assert hours is not None
     writer, now = analytics.Writer(), datetime.now(UTC)
     for moment in (now, now + timedelta(hours=2)):
         await in_thread(writer.write, moment)
-    page = await service.query(await service.account("owner"), hours.folded_name, EntityQuery())
+    page = await service.query(await service.account("owner"), "$metricshourprimarytransactionstable", ALL)
     assert page.entities

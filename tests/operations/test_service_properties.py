@@ -36,41 +36,16 @@ def put(properties):
     return lambda former: properties
 
 
-def test_a_new_account_has_the_usual_ones(account):
-    assert service_properties.get(account) == DEFAULT_PROPERTIES
-    assert Account.objects.get(pk=account).service_properties is None
-
-
 def test_come_back_as_they_were_set(account):
+    other = accounts.add("unpropertied").pk
+    assert Account.objects.get(pk=account).service_properties is None
     for properties in (ALL, DEFAULT_PROPERTIES, ServiceProperties(hour_metrics=Metrics()), ALL):
         service_properties.replace(account, put(properties))
 
         assert service_properties.get(account) == properties
         assert service_properties.for_account(Account.objects.get(pk=account)) == properties
-
-
-def test_an_update_sees_what_is_there(account):
-    service_properties.replace(account, put(ALL))
-
     service_properties.replace(account, PropertiesUpdate(cors=()).apply)
-
     assert service_properties.get(account) == replace(ALL, cors=())
-
-
-def test_other_settings_of_the_account_stay(account):
-    before = Account.objects.get(pk=account)
-
-    service_properties.replace(account, put(ALL))
-
-    after = Account.objects.get(pk=account)
-    assert accounts.keys_of(after) == accounts.keys_of(before)
-    assert (after.enabled, after.shared_key_access) == (True, True)
-
-
-def test_belong_to_one_account(account):
-    other = accounts.add("unpropertied").pk
-    service_properties.replace(account, put(ALL))
-
     assert service_properties.get(other) == DEFAULT_PROPERTIES
 
 

@@ -12,25 +12,14 @@ from storage.operations.threads import in_background, in_thread
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-async def test_gives_what_the_operation_gives():
-    assert await in_thread(divmod, 7, 2) == (3, 1)
+async def test_gives_or_raises_what_the_operation_does():
     assert await in_thread(sorted, [1, 3, 2], reverse=True) == [3, 2, 1]
     assert await in_thread(threading.get_ident) != threading.get_ident()
-
-
-async def test_raises_what_the_operation_raises():
     with pytest.raises(ZeroDivisionError):
         await in_thread(divmod, 7, 0)
 
 
-async def test_many_operations_share_few_connections():
-    async def count():
-        return await in_thread(Account.objects.count)
-
-    assert await asyncio.gather(*(count() for _ in range(50))) == [0] * 50
-
-
-async def test_an_operation_that_fails_gives_its_connection_back():
+async def test_many_operations_share_few_connections_even_if_they_fail():
     def fail():
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 / 0")
@@ -39,7 +28,7 @@ async def test_an_operation_that_fails_gives_its_connection_back():
         with pytest.raises(Exception, match="division by zero"):
             await in_thread(fail)
 
-    assert await in_thread(Account.objects.count) == 0
+    assert await asyncio.gather(*(in_thread(Account.objects.count) for _ in range(50))) == [0] * 50
 
 
 async def test_what_takes_long_in_the_background_keeps_nobody_waiting():

@@ -1,7 +1,6 @@
 """The way back from what was done, and from the way back."""
 
 import asyncio
-from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -88,6 +87,7 @@ def test_several_partitions(people):
     done = apply(people, *(Insert(entity("a", partition=partition)) for partition in "cab"))
     undone = undo(done, ADA)
     assert (content(people), effect(undone), undone.undoes) == ({}, Verb.ENTITY_DELETE, done)
+    assert reason(done) == Reason.ALREADY_UNDONE
 
 
 def test_another_key(people):
@@ -95,8 +95,7 @@ def test_another_key(people):
     done = edits.change_key(people, EntityKey("p", "a"), EntityKey("q", "b"), ANY, by=ADA).activity
     undone = undo(done, ADA)
     assert content(people) == {"a": {"A": 1}}
-    assert effect(undone) is Verb.ENTITY_REKEY
-    assert undone.changes.get(place=0).row_key == "a"
+    assert (effect(undone), undone.changes.get(place=0).row_key) == (Verb.ENTITY_REKEY, "a")
     undo(undone, ADA)
     assert content(people) == {"b": {"A": 1}}
 
@@ -123,12 +122,6 @@ def test_what_was_changed_since_stays(people, do, since, expected):
     assert content(people) == left
 
 
-def test_only_once(people):
-    done = apply(people, Insert(entity("a")))
-    undo(done, ADA)
-    assert reason(done) == Reason.ALREADY_UNDONE
-
-
 async def test_only_once_by_two_at_the_same_time():
     account = await in_thread(accounts.add, "acme")
     table = await in_thread(tables.create, account.pk, "People")
@@ -153,20 +146,15 @@ def test_of_a_table_that_is_gone(account, people):
     assert content(people) == {}
 
 
-def test_nothing_in_a_read_only_account(account, people):
-    done = [
-        apply(people, Insert(entity("a"))),
-        tables.change(people, description="New"),
-        policies.replace(account.pk, "people", READERS),
-        service_properties.replace(account.pk, lambda _: ServiceProperties(minute_metrics=Metrics(enabled=True))),
-        tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION),
-    ]  # fmt: skip
+def test_nothing_in_a_read_only_account(account, people, settings_done):
+    done = [apply(people, Insert(entity("a"))), *settings_done[1:]]
+    done.append(tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION))
     accounts.change(account, read_only=True)
     assert reason(done[-1]) == reason(done[-2]) == Reason.READ_ONLY
     accounts.change(account, read_only=False)
-    undo(done[-1], ADA)
+    undo(done.pop(), ADA)
     accounts.change(account, read_only=True)
-    assert {reason(it) for it in done[:3]} == {Reason.READ_ONLY}
+    assert {reason(it) for it in done} == {Reason.READ_ONLY}
 
 
 def test_what_has_no_way_back(account):
@@ -208,10 +196,15 @@ def test_not_when_the_name_is_taken(account, people):
 
 def test_not_when_it_is_not_kept(account, people):
     assert reason(tables.delete(account.pk, "people")) == Reason.TOO_OLD
-    tables.create(account.pk, "people")
+    again = tables.create(account.pk, "people")
+    assert tables.drop_expired_tables() == 1
     done = tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION)
+    assert tables.deleted(account.pk) == [again]
+    assert tables.drop_expired_tables() == 0
     Table.objects.filter(pk=done.table_id).update(kept_until=timezone.now())
     assert reason(done) == Reason.TOO_OLD
+    assert tables.deleted(account.pk) == []
+    assert tables.drop_expired_tables() == 1
 
 
 def test_a_new_table_goes_while_it_is_empty(account, people):
@@ -244,71 +237,47 @@ def test_several_at_once_or_none(account, people):
 # settings
 
 
-def test_settings_of_a_table(account, people):
+METRICS = ServiceProperties(minute_metrics=Metrics(enabled=True))
+
+
+@pytest.fixture
+def settings_done(account, people):
+    """What was done to the settings of an account and a table."""
     tables.change(people, description="First", tags=["a"])
-    done = tables.change(people, description="Second", by=ADA)
-    tables.change(people, tags=["b"])
-    redo = undo(done, ADA)
-    people.refresh_from_db()
-    assert (people.description, people.tags) == ("First", ["b"])
-    undo(redo, ADA)
-    people.refresh_from_db()
-    assert people.description == "Second"
-
-
-def test_settings_of_an_account(account):
-    done = accounts.change(account, by=ADA, read_only=True, label="New", networks=["10.0.0.0/8"])
-    redo = undo(done, ADA)
-    account.refresh_from_db()
-    assert (account.read_only, account.label, account.networks) == (False, "", [])
-    undo(redo, ADA)
-    account.refresh_from_db()
-    assert (account.read_only, account.label, account.networks) == (True, "New", ["10.0.0.0/8"])
-
-
-def test_policies_and_service_properties(account, people):
-    set_ = policies.replace(account.pk, "people", READERS)
-    undone = undo(Activity.objects.get(pk=set_.pk), ADA)
-    assert policies.stored(account.pk, "people") == []
-    undo(Activity.objects.get(pk=undone.pk), ADA)
-    assert policies.stored(account.pk, "people") == READERS
-
-    wanted = ServiceProperties(minute_metrics=Metrics(enabled=True))
-    put = service_properties.replace(account.pk, lambda _: wanted)
-    undone = undo(put, ADA)
-    assert service_properties.get(account.pk) == DEFAULT_PROPERTIES
-    undo(undone, ADA)
-    assert service_properties.get(account.pk) == wanted
-
-
-def test_settings_that_were_changed_since_stay(account, people):
-    done = [
-        accounts.change(account, label="a"),
-        tables.change(people, description="a"),
+    return [
+        accounts.change(account, by=ADA, read_only=False, label="New", networks=["10.0.0.0/8"]),
+        tables.change(people, description="Second", by=ADA),
         policies.replace(account.pk, "people", READERS),
-        service_properties.replace(account.pk, lambda _: ServiceProperties(minute_metrics=Metrics(enabled=True))),
-    ]  # fmt: skip
+        service_properties.replace(account.pk, lambda _: METRICS),
+    ]
+
+
+def settings_of(account, people):
+    account.refresh_from_db()
+    people.refresh_from_db()
+    return [
+        (account.label, account.networks),
+        people.description,
+        policies.stored(account.pk, "people"),
+        service_properties.get(account.pk),
+    ]
+
+
+def test_settings_go_back_and_forth(account, people, settings_done):
+    tables.change(people, tags=["b"])
+    redo = [undo(Activity.objects.get(pk=done.pk), ADA) for done in settings_done]
+    assert settings_of(account, people) == [("", []), "First", [], DEFAULT_PROPERTIES]
+    for done in redo:
+        undo(Activity.objects.get(pk=done.pk), ADA)
+    assert settings_of(account, people) == [("New", ["10.0.0.0/8"]), "Second", READERS, METRICS]
+    assert people.tags == ["b"]
+
+
+def test_settings_that_were_changed_since_stay(account, people, settings_done):
     accounts.change(account, label="b")
     tables.change(people, description="b")
     policies.replace(account.pk, "people", [])
     service_properties.replace(account.pk, lambda _: DEFAULT_PROPERTIES)
-    assert {reason(it) for it in done} == {Reason.CHANGED_SINCE}
-
-
-def test_of_an_account_that_is_gone(account, people):
-    done = [
-        accounts.change(account, label="a"),
-        tables.change(people, description="a"),
-        policies.replace(account.pk, "people", READERS),
-    ]
+    assert [reason(done) for done in settings_done] == [Reason.CHANGED_SINCE] * 4
     accounts.remove("acme", with_tables=True)
-    assert {reason(it) for it in done} == {Reason.GONE}
-
-
-def test_a_kept_table_is_not_reaped(account, people):
-    tables.delete(account.pk, "people", keep=timedelta(days=7))
-    assert tables.deleted(account.pk) == [people]
-    assert tables.drop_expired_tables() == 0
-    Table.objects.update(kept_until=timezone.now())
-    assert tables.deleted(account.pk) == []
-    assert tables.drop_expired_tables() == 1
+    assert [reason(done) for done in settings_done[:3]] == [Reason.GONE] * 3

@@ -25,23 +25,32 @@ def account(db):
     return accounts.add("counted").pk
 
 
-def wrote(process, client, count=1, last=NOON, parameters=()):
+def client(account, credential="key1", address="192.0.2.1", agent="agent"):
+    kind = KEY if credential.startswith("key") else SAS
+    return CredentialClient(account, kind, credential, address, agent)
+
+
+def wrote(process, used, count=1, last=NOON, parameters=()):
     """A process that has seen this, and written it."""
     uses = Uses(process)
-    uses.add(last.replace(minute=0, second=0), client, UseCount(count, last), parameters)
+    uses.add(last.replace(minute=0, second=0), used, UseCount(count, last), parameters)
     uses.write()
     return uses
 
 
 def test_nothing_is_known_of_what_was_not_used(account):
+    other = accounts.add("others").pk
+    wrote("one", client(other))
+
     assert usage.credentials(account, NOW) == []
     assert usage.credential(account, KEY, "key1", NOW) is None
     assert usage.clients(account, KEY, "key1", NOON - DAY) == []
+    assert len(usage.credentials(other, NOW)) == 1
 
 
 def test_tells_when_a_key_was_used_last_from_where_and_how_often(account):
-    wrote("one", CredentialClient(account, KEY, "key1", "192.0.2.1", "old"), 3, NOON)
-    wrote("two", CredentialClient(account, KEY, "key1", "192.0.2.2", "new"), 4, NOON + timedelta(minutes=1))
+    wrote("one", client(account, "key1", "192.0.2.1", "old"), 3, NOON)
+    wrote("two", client(account, "key1", "192.0.2.2", "new"), 4, NOON + timedelta(minutes=1))
 
     (found,) = usage.credentials(account, NOW)
 
@@ -52,8 +61,8 @@ def test_tells_when_a_key_was_used_last_from_where_and_how_often(account):
 
 
 def test_tells_the_parameters_of_a_token_that_was_not_made_here(account):
-    wrote("one", CredentialClient(account, SAS, "ab" * 32, "192.0.2.1", "agent"), parameters=PARAMETERS)
-    wrote("two", CredentialClient(account, KEY, "key1", "192.0.2.1", "agent"))
+    wrote("one", client(account, "ab" * 32), parameters=PARAMETERS)
+    wrote("two", client(account))
 
     (found,) = usage.credentials(account, NOW, SAS)
 
@@ -62,20 +71,19 @@ def test_tells_the_parameters_of_a_token_that_was_not_made_here(account):
 
 
 def test_counts_the_last_24_hours(account):
-    client = CredentialClient(account, KEY, "key1", "192.0.2.1", "agent")
     for hours in (0, 1, 23, 24, 25, 100):
-        wrote("one", client, last=NOON - hours * HOUR)
+        wrote("one", client(account), last=NOON - hours * HOUR)
 
     assert usage.credential(account, KEY, "key1", NOW).uses == 3
     assert usage.credentials(account, NOW)[0].uses == 3
 
 
 def test_lists_the_clients_of_a_key(account):
-    wrote("one", CredentialClient(account, KEY, "key1", "192.0.2.1", "agent"), 3, NOON)
-    wrote("two", CredentialClient(account, KEY, "key1", "192.0.2.1", "agent"), 3, NOON + HOUR)
-    wrote("two", CredentialClient(account, KEY, "key1", "192.0.2.1", "other"), 1, NOON + 2 * HOUR)
-    wrote("one", CredentialClient(account, KEY, "key2", "192.0.2.9", "agent"), 1)
-    wrote("one", CredentialClient(account, KEY, "key1", "192.0.2.8", "long ago"), 1, NOON - 8 * DAY)
+    wrote("one", client(account), 3, NOON)
+    wrote("two", client(account), 3, NOON + HOUR)
+    wrote("two", client(account, "key1", "192.0.2.1", "other"), 1, NOON + 2 * HOUR)
+    wrote("one", client(account, "key2", "192.0.2.9", "agent"), 1)
+    wrote("one", client(account, "key1", "192.0.2.8", "long ago"), 1, NOON - 8 * DAY)
 
     assert usage.clients(account, KEY, "key1", NOON - 7 * DAY) == [
         ClientUsage("192.0.2.1", "other", 1, NOON + 2 * HOUR),
@@ -83,30 +91,20 @@ def test_lists_the_clients_of_a_key(account):
     ]
 
 
-def test_accounts_are_kept_apart(account):
-    other = accounts.add("others").pk
-    wrote("one", CredentialClient(other, KEY, "key1", "192.0.2.1", "agent"))
-
-    assert usage.credentials(account, NOW) == []
-    assert len(usage.credentials(other, NOW)) == 1
-
-
 def test_writing_again_does_no_harm(account):
-    client = CredentialClient(account, KEY, "key1", "192.0.2.1", "agent")
-    uses = wrote("one", client, 3)
-    uses.add(NOON, client, UseCount(0, NOON), ())
+    uses = wrote("one", client(account), 3)
+    uses.add(NOON, client(account), UseCount(0, NOON), ())
     uses.write()
-    uses.add(NOON, client, UseCount(2, NOON), ())
+    uses.add(NOON, client(account), UseCount(2, NOON), ())
     uses.write()
 
     assert usage.credential(account, KEY, "key1", NOW).uses == 5
 
 
 def test_an_hour_that_is_over_is_forgotten_once_it_is_written(account):
-    client = CredentialClient(account, KEY, "key1", "192.0.2.1", "agent")
-    uses = wrote("one", client, 3)
+    uses = wrote("one", client(account), 3)
     uses.forget(NOON + 2 * HOUR)
-    uses.add(NOON + 2 * HOUR, client, UseCount(1, NOON + 2 * HOUR), ())
+    uses.add(NOON + 2 * HOUR, client(account), UseCount(1, NOON + 2 * HOUR), ())
     uses.forget(NOON + 3 * HOUR + timedelta(minutes=20))
     uses.write()
 
@@ -117,16 +115,9 @@ def test_does_not_tell_more_clients_apart_than_it_can_keep(account, monkeypatch)
     monkeypatch.setattr(usage, "_CROWD", 3)
     uses = Uses("one")
     for number in range(10):
-        uses.add(
-            NOON, CredentialClient(account, KEY, "key1", f"192.0.2.{number}", "agent"), UseCount(1, NOON), ()
-        )
+        uses.add(NOON, client(account, address=f"192.0.2.{number}"), UseCount(1, NOON), ())
     for number in range(10):
-        uses.add(
-            NOON,
-            CredentialClient(account, SAS, f"{number:064}", "192.0.2.1", "agent"),
-            UseCount(1, NOON),
-            PARAMETERS,
-        )
+        uses.add(NOON, client(account, f"{number:064}"), UseCount(1, NOON), PARAMETERS)
     uses.write()
 
     assert usage.credential(account, KEY, "key1", NOW).uses == 10
@@ -140,13 +131,8 @@ def test_no_crowd_of_clients_hides_a_token(account, monkeypatch):
     monkeypatch.setattr(usage, "_CROWD", 3)
     uses = Uses("one")
     for number in range(10):
-        uses.add(
-            NOON,
-            CredentialClient(account, SAS, "ab", "192.0.2.1", f"agent {number}"),
-            UseCount(1, NOON),
-            PARAMETERS,
-        )
-    uses.add(NOON, CredentialClient(account, SAS, "cd", "192.0.2.6", "thief"), UseCount(1, NOON), PARAMETERS)
+        uses.add(NOON, client(account, "ab", agent=f"agent {number}"), UseCount(1, NOON), PARAMETERS)
+    uses.add(NOON, client(account, "cd", "192.0.2.6", "thief"), UseCount(1, NOON), PARAMETERS)
     uses.write()
 
     assert usage.credential(account, SAS, "cd", NOW).uses == 1
@@ -154,7 +140,7 @@ def test_no_crowd_of_clients_hides_a_token(account, monkeypatch):
 
 
 def test_drops_uses_after_eight_days_and_credentials_after_ninety(account):
-    wrote("one", CredentialClient(account, KEY, "key1", "192.0.2.1", "agent"))
+    wrote("one", client(account))
 
     usage.tidy(NOON + 7 * DAY)
     assert len(usage.clients(account, KEY, "key1", NOON)) == 1
@@ -170,8 +156,8 @@ def test_keeps_the_credentials_used_last_when_they_are_too_many(account, monkeyp
     other = accounts.add("others").pk
     for number in range(5):
         last = NOON + timedelta(seconds=number)
-        wrote("one", CredentialClient(account, SAS, f"{number}", "192.0.2.1", "agent"), last=last)
-    wrote("one", CredentialClient(other, KEY, "key1", "192.0.2.1", "agent"))
+        wrote("one", client(account, f"{number}"), last=last)
+    wrote("one", client(other))
 
     usage.tidy(NOW)
 
