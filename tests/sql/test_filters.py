@@ -171,55 +171,43 @@ def compares_numbers(value, operator, literal):
     return operator.holds(Decimal(repr(value)), Decimal(repr(literal)))
 
 
+def assert_selects(cursor, tree):
+    """What it should, and its negation all the rest."""
+    assert selected(cursor, tree) == expected(tree), tree
+    assert selected(cursor, Not(tree)) == expected(Not(tree)), tree
+
+
 @pytest.mark.parametrize("literal", LITERALS, ids=lambda literal: ascii(literal)[:60])
 def test_every_comparison_selects_what_it_should(cursor, literal):
     for operator in Operator:
-        comparison = Comparison("V", operator, literal)
-
-        assert selected(cursor, comparison) == expected(comparison), operator
-        assert selected(cursor, Not(comparison)) == expected(Not(comparison)), operator
+        assert_selects(cursor, Comparison("V", operator, literal))
 
 
-@pytest.mark.parametrize("name", ["PartitionKey", "RowKey"])
-def test_keys_compare_by_code_point(cursor, name):
+@pytest.mark.parametrize("operator", Operator)
+def test_system_properties_compare_by_code_point_and_tick(cursor, operator):
     for text in TEXTS:
-        for operator in Operator:
-            comparison = Comparison(name, operator, EdmValue(Edm.STRING, text))
-
-            assert selected(cursor, comparison) == expected(comparison), (operator, text)
-            assert selected(cursor, Not(comparison)) == expected(Not(comparison)), (operator, text)
-
-
-def test_timestamps_compare_to_the_tick(cursor):
+        for name in ("PartitionKey", "RowKey"):
+            assert_selects(cursor, Comparison(name, operator, EdmValue(Edm.STRING, text)))
     for ticks in TICKS:
-        for operator in Operator:
-            comparison = Comparison("Timestamp", operator, EdmValue(Edm.DATETIME, ticks))
-
-            assert selected(cursor, comparison) == expected(comparison), (operator, ticks)
-
-
-@pytest.mark.parametrize("text", ["PartitionKey ne 5", "RowKey ge X''", "Timestamp gt '2020'", "Timestamp"])
-def test_a_system_property_matches_no_other_type(cursor, text):
-    assert selected(cursor, parse(text)) == set()
-    assert len(selected(cursor, parse(f"not ({text})"))) == len(ENTITIES)
+        assert_selects(cursor, Comparison("Timestamp", operator, EdmValue(Edm.DATETIME, ticks)))
 
 
 @pytest.mark.parametrize("kind", MatchKind)
 @pytest.mark.parametrize("name", ["V", "PartitionKey", "RowKey", "Timestamp", "Missing"])
 def test_a_part_of_a_text_is_found_wherever_it_is(cursor, name, kind):
     for text in TEXTS:
-        match = Match(name, kind, text)
-
-        assert selected(cursor, match) == expected(match), text
-        assert selected(cursor, Not(match)) == expected(Not(match)), text
+        assert_selects(cursor, Match(name, kind, text))
 
 
-@pytest.mark.parametrize(
-    "name", ["V", "W", "Missing", "PartitionKey", "RowKey", "Timestamp", "a\x00b", "\ud800"]
-)
-def test_a_property_of_any_type_is_set(cursor, name):
-    assert selected(cursor, IsSet(name)) == expected(IsSet(name))
-    assert selected(cursor, Not(IsSet(name))) == expected(Not(IsSet(name)))
+def test_a_property_of_any_type_is_set(cursor):
+    for name in ("V", "W", "Missing", "PartitionKey", "RowKey", "Timestamp", "a\x00b", "\ud800"):
+        assert_selects(cursor, IsSet(name))
+
+
+@pytest.mark.parametrize("text", ["PartitionKey ne 5", "RowKey ge X''", "Timestamp gt '2020'", "Timestamp"])
+def test_a_system_property_matches_no_other_type(cursor, text):
+    assert selected(cursor, parse(text)) == set()
+    assert len(selected(cursor, parse(f"not ({text})"))) == len(ENTITIES)
 
 
 def found_by_rows(cursor, name, operator, *values):
@@ -289,16 +277,13 @@ leaves = comparisons | st.builds(Constant, st.booleans()) | matches | st.builds(
 
 
 @given(st.recursive(leaves, branches, max_leaves=12))
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_combination_selects_what_it_should(cursor, tree):
     assert selected(cursor, tree) == expected(tree)
 
 
 def test_many_alternatives_of_any_type_select_what_they_should(cursor):
-    tree = Or(tuple(Comparison("V", Operator.EQ, literal) for literal in LITERALS))
-
-    assert selected(cursor, tree) == expected(tree)
-    assert selected(cursor, Not(tree)) == expected(Not(tree))
+    assert_selects(cursor, Or(tuple(Comparison("V", Operator.EQ, literal) for literal in LITERALS)))
 
 
 # what reaches PostgreSQL
@@ -317,16 +302,11 @@ def test_names_and_texts_are_bound(cursor, name):
         assert "DROP" not in condition.text
 
 
-def test_placeholders_are_numbered_from_the_start():
+def test_placeholders_are_numbered_from_the_start_and_bound_once():
     assert compile(parse("RowKey gt 'r' and A eq 5"), 4) == Condition(
         '(rk > $4::text COLLATE "C" AND props @> $5::jsonb)', ("r", '{"A":5}')
     )
-
-
-def test_a_value_is_bound_once():
-    condition = compile(parse("A gt 5 and A lt 9 and not (A eq 7)"), 1)
-
-    assert condition.parameters == ("A", "5", "9", '{"A":7}')
+    assert compile(parse("A gt 5 and A lt 9 and not (A eq 7)"), 1).parameters == ("A", "5", "9", '{"A":7}')
 
 
 def test_thousands_of_alternatives_run(cursor):
@@ -362,12 +342,9 @@ def plan(cursor, tree):
     [
         "V eq 5",
         "V eq 5L",
-        "V eq 5.5",
         "V eq 'a'",
-        "V",
         "V eq datetime'2020-01-01'",
         "V eq X'00' and W gt 5",
-        "V eq 'a' or W eq 5",
         "V eq 'a' or V eq 5L",
         "(V eq 'a' or V eq 'b') and not (W eq 5)",
         " or ".join(f"V eq {number}" for number in range(100)),
@@ -406,13 +383,12 @@ def test_a_range_is_answered_by_an_index_on_the_property(cursor, expression, tex
 
 @pytest.mark.parametrize(
     "text",
-    ["PartitionKey eq 'p' and RowKey ge 'a'", "PartitionKey gt 'a' and PartitionKey lt 'b'"],
+    [
+        "PartitionKey eq 'p' and RowKey ge 'a'",
+        "PartitionKey gt 'a' and PartitionKey lt 'b'",
+        " or ".join(f"PartitionKey eq '{number}'" for number in range(1000)),
+    ],
+    ids=["a partition", "a range", "alternatives"],
 )
 def test_keys_are_answered_by_the_primary_key(cursor, text):
-    assert "entity_pkey" in plan(cursor, parse(text))
-
-
-def test_alternative_keys_are_answered_by_the_primary_key(cursor):
-    text = " or ".join(f"PartitionKey eq '{number}'" for number in range(1000))
-
     assert "entity_pkey" in plan(cursor, parse(text))

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from storage.domain.errors import OperationTimedOut, ServerBusy
+from storage.domain.errors import OperationTimedOut, ServerBusy, TableNotFound
 from storage.sql import lanes as module
 from storage.sql.failures import Canceled, UnexpectedFailure
 from storage.sql.lanes import COUNTS, Lanes
@@ -66,9 +66,9 @@ SLOW_ECHO = "SELECT $1::text FROM pg_sleep(0.2)"
 
 
 async def terminate(admin, condition="true"):
-    """Ends connections of the lanes, as an administrator or a failover would; their number."""
+    """Ends connections of the lanes, as an administrator or a failover would, and waits until they are gone."""
     cursor = await admin.execute(
-        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+        "SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity "
         f"WHERE application_name = '{NAME}' AND {condition}"
     )
     return (await cursor.fetchone())[0]
@@ -90,16 +90,6 @@ async def test_a_statement_gives_what_its_reader_reads(lanes):
     assert await lanes.run(statement(ECHO, "")) == ""
     assert await lanes.run(statement(ECHO, None)) is None
     assert await lanes.run(statement("SELECT count(*) FROM pg_class WHERE false")) == "0"
-
-
-async def test_every_one_of_many_gets_its_own_result(lanes):
-    texts = [
-        f"SELECT $1::text || '{number % 13}' FROM pg_sleep({number % 7} / 2000.0)" for number in range(400)
-    ]
-
-    results = await asyncio.gather(*(lanes.run(statement(text, f"{n}:")) for n, text in enumerate(texts)))
-
-    assert results == [f"{number}:{number % 13}" for number in range(400)]
 
 
 async def test_there_are_never_more_connections_than_lanes(lanes, admin):
@@ -144,53 +134,42 @@ async def test_large_values_go_both_ways(single, size):
     assert await single.run(statement(ECHO, "small")) == "small"
 
 
-async def test_many_large_values_at_once(open_lanes):
-    lanes = await open_lanes(3)
-    texts = [str(number) * 3 * 1024 * 1024 for number in range(8)]
-
-    assert await asyncio.gather(*(lanes.run(statement(ECHO, text)) for text in texts)) == texts
-
-
 # failures
 
 
+def refuse(result):
+    raise ServerBusy
+
+
 @pytest.mark.parametrize(
-    "failing",
+    ("failing", "error"),
     [
-        statement("SELECT 1 / 0"),
-        statement("SELECT 1 / $1::int", "0"),
-        statement("SELECT $1::int", "no number"),
-        statement("SELECT nonsense"),
-        statement("not SQL at all"),
+        (statement("SELECT 1 / 0"), UnexpectedFailure),
+        (statement("SELECT $1::int", "no number"), UnexpectedFailure),
+        (statement("not SQL at all"), UnexpectedFailure),
+        (Statement(ECHO, ("x",), Lane.KEY, refuse), ServerBusy),
     ],
 )
-async def test_a_statement_that_fails_leaves_the_lane_usable(single, failing):
+async def test_a_statement_that_fails_leaves_the_lane_usable(single, failing, error):
     for _ in range(3):
-        with pytest.raises(UnexpectedFailure):
+        with pytest.raises(error):
             await single.run(failing)
 
         assert await single.run(statement(ECHO, "next")) == "next"
 
 
-async def test_a_reader_that_raises_leaves_the_lane_usable(single):
-    def refuse(result):
-        raise ServerBusy
-
-    with pytest.raises(ServerBusy):
-        await single.run(Statement(ECHO, ("x",), Lane.KEY, refuse))
-
-    assert await single.run(statement(ECHO, "next")) == "next"
-
-
-async def test_the_failure_is_for_the_one_whose_statement_failed(single):
+async def test_everyone_gets_the_result_or_failure_of_the_own_statement(lanes):
+    divisors = [number % 4 for number in range(100)]
     results = await asyncio.gather(
-        *(single.run(statement("SELECT 10 / $1::int", str(number))) for number in (1, 0, 2, 0, 5)),
+        *(
+            lanes.run(statement(f"SELECT 12 / $1::int FROM pg_sleep({number % 7} / 2000.0)", str(divisor)))
+            for number, divisor in enumerate(divisors)
+        ),
         return_exceptions=True,
     )
 
-    assert [results[0], results[2], results[4]] == ["10", "5", "2"]
-    assert isinstance(results[1], UnexpectedFailure)
-    assert isinstance(results[3], UnexpectedFailure)
+    for divisor, result in zip(divisors, results, strict=True):
+        assert result == str(12 // divisor) if divisor else isinstance(result, UnexpectedFailure)
 
 
 async def test_a_filter_has_only_so_much_time(lanes):
@@ -230,11 +209,6 @@ async def test_the_statement_not_used_for_longest_is_forgotten(single, limit):
     assert ECHO in (await single.run(statement(names))).split("; ")
 
 
-async def test_a_forgotten_statement_is_prepared_again(single, limit):
-    for number in [*range(10), *range(10), *reversed(range(10))]:
-        assert await single.run(statement(f"SELECT $1::text || {number}", "n")) == f"n{number}"
-
-
 async def test_statements_that_cannot_be_prepared_take_no_room(single, limit):
     for number in range(10):
         assert await single.run(statement(f"SELECT $1::text || {number}", "n")) == f"n{number}"
@@ -245,15 +219,15 @@ async def test_statements_that_cannot_be_prepared_take_no_room(single, limit):
 
 
 async def test_a_prepared_statement_follows_a_table_made_anew(single, admin):
-    await admin.execute("CREATE TABLE lanes_anew (a text)")
     insert = statement("INSERT INTO lanes_anew VALUES ($1) RETURNING a", "x")
-    try:
-        assert await single.run(insert) == "x"
-        await admin.execute("DROP TABLE lanes_anew")
+    for _ in range(2):
+        with pytest.raises(TableNotFound):
+            await single.run(insert)
         await admin.execute("CREATE TABLE lanes_anew (a text)")
-        assert await single.run(insert) == "x"
-    finally:
-        await admin.execute("DROP TABLE lanes_anew")
+        try:
+            assert await single.run(insert) == "x"
+        finally:
+            await admin.execute("DROP TABLE lanes_anew")
 
 
 # statements that lose against others
@@ -298,13 +272,9 @@ async def lose(admin):
 async def test_a_statement_rolled_back_whole_is_sent_again(single, lose, state):
     assert await single.run(lose(4, state)) == "5"
 
-
-@pytest.mark.parametrize("state", ["40P01", "40001"])
-async def test_a_statement_that_always_loses_asks_the_client_to_come_back(single, lose, state):
     with pytest.raises((ServerBusy, OperationTimedOut)):
         await single.run(lose(1000, state))
-
-    assert await single.run(statement("SELECT currval('lanes_attempts')")) == "5"
+    assert await single.run(statement("SELECT currval('lanes_attempts')")) == "10"
 
 
 async def test_no_other_failure_is_tried_again(single, lose):
@@ -323,18 +293,6 @@ async def test_a_connection_that_breaks_while_idle_is_replaced(open_lanes, admin
     await until(admin, "true", 3)
     for lane in Lane:
         assert await lanes.run(statement(ECHO, "again", lane=lane)) == "again"
-
-
-async def test_whoever_waits_on_a_broken_connection_may_try_again(single, admin):
-    waiting = asyncio.ensure_future(single.run(statement("SELECT pg_sleep(30)")))
-    await until(admin, "state = 'active'")
-
-    await terminate(admin, "state = 'active'")
-
-    with pytest.raises(ServerBusy):
-        await waiting
-    await until(admin, "true", 2)
-    assert await single.run(statement(ECHO, "again")) == "again"
 
 
 async def test_whoever_waits_in_line_gets_the_new_connection(single, admin):
@@ -390,14 +348,6 @@ async def test_the_result_for_who_went_away_reaches_nobody_else(single):
     assert gone.cancelled()
 
 
-async def test_the_failure_for_who_went_away_reaches_nobody_else(single):
-    gone = asyncio.ensure_future(single.run(statement("SELECT 1 / length($1) FROM pg_sleep(0.2)", "")))
-    await asyncio.sleep(0.05)
-    gone.cancel()
-
-    assert await single.run(statement(ECHO, "mine")) == "mine"
-
-
 async def test_who_leaves_the_line_holds_up_nobody(single):
     first = asyncio.ensure_future(single.run(statement(SLOW_ECHO, "first")))
     gone = [asyncio.ensure_future(single.run(statement(ECHO, "gone"))) for _ in range(5)]
@@ -439,21 +389,14 @@ async def test_nobody_waits_in_line_for_ever(single, monkeypatch):
 # walks
 
 
-async def test_a_walk_runs_every_statement_it_yields(lanes):
+async def test_a_walk_runs_every_statement_it_yields_until_one_fails(lanes):
     def steps():
         first = yield statement(ECHO, "1")
         second = yield statement(ECHO, first + "2")
-        return second + "3"
+        yield statement(f"SELECT 1 / {second} / 0")
 
-    assert await lanes.walk(steps()) == "123"
-
-
-async def test_a_walk_of_no_statement(lanes):
-    def steps():
-        return "nothing to do"
-        yield
-
-    assert await lanes.walk(steps()) == "nothing to do"
+    with pytest.raises(UnexpectedFailure):
+        await lanes.walk(steps())
 
 
 async def test_a_walk_may_go_on_after_a_failure(lanes):
@@ -464,11 +407,3 @@ async def test_a_walk_may_go_on_after_a_failure(lanes):
             return (yield statement(ECHO, "after all"))
 
     assert await lanes.walk(steps()) == "after all"
-
-
-async def test_a_walk_that_does_not_expect_a_failure_ends_with_it(lanes):
-    def steps():
-        yield statement("SELECT 1 / 0")
-
-    with pytest.raises(UnexpectedFailure):
-        await lanes.walk(steps())
