@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,6 +105,7 @@ account_tokens = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(table_tokens() | account_tokens, st.sampled_from(list(KEYS)), requests)
 def test_a_token_is_good_for_what_it_grants_and_nothing_else(token, key, request):
@@ -115,6 +117,7 @@ def test_a_token_is_good_for_what_it_grants_and_nothing_else(token, key, request
     assert let_in(sent, request) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.data(), table_tokens() | account_tokens, requests)
 def test_no_field_can_be_changed_after_signing(data, token, request):

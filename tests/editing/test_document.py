@@ -3,49 +3,35 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import example, given
 
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import merge
 from storage.editing.document import DocumentFault, InvalidDocument, read, write
+from tests.strategies import properties
 
 KEY = EntityKey("", "a'\"é🦊")
 VALUES = {
     "Text": EdmValue(Edm.STRING, 'line\nline\ttab \x00 \ud800 \u202e \u2028 \ufffe é 🦊 " \\'),
-    "Empty": EdmValue(Edm.STRING, ""),
-    "Yes": EdmValue(Edm.BOOLEAN, True),
-    "Small": EdmValue(Edm.INT32, -(2**31)),
-    "Big": EdmValue(Edm.INT64, 2**63 - 1),
     "Zero": EdmValue(Edm.DOUBLE, -0.0),
     "One": EdmValue(Edm.DOUBLE, 1.0),
-    "Tiny": EdmValue(Edm.DOUBLE, 5e-324),
     "Nan": EdmValue(Edm.DOUBLE, math.nan),
-    "Infinity": EdmValue(Edm.DOUBLE, -math.inf),
-    "Since": EdmValue(Edm.DATETIME, 17_000_000_001_234_567),
-    "Id": EdmValue(Edm.GUID, "00000000-0000-0000-0000-00000000000a"),
-    "Photo": EdmValue(Edm.BINARY, b"\x00\xff"),
 }
 
 
-def test_is_exact_there_and_back():
-    text = write(Entity(KEY, VALUES))
+@given(properties)
+@example(VALUES)
+def test_is_exact_there_and_back(values):
+    text = write(Entity(KEY, values))
 
     found = read(text)
 
     assert found.key == KEY
-    assert list(found.properties) == list(VALUES)
-    assert merge.changed_names(VALUES, found.properties) == []
+    assert list(found.properties) == list(values)
+    assert merge.changed_names(values, found.properties) == []
     text.encode()  # a page can carry it
     assert "\x00" not in text
-
-
-@given(st.text(alphabet=st.characters(codec=None), max_size=20))
-def test_every_text_is_exact(text):
-    found = read(write(Entity(KEY, {"Text": EdmValue(Edm.STRING, text)})))
-
-    assert found.properties["Text"].value == text
 
 
 def test_passes_over_what_an_answer_says_beside():
@@ -65,21 +51,16 @@ HEAD = '{\n  "PartitionKey": "p",\n  "RowKey": "r",\n'
     [
         ("", DocumentFault.NOT_JSON, 1, 1),
         ("  []", DocumentFault.NOT_OBJECT, 1, 3),
-        ("nonsense", DocumentFault.NOT_JSON, 1, 1),
-        ("{}", DocumentFault.NO_KEY, 1, 1),
         ('{"PartitionKey": "p"}', DocumentFault.NO_KEY, 1, 1),
         ('{"PartitionKey": 1, "RowKey": "r"}', DocumentFault.KEY, 1, 18),
         (HEAD + '  "A": 1,\n  "A": 2\n}', DocumentFault.TWICE, 5, 3),
         (HEAD + '  "A": 1,\n}', DocumentFault.NOT_JSON, 5, 1),
-        (HEAD + '  "A": 1 "B": 2}', DocumentFault.NOT_JSON, 4, 10),
-        (HEAD + '  "A" 1}', DocumentFault.NOT_JSON, 4, 7),
         (HEAD + '  "A": NaN}', DocumentFault.NOT_JSON, 4, 8),
         (HEAD + '  "A": 1} x', DocumentFault.NOT_JSON, 4, 11),
         (HEAD + '  "A": "x', DocumentFault.NOT_JSON, 4, 8),
         (HEAD + '  "A": "\n"}', DocumentFault.NOT_JSON, 4, 9),
         (HEAD + '  "A": null}', DocumentFault.NULL, 4, 8),
         (HEAD + '  "A": {"b": 1}}', DocumentFault.NESTED, 4, 8),
-        (HEAD + '  "A": [1]}', DocumentFault.NESTED, 4, 8),
         (HEAD + '  "A b": 1}', DocumentFault.NAME, 4, 3),
         (HEAD + '  "A@odata.type": "Edm.Int46",\n  "A": "1"}', DocumentFault.NO_TYPE, 4, 19),
         (HEAD + '  "A@odata.type": 7,\n  "A": "1"}', DocumentFault.NO_TYPE, 4, 19),

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.filters import Comparison, Operator, parse
-from storage.domain.filters.literals import write_literal
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.filters.parameters import (
     ParameterFault,
@@ -20,7 +19,6 @@ from storage.editing.filters.parameters import (
     resolve_times,
     suggest_parameters,
 )
-from tests import strategies
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 
@@ -72,12 +70,12 @@ def test_outside_of_quotes_only_one_literal_is_put(value):
     assert (refusal.value.name, refusal.value.fault) == ("x", ParameterFault.NOT_A_LITERAL)
 
 
-@pytest.mark.parametrize("text", ["A eq {{x}}", "A eq '{{x}}'"])
-def test_refuses_to_leave_a_place_empty(text):
-    with pytest.raises(UnfilledParameter) as refusal:
-        fill_parameters(text, {"y": "1"})
+def test_refuses_to_leave_a_place_empty():
+    for text in ("A eq {{x}}", "A eq '{{x}}'"):
+        with pytest.raises(UnfilledParameter) as refusal:
+            fill_parameters(text, {"y": "1"})
 
-    assert (refusal.value.name, refusal.value.fault) == ("x", ParameterFault.MISSING)
+        assert (refusal.value.name, refusal.value.fault) == ("x", ParameterFault.MISSING)
 
 
 @given(st.text(alphabet="'{}x now-1h()") | st.text())
@@ -87,42 +85,25 @@ def test_whatever_is_put_in_quotes_is_text(value):
     assert parse(filled).operands[1] == Comparison("A", Operator.EQ, EdmValue(Edm.STRING, f"<{value}>"))
 
 
-@given(strategies.values)
-def test_a_literal_of_any_type_is_put_as_it_is(value):
-    literal = write_literal(value)
-
-    assert fill_parameters("A eq {{x}}", {"x": literal}) == f"A eq {literal}"
-
-
 @pytest.mark.parametrize(
     ("place", "meant"),
     [
-        ("{{now}}", "2026-11-21T12:30:00Z"),
         ("{{ now }}", "2026-11-21T12:30:00Z"),
         ("{{now-90m}}", "2026-11-21T11:00:00Z"),
-        ("{{now-24h}}", "2026-11-20T12:30:00Z"),
         ("{{now - 7d}}", "2026-11-14T12:30:00Z"),
         ("{{now+2w}}", "2026-12-05T12:30:00Z"),
+        ("{{now-24y}}", None),
+        ("{{now-99999h}}", None),
+        ("{{now -}}", None),
+        ("x{{now}}", None),
+        ("2026-01-01", None),
     ],
 )
 def test_a_time_is_that_of_the_run(place, meant):
-    text = f"T ge datetime'{place}' and A eq 1"
+    text = f"T ge datetime'{place}' and A eq '{{{{now-24h}}}}' and B eq 'datetime''{{{{now}}}}'''"
 
-    assert resolve_times(text, NOW) == f"T ge datetime'{meant}' and A eq 1"
-    assert has_relative_times(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "A eq '{{now-24h}}'", "A eq 'datetime''{{now}}'''", "T ge datetime'{{now-24y}}'",
-        "T ge datetime'{{now-99999h}}'", "T ge datetime'{{now -}}'", "T ge datetime'x{{now}}'",
-        "T ge datetime'2026-01-01'",
-    ],
-)  # fmt: skip
-def test_everything_else_stays(text):
-    assert resolve_times(text, NOW) == text
-    assert not has_relative_times(text)
+    assert resolve_times(text, NOW) == (text.replace(place, meant) if meant else text)
+    assert has_relative_times(text) is (meant is not None)
 
 
 def test_a_value_may_be_relative_itself():
@@ -150,11 +131,7 @@ EXAMPLES = [
 def test_values_become_places(text, expected):
     names = [offer.name for offer in suggest_parameters(text)]
     assert add_parameters(text, names) == (expected or text)
-    assert add_parameters(text, []) == text
-
-
-def test_only_those_that_are_wanted():
-    assert add_parameters("Age ge 1 and Age lt 5", ["Age2", "Other"]) == "Age ge 1 and Age lt {{Age2}}"
+    assert add_parameters(text, ["Other"]) == text
 
 
 compared = st.builds(

@@ -1,6 +1,5 @@
 """What is said of a filter that cannot be read, or is probably not meant as it stands; and what would mend it."""
 
-import contextlib
 from datetime import UTC, datetime
 
 import pytest
@@ -29,7 +28,6 @@ REPAIRED = [
     # functions that the service does not have
     ("startswith(A,'abc')", "startswith(A,'abc')", "A ge 'abc' and A lt 'abd'", FixReason.FUNCTION),
     ("B and startswith(A, 'o''r')", "startswith(A, 'o''r')", "B and A ge 'o''r' and A lt 'o''s'", FixReason.FUNCTION),
-    ("startswith('x',A) or B", "startswith('x',A)", "A ge 'x' and A lt 'y' or B", FixReason.FUNCTION),
     ("startswith(A,'x') eq true", "startswith(A,'x')", "A ge 'x' and A lt 'y'", FixReason.FUNCTION),
     ("startswith(A,'x') eq false", "startswith(A,'x')", "not (A ge 'x' and A lt 'y')", FixReason.FUNCTION),
     ("B and not startswith(A,'x')", "startswith(A,'x')", "B and not (A ge 'x' and A lt 'y')", FixReason.FUNCTION),
@@ -39,14 +37,12 @@ REPAIRED = [
     ("EndsWith(A,'x')", "EndsWith(A,'x')", "endswith(A,'x')", FixReason.FUNCTION),
     ("A contains 'x'", "contains", "contains(A,'x')", FixReason.FUNCTION),
     # other languages
-    ("A = 1", "=", "A eq 1", FixReason.FOREIGN_SIGN),
     ("A=1", "=", "A eq 1", FixReason.FOREIGN_SIGN),
     ("A == 1 && (B != 'a = b' || !C)", "=", "A eq 1 and (B ne 'a = b' or not C)", FixReason.FOREIGN_SIGN),
     ("A <> 1 or B>=2", "<", "A ne 1 or B ge 2", FixReason.FOREIGN_SIGN),
     ('A eq "o\'x"', '"', "A eq 'o''x'", FixReason.FOREIGN_SIGN),
     ("A eq “x”", "“", "A eq 'x'", FixReason.FOREIGN_SIGN),
     ("A eq 1 AND B eq 2", "AND", "A eq 1 and B eq 2", FixReason.FOREIGN_SIGN),
-    ("A EQ 1", "EQ", "A eq 1", FixReason.FOREIGN_SIGN),
     ("NOT (A eq 1) Or B", "Or", "not (A eq 1) or B", FixReason.FOREIGN_SIGN),
     ("NOT A eq 1", "A", "not A eq 1", FixReason.FOREIGN_SIGN),
     ("A in ('x', 'y') and B", "in", "(A eq 'x' or A eq 'y') and B", FixReason.LIST),
@@ -138,8 +134,17 @@ def test_one_of_several_steps_is_better_than_none():
     assert diagnosis(second).fixes[0].apply(second) == "A eq 1 and (B eq 2 or C ge 'x' and C lt 'y')"
 
 
-@given(st.lists(st.sampled_from("A B not and or eq in like is null between ( ) , - 1 5L 'x 'x' \" = && AND true f( startswith( contains(A,'x') datetime 2024-01-01 / {{x}}".split(" "))).map(" ".join))  # fmt: skip  # noqa: E501, SIM905
-def test_any_words_are_read_or_diagnosed(text):
+words = (
+    "A B not and or eq in like is null between ( ) , - 1 5L 'x 'x' \" = && AND true f( startswith( / {{x}}"
+)
+odd_texts = st.text(alphabet="AB '\"()=<&|!,5L-eq{}\u201c\u2019😀\x00\ud800") | st.text()
+
+
+@given(
+    st.lists(st.sampled_from([*words.split(), "contains(A,'x')", "datetime", "2024-01-01"])).map(" ".join)
+    | odd_texts
+)
+def test_any_text_is_read_or_diagnosed(text):
     try:
         parse(text, Dialect.CONSOLE, NOW)
     except StorageError as error:
@@ -149,17 +154,6 @@ def test_any_words_are_read_or_diagnosed(text):
             assert repair.apply(text) != text
     else:
         lint_filter(text, KNOWN, NOW)
-
-
-@given(st.text(alphabet="AB '\"()=<&|!,5L-eq{}\u201c\u2019😀\x00\ud800") | st.text())
-def test_any_text_is_read_or_diagnosed(text):
-    with contextlib.suppress(StorageError):
-        parse(text, Dialect.CONSOLE, NOW)
-        lint_filter(text, KNOWN, NOW)
-        return
-    with pytest.raises(StorageError) as refusal:
-        parse(text, Dialect.CONSOLE, NOW)
-    diagnose(text, refusal.value, NOW)
 
 
 @pytest.mark.parametrize(
@@ -200,14 +194,12 @@ DOUBTS = [
     ("Visits eq 5454161346626", "5454161346626", LintRule.INT64_SUFFIX, "Visits eq 5454161346626L"),
     ("-5454161346626 lt Visits", "-5454161346626", LintRule.INT64_SUFFIX, "-5454161346626L lt Visits"),
     ("Nmae eq 'x'", "Nmae", LintRule.UNKNOWN_PROPERTY, "Name eq 'x'"),
-    ("name eq 'x'", "name", LintRule.UNKNOWN_PROPERTY, "Name eq 'x'"),
     ("partitionkey eq 'x'", "partitionkey", LintRule.UNKNOWN_PROPERTY, "PartitionKey eq 'x'"),
     ("contains(Nam,'x')", "Nam", LintRule.UNKNOWN_PROPERTY, "contains(Name,'x')"),
     ("not activ", "activ", LintRule.UNKNOWN_PROPERTY, "not Active"),
     ("Entirely eq 'x'", "Entirely", LintRule.UNKNOWN_PROPERTY, None),
     ("Age eq '5'", "'5'", LintRule.OTHER_TYPE, "Age eq 5"),
     ("'5' eq Age", "'5'", LintRule.OTHER_TYPE, "5 eq Age"),
-    ("Visits eq '5'", "'5'", LintRule.OTHER_TYPE, "Visits eq 5L"),
     ("Age eq 5L", "5L", LintRule.OTHER_TYPE, "Age eq 5"),
     ("Name eq 5", "5", LintRule.OTHER_TYPE, "Name eq '5'"),
     ("PartitionKey eq 5", "5", LintRule.OTHER_TYPE, "PartitionKey eq '5'"),
@@ -246,9 +238,6 @@ def test_has_no_doubts_of_what_fits(text):
     assert lint_filter(text, KNOWN, NOW) == []
 
 
-def test_has_a_few_doubts_at_once():
-    assert len(lint_filter(" or ".join(["Age eq '5'"] * 3000), KNOWN, NOW)) == FINDING_LIMIT
-
-
-def test_of_an_empty_table_no_property_is_known():
+def test_has_a_few_doubts_at_once_and_none_of_an_empty_table():
     assert lint_filter("Anything eq 5", {}, NOW) == []
+    assert len(lint_filter(" or ".join(["Age eq '5'"] * 3000), KNOWN, NOW)) == FINDING_LIMIT

@@ -45,19 +45,23 @@ def test_asks_where_both_changed(base, theirs, mine):
     assert found.settled(frozenset()) == theirs
 
 
-@pytest.mark.parametrize("same", [{"A": TWO}, {}], ids=["changed", "removed"])
-def test_does_not_ask_where_both_did_the_same(same):
-    found = merge({"A": ONE}, same, same)
+@pytest.mark.parametrize(
+    ("base", "theirs", "mine", "properties"),
+    [
+        ({"A": ONE}, {"A": TWO}, {"A": TWO}, {"A": TWO}),
+        ({"A": ONE}, {}, {}, {}),
+        ({"A": ONE}, None, {"A": TWO, "B": ONE}, {"A": TWO, "B": ONE}),
+    ],
+    ids=["both changed it", "both removed it", "they deleted the entity"],
+)
+def test_does_not_ask_where_both_did_the_same_or_nothing_is_theirs(base, theirs, mine, properties):
+    found = merge(base, theirs, mine)
 
-    assert found.properties == same
-    assert found.conflicts == ()
+    assert (found.properties, found.conflicts) == (properties, ())
 
 
-def test_of_a_deleted_entity_keeps_mine():
-    found = merge({"A": ONE}, None, {"A": TWO, "B": ONE})
-
-    assert found.properties == {"A": TWO, "B": ONE}
-    assert found.conflicts == ()
+def test_lists_what_changed_in_order():
+    assert changed_names({"B": ONE, "A": ONE, "C": ONE}, {"D": ONE, "C": TWO, "A": ONE}) == ["B", "C", "D"]
 
 
 @pytest.mark.parametrize(
@@ -75,10 +79,6 @@ def test_of_a_deleted_entity_keeps_mine():
 )
 def test_knows_values_that_are_stored_alike(one, other, same):
     assert is_same(one, other) is same
-
-
-def test_lists_what_changed_in_order():
-    assert changed_names({"B": ONE, "A": ONE, "C": ONE}, {"D": ONE, "C": TWO, "A": ONE}) == ["B", "C", "D"]
 
 
 PROPERTIES = st.dictionaries(

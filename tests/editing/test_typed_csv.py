@@ -46,16 +46,14 @@ def test_reads_what_a_spreadsheet_copies():
         (["1", "2147483648"], Edm.INT64),
         (["1", "1.5"], Edm.DOUBLE),
         (["NaN", "-0.0"], Edm.DOUBLE),
-        (["007"], Edm.STRING),
-        (["1 000"], Edm.STRING),
         (["true", "False"], Edm.BOOLEAN),
         (["2026-11-20T14:03:07Z"], Edm.DATETIME),
-        (["2026-11-20"], Edm.STRING),
-        (["now"], Edm.STRING),
         (["c9da6455-213d-42c9-9a79-3e9149a57833"], Edm.GUID),
-        (["c9da6455213d42c99a793e9149a57833"], Edm.STRING),
+        *(
+            ([value], Edm.STRING)
+            for value in ("007", "1 000", "2026-11-20", "now", "c9da6455213d42c99a793e9149a57833", "null", "")
+        ),
         (["1", "x"], Edm.STRING),
-        (["", ""], Edm.STRING),
     ],
 )
 def test_finds_the_type_of_a_column(values, type_):
@@ -70,6 +68,9 @@ def test_a_column_keeps_the_type_that_the_table_knows_or_somebody_chooses():
     assert only(text, ColumnOptions(chosen={"P": Edm.STRING})) == {"P": EdmValue(Edm.STRING, "5")}
     other = read("PartitionKey,RowKey,P\np,r,x\n", NOW, ColumnOptions(known={"P": Edm.INT64}))
     assert (other.columns[0].type, other.columns[0].why) == (Edm.STRING, TypeSource.UNLIKE)
+    # a missing type is the last one of its column
+    typed = read("PartitionKey,RowKey,A,A@type\np,1,5,Int64\np,2,6,\n", NOW, NONE)
+    assert typed.rows[1].entity.properties["A"] == EdmValue(Edm.INT64, 6)
 
 
 @pytest.mark.parametrize("prefix", ["", "Edm.", "edm."])
@@ -93,8 +94,9 @@ def test_reads_typed_csv_of_all_types(prefix):
 
 
 def test_tells_absent_from_empty():
-    text = "PartitionKey,RowKey,A,A@type,B,B@type,C,C@type,D,E,E@type\np,r,,,,String,,Int32,,,Binary\n"
+    text = "PartitionKey,RowKey,A,A@type,B,B@type,C,C@type,D,E,E@type\n,,,,,String,,Int32,,,Binary\n"
     found = read(text, NOW, NONE)
+    assert found.rows[0].entity.key == ("", "")
     assert found.rows[0].entity.properties == {
         "B": EdmValue(Edm.STRING, ""),
         "E": EdmValue(Edm.BINARY, b""),
@@ -102,24 +104,10 @@ def test_tells_absent_from_empty():
     assert found.absent == 1
 
 
-def test_a_missing_type_is_the_last_one_of_its_column():
-    found = read("PartitionKey,RowKey,A,A@type\np,1,5,Int64\np,2,6,\n", NOW, NONE)
-    assert found.rows[1].entity.properties["A"] == EdmValue(Edm.INT64, 6)
-
-
-def test_null_is_a_text():
-    assert only("PartitionKey,RowKey,A\np,r,null\n")["A"].value == "null"
-
-
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_finds_the_delimiter(delimiter):
     text = f"PartitionKey{delimiter}RowKey{delimiter}A\np{delimiter}r{delimiter}x\n"
     assert only(text)["A"].value == "x"
-
-
-def test_empty_keys_are_keys():
-    found = read("PartitionKey,RowKey,A\n,,x\n", NOW, NONE)
-    assert found.rows[0].entity.key == ("", "")
 
 
 def test_lines_without_a_header_are_those_of_the_grid():
@@ -156,7 +144,10 @@ def test_refuses_rows_without_or_with_the_same_or_with_bad_keys():
     assert [type(reason) for reason in reasons[2:]] == [OutOfRangeInput, KeyValueTooLarge]
 
 
-JSON = '{"PartitionKey": "p", "RowKey": "r", "A": 5, "B": "9007199254740993", "B@odata.type": "Edm.Int64"}'
+JSON = (
+    '{"PartitionKey": "p", "RowKey": "r", "A": 5, "B": "9007199254740993", "B@odata.type": "Edm.Int64",'
+    ' "C": 9007199254740993, "N": null}'
+)
 
 
 @pytest.mark.parametrize(
@@ -174,16 +165,13 @@ def test_reads_json_of_the_service(text, format_):
     assert found.rows[0].entity.properties == {
         "A": EdmValue(Edm.INT32, 5),
         "B": EdmValue(Edm.INT64, 9007199254740993),
+        "C": EdmValue(Edm.INT64, 9007199254740993),  # every digit stays
     }
     assert {column.name: column.why for column in found.columns} == {
         "A": TypeSource.LOOKS,
         "B": TypeSource.SAID,
+        "C": TypeSource.LOOKS,
     }
-
-
-def test_every_digit_of_a_long_number_of_json_stays():
-    text = '{"PartitionKey": "p", "RowKey": "r", "A": 9007199254740993, "N": null}'
-    assert only(text) == {"A": EdmValue(Edm.INT64, 9007199254740993)}
 
 
 def test_says_what_is_wrong_with_json():
@@ -193,13 +181,11 @@ def test_says_what_is_wrong_with_json():
         ' {"PartitionKey": "p", "RowKey": "4", "A": "x", "A@odata.type": "Edm.Point"}]'
     )
     found = read(text, NOW, NONE)
-    reasons = [(problem.line, problem.reason) for problem in found.problems]
-    assert (
-        (1, RowFault.NESTED) in reasons
-        and (2, RowFault.NO_OBJECT) in reasons
-        and (3, RowFault.NO_KEY) in reasons
-    )
-    assert (5, RowFault.UNKNOWN_TYPE) in reasons
+    reasons = {problem.line: problem.reason for problem in found.problems}
+    del reasons[4]
+    assert reasons == {
+        1: RowFault.NESTED, 2: RowFault.NO_OBJECT, 3: RowFault.NO_KEY, 5: RowFault.UNKNOWN_TYPE,
+    }  # fmt: skip
     assert not found.rows
 
 

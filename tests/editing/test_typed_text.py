@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 
-from storage.domain.values.edm import BINARY_LIMIT, STRING_LIMIT, Edm, EdmValue, read_datetime, write_datetime
+from storage.domain.values.edm import BINARY_LIMIT, STRING_LIMIT, Edm, EdmValue, write_datetime
 from storage.editing.typed_text import (
     FORMS,
     InvalidText,
@@ -26,31 +26,22 @@ NOW = datetime(2026, 11, 20, 14, 3, 7, 120000, tzinfo=ZoneInfo("Europe/Istanbul"
 GUID = "c9da6455-213d-42c9-9a79-3e9149a57833"
 
 ACCEPTED = [
-    (Edm.STRING, "", ""),
     (Edm.STRING, " it's\n<b>\t😀 ", " it's\n<b>\t😀 "),
-    (Edm.INT32, "0", 0),
     (Edm.INT32, " -2147483648 ", -(2**31)),
     (Edm.INT32, "2_147 483\u202f647", 2**31 - 1),
     (Edm.INT32, "+7", 7),
     (Edm.INT32, "007", 7),
     (Edm.INT64, "9 223 372 036 854 775 807", 2**63 - 1),
-    (Edm.INT64, "-9223372036854775808", -(2**63)),
-    (Edm.DOUBLE, "1.5", 1.5),
     (Edm.DOUBLE, "-0", -0.0),
     (Edm.DOUBLE, ".5e-3", 0.0005),
     (Edm.DOUBLE, "5.", 5.0),
     (Edm.DOUBLE, "1_000.25", 1000.25),
     (Edm.DOUBLE, "NaN", math.nan),
-    (Edm.DOUBLE, "Infinity", math.inf),
-    (Edm.DOUBLE, "-Infinity", -math.inf),
     (Edm.DOUBLE, "-inf", -math.inf),
     (Edm.DOUBLE, "5e-324", 5e-324),
-    (Edm.BOOLEAN, "true", True),
     (Edm.BOOLEAN, " False ", False),
-    (Edm.GUID, GUID, GUID),
     (Edm.GUID, "{C9DA6455-213D-42C9-9A79-3E9149A57833}", GUID),
     (Edm.GUID, "c9da6455213d42c99a793e9149a57833", GUID),
-    (Edm.BINARY, "", b""),
     (Edm.BINARY, "0x00 FF\n1a", b"\x00\xff\x1a"),
 ]
 
@@ -67,9 +58,7 @@ TIMES = [
     ("2026-11-20", "2026-11-19T21:00:00Z"),
     ("2026-11-20T14:03:07,5+03:00", "2026-11-20T11:03:07.5Z"),
     ("2026-11-20T14:03:07 -0530", "2026-11-20T19:33:07Z"),
-    ("2026-11-20T14+00", None),
     ("2026-11-20T14:03+02", "2026-11-20T12:03:00Z"),
-    ("2026-11-20Z", "2026-11-20T00:00:00Z"),
     ("1601-01-01T00:00:00Z", "1601-01-01T00:00:00Z"),
     ("9999-12-31T23:59:59.9999999Z", "9999-12-31T23:59:59.9999999Z"),
     ("now", "2026-11-20T11:03:07.12Z"),
@@ -81,16 +70,24 @@ TIMES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), [case for case in TIMES if case[1]])
+@pytest.mark.parametrize(("text", "expected"), TIMES)
 def test_reads_times_in_the_zone_of_now(text, expected):
     value = read(Edm.DATETIME, text, NOW)
     assert write(value) == expected
 
 
 def test_knows_the_summer_of_a_zone():
-    there = NOW.replace(tzinfo=ZoneInfo("Europe/Berlin"))
+    there = NOW.astimezone(ZoneInfo("Europe/Berlin"))
     assert write(read(Edm.DATETIME, "2026-07-01 12:00", there)) == "2026-07-01T10:00:00Z"
     assert write(read(Edm.DATETIME, "2026-12-01 12:00", there)) == "2026-12-01T11:00:00Z"
+    assert write(read(Edm.DATETIME, "now", there)) == "2026-11-20T11:03:07.12Z"
+
+
+def test_the_ends_of_time_survive_in_every_zone():
+    for hours in (-12, 0, 14):
+        there = NOW.astimezone(timezone(timedelta(hours=hours)))
+        for value in (FIRST_TICK, LAST_TICK, -1):
+            assert read(Edm.DATETIME, write_datetime(value), there).value == value
 
 
 REFUSED = [
@@ -160,9 +157,6 @@ def test_points_at_the_character(type_, form, text, fault, position):
 @pytest.mark.parametrize("text", ["aGVsbG8=", "aGVs\nbG8", " aGVsbG8= "])
 def test_reads_base64_with_and_without_padding(text):
     assert read(Edm.BINARY, text, NOW, TextForm.BASE64).value == b"hello"
-
-
-def test_reads_the_base64_of_addresses():
     assert read(Edm.BINARY, "-_8", NOW, TextForm.BASE64).value == b"\xfb\xff"
 
 
@@ -186,32 +180,14 @@ def test_says_what_will_be_stored_instead(type_, text, expected):
 
 
 @given(values)
-def test_what_is_written_reads_back_as_the_same_value(value):
-    form = field_form(value)
-    assert same(read(value.type, write(value, form), NOW, form), value)
-
-
-@given(values.filter(lambda value: value.type in FORMS))
 def test_every_form_that_can_hold_a_value_gives_it_back(value):
-    for form in FORMS[value.type]:
+    assert same(read(value.type, write(value, field_form(value)), NOW, field_form(value)), value)
+    for form in FORMS.get(value.type, ()):
         with suppress(InvalidText):  # bytes that are not UTF-8, halves of characters
             assert same(read(value.type, write(value, form), NOW, form), value)
-
-
-@pytest.mark.parametrize("value", [FIRST_TICK, LAST_TICK, -1, 0, 1])
-def test_the_ends_of_time_survive_in_every_zone(value):
-    for hours in (-12, 0, 14):
-        there = NOW.astimezone(timezone(timedelta(hours=hours)))
-        assert read(Edm.DATETIME, write_datetime(value), there).value == value
 
 
 def test_escapes_only_what_a_field_would_lose():
     assert field_form(EdmValue(Edm.STRING, "line\nand\ttab")) is TextForm.PLAIN
     for character in "\r\x00\x0b\x7f\ud800":
         assert field_form(EdmValue(Edm.STRING, character)) is TextForm.ESCAPED
-
-
-def test_now_is_an_instant_whatever_its_zone():
-    assert read(Edm.DATETIME, "now", NOW.astimezone(ZoneInfo("Asia/Tokyo"))).value == read_datetime(
-        "2026-11-20T11:03:07.12Z"
-    )

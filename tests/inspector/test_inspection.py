@@ -221,12 +221,6 @@ def test_s5_names_what_ends_a_token_that_is_rightly_signed(change, mistake, code
     assert report.key == "key1"
 
 
-def test_a_token_without_tables():
-    report = inspect(mistakes.good({**ACCOUNT_TOKEN, "ss": "b"}), FACTS)
-    assert [it.mistake for it in report.findings] == [Mistake.NO_TABLE_SERVICE]
-    assert report.verdict.error.code == "AuthorizationServiceMismatch"
-
-
 @pytest.mark.parametrize(
     ("query", "mistake"),
     [
@@ -249,7 +243,7 @@ def test_mends_a_plus_in_a_value():
     assert details(text, Mistake.PLUS_AS_SPACE) == {"name": "se, spk"}
 
 
-PLAIN = {"sv": "2019-02-02", "tn": "people", "sp": "r", "se": "2099-01-01"}
+PLAIN = {"sv": "2019-02-02", "tn": "people", "sp": "a", "se": "2099-01-01"}
 
 
 @pytest.mark.parametrize(
@@ -259,10 +253,12 @@ PLAIN = {"sv": "2019-02-02", "tn": "people", "sp": "r", "se": "2099-01-01"}
         ({"accepts_keys": False}, Mistake.KEYS_NOT_ACCEPTED),
         ({"networks": (read_network("10.0.0.0/8"),)}, Mistake.NETWORK),
         ({"blocked": {mistakes.fingerprint_of(PLAIN)}}, Mistake.BLOCKED),
+        ({"is_read_only": True}, Mistake.READ_ONLY),
     ],
 )
 def test_names_what_the_account_refuses(fields, mistake):
-    report = inspect(mistakes.good(PLAIN), of_account(**fields))
+    text = f"POST /acme/people?{mistakes.good(PLAIN)} HTTP/1.1\nHost: {HOST}"
+    report = inspect(text, of_account(**fields))
     assert [it.mistake for it in report.findings] == [mistake]
     assert report.verdict.status == 403
 
@@ -278,13 +274,6 @@ def test_without_keys_all_but_the_signature_is_explained():
     assert report.text.startswith("ra\n2026-01-01T00:00:00Z\n")
 
 
-def test_a_token_that_was_wrapped_when_it_was_copied():
-    text = mistakes.good({**TABLE_TOKEN, "sp": "ra"}).replace("sp=ra", "sp=r\na")
-    report = inspect(text, FACTS)
-    assert report.text.startswith("r\na\n2026-01-01T00:00:00Z\n")
-    assert Mistake.MALFORMED_PARAMETER in [it.mistake for it in report.findings]
-
-
 def test_whose_a_token_is_costs_little_among_many_accounts():
     names = [f"shop{number}" for number in range(200)]
     accounts = {
@@ -293,41 +282,28 @@ def test_whose_a_token_is_costs_little_among_many_accounts():
     }
     with costs_less_than(2):
         report = inspect(mistakes.good(TABLE_TOKEN), replace(FACTS, accounts=accounts))
-    assert report.account == ""
-
-
-def test_a_token_that_nobody_has_signed_is_nobodys():
-    assert found(mistakes.good(TABLE_TOKEN, b"?" * 64)) == [Mistake.ACCOUNT_NOT_SAID]
+    assert (report.account, [it.mistake for it in report.findings]) == ("", [Mistake.ACCOUNT_NOT_SAID])
 
 
 @pytest.mark.parametrize(
-    ("request_line", "mistake", "status"),
+    ("request_line", "token", "mistake", "status"),
     [
-        ("GET /acme/people(PartitionKey='a',RowKey='1')", None, 0),
-        ("GET /acme/people(PartitionKey='a',RowKey='0')", Mistake.OUTSIDE_RANGE, 403),
-        ("GET /acme/people(PartitionKey='c',RowKey='1')", Mistake.OUTSIDE_RANGE, 403),
-        ("DELETE /acme/people(PartitionKey='a',RowKey='1')", Mistake.PERMISSION, 403),
-        ("GET /acme/orders", Mistake.OTHER_TABLE, 403),
-        ("GET /acme/Tables", Mistake.NOT_BY_TOKEN, 403),
-        ("POST /acme-secondary/people", Mistake.SECONDARY_WRITE, 403),
+        ("GET /acme/people(PartitionKey='a',RowKey='1')", TABLE_TOKEN, None, 0),
+        ("GET /acme/people(PartitionKey='a',RowKey='0')", TABLE_TOKEN, Mistake.OUTSIDE_RANGE, 403),
+        ("GET /acme/people(PartitionKey='c',RowKey='1')", TABLE_TOKEN, Mistake.OUTSIDE_RANGE, 403),
+        ("DELETE /acme/people(PartitionKey='a',RowKey='1')", TABLE_TOKEN, Mistake.PERMISSION, 403),
+        ("GET /acme/orders", TABLE_TOKEN, Mistake.OTHER_TABLE, 403),
+        ("GET /acme/Tables", TABLE_TOKEN, Mistake.NOT_BY_TOKEN, 403),
+        ("POST /acme-secondary/people", TABLE_TOKEN, Mistake.SECONDARY_WRITE, 403),
+        ("GET /acme/Tables", {**ACCOUNT_TOKEN, "srt": "o"}, Mistake.RESOURCE_TYPE, 403),
+        ("GET /acme/Tables", {**ACCOUNT_TOKEN, "ss": "b"}, Mistake.NO_TABLE_SERVICE, 403),
     ],
 )
-def test_s5_names_what_a_token_does_not_reach(request_line, mistake, status):
-    text = f"{request_line}?{mistakes.good(TABLE_TOKEN)} HTTP/1.1\nHost: {HOST}"
-    report = inspect(text, FACTS)
+def test_s5_names_what_a_token_does_not_reach(request_line, token, mistake, status):
+    report = inspect(f"{request_line}?{mistakes.good(token)} HTTP/1.1\nHost: {HOST}", FACTS)
     assert report.kind is ReportKind.REQUEST
     assert [it.mistake for it in report.findings] == ([mistake] if mistake else [])
     assert report.verdict.status == status
-
-
-def test_names_a_resource_type_that_is_missing():
-    query = mistakes.good({**ACCOUNT_TOKEN, "srt": "o"})
-    assert found(f"GET /acme/Tables?{query} HTTP/1.1\nHost: {HOST}") == [Mistake.RESOURCE_TYPE]
-
-
-def test_names_a_write_to_an_account_that_is_read_only():
-    text = f"POST /acme/people?{mistakes.good(TABLE_TOKEN)} HTTP/1.1\nHost: {HOST}"
-    assert found(text, of_account(is_read_only=True)) == [Mistake.READ_ONLY]
 
 
 # requests, as the SDK sends them
@@ -388,28 +364,23 @@ def request_of_the_sdk(request):
     return sent_by_the_sdk(OPERATIONS[request.param])
 
 
-@pytest.fixture
 def facts_now():
     return replace(FACTS, now=time.time())
 
 
-def test_finds_nothing_in_a_good_request(request_of_the_sdk, facts_now):
-    for text in (request_of_the_sdk.as_http(), request_of_the_sdk.as_curl()):
-        report = inspect(text, facts_now)
+def test_finds_nothing_in_a_good_request(request_of_the_sdk):
+    lite = mistakes.sign_lite(request_of_the_sdk)
+    for text in (request_of_the_sdk.as_http(), request_of_the_sdk.as_curl(), lite.as_http()):
+        report = inspect(text, facts_now())
         assert (report.findings, report.verdict.error, report.key) == ([], None, "key1")
 
 
-def test_finds_nothing_in_a_good_request_of_the_other_scheme(request_of_the_sdk, facts_now):
-    report = inspect(mistakes.sign_lite(request_of_the_sdk).as_http(), facts_now)
-    assert (report.findings, report.verdict.error) == ([], None)
-
-
-def test_names_the_mistake_in_a_request(request_of_the_sdk, facts_now):
+def test_names_the_mistake_in_a_request(request_of_the_sdk):
     unsigned = request_of_the_sdk.having(Authorization=None, Date=None)
     for mistake, make in mistakes.OF_REQUESTS:
         request = make(unsigned)
         for text in (request.as_http(), request.as_curl()):
-            report = inspect(text, facts_now)
+            report = inspect(text, facts_now())
             names = [it.mistake for it in report.findings]
             assert mistake in names, (mistake, names)
             assert len(names) == 1 or mistake in SAID_TOGETHER, names
@@ -420,21 +391,20 @@ def test_names_the_mistake_in_a_request(request_of_the_sdk, facts_now):
 SAID_TOGETHER = {Mistake.NO_DATE, Mistake.ACCOUNT_DIFFERS}
 
 
-@pytest.mark.parametrize("operation", ["acl", "set acl", "properties"])
-def test_names_a_comp_that_was_left_out(operation, facts_now):
-    request = sent_by_the_sdk(OPERATIONS[operation]).having(Authorization=None)
-    for make in mistakes.of_both(lambda it: f"/{ACCOUNT}{it.path}"):
-        assert found(make(request).as_http(), facts_now) == [Mistake.COMP_LEFT_OUT]
+def test_names_a_comp_that_was_left_out_and_a_query_that_was_signed():
+    for operation, mistake in (
+        ("acl", Mistake.COMP_LEFT_OUT),
+        ("set acl", Mistake.COMP_LEFT_OUT),
+        ("properties", Mistake.COMP_LEFT_OUT),
+        ("query", Mistake.QUERY_SIGNED),
+    ):
+        request = sent_by_the_sdk(OPERATIONS[operation]).having(Authorization=None)
+        query = "?" + request.url.partition("?")[2] if operation == "query" else ""
+        for make in mistakes.of_both(lambda it, query=query: f"/{ACCOUNT}{it.path}{query}"):
+            assert found(make(request).as_http(), facts_now()) == [mistake]
 
 
-def test_names_a_query_that_was_signed(facts_now):
-    request = sent_by_the_sdk(OPERATIONS["query"]).having(Authorization=None)
-    query = request.url.partition("?")[2]
-    for make in mistakes.of_both(lambda it: f"/{ACCOUNT}{it.path}?{query}"):
-        assert found(make(request).as_http(), facts_now) == [Mistake.QUERY_SIGNED]
-
-
-def test_names_a_path_that_was_signed_otherwise_than_it_was_sent(facts_now):
+def test_names_a_path_that_was_signed_otherwise_than_it_was_sent():
     request = sent_by_the_sdk(OPERATIONS["create"]).having(Authorization=None)
     request = replace(
         request, method="GET", url=f"http://{HOST}/{ACCOUNT}/People(PartitionKey='a%2Fb',RowKey='%25')"
@@ -445,27 +415,23 @@ def test_names_a_path_that_was_signed_otherwise_than_it_was_sent(facts_now):
         Mistake.TABLE_CASE: f"/{ACCOUNT}/{ACCOUNT}/people(partitionkey='a%2fb',rowkey='%25')",
     }
     for mistake, resource in cases.items():
-        assert found(mistakes.authorized(request, mistakes.full(request, resource)).as_http(), facts_now) == [
-            mistake
-        ]
+        assert found(
+            mistakes.authorized(request, mistakes.full(request, resource)).as_http(), facts_now()
+        ) == [mistake]
 
 
-def test_an_address_by_host_has_the_account_once(facts_now):
-    request = replace(sent_by_the_sdk(OPERATIONS["list"]), url="http://acme.table.localhost:10002/Tables")
-    request = request.having(Authorization=None)
-    assert found(mistakes.sign(request).as_http(), facts_now) == []
-    doubled = mistakes.authorized(request, mistakes.full(request, "/acme/acme/Tables"))
-    assert found(doubled.as_http(), facts_now) == [Mistake.ACCOUNT_DOUBLED]
+def test_an_address_by_host_has_the_account_once():
+    request = sent_by_the_sdk(OPERATIONS["list"]).having(Authorization=None)
+    ours = replace(request, url="http://acme.table.localhost:10002/Tables")
+    assert found(mistakes.sign(ours).as_http(), facts_now()) == []
+    doubled = mistakes.authorized(ours, mistakes.full(ours, "/acme/acme/Tables"))
+    assert found(doubled.as_http(), facts_now()) == [Mistake.ACCOUNT_DOUBLED]
+    azure = replace(request, url="https://acme.table.core.windows.net/Tables")
+    assert found(mistakes.sign(azure).as_http(), facts_now()) == [Mistake.ELSEWHERE]
 
 
-def test_an_address_of_azure_is_explained_too(facts_now):
-    request = replace(sent_by_the_sdk(OPERATIONS["list"]), url="https://acme.table.core.windows.net/Tables")
-    report = inspect(mistakes.sign(request.having(Authorization=None)).as_http(), facts_now)
-    assert (report.account, [it.mistake for it in report.findings]) == (ACCOUNT, [Mistake.ELSEWHERE])
-
-
-def test_a_bearer_token_is_not_judged(facts_now):
-    report = inspect(f"GET /acme/Tables HTTP/1.1\nHost: {HOST}\nAuthorization: Bearer abc.def.ghi", facts_now)
+def test_a_bearer_token_is_not_judged():
+    report = inspect(f"GET /acme/Tables HTTP/1.1\nHost: {HOST}\nAuthorization: Bearer abc.def.ghi", FACTS)
     assert (report.verdict, [it.mistake for it in report.findings]) == (None, [Mistake.BEARER])
 
 
@@ -604,12 +570,10 @@ def test_names_the_mistake_in_a_connection_string(text, mistake):
 def test_a_connection_string_with_a_token():
     text = connection(AccountKey=None, SharedAccessSignature=mistakes.having(sp="r")(TABLE_TOKEN))
     report = inspect(text, FACTS)
+    assert report.kind is ReportKind.CONNECTION
     assert [it.mistake for it in report.findings] == [Mistake.PARAMETER_CHANGED]
-    assert (report.kind, len(report.settings) > 2, len(report.parameters) > 5) == (
-        ReportKind.CONNECTION,
-        True,
-        True,
-    )
+    assert len(report.settings) > 2
+    assert len(report.parameters) > 5
 
 
 def test_every_mistake_is_made_in_a_test():
