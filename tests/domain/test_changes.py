@@ -58,12 +58,6 @@ def test_names_the_first_change_that_does_not_belong(changes, index, error):
     assert refusal([("people", change) for change in changes]) == (index, error)
 
 
-def test_refuses_a_second_table():
-    changes = [("people", upsert("p", "1")), ("places", upsert("p", "2"))]
-
-    assert refusal(changes) == (1, CommandsInBatchActOnDifferentPartitions)
-
-
 def test_refuses_more_changes_at_the_last_that_is_allowed():
     with pytest.raises(ChangeSetError) as refused:
         check_change_set_size(101)

@@ -76,29 +76,22 @@ def test_the_account_is_the_first_label_of_a_host_with_a_known_suffix(host, seco
     assert found == Address("account1", secondary, True, f"https://{host}", b"/people")
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "localhost", "127.0.0.1:10002", "[::1]:10002", "[::1]", "azurite", "account1.table.other",
-        "table.localhost",
-    ],
-)  # fmt: skip
-def test_other_hosts_have_the_account_in_the_path(host):
-    found = resolve_address(b"/account1/people", host.encode(), "http", SUFFIXES)
+def test_other_hosts_have_the_account_in_the_path():
+    for host in (
+        "localhost", "127.0.0.1:10002", "[::1]:10002", "azurite", "account1.table.other", "table.localhost",
+    ):  # fmt: skip
+        found = resolve_address(b"/account1/people", host.encode(), "http", SUFFIXES)
 
-    assert found == Address("account1", False, False, f"http://{host}/account1", b"/people")
+        assert found == Address("account1", False, False, f"http://{host}/account1", b"/people")
 
 
-@pytest.mark.parametrize(
-    "host",
-    [None, b"", b" ", b"a b", b"host:port", b"a/b", b'"', b"h\xc3\xb6st", b"host:123456", b"[::1", b"a\r\nb"],
-)
-def test_refuses_a_request_without_a_sound_host(host):
-    with pytest.raises(HostInformationNotPresent):
-        resolve_address(b"/account1/people", host, "http", SUFFIXES)
-
-
-def test_refuses_an_account_that_is_not_utf8():
+def test_refuses_a_request_without_a_sound_host_or_account():
+    for host in (
+        None, b"", b" ", b"a b", b"host:port", b"a/b", b'"', b"h\xc3\xb6st", b"host:123456", b"[::1",
+        b"a\r\nb",
+    ):  # fmt: skip
+        with pytest.raises(HostInformationNotPresent):
+            resolve_address(b"/account1/people", host, "http", SUFFIXES)
     with pytest.raises(InvalidUri):
         resolve_address(b"/%ff/people", b"localhost", "http", ())
 
@@ -107,17 +100,14 @@ def test_refuses_an_account_that_is_not_utf8():
 
 PATHS = [
     ("", Target(TargetKind.SERVICE)),
-    ("/Tables", Target(TargetKind.TABLES)),
     ("//Tables", Target(TargetKind.TABLES)),
     ("/Tables( )", Target(TargetKind.TABLES)),
     ("/TABLES()", Target(TargetKind.TABLES)),
     ("/Tables%28%27people%27%29", Target(TargetKind.TABLE, "people")),
-    ("/Tables( 'people' )", Target(TargetKind.TABLE, "people")),
-    ("/tables('People')", Target(TargetKind.TABLE, "People")),
+    ("/tables( 'People' )", Target(TargetKind.TABLE, "People")),
     ("/Tables('a''b')", Target(TargetKind.TABLE, "a'b")),
     ("/People", Target(TargetKind.ENTITIES, "People")),
-    ("/people/", Target(TargetKind.ENTITIES, "people")),
-    ("/%70eople", Target(TargetKind.ENTITIES, "people")),
+    ("/%70eople/", Target(TargetKind.ENTITIES, "people")),
     ("/$MetricsHourPrimary", Target(TargetKind.ENTITIES, "$MetricsHourPrimary")),
     ("/not a name", Target(TargetKind.ENTITIES, "not a name")),
     ("/%24batch", Target(TargetKind.BATCH)),
@@ -136,8 +126,7 @@ KEYS = [
     ("PartitionKey='O%27%27Brien',RowKey='%27%27'", ("O'Brien", "'")),
     ("PartitionKey='a,b=(c)',RowKey='d),RowKey=''e'", ("a,b=(c)", "d),RowKey='e")),
     ("PartitionKey='a+b',RowKey='a%2Bb'", ("a+b", "a+b")),
-    ("PartitionKey='a%20b',RowKey='%2520'", ("a b", "%20")),
-    ("PartitionKey='%F0%9F%98%80',RowKey='%c3%a9'", ("😀", "é")),
+    ("PartitionKey='é%c3%a9',RowKey='%2520'", ("éé", "%20")),
     ("PartitionKey='a%2Fb',RowKey='%5C%23%3F'", ("a/b", "\\#?")),
     ("PartitionKey='%0A',RowKey='%00'", ("\n", "\x00")),
     ("PartitionKey='PartitionKey=',RowKey=',RowKey='", ("PartitionKey=", ",RowKey=")),
@@ -182,14 +171,10 @@ def test_refuses_what_is_no_key(path):
 @pytest.mark.parametrize(
     "path",
     [
-        "/people(PartitionKey='a',RowKey='b'",
-        "/people(",
-        "/people)x(",
-        "/people()x",
-        "/Tables(",
+        "/people(PartitionKey='a',RowKey='b'", "/people(", "/people)x(", "/people()x", "/Tables(",
         "/Tables('a)",
     ],
-)
+)  # fmt: skip
 def test_refuses_parentheses_that_do_not_close(path):
     with pytest.raises(InvalidInput):
         aim(path)
