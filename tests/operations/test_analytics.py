@@ -158,6 +158,7 @@ def test_an_hour_without_requests_is_a_row_of_zeros_once_it_is_over(account):
     writer.write(NOON + HOUR + 30 * SECOND)
 
     assert rows(account) == {("20261121T1200", "user;All"): 0}
+    assert not rows(account, "$metricshoursecondarytransactionstable")
 
 
 def test_a_row_that_a_client_deleted_does_not_come_back(account):

@@ -10,11 +10,9 @@ from django.conf import settings
 
 from storage.domain.access.actor import SERVER
 from storage.domain.access.policies import SignedIdentifier
-from storage.domain.entities.changes import Delete, Insert, Upsert
+from storage.domain.entities.changes import Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
-    ChangeSetError,
-    InsufficientAccountPermissions,
     OperationTimedOut,
     ServerBusy,
     StorageError,
@@ -23,7 +21,6 @@ from storage.domain.errors import (
 from storage.domain.filters import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.etag import ANY
 from storage.operations import accounts, analytics, tables
 from storage.operations.service import Service
 from storage.operations.threads import in_thread
@@ -161,31 +158,6 @@ async def test_policies_that_must_wait_keep_nobody_else_waiting(service, account
         with pytest.raises(ServerBusy):
             await changes[0]
     assert [await change for change in changes[1:]] == [None] * 7
-
-
-async def test_a_read_only_account_is_read_from_the_next_request_on(service, account, people):
-    await service.change(account, people, Insert(entity(1)))
-    await in_thread(lambda: accounts.set_fields("owner", {"read_only": True}, by=SERVER))
-
-    locked = await service.account("owner")
-    writes = [
-        lambda: service.change(locked, people, Delete(KEY, ANY)),
-        lambda: service.create_table(locked, "Others"),
-        lambda: service.delete_table(locked, "people"),
-        lambda: service.replace_policies(locked, "people", []),
-        lambda: service.replace_properties(locked, lambda properties: properties),
-    ]
-    for write in writes:
-        with pytest.raises(InsufficientAccountPermissions, match="Write operations are not allowed"):
-            await write()
-    with pytest.raises(ChangeSetError) as caught:
-        await service.apply(locked, people, [Delete(KEY, ANY)])
-    assert isinstance(caught.value.error, InsufficientAccountPermissions)
-    assert content(await service.get(locked, people, KEY, ALL)) == {"Number": 1}
-    assert await service.policies(locked, people) == []
-
-    await in_thread(lambda: accounts.set_fields("owner", {"read_only": False}, by=SERVER))
-    await service.change(await service.account("owner"), people, Delete(KEY, ANY))
 
 
 async def test_a_read_only_account_still_has_its_metrics_written(service, account):
