@@ -19,6 +19,7 @@ def test_defaults():
     assert found.key_length_limit == 1024
     assert found.activity_days == 90
     assert str(found.data) == "/somewhere"
+    assert (found.bearer, found.trusted_proxies, found.sign_in) == (None, (), None)
 
 
 def test_data_defaults_to_a_folder_of_the_user(monkeypatch, tmp_path):
@@ -48,23 +49,21 @@ def test_refuses_what_is_no_address(text):
         options.read_address(text)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "[::1]", "localhost"])
-def test_development_account_on_loopback(host):
-    assert options.read({"TABLERO_LISTEN": f"{host}:1"}).development_account_allowed
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "192.168.1.1", "example.org"])
-def test_no_development_account_elsewhere(host):
-    assert not options.read({"TABLERO_LISTEN": f"{host}:1"}).development_account_allowed
-    allowed = {"TABLERO_LISTEN": f"{host}:1", "TABLERO_ALLOW_DEVELOPMENT_ACCOUNT": "1"}
-    assert options.read(allowed).development_account_allowed
-
-
-def test_no_bearer_tokens_and_no_proxies_by_default():
-    found = options.read({})
-
-    assert found.bearer is None
-    assert found.trusted_proxies == ()
+@pytest.mark.parametrize(
+    ("host", "is_allowed"),
+    [
+        ("127.1.2.3", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("[::]", False),
+        ("example.org", False),
+    ],
+)
+def test_development_account_on_loopback_only(host, is_allowed):
+    environ = {"TABLERO_LISTEN": f"{host}:1"}
+    assert options.read(environ).development_account_allowed is is_allowed
+    assert options.read({**environ, "TABLERO_ALLOW_DEVELOPMENT_ACCOUNT": "1"}).development_account_allowed
 
 
 def test_an_issuer_of_bearer_tokens():
@@ -84,21 +83,21 @@ def test_an_issuer_of_bearer_tokens():
 
 
 def test_everything_about_an_issuer(tmp_path):
-    (tmp_path / "keys.json").write_text("{}")
-    environ = {
-        "TABLERO_OIDC_ISSUER": "http://localhost:8080/realms/x",
-        "TABLERO_OIDC_AUDIENCE": "tablero",
-        "TABLERO_OIDC_JWKS": str(tmp_path / "keys.json"),
-        "TABLERO_OIDC_ROLES_CLAIM": "realm_access.roles",
-        "TABLERO_OIDC_AUTHORIZATION_URI": "https://example.org/authorize",
-    }
-
-    assert options.read(environ).bearer == Trust(
+    issuer, keys, authorize = (
         "http://localhost:8080/realms/x",
-        ("tablero",),
-        str(tmp_path / "keys.json"),
-        "realm_access.roles",
+        tmp_path / "keys.json",
         "https://example.org/authorize",
+    )
+    keys.write_text("{}")
+    environ = {
+        "TABLERO_OIDC_ISSUER": issuer,
+        "TABLERO_OIDC_AUDIENCE": "tablero",
+        "TABLERO_OIDC_JWKS": str(keys),
+        "TABLERO_OIDC_ROLES_CLAIM": "realm_access.roles",
+        "TABLERO_OIDC_AUTHORIZATION_URI": authorize,
+    }
+    assert options.read(environ).bearer == Trust(
+        issuer, ("tablero",), str(keys), "realm_access.roles", authorize
     )
 
 
@@ -138,7 +137,6 @@ def test_trusted_proxies(text, listen, expected):
     [
         ({"TABLERO_LISTN": "x"}, r"TABLERO_LISTN means nothing to Tablero \(did you mean TABLERO_LISTEN\?\)"),
         ({"TABLERO_WORKERS": "0"}, "must be a number from 1 to 64"),
-        ({"TABLERO_WORKERS": "many"}, "must be a number from 1 to 64"),
         ({"TABLERO_DURABILITY": "off"}, "must be on or relaxed"),
         ({"TABLERO_KEY_LENGTH_LIMIT": "600"}, "must be 512 or 1024"),
         ({"TABLERO_ACTIVITY_DAYS": "0"}, "must be a number from 1 to 3650"),
@@ -151,10 +149,7 @@ def test_trusted_proxies(text, listen, expected):
         ({"TABLERO_OIDC_ISSUER": "https://x", "TABLERO_OIDC_AUDIENCE": ","}, "needs TABLERO_OIDC_AUDIENCE"),
         ({"TABLERO_OIDC_AUDIENCE": "x"}, "TABLERO_OIDC_AUDIENCE means nothing without TABLERO_OIDC_ISSUER"),
         ({"TABLERO_OIDC_JWKS": "x"}, "TABLERO_OIDC_JWKS means nothing without TABLERO_OIDC_ISSUER"),
-        ({"TABLERO_OIDC_ROLES_CLAIM": "x"}, "means nothing without TABLERO_OIDC_ISSUER"),
-        ({"TABLERO_OIDC_AUTHORIZATION_URI": "x"}, "means nothing without TABLERO_OIDC_ISSUER"),
         ({"TABLERO_OIDC_ISSUER": "http://example.org", "TABLERO_OIDC_AUDIENCE": "x"}, "begins with https://"),
-        ({"TABLERO_OIDC_ISSUER": "issuer", "TABLERO_OIDC_AUDIENCE": "x"}, "begins with https://"),
         ({"TABLERO_OIDC_ISSUER": "https://x", "TABLERO_OIDC_AUDIENCE": "x y"}, "the challenge cannot hold"),
         ({**ISSUER, "TABLERO_OIDC_JWKS": "http://example.org/keys"}, "begins with https://"),
         ({**ISSUER, "TABLERO_OIDC_JWKS": "file:///etc/passwd"}, "begins with https://"),
@@ -208,7 +203,6 @@ SIGN_IN = {
 
 
 def test_a_provider_of_sign_ins():
-    assert options.read({}).sign_in is None
     found = options.read(SIGN_IN).sign_in
     assert (found.name, found.admits_everyone) == ("Login.example.org", False)
     assert (found.id, found.origin) == ("login.example.org-realms-main", "https://Login.example.org")
