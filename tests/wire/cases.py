@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 FOLDER = Path(__file__).parent
+ROW = ("name", "request", "response", "peer")
 FILTER_KEYS = {"filter", "rows", "error", "message"}
 CASE_KEYS = {"name", "each", "given", "request", "response", "steps", "peer", "read_only"} | FILTER_KEYS
 
@@ -54,11 +55,14 @@ def _load_file(path: Path) -> Iterator[Case]:
 
 
 def _entries(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every case with the defaults of its file and of its table of cases."""
-    for block in document["case"]:
-        shared = {**document.get("defaults", {}), **block}
-        for entry in shared.pop("cases", [{}]):
-            yield {**shared, **entry}
+    """Every case with its name, and with what its file and its list say of all their cases."""
+    defaults = document.get("defaults", {})
+    for name, case in document.get("case", {}).items():
+        yield {**defaults, "name": name, **case}
+    for group in document.get("cases", []):
+        shared = {**defaults, **group}
+        for case in shared.pop("list"):
+            yield {**shared, **(case if isinstance(case, dict) else dict(zip(ROW, case, strict=False)))}
 
 
 def _variants(entry: dict[str, Any]) -> Iterator[dict[str, str]]:
