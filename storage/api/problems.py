@@ -16,7 +16,6 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from storage.domain.errors import ServerBusy, StorageError
-from storage.domain.requests.statuses import status_of
 from storage.operations.accounts import AccountError
 from storage.operations.api_tokens import TokenError
 
@@ -188,7 +187,7 @@ def from_status(status: int) -> Problem:
 
 def _from_storage_error(error: StorageError) -> Problem:
     headers = {"Retry-After": str(RETRY_AFTER)} if isinstance(error, ServerBusy) else {}
-    return Problem(_BY_STATUS.get(status_of(error), FAILED), error.text, error.code, headers)
+    return Problem(_BY_STATUS.get(error.status, FAILED), error.text, error.code, headers)
 
 
 def _from_framework(error: exceptions.APIException) -> Problem | None:

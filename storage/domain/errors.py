@@ -1,7 +1,8 @@
 """The errors of the service, one class per error code of the Table service.
 
-The class name is the code, ``message`` is Azure's own sentence; ``requests/statuses.py`` maps it to an HTTP status.
+The class name is the code, ``message`` is Azure's own sentence, ``status`` the HTTP status.
 https://learn.microsoft.com/rest/api/storageservices/table-service-error-codes
+https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2
 """
 
 from typing import ClassVar
@@ -11,10 +12,13 @@ class StorageError(Exception):
     """An error that a client may see: code, message and, in XML bodies, named details."""
 
     message: ClassVar[str] = "The server encountered an internal error. Please retry the request."
+    status = 400
 
     def __init__(self, message: str | None = None, **details: str) -> None:
         self.text = self.message if message is None else message
         self.details = details
+        if "WWW-Authenticate" in details:
+            self.status = 401
         self.span: tuple[int, int] | None = None  # the characters at fault
         super().__init__(self.text)
 
@@ -100,22 +104,27 @@ class Md5Mismatch(StorageError):
 
 class MissingContentLengthHeader(StorageError):
     message = "The Content-Length header was not specified."
+    status = 411
 
 
 class RequestBodyTooLarge(StorageError):
     message = "The request body is too large and exceeds the maximum permissible limit."
+    status = 413
 
 
 class MediaTypeNotSupported(StorageError):
     message = "None of the provided media types are supported"
+    status = 415
 
 
 class AtomFormatNotSupported(StorageError):
     message = "Atom format is not supported."
+    status = 415
 
 
 class JsonFormatNotSupported(StorageError):
     message = "JSON format is not supported."
+    status = 415
 
 
 class InvalidXmlDocument(StorageError):
@@ -136,6 +145,7 @@ class UnsupportedXmlNode(StorageError):
 
 class NotImplemented(StorageError):
     message = "The requested operation is not implemented on the specified resource."
+    status = 501
 
 
 # methods
@@ -147,10 +157,12 @@ class InvalidHttpVerb(StorageError):
 
 class MethodNotAllowed(StorageError):
     message = "The requested method is not allowed on the specified resource."
+    status = 405
 
 
 class UnsupportedHttpVerb(StorageError):
     message = "The resource doesn't support the specified HTTP verb."
+    status = 405
 
 
 class XMethodIncorrectCount(StorageError):
@@ -173,6 +185,7 @@ class AuthenticationFailed(StorageError):
         "Server failed to authenticate the request. "
         "Make sure the value of Authorization header is formed correctly including the signature."
     )
+    status = 403
 
 
 class InvalidAuthenticationInfo(StorageError):
@@ -184,44 +197,54 @@ class InvalidAuthenticationInfo(StorageError):
 
 class AuthorizationFailure(StorageError):
     message = "This request is not authorized to perform this operation."
+    status = 403
 
 
 class AuthorizationPermissionMismatch(StorageError):
     message = "This request is not authorized to perform this operation using this permission."
+    status = 403
 
 
 class AuthorizationResourceTypeMismatch(StorageError):
     message = "This request is not authorized to perform this operation using this resource type."
+    status = 403
 
 
 class AuthorizationServiceMismatch(StorageError):
     message = "This request is not authorized to perform this operation using this service."
+    status = 403
 
 
 class AuthorizationProtocolMismatch(StorageError):
     message = "This request is not authorized to perform this operation using this protocol."
+    status = 403
 
 
 class AuthorizationSourceIPMismatch(StorageError):
     """Give the address: ``message.format(address)``."""
 
     message = "This request is not authorized to perform this operation using this source IP {}."
+    status = 403
 
 
 class KeyBasedAuthenticationNotPermitted(StorageError):
     message = "Key based authentication is not permitted on this storage account."
+    status = 403
 
 
 class CorsPreflightFailure(StorageError):
     message = "CORS not enabled or no matching rule found for this request."
+    status = 403
 
 
 class AccountIsDisabled(StorageError):
     message = "The specified account is disabled."
+    status = 403
 
 
 class InsufficientAccountPermissions(StorageError):
     message = "Write operations are not allowed."
+    status = 403
 
 
 # tables and entities
@@ -229,26 +252,32 @@ class InsufficientAccountPermissions(StorageError):
 
 class TableAlreadyExists(StorageError):
     message = "The table specified already exists."
+    status = 409
 
 
 class TableBeingDeleted(StorageError):
     message = "The specified table is being deleted. Try operation later."
+    status = 409
 
 
 class TableNotFound(StorageError):
     message = "The table specified does not exist."
+    status = 404
 
 
 class ResourceNotFound(StorageError):
     message = "The specified resource does not exist."
+    status = 404
 
 
 class EntityAlreadyExists(StorageError):
     message = "The specified entity already exists."
+    status = 409
 
 
 class UpdateConditionNotSatisfied(StorageError):
     message = "The update condition specified in the request was not satisfied."
+    status = 412
 
 
 class PropertiesNeedValue(StorageError):
@@ -312,11 +341,14 @@ class CommandsInBatchActOnDifferentPartitions(StorageError):
 
 class ServerBusy(StorageError):
     message = "The server is currently unable to receive requests. Please retry your request."
+    status = 503
 
 
 class OperationTimedOut(StorageError):
     message = "The operation could not be completed within the permitted time."
+    status = 500
 
 
 class InternalError(StorageError):
     message = "The server encountered an internal error. Please retry the request."
+    status = 500

@@ -6,7 +6,6 @@ from enum import StrEnum
 
 from storage.domain.access.grants import Grant
 from storage.domain.errors import StorageError
-from storage.domain.requests.statuses import status_of
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.explain import ExplainedParameter
 
@@ -190,7 +189,7 @@ class Verdict:
 
     @property
     def status(self) -> int:
-        return 0 if self.error is None else status_of(self.error)
+        return 0 if self.error is None else self.error.status
 
     @property
     def detail(self) -> str:

@@ -21,7 +21,6 @@ from storage.domain.errors import (
 from storage.domain.requests import observed
 from storage.domain.requests.options import read_options
 from storage.domain.requests.routes import TargetKind, inner_path, resolve_operation, resolve_target
-from storage.domain.requests.statuses import status_of
 from storage.domain.values.names import fold_table_name
 from storage.protocol import entities, multipart
 from storage.protocol.accept import Format
@@ -119,7 +118,7 @@ def _observe_failure(call: Call, part: Part, error: StorageError) -> None:
         conditional = b"if-match" in part.headers
         known = resolve_operation(request.target, request.method, request.options, conditional=conditional)
         resource = _resource(inner, request.target.key)
-    call.observed.parts = [observed.ObservedOperation(known, status_of(error), error.code, resource)]
+    call.observed.parts = [observed.ObservedOperation(known, error.status, error.code, resource)]
 
 
 def _resource(inner: Call, key: EntityKey) -> str:

@@ -13,7 +13,6 @@ from time import time_ns
 from typing import Final, NamedTuple
 
 from storage.domain.errors import StorageError
-from storage.domain.requests.statuses import status_of
 from storage.domain.values.edm import TICKS_PER_SECOND, second_text
 from storage.domain.values.xml import write_text
 from storage.protocol.accept import Format, MediaRange, is_json, read_best
@@ -84,7 +83,7 @@ def write_error(
             body = _write_prefixed_xml(error, message)
         case _:
             body = _write_json(error, message)
-    return ErrorAnswer(status_of(error), form, body)
+    return ErrorAnswer(error.status, form, body)
 
 
 def _error_format(

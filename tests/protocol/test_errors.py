@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from storage.domain import errors
 from storage.domain.errors import InvalidInput, StorageError
-from storage.domain.requests.statuses import status_of
 from storage.protocol.errors import ErrorOrigin, reason_phrase, write_error
 
 REQUEST_ID = "1056d2e8-0002-001e-6603-674cea000000"
@@ -23,12 +22,6 @@ NAMED = [
 
 def write(error, origin=ErrorOrigin.ODATA, **options):
     return write_error(error, origin, REQUEST_ID, now=NOW, **options)
-
-
-@pytest.mark.parametrize("error", [error for error in NAMED if error is not StorageError])
-def test_every_error_has_a_status(error):
-    assert 400 <= status_of(error) <= 599
-    assert status_of(error()) == status_of(error)
 
 
 @given(st.text(st.characters(categories=None)), st.text(st.characters(categories=None)))

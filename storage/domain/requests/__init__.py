@@ -1,1 +1,1 @@
-"""Requests: routes, options and statuses, and how requests are counted and logged."""
+"""Requests: routes and options, and how requests are counted and logged."""
