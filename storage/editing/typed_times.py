@@ -42,23 +42,12 @@ def _read_iso(text: str, now: datetime) -> int:
     clock = f"{hour or '00'}:{minute or '00'}:{second or '00'}"
     try:
         utc = edm.read_datetime(f"{day}T{clock}.{fraction or 0}Z")
+        seconds = edm.zone_offset(zone) if zone else _offset_there(f"{day}T{clock}", now)
     except OutOfRangeInput:
         raise InvalidText(TextFault.OUT_OF_RANGE) from None
     except StorageError:
         raise InvalidText(TextFault.NO_SUCH_TIME) from None
-    seconds = _offset(zone) if zone else _offset_there(f"{day}T{clock}", now)
     return _in_range(utc - seconds * edm.TICKS_PER_SECOND)
-
-
-def _offset(zone: str) -> int:
-    """Return seconds east of UTC."""
-    if zone in "Zz":
-        return 0
-    hours, minutes = int(zone[1:3]), int(zone[-2:]) if len(zone) > 3 else 0
-    if hours > 14 or minutes > 59:
-        raise InvalidText(TextFault.NO_SUCH_TIME)
-    seconds = (hours * 60 + minutes) * 60
-    return -seconds if zone[0] == "-" else seconds
 
 
 def _offset_there(clock: str, now: datetime) -> int:

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue, StorageError
-from storage.domain.values.edm import utf16_length
+from storage.domain.errors import InvalidInput, InvalidXmlDocument, InvalidXmlNodeValue, StorageError
+from storage.domain.values.edm import utf16_length, zone_offset
 
 POLICY_LIMIT: Final = 5
 IDENTIFIER_LIMIT: Final = 64  # UTF-16 code units
@@ -21,7 +21,7 @@ PERMISSIONS: Final = "raud"
 _IDENTIFIER = re.compile(f"[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]{{1,{IDENTIFIER_LIMIT}}}")
 _INSTANT = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
-    r"(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,7}))?)?(?:Z|([+-])([0-9]{2}):([0-9]{2})))?"
+    r"(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,7}))?)?(Z|[+-][0-9]{2}:[0-9]{2}))?"
 )
 
 
@@ -60,12 +60,12 @@ def read_instant(text: str) -> str:
     match = _INSTANT.fullmatch(text)
     if match is None:
         raise InvalidXmlNodeValue
-    *clock, fraction, sign, hours, minutes = match.groups()
+    *clock, fraction, zone = match.groups()
     year, month, day, hour, minute, second = (int(part or 0) for part in clock)
     try:
         local = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
-        instant = local - _offset(sign, int(hours or 0), int(minutes or 0))
-    except (ValueError, OverflowError):
+        instant = local - timedelta(seconds=zone_offset(zone))
+    except (InvalidInput, ValueError, OverflowError):
         raise InvalidXmlNodeValue from None
     return f"{instant.isoformat()[:19]}.{fraction or '':0<7}Z"
 
@@ -132,11 +132,3 @@ def is_instant(text: str) -> bool:
 
 def _is_permission(letters: str) -> bool:
     return set(letters) <= set(PERMISSIONS) and len(set(letters)) == len(letters)
-
-
-def _offset(sign: str | None, hours: int, minutes: int) -> timedelta:
-    """Return the offset east of UTC."""
-    if hours > 14 or minutes > 59:
-        raise ValueError
-    offset = timedelta(hours=hours, minutes=minutes)
-    return -offset if sign == "-" else offset

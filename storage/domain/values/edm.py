@@ -87,7 +87,7 @@ def read_datetime(text: str) -> int:
     h, m, s = int(hour or 0), int(minute or 0), int(second or 0)
     if h > 23 or m > 59 or s > 59:
         raise InvalidInput(UNREADABLE)
-    seconds = ((days * 24 + h) * 60 + m) * 60 + s - _offset(zone)
+    seconds = ((days * 24 + h) * 60 + m) * 60 + s - zone_offset(zone)
     ticks = seconds * TICKS_PER_SECOND + (int(fraction[:7].ljust(7, "0")) if fraction else 0)
     if not _FIRST_TICK <= ticks <= _LAST_TICK:
         raise OutOfRangeInput
@@ -105,11 +105,11 @@ def _days(day: str) -> int:
         raise InvalidInput(UNREADABLE) from None
 
 
-def _offset(zone: str | None) -> int:
-    """Seconds east of UTC."""
+def zone_offset(zone: str | None) -> int:
+    """Return the seconds east of UTC of a zone written as Z, +02, +0200 or +02:00; None is UTC."""
     if zone is None or zone in "Zz":
         return 0
-    hours, minutes = int(zone[1:3]), int(zone[4:6])
+    hours, minutes = int(zone[1:3]), int(zone[-2:]) if len(zone) > 3 else 0
     if hours > 14 or minutes > 59:
         raise InvalidInput(UNREADABLE)
     seconds = (hours * 60 + minutes) * 60
