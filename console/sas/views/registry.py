@@ -27,7 +27,8 @@ from console.site.responses import render_part
 from storage.domain import sas
 from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import Authentication
-from storage.domain.sas.explain import explain_token
+from storage.domain.sas import to_parameters
+from storage.domain.sas.explain import explain
 from storage.domain.sas.known import ACCEPTED_STATES, KnownToken, TokenState
 from storage.models import Account, StoredAccessPolicy, Table
 from storage.operations import keys, usage
@@ -131,7 +132,7 @@ def _show(
         "row": shown,
         "known": known,
         "sentence": shown.sentence(account.name),
-        "parameters": view_parameters(explain_token(known.token), now),
+        "parameters": view_parameters(explain(to_parameters(known.token)), now),
         "lines": sas.string_to_sign(known.token, account.name).split("\n"),
         "clients": usage.clients(account.pk, Authentication.SAS, fingerprint, now - keys.WEEK),
         "of_policy": _policy_impact(shown, list(found.values())),

@@ -9,49 +9,32 @@ from storage.domain.access.grants import Operation
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import AuthorizationServiceMismatch
 from storage.domain.sas.terms import derive_grant, validity_period
-from storage.domain.sas.tokens import PARAMETERS, AccountSas, TableSas, is_well_formed, to_parameters
+from storage.domain.sas.tokens import PARAMETERS, AccountSas, TableSas, is_well_formed
 
 
 class Meaning(StrEnum):
-    """The meaning of a parameter."""
+    """The meaning of a parameter; the values are the parameters' names."""
 
-    VERSION = "version"
-    TABLE = "table"
-    SERVICES = "services"
-    RESOURCE_TYPES = "resource types"
-    PERMISSIONS = "permissions"
-    START = "start"
-    EXPIRY = "expiry"
-    ADDRESS = "address"
-    PROTOCOL = "protocol"
-    IDENTIFIER = "identifier"
-    START_PARTITION = "start partition"
-    START_ROW = "start row"
-    END_PARTITION = "end partition"
-    END_ROW = "end row"
-    ENCRYPTION_SCOPE = "encryption scope"
-    SIGNATURE = "signature"
-    UNKNOWN = "unknown"  # not covered by the signature
+    VERSION = "sv"
+    TABLE = "tn"
+    SERVICES = "ss"
+    RESOURCE_TYPES = "srt"
+    PERMISSIONS = "sp"
+    START = "st"
+    EXPIRY = "se"
+    ADDRESS = "sip"
+    PROTOCOL = "spr"
+    IDENTIFIER = "si"
+    START_PARTITION = "spk"
+    START_ROW = "srk"
+    END_PARTITION = "epk"
+    END_ROW = "erk"
+    ENCRYPTION_SCOPE = "ses"
+    SIGNATURE = "sig"
+    UNKNOWN = ""  # not covered by the signature
 
 
-_MEANINGS: Final[Mapping[str, Meaning]] = {
-    "sv": Meaning.VERSION,
-    "tn": Meaning.TABLE,
-    "ss": Meaning.SERVICES,
-    "srt": Meaning.RESOURCE_TYPES,
-    "sp": Meaning.PERMISSIONS,
-    "st": Meaning.START,
-    "se": Meaning.EXPIRY,
-    "sip": Meaning.ADDRESS,
-    "spr": Meaning.PROTOCOL,
-    "si": Meaning.IDENTIFIER,
-    "spk": Meaning.START_PARTITION,
-    "srk": Meaning.START_ROW,
-    "epk": Meaning.END_PARTITION,
-    "erk": Meaning.END_ROW,
-    "ses": Meaning.ENCRYPTION_SCOPE,
-    "sig": Meaning.SIGNATURE,
-}
+_MEANINGS: Final = {meaning.value: meaning for meaning in Meaning if meaning is not Meaning.UNKNOWN}
 # parameters whose value is a set of letters
 _LETTERS: Final = frozenset({"ss", "srt", "sp"})
 
@@ -166,7 +149,3 @@ def list_abilities(token: TableSas | AccountSas, terms: AccessPolicy) -> tuple[A
     return tuple(
         ability for ability, operation in _OPERATIONS.items() if grant.allows(operation, grant.table)
     )
-
-
-def explain_token(token: TableSas | AccountSas) -> list[ExplainedParameter]:
-    return explain(to_parameters(token))
