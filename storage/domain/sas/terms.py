@@ -38,7 +38,18 @@ def authorize(
 
 def derive_grant(token: TableSas | AccountSas, terms: AccessPolicy) -> Grant:
     """Return what a token grants, regardless of time and place."""
-    return _of_table(token, terms) if isinstance(token, TableSas) else _of_account(token)
+    if isinstance(token, TableSas):
+        return Grant(
+            GrantKind.TABLE_SAS,
+            _permissions(terms.permission or ""),
+            Resource.OBJECT,
+            table=token.folded,
+            keys=key_range(token),
+            legacy=token.version < RESTRICTED,
+        )
+    if "t" not in token.services:
+        raise AuthorizationServiceMismatch
+    return Grant(GrantKind.ACCOUNT_SAS, _permissions(token.permissions), _resources(token.resource_types))
 
 
 def combine_terms(token: TableSas | AccountSas, policy: AccessPolicy | None) -> AccessPolicy:
@@ -94,23 +105,6 @@ def _check_address(allowed: str, address: str) -> None:
         # a proxy may pass on something that is not an address; it is not echoed
         told = AuthorizationSourceIPMismatch.message.format(client or "unknown")
         raise AuthorizationSourceIPMismatch(told)
-
-
-def _of_account(token: AccountSas) -> Grant:
-    if "t" not in token.services:
-        raise AuthorizationServiceMismatch
-    return Grant(GrantKind.ACCOUNT_SAS, _permissions(token.permissions), _resources(token.resource_types))
-
-
-def _of_table(token: TableSas, terms: AccessPolicy) -> Grant:
-    return Grant(
-        GrantKind.TABLE_SAS,
-        _permissions(terms.permission or ""),
-        Resource.OBJECT,
-        table=token.folded,
-        keys=key_range(token),
-        legacy=token.version < RESTRICTED,
-    )
 
 
 def key_range(token: TableSas) -> KeyRange:

@@ -216,18 +216,6 @@ def _is_instant(text: str) -> bool:
     return read_instant(text) is not None
 
 
-def _is_identifier(text: str) -> bool:
-    return len(text) <= IDENTIFIER_LIMIT
-
-
-def _is_protocol(text: str) -> bool:
-    return text in ("https", "https,http", "http,https")
-
-
-def _is_range(text: str) -> bool:
-    return read_range(text) is not None
-
-
 def _is_anything(text: str) -> bool:
     return True
 
@@ -242,8 +230,8 @@ _Fields = Mapping[str, tuple[str, Callable[[str], bool]]]
 _SHARED: Final[_Fields] = {
     "st": ("start", _is_instant),
     "se": ("expiry", _is_instant),
-    "sip": ("address", _is_range),
-    "spr": ("protocol", _is_protocol),
+    "sip": ("address", lambda text: read_range(text) is not None),
+    "spr": ("protocol", lambda text: text in ("https", "https,http", "http,https")),
 }
 _FIELDS: Final[Mapping[type[TableSas] | type[AccountSas], _Fields]] = {
     TableSas: {
@@ -251,7 +239,7 @@ _FIELDS: Final[Mapping[type[TableSas] | type[AccountSas], _Fields]] = {
         "tn": ("table", _is_table_name),
         "sp": ("permissions", _made_of("raud")),
         **_SHARED,
-        "si": ("identifier", _is_identifier),
+        "si": ("identifier", lambda text: len(text) <= IDENTIFIER_LIMIT),
         "spk": ("start_partition", _is_anything),
         "srk": ("start_row", _is_anything),
         "epk": ("end_partition", _is_anything),
