@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from storage.domain.filters.ast import And, Comparison, Constant, Filter, Operator, conjuncts
+from storage.domain.filters.ast import Comparison, Constant, Filter, Operator, all_of, conjuncts
 from storage.domain.values.edm import Edm
 
 _NEVER_IN_KEYS = re.compile("[\x00\ud800-\udfff]")
@@ -50,24 +50,16 @@ class KeyInterval:
             return self if asked else NO_KEYS
         operator, key = asked
         bound = Bound(key, inclusive=operator in (Operator.EQ, Operator.GE, Operator.LE))
-        narrowed = self
-        if operator in (Operator.EQ, Operator.GT, Operator.GE):
-            narrowed = narrowed._above(bound)
-        if operator in (Operator.EQ, Operator.LT, Operator.LE):
-            narrowed = narrowed._below(bound)
-        return narrowed
-
-    def _above(self, bound: Bound) -> "KeyInterval":
-        old = self.lower
-        if old is None or (bound.key, not bound.inclusive) > (old.key, not old.inclusive):
-            return replace(self, lower=bound)
-        return self
-
-    def _below(self, bound: Bound) -> "KeyInterval":
-        old = self.upper
-        if old is None or (bound.key, bound.inclusive) < (old.key, old.inclusive):
-            return replace(self, upper=bound)
-        return self
+        lower, upper = self.lower, self.upper
+        if operator in (Operator.EQ, Operator.GT, Operator.GE) and (
+            lower is None or (key, not bound.inclusive) > (lower.key, not lower.inclusive)
+        ):
+            lower = bound
+        if operator in (Operator.EQ, Operator.LT, Operator.LE) and (
+            upper is None or (key, bound.inclusive) < (upper.key, upper.inclusive)
+        ):
+            upper = bound
+        return KeyInterval(lower, upper)
 
 
 ALL_KEYS: Final = KeyInterval()
@@ -100,7 +92,8 @@ def key_range(root: Filter | None) -> KeyBounds:
     partition, remaining = _taken("PartitionKey", remaining)
     if partition.single is not None:
         row, remaining = _taken("RowKey", remaining)
-    return KeyBounds(partition, row, _conjunction(remaining))
+    telling = [condition for condition in remaining if condition != Constant(True)]
+    return KeyBounds(partition, row, all_of(telling) if telling else None)
 
 
 def _taken(name: str, conditions: Iterable[Filter]) -> tuple[KeyInterval, list[Filter]]:
@@ -115,13 +108,6 @@ def _taken(name: str, conditions: Iterable[Filter]) -> tuple[KeyInterval, list[F
             case _:
                 remaining.append(condition)
     return interval, remaining
-
-
-def _conjunction(conditions: list[Filter]) -> Filter | None:
-    telling = tuple(condition for condition in conditions if condition != Constant(True))
-    if len(telling) > 1:
-        return And(telling)
-    return telling[0] if telling else None
 
 
 def to_storable(operator: Operator, key: str) -> tuple[Operator, str] | bool:

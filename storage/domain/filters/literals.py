@@ -120,28 +120,19 @@ def _read_number(token: Token, text: str) -> EdmValue:
     if digits.startswith("-INF") or digits == "-Infinity":
         return EdmValue(Edm.DOUBLE, -math.inf)
     if suffix == "D" or (not suffix and not _is_integer(digits)):
-        return EdmValue(Edm.DOUBLE, _read_double(digits, token, text))
+        if math.isinf(double := float(digits)):
+            raise _unrecognized(Edm.DOUBLE, token, text)
+        return EdmValue(Edm.DOUBLE, double)
     # Azure refuses plain digits beyond Int32; accepting 64 bits breaks no client and makes the L optional
     type_ = Edm.INT64 if suffix else Edm.INT32
-    return EdmValue(type_, _read_integer(digits, type_, token, text))
+    # counted first: Python refuses to convert thousands of digits
+    if _is_integer(digits) and len(digits.lstrip("-0")) <= _INT64_DIGITS and (value := int(digits)) in INT64:
+        return EdmValue(type_, value)
+    raise _unrecognized(type_, token, text)
 
 
 def _is_integer(digits: str) -> bool:
     return digits.removeprefix("-").isdigit()
-
-
-def _read_double(digits: str, token: Token, text: str) -> float:
-    value = float(digits)
-    if math.isinf(value):
-        raise _unrecognized(Edm.DOUBLE, token, text)
-    return value
-
-
-def _read_integer(digits: str, type_: Edm, token: Token, text: str) -> int:
-    # counted first: Python refuses to convert thousands of digits
-    if _is_integer(digits) and len(digits.lstrip("-0")) <= _INT64_DIGITS and (value := int(digits)) in INT64:
-        return value
-    raise _unrecognized(type_, token, text)
 
 
 def _unrecognized(type_: Edm, token: Token, text: str) -> InvalidInput:

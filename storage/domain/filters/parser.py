@@ -227,15 +227,11 @@ class _Parser:
 
     def _push_binary(self, text: str) -> None:
         precedence = _BINARY[text]
-        while self._binds_before(precedence, text):
+        # a chain of and, or of or, is reduced as a whole
+        least = precedence + 1 if text in ("and", "or") else precedence
+        while self._top().precedence >= least:
             self._reduce()
         self._push(_Pending(text, precedence))
-
-    def _binds_before(self, precedence: int, text: str) -> bool:
-        top = self._top()
-        if top.precedence == precedence:
-            return text not in ("and", "or")  # a chain of these is reduced as a whole
-        return top.precedence > precedence
 
     def _next_item(self, token: Token) -> None:
         self._reduce_group()
@@ -277,14 +273,16 @@ class _Parser:
     def _reduce(self) -> None:
         operator = self._pop().text
         if operator == "not":
-            self.operands.append(_negated(self.operands.pop()))
+            negated = _boolean(self.operands.pop())
+            self.operands.append(negated if isinstance(negated, _Other) else Not(negated))
         elif operator == "-":
             self.operands[-1] = _Other.UNSUPPORTED
         elif operator in ("and", "or"):
             self._reduce_chain(operator)
         else:
             right, left = self.operands.pop(), self.operands.pop()
-            self.operands.append(_applied(left, operator, right))
+            relation = _RELATIONS.get(operator)
+            self.operands.append(_compared(left, relation, right) if relation else _Other.UNSUPPORTED)
 
     def _reduce_chain(self, operator: str) -> None:
         length = 2
@@ -312,16 +310,6 @@ def _boolean(operand: _Operand) -> Filter | _Other:
             raise InvalidInput
         case _:
             return operand
-
-
-def _negated(operand: _Operand) -> Filter | _Other:
-    negated = _boolean(operand)
-    return negated if isinstance(negated, _Other) else Not(negated)
-
-
-def _applied(left: _Operand, operator: str, right: _Operand) -> Filter | _Other:
-    relation = _RELATIONS.get(operator)
-    return _compared(left, relation, right) if relation else _Other.UNSUPPORTED
 
 
 def _compared(left: _Operand, operator: Operator, right: _Operand) -> Filter | _Other:
