@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from storage.domain.errors import InvalidInput, OutOfRangeInput, PropertyValueTooLarge
@@ -171,14 +171,6 @@ def _read_integer(json: object, limits: range) -> int:
     return value
 
 
-def _read_int32(json: object) -> int:
-    return _read_integer(json, INT32)
-
-
-def _read_int64(json: object) -> int:
-    return _read_integer(json, INT64)
-
-
 def _read_double(json: object) -> float:
     if isinstance(json, str):
         if json in _SPECIAL_DOUBLES:
@@ -227,8 +219,8 @@ def _read_binary(json: object) -> bytes:
 _READ: Final[Mapping[str, tuple[Edm, Callable[[object], str | bool | int | float | bytes]]]] = {
     Edm.STRING: (Edm.STRING, _read_string),
     Edm.BOOLEAN: (Edm.BOOLEAN, _read_boolean),
-    Edm.INT32: (Edm.INT32, _read_int32),
-    Edm.INT64: (Edm.INT64, _read_int64),
+    Edm.INT32: (Edm.INT32, partial(_read_integer, limits=INT32)),
+    Edm.INT64: (Edm.INT64, partial(_read_integer, limits=INT64)),
     Edm.DOUBLE: (Edm.DOUBLE, _read_double),
     Edm.DATETIME: (Edm.DATETIME, _read_datetime),
     Edm.GUID: (Edm.GUID, _read_guid),
@@ -241,21 +233,16 @@ def read(json: object, annotation: object) -> EdmValue:
     if annotation is None:
         known = _UNTYPED.get(type(json))
         if type(json) is int and json not in INT32:
-            return EdmValue(Edm.DOUBLE, _read_bare_integer(json))
+            # an integer beyond Int32 is a Double, as in JavaScript, if a Double holds it exactly [inferred]
+            if (double := _read_double(json)) != json:
+                raise InvalidInput(UNREADABLE)
+            return EdmValue(Edm.DOUBLE, double)
     else:
         known = _READ.get(annotation) if isinstance(annotation, str) else None
     if known is None:
         raise InvalidInput(UNREADABLE)
     type_, read_value = known
     return EdmValue(type_, read_value(json))
-
-
-def _read_bare_integer(json: object) -> float:
-    """Read an integer beyond Int32 as a Double, as in JavaScript, if a Double holds it exactly [inferred]."""
-    value = _read_double(json)
-    if value != json:
-        raise InvalidInput(UNREADABLE)
-    return value
 
 
 _UNTYPED: Final[Mapping[type, tuple[Edm, Callable[[object], str | bool | int | float | bytes]]]] = {
