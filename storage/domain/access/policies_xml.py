@@ -9,7 +9,15 @@ from xml.etree.ElementTree import Element
 
 from storage.domain.access.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier, read_policy
 from storage.domain.errors import InvalidXmlDocument, MissingRequiredXmlNode, UnsupportedXmlNode
-from storage.domain.values.xml import START, read_children, read_items, read_text, read_xml, write_text
+from storage.domain.values.xml import (
+    START,
+    read_children,
+    read_items,
+    read_text,
+    read_xml,
+    write_element,
+    write_text,
+)
 
 _ROOT: Final = "SignedIdentifiers"
 _IDENTIFIER: Final = "SignedIdentifier"
@@ -44,19 +52,13 @@ def _read_policy(element: Element) -> AccessPolicy:
 
 
 def write_identifiers(identifiers: Sequence[SignedIdentifier]) -> bytes:
-    return START + _write(_ROOT, "".join(map(_write_identifier, identifiers))).encode()
+    return START + write_element(_ROOT, "".join(map(_write_identifier, identifiers))).encode()
 
 
 def _write_identifier(identifier: SignedIdentifier) -> str:
-    name = f"<Id>{write_text(identifier.identifier)}</Id>"
-    policy = "" if identifier.policy is None else _write_policy(identifier.policy)
-    return _write(_IDENTIFIER, name + policy)
-
-
-def _write_policy(policy: AccessPolicy) -> str:
-    values = {"Start": policy.start, "Expiry": policy.expiry, "Permission": policy.permission}
-    return _write("AccessPolicy", "".join(_write(k, v) for k, v in values.items() if v is not None))
-
-
-def _write(name: str, content: str) -> str:
-    return f"<{name}>{content}</{name}>" if content else f"<{name} />"
+    content = f"<Id>{write_text(identifier.identifier)}</Id>"
+    if (policy := identifier.policy) is not None:
+        values = {"Start": policy.start, "Expiry": policy.expiry, "Permission": policy.permission}
+        terms = "".join(write_element(name, value) for name, value in values.items() if value is not None)
+        content += write_element("AccessPolicy", terms)
+    return write_element(_IDENTIFIER, content)

@@ -22,7 +22,15 @@ from storage.domain.service.service_properties import (
     PropertiesUpdate,
     ServiceProperties,
 )
-from storage.domain.values.xml import START, read_children, read_items, read_text, read_xml, write_text
+from storage.domain.values.xml import (
+    START,
+    read_children,
+    read_items,
+    read_text,
+    read_xml,
+    write_element,
+    write_text,
+)
 
 FIRST_PARTIAL_VERSION: Final = (
     "2013-08-15"  # older versions have no partial updates, no CORS and one kind of metrics
@@ -145,7 +153,7 @@ def write_properties(properties: ServiceProperties, version: str) -> bytes:
             logging
             + _write_metrics("HourMetrics", properties.hour_metrics)
             + _write_metrics("MinuteMetrics", properties.minute_metrics)
-            + _write_cors(properties.cors)
+            + write_element("Cors", "".join(map(_write_rule, properties.cors)))
         )
     return START + f"<{_ROOT}>{parts}</{_ROOT}>".encode()
 
@@ -172,10 +180,6 @@ def _write_retention(days: int | None) -> str:
     return f"<RetentionPolicy><Enabled>{enabled}</Enabled>{text}</RetentionPolicy>"
 
 
-def _write_cors(rules: Sequence[CorsRule]) -> str:
-    return f"<Cors>{''.join(map(_write_rule, rules))}</Cors>" if rules else "<Cors />"
-
-
 def _write_rule(rule: CorsRule) -> str:
     values = (
         ",".join(rule.methods),
@@ -184,11 +188,8 @@ def _write_rule(rule: CorsRule) -> str:
         ",".join(rule.exposed_headers),
         str(rule.max_age),
     )
-    nodes = (
-        f"<{name}>{write_text(value)}</{name}>" if value else f"<{name} />"
-        for name, value in zip(_RULE, values, strict=True)
-    )
-    return f"<CorsRule>{''.join(nodes)}</CorsRule>"
+    nodes = (write_element(name, write_text(value)) for name, value in zip(_RULE, values, strict=True))
+    return write_element("CorsRule", "".join(nodes))
 
 
 def _write_boolean(value: bool) -> str:

@@ -102,3 +102,8 @@ def read_text(element: Element) -> str:
 
 def write_text(text: str) -> str:
     return text.translate(_ESCAPES)
+
+
+def write_element(name: str, content: str) -> str:
+    """Write an element with this content, which is XML itself."""
+    return f"<{name}>{content}</{name}>" if content else f"<{name} />"
