@@ -2,7 +2,7 @@
 
 import json
 from enum import StrEnum
-from typing import Final, assert_never
+from typing import Final
 from urllib.parse import urlsplit
 
 from storage.domain.service import connection_samples as samples
@@ -38,29 +38,24 @@ def connection_string(account: str, endpoint: str, key: str) -> str:
 def write_connection(form: ConnectionFormat, text: str) -> str:
     """Insert a connection string into a snippet."""
     match form:
-        case ConnectionFormat.STRING:
-            return text
-        case ConnectionFormat.ENV:
-            return f'TABLES_CONNECTION_STRING="{text}"'
-        case ConnectionFormat.COMPOSE:
-            return samples.COMPOSE % text
         case ConnectionFormat.APPSETTINGS:
-            return _json({"ConnectionStrings": {"Tables": text}})
+            document: object = {"ConnectionStrings": {"Tables": text}}
         case ConnectionFormat.FUNCTIONS:
-            return _json({"IsEncrypted": False, "Values": {"AzureWebJobsStorage": text, "Tables": text}})
-        case ConnectionFormat.PYTHON:
-            return samples.PYTHON % text
-        case ConnectionFormat.JAVASCRIPT:
-            return samples.JAVASCRIPT % text
-        case ConnectionFormat.CSHARP:
-            return samples.CSHARP % text
-        case ConnectionFormat.GO:
-            return samples.GO % text
-    assert_never(form)
-
-
-def _json(document: object) -> str:
+            document = {"IsEncrypted": False, "Values": {"AzureWebJobsStorage": text, "Tables": text}}
+        case _:
+            return _TEMPLATES[form] % text
     return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+_TEMPLATES: Final = {
+    ConnectionFormat.STRING: "%s",
+    ConnectionFormat.ENV: 'TABLES_CONNECTION_STRING="%s"',
+    ConnectionFormat.COMPOSE: samples.COMPOSE,
+    ConnectionFormat.PYTHON: samples.PYTHON,
+    ConnectionFormat.JAVASCRIPT: samples.JAVASCRIPT,
+    ConnectionFormat.CSHARP: samples.CSHARP,
+    ConnectionFormat.GO: samples.GO,
+}
 
 
 def read_host(text: str) -> str:
