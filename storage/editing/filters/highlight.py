@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from enum import StrEnum
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
 from storage.domain.filters.ast import IS_SET, MatchKind, Operator
@@ -48,21 +48,19 @@ _PAINTS: Final = {
 
 def highlight_filter(text: str) -> list[HighlightedText]:
     """Split a filter into pieces that together are its text."""
-    found: list[HighlightedText] = []
-    position = 0
-    places = {place.start(): place for place in _PLACE.finditer(text)}
+    paints: list[HighlightClass | None] = [None] * len(text)
+    starts = set()
     for token, paint in classify_tokens(tokenize_leniently(text)):
-        if token.start < position:
-            continue
-        found += _between(text[position : token.start])
-        place = places.get(token.start)
-        if place is not None:
-            found.append(HighlightedText(place[0], HighlightClass.PLACE))
-            position = place.end()
-        else:
-            found += _with_places(token.text, paint)
-            position = token.end
-    return _joined(found + _between(text[position:]))
+        paints[token.start : token.end] = [paint] * (token.end - token.start)
+        starts.add(token.start)
+    for place in _PLACE.finditer(text):
+        if place.start() in starts or paints[place.start()] in (HighlightClass.STRING, HighlightClass.TYPED):
+            paints[place.start() : place.end()] = [HighlightClass.PLACE] * len(place[0])
+    painted = zip(text, paints, strict=True)
+    return [
+        HighlightedText("".join(character for character, _ in piece), paint)
+        for paint, piece in groupby(painted, key=lambda pair: pair[1])
+    ]
 
 
 def classify_tokens(found: list[Token]) -> Iterator[tuple[Token, HighlightClass]]:
@@ -71,18 +69,15 @@ def classify_tokens(found: list[Token]) -> Iterator[tuple[Token, HighlightClass]
     for token, following in pairwise(found):
         if token.kind is not TokenKind.NAME:
             yield token, _PAINTS.get(token.kind, HighlightClass.MARK)
-            is_operand = token.kind in (TokenKind.OPEN, TokenKind.COMMA) or _is_sign(token)
+            # after an operator of another language too, such as = or &&
+            is_sign = token.kind is TokenKind.UNREADABLE and token.text in '=&|<>!"'
+            is_operand = token.kind in (TokenKind.OPEN, TokenKind.COMMA) or is_sign
         elif is_operand:
             yield token, _paint_of_operand(token, following)
             is_operand = token.text == "not"
         else:
             yield token, _paint_of_operator(token)
             is_operand = True
-
-
-def _is_sign(token: Token) -> bool:
-    """Return whether the token is an operator of another language, such as = or &&."""
-    return token.kind is TokenKind.UNREADABLE and token.text in '=&|<>!"'
 
 
 def _paint_of_operand(token: Token, following: Token) -> HighlightClass:
@@ -97,33 +92,3 @@ def _paint_of_operator(token: Token) -> HighlightClass:
     if token.text in _CONNECTIVES:
         return HighlightClass.CONNECTIVE
     return HighlightClass.OPERATOR if token.text in _OPERATORS else HighlightClass.UNREADABLE
-
-
-def _between(text: str) -> list[HighlightedText]:
-    return [HighlightedText(text, None)] if text else []
-
-
-def _with_places(text: str, paint: HighlightClass) -> list[HighlightedText]:
-    """Split a literal at the parameters in its quotes."""
-    if paint not in (HighlightClass.STRING, HighlightClass.TYPED) or "{{" not in text:
-        return [HighlightedText(text, paint)]
-    found: list[HighlightedText] = []
-    position = 0
-    for place in _PLACE.finditer(text):
-        found += [
-            HighlightedText(text[position : place.start()], paint),
-            HighlightedText(place[0], HighlightClass.PLACE),
-        ]
-        position = place.end()
-    return [*found, HighlightedText(text[position:], paint)]
-
-
-def _joined(found: list[HighlightedText]) -> list[HighlightedText]:
-    """Join adjacent pieces of the same class."""
-    joined: list[HighlightedText] = []
-    for piece in found:
-        if joined and joined[-1].paint is piece.paint:
-            joined[-1] = HighlightedText(joined[-1].text + piece.text, piece.paint)
-        elif piece.text:
-            joined.append(piece)
-    return joined
