@@ -51,19 +51,13 @@ def write(entity: Entity) -> str:
     for name, value in entity.properties.items():
         if encoding.needs_annotation(value):
             lines.append(_member(name + ODATA_TYPE, f'"{value.type.value}"'))
-        lines.append(_member(name, _value(value)))
+        text = _text(value.value) if isinstance(value.value, str) else encoding.write(value)
+        lines.append(_member(name, text))
     return "{\n  " + ",\n  ".join(lines) + "\n}"
 
 
 def _member(name: str, value: str) -> str:
     return f"{_text(name)}: {value}"
-
-
-def _value(value: EdmValue) -> str:
-    match value:
-        case (Edm.STRING, str(text)):
-            return _text(text)
-    return encoding.write(value)
 
 
 # characters that HTML cannot carry, that are invisible, or that change the direction of the text after them
@@ -126,7 +120,10 @@ class _Reader:
         return found
 
     def value(self, name: str, member: _Member, annotation: _Member | None) -> EdmValue:
-        self._check_name(name, member)
+        try:
+            check_property_name(name)
+        except StorageError:
+            raise self.fault(DocumentFault.NAME, member.at, name) from None
         if annotation is not None and annotation.value not in set(Edm):
             raise self.fault(DocumentFault.NO_TYPE, annotation.value_at, str(annotation.value))
         if member.value is None:
@@ -151,12 +148,6 @@ class _Reader:
             raise self.fault(DocumentFault.KEY, member.value_at, name)
         return member.value
 
-    def _check_name(self, name: str, member: _Member) -> None:
-        try:
-            check_property_name(name)
-        except StorageError:
-            raise self.fault(DocumentFault.NAME, member.at, name) from None
-
     def _walk(self) -> Iterator[tuple[str, _Member]]:
         at = self._skip(0)
         if self.text[at : at + 1] != "{":
@@ -166,7 +157,9 @@ class _Reader:
         if self.text[at : at + 1] != "}":
             while True:
                 start = at
-                name, at = self._name(start)
+                if self.text[start : start + 1] != '"':
+                    raise self.fault(DocumentFault.NOT_JSON, start)
+                name, at = self._decode(start)
                 value_at = self._expect(":", at)
                 value, at = self._decode(value_at)
                 yield name, _Member(value, start, value_at)
@@ -187,12 +180,6 @@ class _Reader:
         if self.text[at : at + 1] != mark:
             raise self.fault(DocumentFault.NOT_JSON, at)
         return self._skip(at + 1)
-
-    def _name(self, at: int) -> tuple[str, int]:
-        if self.text[at : at + 1] != '"':
-            raise self.fault(DocumentFault.NOT_JSON, at)
-        name, end = self._decode(at)
-        return str(name), end
 
     def _decode(self, at: int) -> tuple[Any, int]:
         try:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 
 from storage.domain.entities import entity
@@ -145,7 +144,7 @@ class RowReader:
         return True
 
 
-def read_json(text: str, now: datetime) -> PastedRows:
+def read_json(text: str) -> PastedRows:
     """Read one object, a list, a response of the service with its ``value``, or one object per line."""
     format_, objects = _objects(text)
     reading = RowReader()

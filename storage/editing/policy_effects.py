@@ -61,10 +61,6 @@ class TokenEffect:
         """True if the token works now, and then not again before its start."""
         return self.before in ACCEPTED_STATES and self.after is TokenState.NOT_YET_VALID
 
-    @property
-    def is_usable(self) -> bool:
-        return self.after in _USABLE
-
 
 def predict_effects(
     before: Sequence[SignedIdentifier],

@@ -63,8 +63,9 @@ def read(text: str, now: datetime, wishes: ColumnOptions) -> PastedRows:
     if not text.strip():
         raise UnreadableRows(UnreadableReason.EMPTY)
     if text.lstrip()[0] in "{[":
-        return pasted_rows.read_json(text, now)
-    delimiter = _delimiter(text)
+        return pasted_rows.read_json(text)
+    first_line = text.lstrip("\n").partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=first_line.count)  # the first one of several
     lines = _lines(text, delimiter)
     if not lines:
         raise UnreadableRows(UnreadableReason.EMPTY)
@@ -83,11 +84,6 @@ def read(text: str, now: datetime, wishes: ColumnOptions) -> PastedRows:
     )
     format_ = RowFormat.TSV if delimiter == "\t" else RowFormat.CSV
     return PastedRows(format_, columns, tuple(reading.rows), tuple(reading.problems), reading.count, absent)
-
-
-def _delimiter(text: str) -> str:
-    first = text.lstrip("\n").partition("\n")[0]
-    return max(_DELIMITERS, key=lambda character: (first.count(character), -_DELIMITERS.index(character)))
 
 
 def _lines(text: str, delimiter: str) -> list[tuple[int, list[str]]]:

@@ -100,7 +100,8 @@ def _last_of_fault(context: DiagnosisContext, index: int) -> int | None:
     is_relation = context.name(index + 1) in RELATIONS and index + 2 < len(context.tokens)
     if is_relation and not is_call and _is_value(context, index) is _is_value(context, index + 2) is not None:
         return index + 2
-    return index if _stands_alone(context, index) else None
+    is_compared = context.name(index - 1) in RELATIONS or context.name(index + 1) in RELATIONS
+    return index if context.tokens[index].kind in LITERALS and not is_compared else None
 
 
 RELATIONS: Final = frozenset(Operator)
@@ -114,8 +115,3 @@ def _is_value(context: DiagnosisContext, index: int) -> bool | None:
     if token.kind in LITERALS or context.name(index) in WORDS:
         return True
     return False if token.kind is TokenKind.NAME else None
-
-
-def _stands_alone(context: DiagnosisContext, index: int) -> bool:
-    is_compared = context.name(index - 1) in RELATIONS or context.name(index + 1) in RELATIONS
-    return context.tokens[index].kind in LITERALS and not is_compared

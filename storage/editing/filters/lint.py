@@ -84,11 +84,9 @@ def _mentions(found: Sequence[tuple[Token, HighlightClass]]) -> Iterator[_Mentio
     for index, (token, paint) in enumerate(found):
         if paint is not HighlightClass.PROPERTY:
             continue
-        operator_after = found[index + 1 : index + 2]
-        operator_before = found[index - 1 : index] if index > 1 else []
-        if operator_after and operator_after[0][1] is HighlightClass.OPERATOR:
+        if index + 1 < len(found) and found[index + 1][1] is HighlightClass.OPERATOR:
             yield _Mention(token, found[index + 2][0])
-        elif operator_before and operator_before[0][1] is HighlightClass.OPERATOR:
+        elif index > 1 and found[index - 1][1] is HighlightClass.OPERATOR:
             yield _Mention(token, found[index - 2][0])
         else:
             yield _Mention(token, None)
@@ -99,15 +97,8 @@ def _check_suffix(mention: _Mention) -> LintFinding | None:
     if token is None or not token.text.lstrip("-").isdecimal() or int(token.text) in INT32:
         return None
     fix = QuickFix(token.end, token.end, "L", FixReason.INT64_SUFFIX)
-    return LintFinding(
-        token.start,
-        token.end,
-        LintRule.INT64_SUFFIX,
-        mention.property.text,
-        Edm.INT32,
-        (Edm.INT64,),
-        (fix,),
-    )
+    name = mention.property.text
+    return LintFinding(token.start, token.end, LintRule.INT64_SUFFIX, name, Edm.INT32, (Edm.INT64,), (fix,))
 
 
 def _check_name(mention: _Mention, known: KnownTypes) -> LintFinding | None:

@@ -5,7 +5,7 @@ change the structure of the filter.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -57,18 +57,12 @@ def fill_parameters(text: str, values: Mapping[str, str]) -> str:
 
 def resolve_times(text: str, now: datetime) -> str:
     """Replace relative times by absolute ones."""
-    return _DATETIME.sub(_at(now), text)
 
+    def absolute(match: re.Match[str]) -> str:
+        moment = read_relative(match["quoted"][1:-1], now) if match["quoted"] else None
+        return match[0] if moment is None else f"datetime'{write_datetime(moment)}'"
 
-def resolve_filter(text: str, now: datetime, values: Mapping[str, str]) -> str:
-    """Replace parameters, then relative times, which values may contain; raises UnfilledParameter."""
-    return resolve_times(fill_parameters(text, values), now)
-
-
-def has_relative_times(text: str) -> bool:
-    """Return whether the filter contains relative times."""
-    long_ago = datetime(2000, 1, 1)  # noqa: DTZ001  any time works
-    return resolve_times(text, long_ago) != text
+    return _DATETIME.sub(absolute, text)
 
 
 def _value(values: Mapping[str, str], name: str) -> str:
@@ -94,14 +88,6 @@ def _apart(place: re.Match[str], literal: str) -> str:
     left = " " if before and before not in " \t\r\n(," else ""
     right = " " if after and after not in " \t\r\n)," else ""
     return f"{left}{literal}{right}"
-
-
-def _at(now: datetime) -> Callable[[re.Match[str]], str]:
-    def replaced(match: re.Match[str]) -> str:
-        moment = read_relative(match["quoted"][1:-1], now) if match["quoted"] else None
-        return match[0] if moment is None else f"datetime'{write_datetime(moment)}'"
-
-    return replaced
 
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
