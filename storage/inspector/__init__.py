@@ -14,7 +14,6 @@ from storage.inspector.facts import Facts, Key, ManagedAccount
 from storage.inspector.judging import IncomingRequest, check_account
 from storage.inspector.pasted_text import PastedConnection, PastedRequest, PastedToken, UnreadableText, Url
 from storage.inspector.reports import (
-    ConnectionSetting,
     Finding,
     Mistake,
     Report,
@@ -110,18 +109,23 @@ def _connection(text: str, facts: Facts) -> Report:
     connection = connections.read_connection(text)
     account = facts.accounts.get(connection.account)
     mistakes = [
-        *(part.problem for part in connection.parts if part.problem),
+        *(setting.problem for setting in connection.settings if setting.problem),
         *connections.find_mistakes(connection, account, facts),
     ]
-    settings = [ConnectionSetting(part.name, part.value, part.problem) for part in connection.parts]
     if connection.signature:
-        return _with_token(connection, settings, mistakes, facts)
+        report = inspect_token(connection.signature, None, facts, connection.account)
+        return replace(
+            report,
+            kind=ReportKind.CONNECTION,
+            settings=connection.settings,
+            findings=[*mistakes, *report.findings],
+        )
     key = connections.find_key(connection, account) if account is not None else None
     return Report(
         ReportKind.CONNECTION,
         connection.account,
         is_managed=account is not None,
-        settings=settings,
+        settings=connection.settings,
         verdict=_by_key(account, key, facts) if account is not None else None,
         findings=mistakes,
         key=key.name if key else "",
@@ -137,15 +141,3 @@ def _by_key(account: ManagedAccount, key: Key | None, facts: Facts) -> Verdict:
     except StorageError as error:
         return Verdict(key.name if key else "", error)
     return Verdict(key.name)
-
-
-def _with_token(
-    connection: connections.Connection,
-    settings: list[ConnectionSetting],
-    mistakes: list[Finding],
-    facts: Facts,
-) -> Report:
-    report = inspect_token(connection.signature, None, facts, connection.account)
-    return replace(
-        report, kind=ReportKind.CONNECTION, settings=settings, findings=[*mistakes, *report.findings]
-    )

@@ -11,9 +11,10 @@ from storage.domain.access.addresses import is_within, read_client, read_range
 from storage.domain.access.grants import DELETES, WRITES, Grant, Operation, Permission, Resource
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.signature import CLOCK_SKEW, read_authorization, read_date
-from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo, StorageError
+from storage.domain.errors import InvalidAuthenticationInfo, StorageError
 from storage.domain.requests.routes import TargetKind
 from storage.domain.sas import AccountSas, TableSas
+from storage.domain.sas.known import find_policy
 from storage.domain.sas.terms import PERMISSION_LETTERS, RESOURCE_LETTERS
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.inspector.facts import Facts, ManagedAccount
@@ -75,7 +76,7 @@ def find_token_causes(
     policy = AccessPolicy()
     if isinstance(token, TableSas) and account is not None:
         yield from _of_policy(token, account)
-        policy = account.policies.get(token.folded, {}).get(token.identifier, policy)
+        policy = find_policy(token, account.policies) or policy
     yield from _of_time(token, policy, facts.now)
     if token.protocol == "https" and scheme == "http":
         yield finding(Mistake.HTTPS_ONLY)
@@ -185,13 +186,13 @@ def derive_grant(token: Token, account: ManagedAccount | None) -> Grant | None:
     """Return what a token grants, regardless of time; None if its terms are not known or not valid."""
     policy = AccessPolicy()
     if isinstance(token, TableSas) and token.identifier:
-        found_policy = account.policies.get(token.folded, {}).get(token.identifier) if account else None
-        if found_policy is None:
+        found = find_policy(token, account.policies) if account else None
+        if found is None:
             return None
-        policy = found_policy
+        policy = found
     try:
         return sas.derive_grant(token, sas.combine_terms(token, policy))
-    except (AuthenticationFailed, StorageError):
+    except StorageError:
         return None
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from storage.domain.requests.routes import SECONDARY
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT, is_account_name
 from storage.inspector.facts import Facts, Key, ManagedAccount
-from storage.inspector.reports import Finding, Mistake, finding, mask
+from storage.inspector.reports import ConnectionSetting, Finding, Mistake, finding, mask
 
 _NAMES: Final = {
     name.lower(): name
@@ -36,19 +36,10 @@ _SECRET: Final = frozenset({"AccountKey", "SharedAccessSignature"})
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionPart:
-    """A part of a connection string; ``value`` is masked if it is secret."""
-
-    name: str
-    value: str
-    problem: Finding | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Connection:
-    parts: tuple[ConnectionPart, ...]
+    settings: tuple[ConnectionSetting, ...]
     values: Mapping[str, str] = field(repr=False)
-    account: str = ""
+    account: str
 
     @property
     def signature(self) -> str:
@@ -56,31 +47,28 @@ class Connection:
 
 
 def read_connection(text: str) -> Connection:
-    parts: list[ConnectionPart] = []
+    settings: list[ConnectionSetting] = []
     values: dict[str, str] = {}
     for piece in filter(None, (piece.strip() for piece in text.split(";"))):
         name, equals, value = piece.partition("=")
         known = _NAMES.get(name.strip().lower())
         if known is None or not equals:
-            parts.append(_unknown(name, equals, value))
+            settings.append(_unknown(name, equals, value))
             continue
         twice = finding(Mistake.PART_TWICE, name=known) if known in values else None
         values.setdefault(known, value.strip())
-        parts.append(ConnectionPart(known, _shown(known, value.strip()), twice))
-    return Connection(tuple(parts), values, _account_of(values))
+        shown = mask(value.strip()) if known in _SECRET else value.strip()
+        settings.append(ConnectionSetting(known, shown, twice))
+    return Connection(tuple(settings), values, _account_of(values))
 
 
-def _unknown(name: str, equals: str, value: str) -> ConnectionPart:
+def _unknown(name: str, equals: str, value: str) -> ConnectionSetting:
     # it may be a fragment of a secret, so only its beginning is shown
     shown = name.strip()[:24] if equals else name.strip()[:6]
     mistake = (
         finding(Mistake.PART_UNKNOWN, name=shown) if equals else finding(Mistake.PART_MALFORMED, text=shown)
     )
-    return ConnectionPart(shown, mask(value) if value else "", mistake)
-
-
-def _shown(name: str, value: str) -> str:
-    return mask(value) if name in _SECRET else value
+    return ConnectionSetting(shown, mask(value) if value else "", mistake)
 
 
 def _account_of(values: Mapping[str, str]) -> str:
@@ -149,7 +137,9 @@ def _of_endpoint(connection: Connection, facts: Facts) -> Iterator[Finding]:
     if not endpoint:
         suffix = connection.values.get("EndpointSuffix", "core.windows.net")
         yield finding(
-            Mistake.NO_TABLE_ENDPOINT, address=f"{account}.table.{suffix}", here=_here(account, facts)
+            Mistake.NO_TABLE_ENDPOINT,
+            address=f"{account}.table.{suffix}",
+            here=f"{facts.scheme}://{facts.host}/{account}",
         )
         return
     if not _is_url(endpoint):
@@ -172,10 +162,6 @@ def _of_endpoint(connection: Connection, facts: Facts) -> Iterator[Finding]:
         )
     elif named.removesuffix(SECONDARY) != account:
         yield finding(Mistake.ENDPOINT_OTHER_ACCOUNT, named=named, account=account)
-
-
-def _here(account: str, facts: Facts) -> str:
-    return f"{facts.scheme}://{facts.host}/{account}"
 
 
 def _is_url(text: str) -> bool:

@@ -42,7 +42,7 @@ def is_command(text: str) -> bool:
 def read(text: str) -> Command:
     problems: list[Finding] = []
     text = _ANSI_C.sub(_quoted, _CONTINUED.sub(" ", text))
-    if _VARIABLE.search(_without_single_quotes(text)):
+    if _VARIABLE.search(re.sub(r"'[^']*'", "", text)):  # a shell expands none in single quotes
         problems.append(finding(Mistake.SHELL_VARIABLE))
     try:
         words = shlex.split(text)
@@ -144,8 +144,3 @@ def _quoted(match: re.Match[str]) -> str:
     for escape, character in (("\\n", "\n"), ("\\t", "\t"), ("\\'", "'"), ('\\"', '"'), ("\\\\", "\\")):
         text = text.replace(escape, character)
     return shlex.quote(text)
-
-
-def _without_single_quotes(text: str) -> str:
-    """Return the text in which a shell expands variables."""
-    return re.sub(r"'[^']*'", "", text)

@@ -89,8 +89,7 @@ def judge_token(
         grant = sas.authorize(
             token, find_policy(token, account), now=facts.now, scheme=scheme, address=client
         )
-        if account.networks and not is_within(client, account.networks):
-            raise AuthorizationFailure
+        _check_network(account, client)
         if sent is not None:
             _check_operation(sent, account, grant)
     except StorageError as error:
@@ -123,6 +122,10 @@ def _accepted(account: ManagedAccount) -> list[Key]:
 
 def check_account(account: ManagedAccount, client: str) -> None:
     _check_keys(account)
+    _check_network(account, client)
+
+
+def _check_network(account: ManagedAccount, client: str) -> None:
     if account.networks and not is_within(client, account.networks):
         raise AuthorizationFailure
 

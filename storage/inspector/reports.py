@@ -179,6 +179,12 @@ class SignedLine:
     text: str
 
 
+def name_lines(texts: Sequence[str], names: Sequence[str]) -> list[SignedLine]:
+    """Name the lines of the signed text, unless a header or a copied value contains newlines itself."""
+    named = names if len(texts) == len(names) else [""] * len(texts)
+    return [SignedLine(name, text) for name, text in zip(named, texts, strict=True)]
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The service's decision: ``key`` is the name of the signing key; without ``error`` the request is accepted."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
@@ -10,7 +11,7 @@ from storage.domain.requests.routes import SECONDARY
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.inspector.facts import Facts
 from storage.inspector.reports import Finding, Mistake, finding
-from storage.inspector.search import DraftChanges
+from storage.inspector.search import Change
 
 Way = tuple[Finding, "RequestDraft"]
 
@@ -57,17 +58,17 @@ def write(draft: RequestDraft) -> bytes:
     return text if draft.newline == b"\n" else text.replace(b"\n", draft.newline)
 
 
-def changes(facts: Facts) -> list[DraftChanges[RequestDraft]]:
+def changes(facts: Facts) -> list[Change[RequestDraft]]:
     return [
-        DraftChanges("scheme", _schemes),
-        DraftChanges("date", _dates),
-        DraftChanges("type", _types),
-        DraftChanges("path", _paths),
-        DraftChanges("query", _queries),
-        DraftChanges("account", lambda draft: _accounts(draft, facts)),
-        DraftChanges("method", _methods),
-        DraftChanges("md5", _md5),
-        DraftChanges("newline", _newlines),
+        _schemes,
+        _dates,
+        _types,
+        _paths,
+        _queries,
+        partial(_accounts, facts=facts),
+        _methods,
+        _md5,
+        _newlines,
     ]
 
 

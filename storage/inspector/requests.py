@@ -1,6 +1,7 @@
 """Inspection of requests."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from storage.domain.access.grants import OWNER
 from storage.domain.access.signature import Authorization, Scheme, read_authorization, string_to_sign, verify
@@ -20,6 +21,7 @@ from storage.inspector.reports import (
     Verdict,
     finding,
     mask,
+    name_lines,
 )
 from storage.inspector.request_drafts import RequestDraft
 from storage.inspector.search import Mac, candidate_keys, search, search_depth
@@ -48,21 +50,15 @@ def inspect_request(sent: IncomingRequest, facts: Facts) -> Report:
 
 def _with_token(sent: IncomingRequest, facts: Facts) -> Report:
     report = inspect_token(sent.query.decode("latin-1"), sent, facts)
-    return Report(
-        ReportKind.REQUEST,
-        report.account,
-        is_managed=report.is_managed,
+    return replace(
+        report,
+        kind=ReportKind.REQUEST,
         parameters=[parameter for parameter in report.parameters if not parameter.name.startswith("$")],
         fields=[
             field
             for field in request_fields(sent, None)
             if not field.is_signed or field.part is not FieldKind.OPTION
         ],
-        lines=report.lines,
-        token=report.token,
-        verdict=report.verdict,
-        findings=report.findings,
-        key=report.key,
     )
 
 
@@ -123,6 +119,7 @@ def _of_signature(
     mistakes = search(
         draft,
         request_drafts.changes(facts),
+        (),
         request_drafts.write,
         [Mac(authorization.mac)],
         candidate_keys(account, facts),
@@ -148,10 +145,7 @@ def _lines(sent: IncomingRequest, authorization: Authorization | None) -> list[S
         return []
     texts = string_to_sign(sent.signed, authorization.scheme).decode("utf-8", "replace").split("\n")
     names = ("Date", "/…") if authorization.scheme is Scheme.SHARED_KEY_LITE else _NAMES
-    # a malformed header may contain newlines
-    return [
-        SignedLine(names[place] if len(texts) == len(names) else "", text) for place, text in enumerate(texts)
-    ]
+    return name_lines(texts, names)
 
 
 _NAMES = ("Method", "Content-MD5", "Content-Type", "Date", "/…")
@@ -175,24 +169,21 @@ def request_fields(sent: IncomingRequest, authorization: Authorization | None) -
     if authorization is not None:
         yield RequestField("Authorization", authorization.scheme.value.decode(), FieldKind.SCHEME)
         yield RequestField("Authorization", authorization.account, FieldKind.SIGNER)
-        yield RequestField("Authorization", mask(_shown_mac(sent)), FieldKind.SIGNATURE)
-
-
-def _shown_mac(sent: IncomingRequest) -> str:
-    return sent.headers[b"authorization"].decode("latin-1").rpartition(":")[2]
+        mac = sent.headers[b"authorization"].decode("latin-1").rpartition(":")[2]
+        yield RequestField("Authorization", mask(mac), FieldKind.SIGNATURE)
 
 
 def _headers(sent: IncomingRequest, *, is_full: bool, is_signed: bool) -> Iterator[RequestField]:
-    has_own_date = b"x-ms-date" in sent.headers
-    parts = {
-        b"x-ms-date": (FieldKind.DATE, is_signed),
-        b"date": (FieldKind.OTHER_DATE, False) if has_own_date else (FieldKind.DATE, is_signed),
-        b"content-type": (FieldKind.CONTENT_TYPE, is_full),
-        b"content-md5": (FieldKind.CONTENT_MD5, is_full),
-        b"x-ms-version": (FieldKind.VERSION, False),
-    }
-    names = {b"x-ms-date": "x-ms-date", b"date": "Date", b"content-type": "Content-Type"}
-    names |= {b"content-md5": "Content-MD5", b"x-ms-version": "x-ms-version"}
-    for header, (part, covered) in parts.items():
-        if header in sent.headers:
-            yield RequestField(names[header], sent.headers[header].decode("latin-1"), part, is_signed=covered)
+    other_date = (
+        (FieldKind.OTHER_DATE, False) if b"x-ms-date" in sent.headers else (FieldKind.DATE, is_signed)
+    )
+    for name, part, covered in (
+        ("x-ms-date", FieldKind.DATE, is_signed),
+        ("Date", *other_date),
+        ("Content-Type", FieldKind.CONTENT_TYPE, is_full),
+        ("Content-MD5", FieldKind.CONTENT_MD5, is_full),
+        ("x-ms-version", FieldKind.VERSION, False),
+    ):
+        value = sent.headers.get(name.lower().encode())
+        if value is not None:
+            yield RequestField(name, value.decode("latin-1"), part, is_signed=covered)

@@ -5,9 +5,8 @@ import hmac
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from storage.inspector.facts import Facts, ManagedAccount
@@ -23,16 +22,8 @@ _SEARCHED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DraftChanges(Generic[Draft]):
-    """Mistakes of one kind; ``apply`` makes them in a draft that may contain another mistake already.
-
-    ``rare`` kinds have many variants and are not combined with others.
-    """
-
-    kind: str
-    apply: Callable[[Draft], Iterable[tuple[Finding, Draft]]]
-    rare: bool = False
+# makes mistakes of one kind in a draft that may contain another mistake already
+Change = Callable[[Draft], Iterable[tuple[Finding, Draft]]]
 
 
 class Mac(NamedTuple):
@@ -52,20 +43,21 @@ class SigningKey(NamedTuple):
 
 def search(
     draft: Draft,
-    changes: Sequence[DraftChanges[Draft]],
+    usual: Sequence[Change[Draft]],
+    rare: Sequence[Change[Draft]],
     write: Callable[[Draft], bytes],
     macs: Sequence[Mac],
     keys: Sequence[SigningKey],
-    depth: int = 2,
+    depth: int,
 ) -> tuple[Finding, ...] | None:
     """Find the fewest mistakes that explain the signature: empty for a valid one, None if nothing explains it.
 
-    At most ``depth`` of them concern the text.
+    At most ``depth`` of them concern the text. ``rare`` changes have many variants and are not combined with others.
     """
     near = [key for key in keys if key.is_near]
     if not macs:
         return None
-    for mistakes, changed in _drafts(draft, changes, depth):
+    for mistakes, changed in _drafts(draft, usual, rare, depth):
         text = write(changed)
         for key in keys if len(mistakes) < _MANY else near:
             computed = hmac.digest(key.value, text, "sha256")
@@ -76,19 +68,20 @@ def search(
 
 
 def _drafts(
-    draft: Draft, changes: Sequence[DraftChanges[Draft]], depth: int
+    draft: Draft, usual: Sequence[Change[Draft]], rare: Sequence[Change[Draft]], depth: int
 ) -> Iterator[tuple[tuple[Finding, ...], Draft]]:
     """Yield the draft as it should be, then with one mistake, then with two."""
     yield (), draft
     if depth == 0:
         return
-    for kind in changes:
-        for mistake, changed in kind.apply(draft):
+    for change in (*usual, *rare):
+        for mistake, changed in change(draft):
             yield (mistake,), changed
-    usual = [kind for kind in changes if not kind.rare and depth >= _MANY]
+    if depth < _MANY:
+        return
     for first, second in combinations(usual, 2):
-        for mistake, changed in first.apply(draft):
-            for other, twice in second.apply(changed):
+        for mistake, changed in first(draft):
+            for other, twice in second(changed):
                 yield (mistake, other), twice
 
 
@@ -139,7 +132,11 @@ def candidate_keys(account: ManagedAccount, facts: Facts) -> list[SigningKey]:
         for key in account.keys
         if not key.is_accepted
     ]
-    texts = [SigningKey(_text(key.value), (finding(Mistake.KEY_NOT_DECODED),)) for key in account.keys]
+    # the text of a key signs if somebody forgets to decode it
+    texts = [
+        SigningKey(binascii.b2a_base64(key.value, newline=False), (finding(Mistake.KEY_NOT_DECODED),))
+        for key in account.keys
+    ]
     found_keys = [*own, *retired, *texts, *_others(account, facts)]
     return list({key.value: key for key in reversed(found_keys)}.values())[::-1]
 
@@ -152,8 +149,3 @@ def _others(account: ManagedAccount, facts: Facts) -> Iterator[SigningKey]:
             for key in other.keys:
                 mistake = finding(Mistake.OTHER_ACCOUNT_KEY, key=key.name, account=other.name)
                 yield SigningKey(key.value, (mistake,), is_near=False)
-
-
-def _text(key: bytes) -> bytes:
-    """Return the key as text, which signs if somebody forgets to decode it."""
-    return binascii.b2a_base64(key, newline=False)

@@ -1,9 +1,10 @@
 """Texts that a client may have signed by mistake for a token: the right rules with one of them broken."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice, permutations
 from typing import Final
 from urllib.parse import quote, unquote
@@ -22,7 +23,7 @@ from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.inspector.facts import Facts, ManagedAccount
 from storage.inspector.reports import Finding, Mistake, finding
-from storage.inspector.search import DraftChanges
+from storage.inspector.search import Change
 
 Token = TableSas | AccountSas
 Way = tuple[Finding, "TokenDraft"]
@@ -44,10 +45,6 @@ class TokenDraft:
     is_encoded: bool = False
 
 
-def first_draft(token: Token, account: str) -> TokenDraft:
-    return TokenDraft(token, account, token.version)
-
-
 def write(draft: TokenDraft) -> bytes:
     text = sas.string_to_sign(draft.token, draft.account, draft.layout)
     lines = text.split("\n")
@@ -64,42 +61,45 @@ def write(draft: TokenDraft) -> bytes:
     return draft.newline.join(lines).encode("utf-8", "surrogatepass")
 
 
-def changes(account: ManagedAccount, facts: Facts) -> list[DraftChanges[TokenDraft]]:
+def usual_changes(facts: Facts) -> list[Change[TokenDraft]]:
     return [
-        DraftChanges("corrected", _corrected),
-        DraftChanges("resource", lambda draft: _resources(draft)),
-        DraftChanges("account", lambda draft: _accounts(draft, facts)),
-        DraftChanges("layout", _layouts),
-        DraftChanges("times", _times),
-        DraftChanges("newline", _newlines),
-        DraftChanges("final", _final),
-        DraftChanges("encoded", _encoded),
-        DraftChanges("order", _orders),
-        DraftChanges("dropped", _dropped),
-        DraftChanges("table", lambda draft: _tables(draft, account), rare=True),
-        DraftChanges("identifier", lambda draft: _identifiers(draft, account), rare=True),
-        DraftChanges("permissions", _permissions, rare=True),
-        DraftChanges("version", _versions, rare=True),
-        DraftChanges("protocol", _protocols, rare=True),
-        DraftChanges("hours", _hours, rare=True),
+        _corrected,
+        _resources,
+        partial(_accounts, facts=facts),
+        _layouts,
+        _times,
+        _newlines,
+        _final,
+        _encoded,
+        _orders,
+        _dropped,
+    ]
+
+
+def rare_changes(account: ManagedAccount) -> list[Change[TokenDraft]]:
+    return [
+        partial(_tables, account=account),
+        partial(_identifiers, account=account),
+        _permissions,
+        _versions,
+        _protocols,
+        _hours,
     ]
 
 
 def _corrected(draft: TokenDraft) -> Iterator[Way]:
     """Restore values that lost a plus or were encoded twice in transit."""
     values = dict(sas.to_parameters(draft.token))
-    for mistake, correct in ((Mistake.PLUS_AS_SPACE, _plus), (Mistake.ENCODED_TWICE, unquote)):
-        corrected = {name: correct(value) for name, value in values.items()}
+    for mistake, corrected in (
+        (Mistake.PLUS_AS_SPACE, {name: value.replace(" ", "+") for name, value in values.items()}),
+        (Mistake.ENCODED_TWICE, {name: unquote(value) for name, value in values.items()}),
+    ):
         names = [name for name, value in values.items() if corrected[name] != value]
         if names:
             yield finding(mistake, name=", ".join(names)), _with(draft, corrected)
         if len(names) > 1:
             for name in names:
                 yield finding(mistake, name=name), _with(draft, {name: corrected[name]})
-
-
-def _plus(value: str) -> str:
-    return value.replace(" ", "+")
 
 
 def _resources(draft: TokenDraft) -> Iterator[Way]:
@@ -230,13 +230,8 @@ def _identifiers(draft: TokenDraft, account: ManagedAccount) -> Iterator[Way]:
 
 def _permissions(draft: TokenDraft) -> Iterator[Way]:
     letters = "raud" if isinstance(draft.token, TableSas) else "".join(dict.fromkeys(draft.token.permissions))
-    if len(letters) <= 4:
-        orders: Iterable[tuple[str, ...]] = (
-            order for size in range(1, len(letters) + 1) for order in permutations(letters, size)
-        )
-        words = ["".join(order) for order in orders]
-    else:
-        words = []
+    sizes = range(1, len(letters) + 1) if len(letters) <= 4 else ()
+    words = ("".join(order) for size in sizes for order in permutations(letters, size))
     for word in (*words, *_account_words(draft)):
         yield _changed(draft, "sp", word)
 
@@ -255,15 +250,8 @@ def _account_words(draft: TokenDraft) -> Iterator[str]:
 
 
 def _versions(draft: TokenDraft) -> Iterator[Way]:
-    for version in (
-        FIRST_VERSION,
-        "2015-04-05",
-        "2017-07-29",
-        "2018-03-28",
-        "2019-02-02",
-        "2019-07-07",
-        "2020-12-06",
-    ):
+    later = ("2015-04-05", "2017-07-29", "2018-03-28", "2019-02-02", "2019-07-07", "2020-12-06")
+    for version in (FIRST_VERSION, *later):
         yield (
             finding(Mistake.PARAMETER_CHANGED, name="sv", signed=version),
             replace(_with(draft, {"sv": version}), layout=version),

@@ -10,13 +10,24 @@ from storage.domain import sas
 from storage.domain.errors import AuthenticationFailed, StorageError
 from storage.domain.requests.options import read_options
 from storage.domain.sas import SAS_NAMES, AccountSas, TableSas
-from storage.domain.sas.explain import ExplainedParameter, Meaning, explain
+from storage.domain.sas.explain import Meaning, explain
 from storage.domain.sas.tokens import NAMED_SERVICE, RESTRICTED, SCOPED, read_leniently
 from storage.inspector import causes, token_drafts
 from storage.inspector.facts import Facts, ManagedAccount
 from storage.inspector.judging import IncomingRequest, judge_token
-from storage.inspector.reports import Finding, Mistake, Report, ReportKind, SignedLine, Verdict, finding, mask
+from storage.inspector.reports import (
+    Finding,
+    Mistake,
+    Report,
+    ReportKind,
+    SignedLine,
+    Verdict,
+    finding,
+    mask,
+    name_lines,
+)
 from storage.inspector.search import candidate_keys, read_macs, search, search_depth
+from storage.inspector.token_drafts import TokenDraft
 
 Token = TableSas | AccountSas
 
@@ -40,7 +51,10 @@ def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, accoun
         ReportKind.TOKEN,
         name,
         is_managed=managed is not None,
-        parameters=[_masked(parameter) for parameter in explain(pairs)],
+        parameters=[
+            replace(it, value=mask(it.value)) if it.meaning is Meaning.SIGNATURE else it
+            for it in explain(pairs)
+        ],
         lines=signed_lines(token, name or "…"),
         token=replace(token, signature=""),
         verdict=verdict,
@@ -72,12 +86,6 @@ def _read(query: str, pairs: list[tuple[str, str]]) -> tuple[Token, StorageError
 def _tolerant(pairs: list[tuple[str, str]]) -> dict[str, str]:
     names = {name.lower(): name for name in SAS_NAMES}
     return {names[name.lower()]: value for name, value in pairs if name.lower() in names}
-
-
-def _masked(parameter: ExplainedParameter) -> ExplainedParameter:
-    if parameter.meaning is Meaning.SIGNATURE:
-        return replace(parameter, value=mask(parameter.value))
-    return parameter
 
 
 def _whose(token: Token, facts: Facts) -> str:
@@ -147,8 +155,9 @@ def _search(
 ) -> tuple[Finding, ...] | None:
     length = len(token.signature) + sum(len(value) for _, value in sas.to_parameters(token))
     return search(
-        token_drafts.first_draft(token, account.name),
-        token_drafts.changes(account, facts),
+        TokenDraft(token, account.name, token.version),
+        token_drafts.usual_changes(facts),
+        token_drafts.rare_changes(account),
         token_drafts.write,
         read_macs(token.signature),
         candidate_keys(account, facts),
@@ -176,7 +185,4 @@ def signed_lines(token: Token, account: str) -> list[SignedLine]:
     else:
         scope = ("ses",) if token.version >= SCOPED else ()
         names = ("…", "sp", "ss", "srt", "st", "se", "sip", "spr", "sv", *scope, "")
-    # a value that was wrapped when it was copied contains newlines
-    return [
-        SignedLine(names[place] if len(texts) == len(names) else "", text) for place, text in enumerate(texts)
-    ]
+    return name_lines(texts, names)
