@@ -108,18 +108,21 @@ def add(
     return account
 
 
-def ensure(declared: Iterable[AccountKeys], *, by: Actor = SERVER) -> None:
+def ensure(declared: Iterable[AccountKeys]) -> None:
     """Create or update the declared accounts; other accounts do not change."""
     for keys in declared:
         _check_name(keys.name)
         _check_keys(keys)
         account = Account.objects.filter(name=keys.name).first()
-        if account is None or not _has(account, keys):
-            with invalidating_catalogs():
-                former = _locked_or_none(keys.name)
-                account = _store(former or Account(name=keys.name), keys)
-                verb = Verb.ACCOUNT_CREATE if former is None else Verb.KEY_ROTATE
-                activity.record(verb, by, account=account, detail={"declared": True})
+        if account is not None:
+            primary, secondary = keys_of(account)
+            if primary == keys.primary and keys.secondary in (None, secondary):
+                continue
+        with invalidating_catalogs():
+            former = _locked_or_none(keys.name)
+            account = _store(former or Account(name=keys.name), keys)
+            verb = Verb.ACCOUNT_CREATE if former is None else Verb.KEY_ROTATE
+            activity.record(verb, SERVER, account=account, detail={"declared": True})
 
 
 def rotate(name: str, which: int, *, by: Actor = SERVER, grace: timedelta = NO_GRACE) -> Account:
@@ -159,8 +162,10 @@ class Settings(TypedDict, total=False):
     protected: bool
     read_only: bool
     enabled: bool
-    shared_key_access: bool
-    networks: list[str]
+    shared_key_access: (
+        bool  # whether requests signed with a key are accepted; those with a bearer token always are
+    )
+    networks: list[str]  # addresses and networks that may send requests; empty: all
     labels: dict[str, str]
     expires_at: datetime | None
 
@@ -174,26 +179,11 @@ def change(account: Account, *, by: Actor = SERVER, **fields: Unpack[Settings]) 
     return set_fields(account.name, fields, by=by, seen=account)
 
 
-def set_enabled(name: str, enabled: bool, *, by: Actor = SERVER) -> None:
-    """Disable or enable an account; its data is kept."""
-    set_fields(name, {"enabled": enabled}, by=by)
-
-
-def set_shared_key_access(name: str, allowed: bool, *, by: Actor = SERVER) -> None:
-    """Accept or refuse requests signed with the account keys. Bearer tokens are always accepted."""
-    set_fields(name, {"shared_key_access": allowed}, by=by)
-
-
-def set_networks(name: str, texts: Sequence[str], *, by: Actor = SERVER) -> None:
-    """Accept requests only from these addresses and networks; an empty list accepts all."""
-    set_fields(name, {"networks": list(texts)}, by=by)
-
-
 def set_fields(
     name: str,
     fields: Mapping[str, object],
     *,
-    by: Actor,
+    by: Actor = SERVER,
     seen: Account | None = None,
     undoes: Activity | None = None,
 ) -> Activity | None:
@@ -303,22 +293,18 @@ def _purge(name: str, now: datetime) -> None:
 def _check_settings(fields: Mapping[str, object]) -> None:
     unknown = fields.keys() - set(SETTINGS)
     assert not unknown, unknown
-    _check_labels(fields.get("labels", {}))
-    networks = fields.get("networks", ())
+    labels, networks = fields.get("labels", {}), fields.get("networks", ())
+    assert isinstance(labels, Mapping)
     assert isinstance(networks, Sequence)
+    try:
+        check_labels(labels)
+    except LabelError as error:
+        raise AccountError(str(error)) from None
     for text in networks:
         if read_network(text) is None:
             raise AccountError(
                 f"{text!r} is not an IP address or network; write it as 192.0.2.1 or 192.0.2.0/24."
             )
-
-
-def _check_labels(given: object) -> None:
-    assert isinstance(given, Mapping)
-    try:
-        check_labels(given)
-    except LabelError as error:
-        raise AccountError(str(error)) from None
 
 
 def networks_of(account: Account) -> tuple[Network, ...]:
@@ -332,7 +318,8 @@ def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER) -> None:
 
 
 def _remove(name: str, *, with_tables: bool, by: Actor) -> None:
-    _lock_with_tables(name)
+    # also against new tables: waits for those being created
+    Account.objects.select_for_update().filter(name=name).first()
     account = _locked(name)
     if account.protected:
         raise AccountIsProtected(f"The account {name} is protected; turn off the protection first.")
@@ -471,21 +458,11 @@ def lock(account: Account) -> None:
         raise ServerBusy
 
 
-def _lock_with_tables(name: str) -> None:
-    """Lock an account against deletion and against new tables; wait for those being created."""
-    Account.objects.select_for_update().filter(name=name).first()
-
-
 def _locked(name: str) -> Account:
     account = _locked_or_none(name)
     if account is None:
         raise AccountError(f"The account {name} does not exist.")
     return account
-
-
-def _has(account: Account, declared: AccountKeys) -> bool:
-    primary, secondary = keys_of(account)
-    return primary == declared.primary and declared.secondary in (None, secondary)
 
 
 def _store(account: Account, keys: AccountKeys) -> Account:

@@ -33,28 +33,23 @@ class Command(BaseCommand):
         rotate.add_argument("key", type=int, choices=(1, 2))
         actions.add_parser("disable", help="make an account refuse all requests").add_argument("name")
         actions.add_parser("enable", help="enable a disabled account").add_argument("name")
-        shared_key = actions.add_parser(
-            "shared-key",
-            help="accept account keys and tokens signed with them (on), or only bearer tokens (off)",
+
+        def add_switch(action: str, description: str) -> None:
+            switch = actions.add_parser(action, help=description)
+            switch.add_argument("name")
+            switch.add_argument("state", choices=("on", "off"))
+
+        add_switch(
+            "shared-key", "accept account keys and tokens signed with them (on), or only bearer tokens (off)"
         )
-        shared_key.add_argument("name")
-        shared_key.add_argument("state", choices=("on", "off"))
         allow = actions.add_parser(
             "allow",
             help="accept requests only from these IP addresses and networks; without any: from everywhere",
         )
         allow.add_argument("name")
         allow.add_argument("networks", nargs="*", metavar="NETWORK", help="such as 192.0.2.1 or 192.0.2.0/24")
-        read_only = actions.add_parser(
-            "read-only", help="refuse all writes to an account (on) or allow them (off)"
-        )
-        read_only.add_argument("name")
-        read_only.add_argument("state", choices=("on", "off"))
-        protected = actions.add_parser(
-            "protected", help="prevent an account from being removed (on) or allow it (off)"
-        )
-        protected.add_argument("name")
-        protected.add_argument("state", choices=("on", "off"))
+        add_switch("read-only", "refuse all writes to an account (on) or allow them (off)")
+        add_switch("protected", "prevent an account from being removed (on) or allow it (off)")
         remove = actions.add_parser("remove", help="remove an account")
         remove.add_argument("name")
         remove.add_argument(
@@ -87,30 +82,30 @@ class Command(BaseCommand):
         self.stdout.write(f"{name}  key{key}={accounts.encode_key(accounts.keys_of(sealed)[key - 1])}")
 
     def _disable(self, name: str, **_: Any) -> None:
-        accounts.set_enabled(name, enabled=False, by=command_actor())
-        self.stdout.write(f"{name} is disabled.")
+        self._set(f"{name} is disabled.", name, enabled=False)
 
     def _enable(self, name: str, **_: Any) -> None:
-        accounts.set_enabled(name, enabled=True, by=command_actor())
-        self.stdout.write(f"{name} is enabled.")
+        self._set(f"{name} is enabled.", name, enabled=True)
 
     def _shared_key(self, name: str, state: str, **_: Any) -> None:
-        accounts.set_shared_key_access(name, allowed=state == "on", by=command_actor())
-        self.stdout.write(
-            f"{name} accepts its keys." if state == "on" else f"{name} accepts only bearer tokens."
-        )
+        accepted = "its keys" if state == "on" else "only bearer tokens"
+        self._set(f"{name} accepts {accepted}.", name, shared_key_access=state == "on")
 
     def _allow(self, name: str, networks: list[str], **_: Any) -> None:
-        accounts.set_networks(name, networks, by=command_actor())
-        self.stdout.write(f"{name} accepts requests from {' and '.join(networks) or 'everywhere'}.")
+        origins = " and ".join(networks) or "everywhere"
+        self._set(f"{name} accepts requests from {origins}.", name, networks=networks)
 
     def _read_only(self, name: str, state: str, **_: Any) -> None:
-        accounts.set_fields(name, {"read_only": state == "on"}, by=command_actor())
-        self.stdout.write(f"{name} is read-only." if state == "on" else f"{name} accepts writes.")
+        done = f"{name} is read-only." if state == "on" else f"{name} accepts writes."
+        self._set(done, name, read_only=state == "on")
 
     def _protected(self, name: str, state: str, **_: Any) -> None:
-        accounts.set_fields(name, {"protected": state == "on"}, by=command_actor())
-        self.stdout.write(f"{name} is protected." if state == "on" else f"{name} is no longer protected.")
+        done = f"{name} is protected." if state == "on" else f"{name} is no longer protected."
+        self._set(done, name, protected=state == "on")
+
+    def _set(self, done: str, name: str, **fields: object) -> None:
+        accounts.set_fields(name, fields, by=command_actor())
+        self.stdout.write(done)
 
     def _remove(self, name: str, *, with_tables: bool, **_: Any) -> None:
         accounts.remove(name, with_tables=with_tables, by=command_actor())

@@ -26,7 +26,7 @@ def test_redirects_to_the_console(client):
 
 def test_shows_the_accounts_of_a_user(visit, cast, people):
     other = accounts.add("other", label="Shop", colour="#d1383f")
-    accounts.set_enabled("other", enabled=False)
+    accounts.set_fields("other", {"enabled": False})
     Membership.objects.create(user=cast["victor"], account=other, role=Role.OWNER)
     answer = home(visit("victor"))
     assert [(card.account.name, card.role, card.contents.tables) for card in answer.context["cards"]] == [

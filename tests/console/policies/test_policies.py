@@ -446,7 +446,7 @@ def test_preview_says_that_an_account_takes_no_signatures(visit, keep):
     keep(*PLAIN)
     client = visit("max")
     assert "This account accepts bearer tokens only" not in text(client.get(PAGE))
-    accounts.set_shared_key_access("acme", False)
+    accounts.set_fields("acme", {"shared_key_access": False})
     assert "This account accepts bearer tokens only" in text(client.get(PAGE))
 
 
