@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.roles import Role
 from storage.domain.service import lifetimes
 
@@ -131,6 +132,11 @@ class StoredAccessPolicy(models.Model):
 
     def __str__(self) -> str:
         return self.identifier
+
+    @property
+    def terms(self) -> AccessPolicy:
+        """What tokens inherit; an identifier alone has empty terms."""
+        return AccessPolicy(self.start, self.expiry, self.permission)
 
 
 class RegisteredSas(models.Model):

@@ -15,7 +15,7 @@ from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import TableNotFound
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.names import is_account_name
-from storage.models import BlockedSas, StoredAccessPolicy
+from storage.models import BlockedSas
 from storage.operations import accounts, retired_keys, service_properties, tables
 from storage.operations.retired_keys import AcceptedKey
 from storage.operations.threads import in_thread
@@ -158,8 +158,5 @@ def _table(account_id: int, folded_name: str) -> KnownTable | None:
     table = tables.find(account_id, folded_name)
     if table is None:
         return None
-    policies = {
-        policy.identifier: AccessPolicy(policy.start, policy.expiry, policy.permission)
-        for policy in StoredAccessPolicy.objects.filter(table=table)
-    }
+    policies = {policy.identifier: policy.terms for policy in table.policies.all()}
     return KnownTable(relation_name(table.pk), table.name, policies)

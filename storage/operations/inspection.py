@@ -1,15 +1,18 @@
 """The facts that the inspector may use: the accounts whose keys its user may see."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
+from typing import cast
 
-from storage.domain.access.policies import AccessPolicy
+from django.utils.functional import SimpleLazyObject
+
 from storage.domain.requests.observed import KEY_NAMES, retired_key_name
+from storage.domain.sas.known import Policies
 from storage.inspector import Facts, Key, ManagedAccount
 from storage.inspector.facts import Parameters
-from storage.models import Account, BlockedSas, RegisteredSas, StoredAccessPolicy, Table
-from storage.operations import accounts, retired_keys, usage
+from storage.models import Account, BlockedSas, RegisteredSas, Table
+from storage.operations import accounts, retired_keys, sas, usage
 
 
 def facts(
@@ -37,12 +40,17 @@ def facts(
 
 
 def _managed(account: Account, now: datetime) -> ManagedAccount:
+    old = retired_keys.opened_of(account, retired_keys.for_account(account))
     return ManagedAccount(
         account.name,
-        (*_keys(account), *_old_keys(account, now)),
-        _Policies(account),
+        (
+            *map(Key, KEY_NAMES, accounts.keys_of(account)),
+            *(Key(retired_key_name(key.number), value, key.accepted_until > now) for key, value in old),
+        ),
+        # read on first use: most inspections concern one account of many
+        cast("Policies", SimpleLazyObject(partial(_policies, account))),
         partial(_known, account),
-        _Blocked(account),
+        cast("Container[str]", SimpleLazyObject(partial(_blocked, account))),
         accounts.networks_of(account),
         is_enabled=account.enabled,
         accepts_keys=account.shared_key_access,
@@ -50,42 +58,14 @@ def _managed(account: Account, now: datetime) -> ManagedAccount:
     )
 
 
-def _keys(account: Account) -> Iterator[Key]:
-    for name, key in zip(KEY_NAMES, accounts.keys_of(account), strict=True):
-        yield Key(name, key)
+def _policies(account: Account) -> Policies:
+    """Return the policies of every table, including tables without any."""
+    names = Table.objects.own().filter(account=account).values_list("folded_name", flat=True)
+    return {**{name: {} for name in names}, **sas.policies_of(account)}
 
 
-def _old_keys(account: Account, now: datetime) -> Iterator[Key]:
-    for retired, key in retired_keys.opened_of(account, retired_keys.for_account(account)):
-        yield Key(retired_key_name(retired.number), key, is_accepted=retired.accepted_until > now)
-
-
-class _Policies(Mapping[str, Mapping[str, AccessPolicy]]):
-    """The policies of every table, read on first use: most inspections concern one account of many."""
-
-    def __init__(self, account: Account) -> None:
-        self._account = account
-
-    @cached_property
-    def _found(self) -> Mapping[str, Mapping[str, AccessPolicy]]:
-        names = Table.objects.own().filter(account=self._account).values_list("folded_name", flat=True)
-        found: dict[str, dict[str, AccessPolicy]] = {name: {} for name in names}
-        stored = StoredAccessPolicy.objects.filter(
-            table__account=self._account, table__deleted_at=None
-        ).select_related("table")
-        for policy in stored:
-            terms = AccessPolicy(policy.start, policy.expiry, policy.permission)
-            found.setdefault(policy.table.folded_name, {})[policy.identifier] = terms
-        return found
-
-    def __getitem__(self, table: str) -> Mapping[str, AccessPolicy]:
-        return self._found[table]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
-
-    def __len__(self) -> int:
-        return len(self._found)
+def _blocked(account: Account) -> Container[str]:
+    return frozenset(BlockedSas.objects.filter(account=account).values_list("fingerprint", flat=True))
 
 
 def _known(account: Account, fingerprint: str) -> Parameters | None:
@@ -95,11 +75,3 @@ def _known(account: Account, fingerprint: str) -> Parameters | None:
     if parameters is None:
         return usage.parameters(account.pk, fingerprint)
     return tuple((name, value) for name, value in parameters)
-
-
-class _Blocked:
-    def __init__(self, account: Account) -> None:
-        self._account = account
-
-    def __contains__(self, fingerprint: object) -> bool:
-        return BlockedSas.objects.filter(account=self._account, fingerprint=fingerprint).exists()

@@ -104,5 +104,4 @@ def _record(table: Table, place: int, identifier: SignedIdentifier) -> StoredAcc
 
 
 def _identifier(record: StoredAccessPolicy) -> SignedIdentifier:
-    policy = AccessPolicy(record.start, record.expiry, record.permission)
-    return SignedIdentifier(record.identifier, policy if record.has_policy else None)
+    return SignedIdentifier(record.identifier, record.terms if record.has_policy else None)

@@ -4,7 +4,7 @@ A signature is shown once when it is issued; only its fingerprint is stored.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -75,9 +75,8 @@ def _policies(of: Sequence[Account]) -> dict[int, dict[str, dict[str, AccessPoli
     found: dict[int, dict[str, dict[str, AccessPolicy]]] = {}
     stored = StoredAccessPolicy.objects.filter(table__account__in=of, table__deleted_at=None)
     for policy in stored.select_related("table"):
-        terms = AccessPolicy(policy.start, policy.expiry, policy.permission)
         tables_of = found.setdefault(policy.table.account_id, {})
-        tables_of.setdefault(policy.table.folded_name, {})[policy.identifier] = terms
+        tables_of.setdefault(policy.table.folded_name, {})[policy.identifier] = policy.terms
     return found
 
 
@@ -106,7 +105,7 @@ def _perhaps_expiring(of: Sequence[Account], now: datetime) -> dict[tuple[int, s
     for name, pk, parameters in seen.order_by("-last_used_at").values_list(
         "name", "account_id", "parameters"
     )[:_LATEST]:
-        token = sas.from_parameters((parameter, value) for parameter, value in parameters)
+        token = sas.from_parameters(parameters)
         if token is not None:
             found[pk, name] = KnownToken(name, token)
     is_near = Q(expires_at=None) | Q(expires_at__gt=now, expires_at__lte=now + SOON)
@@ -121,9 +120,11 @@ def _joined(account: Account, issued: Sequence[RegisteredSas], uses: Iterable[Us
     seen = {use.name: use for use in uses}
     blocked = _blocked([account]).get(account.pk, set())
     keys = _keys(account)
-    registered = [_registered(record, seen.pop(record.fingerprint, None)) for record in issued]
-    found = [token for token in (*registered, *map(_seen, seen.values())) if token is not None]
-    return [_judged(token, account.name, keys, blocked) for token in found]
+    found = [_registered(record, seen.pop(record.fingerprint, None)) for record in issued]
+    for use in seen.values():
+        token = sas.from_parameters(use.parameters)
+        found.append(None if token is None else _used(KnownToken(use.name, token), use))
+    return [_judged(token, account.name, keys, blocked) for token in found if token is not None]
 
 
 def _blocked(of: Sequence[Account]) -> dict[int, set[str]]:
@@ -134,7 +135,7 @@ def _blocked(of: Sequence[Account]) -> dict[int, set[str]]:
 
 
 def _registered(record: RegisteredSas, use: Usage | None) -> KnownToken | None:
-    token = sas.from_parameters((name, value) for name, value in record.parameters)
+    token = sas.from_parameters(record.parameters)
     if token is None:
         return None
     described = KnownToken(
@@ -148,11 +149,6 @@ def _registered(record: RegisteredSas, use: Usage | None) -> KnownToken | None:
         author=record.author,
     )
     return described if use is None else _used(described, use)
-
-
-def _seen(use: Usage) -> KnownToken | None:
-    token = sas.from_parameters(use.parameters)
-    return None if token is None else _used(KnownToken(use.name, token), use)
 
 
 def _used(token: KnownToken, use: Usage) -> KnownToken:
@@ -213,6 +209,9 @@ class SasDescription:
     owner: str = ""
 
 
+_DESCRIPTION: Final = tuple(field.name for field in fields(SasDescription))
+
+
 @dataclass(frozen=True, slots=True)
 class IssuedSas:
     """A new ``token`` with its signature, which cannot be shown again."""
@@ -256,9 +255,7 @@ def issue(
 def sign_again(account: Account, fingerprint: str) -> TableSas | AccountSas | None:
     """Return an issued token with its signature, computed again; None if its key was replaced."""
     record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
-    token = (
-        None if record is None else sas.from_parameters((name, value) for name, value in record.parameters)
-    )
+    token = None if record is None else sas.from_parameters(record.parameters)
     if token is None:
         return None
     signed = (_signed(account, token, key) for key in (1, 2))
@@ -326,23 +323,18 @@ def describe(
         # of two concurrent first labels the second waits
         accounts.lock(account)
         record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
-        before, after = _described(record), None if description is None else asdict(description)
+        before = None if record is None else {field: getattr(record, field) for field in _DESCRIPTION}
+        after = None if description is None else asdict(description)
         if undoes is not None and before != undoes.after:
             raise activity.ChangedSince
         if before == after:
             return None
         _describe(account, fingerprint, record, description)
-        named = description.label if description else (before or {}).get("label", "")
-        detail = {"fingerprint": fingerprint, "label": named}
+        named = after or before or {}
+        detail = {"fingerprint": fingerprint, "label": named.get("label", "")}
         return activity.record(
             Verb.SAS_CHANGE, by, account=account, detail=detail, before=before, after=after, undoes=undoes
         )
-
-
-def _described(record: RegisteredSas | None) -> dict[str, str] | None:
-    if record is None:
-        return None
-    return {"label": record.label, "purpose": record.purpose, "owner": record.owner}
 
 
 def _describe(
