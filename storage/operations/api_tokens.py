@@ -45,7 +45,8 @@ def issue(user: Person, wanted: TokenRequest, *, by: Actor) -> tuple[str, ApiTok
     """Issue a token; return its secret, which cannot be shown again, and its record."""
     if for_user(user).count() >= TOKEN_LIMIT:
         raise TokenError(f"A user can have at most {TOKEN_LIMIT} tokens; revoke one first.")
-    secret = _generate()
+    characters = (secrets.choice(api_tokens.ALPHABET) for _ in range(api_tokens.RANDOM_LENGTH))
+    secret = api_tokens.write_token("".join(characters))
     token = ApiToken.objects.create(
         user_id=user.pk,
         name=wanted.name,
@@ -70,7 +71,8 @@ def authenticate(secret: str, now: datetime, address: str) -> ApiToken | None:
     if not api_tokens.is_token(secret):
         return None
     working = ApiToken.objects.filter(digest=_digest(secret), revoked_at=None, user__is_active=True)
-    found = working.filter(_unexpired(now)).select_related("user", "account").first()
+    is_unexpired = Q(expires_at=None) | Q(expires_at__gt=now)
+    found = working.filter(is_unexpired).select_related("user", "account").first()
     if found is not None:
         _record_use(found, now, address)
     return found
@@ -119,16 +121,6 @@ def tidy(now: datetime) -> None:
 
 def is_expired(token: ApiToken, now: datetime) -> bool:
     return token.expires_at is not None and token.expires_at <= now
-
-
-def _unexpired(now: datetime) -> Q:
-    return Q(expires_at=None) | Q(expires_at__gt=now)
-
-
-def _generate() -> str:
-    return api_tokens.write_token(
-        "".join(secrets.choice(api_tokens.ALPHABET) for _ in range(api_tokens.RANDOM_LENGTH))
-    )
 
 
 def _digest(secret: str) -> str:

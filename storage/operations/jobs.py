@@ -67,7 +67,11 @@ async def run() -> None:
             _INTERVAL,
             "Expired accounts could not be frozen or deleted",
         ),
-        _Job(_tidy_logs, _TIDY_INTERVAL, "Logs could not be tidied"),
+        _Job(
+            lambda: request_log.tidy(request_log.folder(), datetime.now(UTC)),
+            _TIDY_INTERVAL,
+            "Logs could not be tidied",
+        ),
     )
     # unlike gather(), which ends with the first that is cancelled, waits for all
     async with asyncio.TaskGroup() as group:
@@ -122,7 +126,3 @@ def _tidy(now: datetime) -> None:
 def _tidy_daily(now: datetime) -> None:
     for name in settings.DAILY:
         import_string(name)(now)
-
-
-def _tidy_logs() -> None:
-    request_log.tidy(request_log.folder(), datetime.now(UTC))

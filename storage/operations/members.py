@@ -101,16 +101,13 @@ def undo(done: Activity, *, by: Actor) -> Activity:
     accounts.lock(account)
     if _role(account, user) != done.after:
         raise activity.ChangedSince
-    undone = _restore(account, user, done, by)
+    if done.before is None:
+        undone = remove(account, user, by=by, undoes=done)
+    else:
+        undone = set_role(account, user, Role(done.before), by=by, undoes=done)
     if undone is None:
         raise activity.ChangedSince
     return undone
-
-
-def _restore(account: Account, user: Person, done: Activity, by: Actor) -> Activity | None:
-    if done.before is None:
-        return remove(account, user, by=by, undoes=done)
-    return set_role(account, user, Role(done.before), by=by, undoes=done)
 
 
 def _role(account: Account, user: Person) -> Role | None:

@@ -24,7 +24,7 @@ _LATE: Final = timedelta(minutes=30)  # after it, counts that could not be writt
 _MINUTES_KEPT: Final = timedelta(days=1)
 _HOURS_KEPT: Final = timedelta(days=31)
 
-_KIND: Final = ("account_id", "secondary", "operation", "authentication", "status", "error")
+_KIND: Final = RequestKind._fields
 _SUMMED: Final = ("requests", "ingress", "egress", "server_time", "total_time")
 _VALUES: Final = (*_SUMMED, "latencies")
 
@@ -49,7 +49,9 @@ class Counts:
             self._changed.add(key)
 
     def write(self) -> None:
-        rows = [_row(self._process, *key, self._tallies[key]) for key in sorted(self._changed, key=_order)]
+        # all processes write in the same order, so that they cannot deadlock
+        keys = sorted(self._changed, key=lambda key: (key[0], str(key[1])))
+        rows = [_row(self._process, *key, self._tallies[key]) for key in keys]
         if rows:
             with transaction.atomic():
                 commit_asynchronously()
@@ -76,28 +78,10 @@ class Counts:
                 self._changed.discard(key)
 
 
-def _order(key: tuple[datetime, RequestKind]) -> tuple[datetime, str]:
-    return key[0], str(key[1])
-
-
 def _row(process: str, period: datetime, kind: RequestKind, tally: Tally, minutes: int = 1) -> RequestCount:
-    return RequestCount(
-        account_id=kind.account_id,
-        process=process,
-        minutes=minutes,
-        period=period,
-        secondary=kind.secondary,
-        operation=kind.operation or "",
-        authentication=kind.authentication,
-        status=kind.status,
-        error=kind.error,
-        requests=tally.requests,
-        ingress=tally.ingress,
-        egress=tally.egress,
-        server_time=tally.server_time,
-        total_time=tally.total_time,
-        latencies=tally.latencies,
-    )
+    counted = {name: getattr(tally, name) for name in _VALUES}
+    known = kind._replace(operation=kind.operation or "")  # type: ignore[arg-type]
+    return RequestCount(process=process, minutes=minutes, period=period, **known._asdict(), **counted)
 
 
 # reading
@@ -135,12 +119,9 @@ def _summed(rows: Iterable[RequestCount]) -> list[Count]:
 def _tallies(rows: Iterable[RequestCount]) -> dict[RequestKind, Tally]:
     found: dict[RequestKind, Tally] = {}
     for row in rows:
-        found.setdefault(_kind(row), Tally()).add(_tally(row))
+        kind = _read_kind(*(getattr(row, name) for name in _KIND))
+        found.setdefault(kind, Tally()).add(Tally(*(getattr(row, name) for name in _VALUES)))
     return found
-
-
-def _kind(row: RequestCount) -> RequestKind:
-    return _read_kind(row.account_id, row.secondary, row.operation, row.authentication, row.status, row.error)
 
 
 def _read_kind(
@@ -154,10 +135,6 @@ def _read_kind(
         status,
         error,
     )
-
-
-def _tally(row: RequestCount) -> Tally:
-    return Tally(row.requests, row.ingress, row.egress, row.server_time, row.total_time, row.latencies)
 
 
 Sums = dict[tuple[int, datetime], dict[RequestKind, Tally]]

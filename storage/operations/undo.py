@@ -103,8 +103,6 @@ def _undo_entities(done: Activity, by: Actor) -> Activity:
     changes = list(done.changes.order_by("-place"))
     verb = Verb.ENTITY_REKEY if effect(done) is Verb.ENTITY_REKEY else None
     table = _table(done)
-    if table is None:
-        raise CannotUndo(Reason.GONE, done)
     _check_first(done)
     try:
         return edits.apply(table, [_inverse(it) for it in changes], by=by, verb=verb, undoes=done).activity
@@ -112,8 +110,11 @@ def _undo_entities(done: Activity, by: Actor) -> Activity:
         raise _entity_refused(done, changes[failure.index], failure) from None
 
 
-def _table(done: Activity) -> Table | None:
-    return Table.objects.filter(pk=done.table_id or 0, deleted_at=None).select_related("account").first()
+def _table(done: Activity) -> Table:
+    table = Table.objects.filter(pk=done.table_id or 0, deleted_at=None).select_related("account").first()
+    if table is None:
+        raise CannotUndo(Reason.GONE, done)
+    return table
 
 
 def _check_first(done: Activity) -> None:
@@ -146,10 +147,8 @@ def _entity_refused(done: Activity, change: EntityChange, failure: ChangeSetErro
 
 
 def _undo_creation(done: Activity, by: Actor) -> Activity:
-    table = _table(done)
     _check_first(done)
-    if table is None:
-        raise CannotUndo(Reason.GONE, done)
+    table = _table(done)
     # a restored table had its entities before, and keeps them
     if effect(done) is Verb.TABLE_CREATE and has_rows(table.pk):
         raise CannotUndo(Reason.CHANGED_SINCE, done)
@@ -173,16 +172,12 @@ def _undo_deletion(done: Activity, by: Actor) -> Activity:
 
 def _undo_table_change(done: Activity, by: Actor) -> Activity | None:
     table = _table(done)
-    if table is None:
-        raise CannotUndo(Reason.GONE, done)
     _check_first(done)
     return tables.change(table, by=by, **(done.before or {}), undoes=done)
 
 
 def _undo_policies(done: Activity, by: Actor) -> Activity | None:
     table = _table(done)
-    if table is None:
-        raise CannotUndo(Reason.GONE, done)
     _check_first(done)
     return policies.replace(
         table.account_id, table.folded_name, policies.read(done.before or []), by=by, undoes=done
