@@ -9,10 +9,10 @@ from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import EdmValue
 from storage.models import Table
-from storage.sql import background
 from storage.sql import django as sql
 from storage.sql import facets as statements
-from storage.sql.facets import Count, Counts
+from storage.sql.background import estimated_rows
+from storage.sql.facets import Counts
 from storage.sql.failures import Canceled
 from storage.sql.relations import relation_name
 
@@ -42,11 +42,17 @@ def facets(table: Table, wanted: EntityQuery, names: tuple[str, ...] | None = No
     found = _count(table, query, names, share=100.0)
     is_sample = found is None or found.entities >= _SAMPLE
     if is_sample:
-        spread = _count(table, query, names, share=_share(table))
+        spread = _count(
+            table, query, names, share=min(99.0, 100.0 * _SPREAD_SAMPLE / estimated_rows(table.pk))
+        )
         found = spread if found is None or (spread and spread.entities >= _SPREAD_MINIMUM) else found
     if found is None or not found.entities:
         return []
-    facets = [_facet(list(counts), found.entities, is_sample) for _, counts in groupby(found.counts, _name)]
+    facets = []
+    for name, group in groupby(found.counts, lambda count: count.name):
+        counts = list(group)
+        values = tuple((count.value, count.entities) for count in counts)
+        facets.append(Facet(name, values, counts[0].distinct, found.entities, is_sample))
     if names is not None:
         return sorted(facets, key=lambda facet: names.index(facet.name))
     return sorted(filter(_tells_apart, facets), key=lambda facet: (facet.distinct, facet.name))
@@ -61,21 +67,6 @@ def _count(table: Table, query: EntityQuery, names: tuple[str, ...] | None, *, s
         return sql.run_in_lane(statement, limit=_LIMIT)
     except (Canceled, StorageError):
         return None
-
-
-def _share(table: Table) -> float:
-    rows = max(1, background.sizes_of([table.pk]).get(table.pk, background.Size(0, 0)).rows)
-    return min(99.0, 100.0 * _SPREAD_SAMPLE / rows)
-
-
-def _name(count: Count) -> str:
-    return count.name
-
-
-def _facet(counts: list[Count], entities: int, is_sample: bool) -> Facet:
-    first = counts[0]
-    values = tuple((count.value, count.entities) for count in counts)
-    return Facet(first.name, values, first.distinct, entities, is_sample)
 
 
 def _tells_apart(facet: Facet) -> bool:

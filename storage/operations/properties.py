@@ -80,7 +80,7 @@ def names(table: Table, wanted: EntityQuery) -> list[str]:
 
 
 def _look(table: Table, limits: Sequence[int]) -> PropertySample:
-    rows = max(1, background.sizes_of([table.pk]).get(table.pk, background.Size(0, 0)).rows)
+    rows = background.estimated_rows(table.pk)
     for limit in limits:
         # twice the sample: pages are unequally full, and statistics lag behind
         share = 100.0 if rows <= limit else 200.0 * limit / rows
@@ -98,10 +98,12 @@ def _catalogue(sample: Sample, *, is_whole: bool) -> PropertySample:
     by_name: dict[str, list[Occurrence]] = {}
     for occurrence in sorted(sample.occurrences, key=lambda found: -found.entities):
         by_name.setdefault(occurrence.name, []).append(occurrence)
-    properties = (_property(name, by_name[name], sample.entities) for name in sorted(by_name))
-    return PropertySample(tuple(properties), sample.entities, is_whole)
-
-
-def _property(name: str, found: Sequence[Occurrence], entities: int) -> Property:
-    count = sum(occurrence.entities for occurrence in found)
-    return Property(name, tuple(occurrence.type for occurrence in found), count / entities)
+    properties = tuple(
+        Property(
+            name,
+            tuple(occurrence.type for occurrence in found),
+            sum(occurrence.entities for occurrence in found) / sample.entities,
+        )
+        for name, found in sorted(by_name.items())
+    )
+    return PropertySample(properties, sample.entities, is_whole)

@@ -58,15 +58,6 @@ class Overviews:
     next: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class DiskUsage:
-    """The parts of a table in bytes on disk."""
-
-    entities: int
-    key_index: int
-    property_index: int
-
-
 def page(
     account_id: int, *, containing: str = "", tag: str = "", start: str = "", top: int = PAGE
 ) -> Listing:
@@ -97,10 +88,10 @@ def with_prefix(
     return list(found.filter(folded_name__gt=after).order_by("folded_name")[:top])
 
 
-def tags(account_id: int, most: int = 100) -> list[str]:
-    """Return the tags in use, sorted."""
+def tags(account_id: int) -> list[str]:
+    """Return up to 100 tags in use, sorted."""
     used = Table.objects.own().filter(account_id=account_id).exclude(tags=[]).values_list("tags", flat=True)
-    return sorted({tag for found in used.distinct() for tag in found}, key=str.casefold)[:most]
+    return sorted({tag for found in used.distinct() for tag in found}, key=str.casefold)[:100]
 
 
 def sizes(tables: Sequence[Table]) -> dict[str, Size]:
@@ -143,8 +134,8 @@ def _overview(table: Table, size: background.Size, count: int, most: int) -> Ove
     return Overview(table.name, table.created_at, entities, is_exact, size.capacity)
 
 
-def disk_usage(table: Table) -> DiskUsage:
-    return DiskUsage(*background.disk_usage(table.pk))
+def disk_usage(table: Table) -> background.DiskUsage:
+    return background.disk_usage(table.pk)
 
 
 def _counted(

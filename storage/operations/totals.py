@@ -11,17 +11,9 @@ from django.db.models.functions import TruncHour
 from storage.models import RequestCount, StoredAccessPolicy
 from storage.operations.metrics import HOUR, hour_of
 from storage.sql import background
+from storage.sql.background import Contents as Contents
 
 HOURS: Final = 24
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """``entities`` is an estimate; ``size`` is in bytes on disk, estimated for accounts with many tables."""
-
-    tables: int = 0
-    entities: int = 0
-    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +25,7 @@ class Traffic:
 
 
 def contents(account_ids: Collection[int]) -> dict[int, Contents]:
-    found = background.totals(list(account_ids))
-    return {account_id: Contents(*totals) for account_id, totals in found.items()}
+    return background.totals(list(account_ids))
 
 
 def count_policies(account_id: int) -> int:

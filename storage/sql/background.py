@@ -8,7 +8,7 @@ from zlib import crc32
 from django.db import connection
 
 from storage.sql.relations import relation_name
-from storage.sql.statement import Lane, Result, Statement
+from storage.sql.statement import Lane, Result, Statement, integer_at
 
 _JOBS: Final = 0x7461626C  # first key of advisory locks, an arbitrary number
 
@@ -83,17 +83,25 @@ def sizes_of(table_ids: Sequence[int]) -> dict[int, Size]:
         return {relations[name]: Size(capacity, rows) for name, capacity, rows in cursor.fetchall()}
 
 
-class Totals(NamedTuple):
-    tables: int
-    rows: int
-    capacity: int
+def estimated_rows(table_id: int) -> int:
+    """Return the estimated number of rows of a table, at least one."""
+    size = sizes_of([table_id]).get(table_id)
+    return max(1, size.rows) if size is not None else 1
 
 
-def totals(account_ids: Sequence[int]) -> dict[int, Totals]:
+class Contents(NamedTuple):
+    """Of an account: ``entities`` is an estimate, ``size`` is in bytes on disk, estimated if there are many tables."""
+
+    tables: int = 0
+    entities: int = 0
+    size: int = 0
+
+
+def totals(account_ids: Sequence[int]) -> dict[int, Contents]:
     """Return the sums over the tables of each account, from PostgreSQL's statistics."""
     with connection.cursor() as cursor:
         cursor.execute(_TOTALS, {"accounts": list(account_ids), "many": _MANY})
-        return {account_id: Totals(*numbers) for account_id, *numbers in cursor.fetchall()}
+        return {account_id: Contents(*numbers) for account_id, *numbers in cursor.fetchall()}
 
 
 def count_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, int]]:
@@ -104,7 +112,7 @@ def count_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, int]
     ]
 
     def read(result: Result) -> dict[int, int]:
-        return {_integer(result, row, 0): _integer(result, row, 1) for row in range(result.ntuples)}
+        return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
 
     return Statement(" UNION ALL ".join(counts), (), Lane.FILTER, read)
 
@@ -119,7 +127,7 @@ def partitions_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int,
 
     def read(result: Result) -> dict[int, tuple[int, int]]:
         return {
-            _integer(result, row, 0): (_integer(result, row, 1), _integer(result, row, 2))
+            integer_at(result, row, 0): (integer_at(result, row, 1), integer_at(result, row, 2))
             for row in range(result.ntuples)
         }
 
@@ -134,18 +142,19 @@ def partitions_of(table_ids: Sequence[int]) -> dict[int, int]:
         return {relations[name]: partitions for name, partitions in cursor.fetchall()}
 
 
-def disk_usage(table_id: int) -> tuple[int, int, int]:
-    """Return the bytes on disk of the rows, the key index and the property index."""
+class DiskUsage(NamedTuple):
+    """The parts of a table in bytes on disk."""
+
+    entities: int = 0
+    key_index: int = 0
+    property_index: int = 0
+
+
+def disk_usage(table_id: int) -> DiskUsage:
     with connection.cursor() as cursor:
         cursor.execute(_DISK_USAGE, {"name": relation_name(table_id)})
         row = cursor.fetchone()
-    return row if row is not None else (0, 0, 0)
-
-
-def _integer(result: Result, row: int, column: int) -> int:
-    value = result.get_value(row, column)
-    assert value is not None
-    return int(value)
+    return DiskUsage(*(row or ()))
 
 
 # the size of a relation that was just dropped is null

@@ -7,8 +7,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm
 from storage.domain.values.encoding import unescape
 from storage.sql import walks
-from storage.sql.pages import text_at
-from storage.sql.statement import Lane, Result, Statement
+from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
 
@@ -16,7 +15,7 @@ def count(relation: str, query: EntityQuery) -> Statement[int]:
     binder = Binder()
     walk = walks.walk(query, binder)
     text = f"SELECT count(*) FROM {relation} WHERE {walk.condition}"
-    return Statement(text, tuple(binder.parameters), Lane.FILTER, lambda result: int(text_at(result, 0, 0)))
+    return Statement(text, tuple(binder.parameters), Lane.FILTER, lambda result: integer_at(result, 0, 0))
 
 
 def estimate(relation: str, query: EntityQuery) -> Statement[int]:

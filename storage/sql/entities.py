@@ -15,7 +15,7 @@ from storage.domain.entities.entity import (
 from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
 from storage.domain.values.etag import Precondition
 from storage.sql.failures import named
-from storage.sql.statement import Lane, Result, Statement
+from storage.sql.statement import Lane, Result, Statement, integer_at
 
 # statement_timestamp, not clock_timestamp: a distributed PostgreSQL refuses volatile functions in an UPDATE
 NOW: Final = "(extract(epoch FROM statement_timestamp()) * 10000000)::bigint"
@@ -195,13 +195,13 @@ def _delete(relation: str, key: EntityKey, condition: Precondition) -> Statement
 def _inserted(result: Result) -> int:
     if result.ntuples == 0:
         raise EntityAlreadyExists
-    return _integer(result, 0, 0)
+    return integer_at(result, 0, 0)
 
 
 def _timestamp(result: Result) -> int:
     if result.ntuples == 0:
         raise ResourceNotFound
-    return _integer(result, 0, 0)
+    return integer_at(result, 0, 0)
 
 
 def _timestamp_or_error(result: Result) -> int:
@@ -210,9 +210,3 @@ def _timestamp_or_error(result: Result) -> int:
     if code is not None:
         raise named(code.decode())
     return timestamp
-
-
-def _integer(result: Result, row: int, column: int) -> int:
-    value = result.get_value(row, column)
-    assert value is not None
-    return int(value)

@@ -9,8 +9,7 @@ from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.query import EntityQuery
 from storage.sql import pages, walks
 from storage.sql.filters import compile
-from storage.sql.pages import text_at
-from storage.sql.statement import Lane, Result, Statement
+from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
 
@@ -78,7 +77,7 @@ def matching(relation: str, query: EntityQuery, *, limit: int) -> Statement[int]
     binder = Binder()
     walk = walks.walk(query, binder)
     text = f"SELECT count(*) FROM (SELECT FROM {relation} WHERE {walk.condition} LIMIT {limit}) AS found"
-    return Statement(text, tuple(binder.parameters), walk.lane, lambda result: int(text_at(result, 0, 0)))
+    return Statement(text, tuple(binder.parameters), walk.lane, lambda result: integer_at(result, 0, 0))
 
 
 class Sample(NamedTuple):
@@ -114,4 +113,4 @@ def sample(relation: str, query: EntityQuery, *, share: float, limit: int) -> St
 
 
 def _read_sample(result: Result) -> Sample:
-    return Sample(int(text_at(result, 0, 0)), int(text_at(result, 0, 1)))
+    return Sample(integer_at(result, 0, 0), integer_at(result, 0, 1))

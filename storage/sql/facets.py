@@ -7,8 +7,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.encoding import escape, unescape, unproject
 from storage.sql import walks
-from storage.sql.pages import text_at
-from storage.sql.statement import Lane, Result, Statement
+from storage.sql.statement import Lane, Result, Statement, text_at
 from storage.sql.walks import Binder
 
 _LONGEST: Final = 400  # bytes of a value; a property with longer ones is skipped

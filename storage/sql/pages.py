@@ -12,7 +12,7 @@ from storage.domain.filters.query import PAGE_BYTES, EntityQuery, Page, Position
 from storage.domain.values.encoding import escape, write_column
 from storage.sql import walks
 from storage.sql.filters import is_indexable
-from storage.sql.statement import Lane, Result, Statement
+from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
 # keys contain no backslash or control character, so only quotation marks need escaping
@@ -75,7 +75,7 @@ def get_many(
 def total_bytes(relation: str, keys: Collection[EntityKey]) -> Statement[int]:
     """Return the total size of the entities of these keys in bytes of text."""
     text = _TOTAL_BYTES.format(relation=relation)
-    return Statement(text, (_wanted(keys),), Lane.KEY, lambda result: int(text_at(result, 0, 0)))
+    return Statement(text, (_wanted(keys),), Lane.KEY, lambda result: integer_at(result, 0, 0))
 
 
 def _wanted(keys: Collection[EntityKey]) -> str:
@@ -212,9 +212,3 @@ def _read_selected(members: list[bytes], *, annotations: bool) -> Callable[[Resu
 def position_at(result: Result, row: int) -> Position | None:
     """Return the key in the first two columns of a row; None if there is no such row."""
     return Position(text_at(result, row, 0), text_at(result, row, 1)) if row < result.ntuples else None
-
-
-def text_at(result: Result, row: int, column: int) -> str:
-    value = result.get_value(row, column)
-    assert value is not None
-    return value.decode()

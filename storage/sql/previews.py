@@ -9,8 +9,8 @@ from storage.domain.entities.previews import STRING_PREVIEW_LENGTH, EntityPrevie
 from storage.domain.filters.query import EntityQuery, Page, Sort, SortedPage, SortedPosition
 from storage.domain.values.encoding import escape, unproject
 from storage.sql import sorting, walks
-from storage.sql.pages import position_at, text_at
-from storage.sql.statement import Lane, Result, Statement
+from storage.sql.pages import position_at
+from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
 _LARGE: Final = 16 * 1024  # bytes of a row; smaller ones are read whole, because cutting takes time too
@@ -95,7 +95,7 @@ def _read_sorted(result: Result, top: int) -> SortedPage:
 
 def _read(result: Result, row: int) -> EntityPreview:
     key = EntityKey(text_at(result, row, 0), text_at(result, row, 1))
-    timestamp = int(text_at(result, row, 2))
+    timestamp = integer_at(result, row, 2)
     content = result.get_value(row, 3)
     if content is not None:
         entity = read_stored(StoredEntity(b'"PartitionKey":"","RowKey":""', b"", content))

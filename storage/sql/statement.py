@@ -24,6 +24,18 @@ class Result(Protocol):
     def get_value(self, row_number: int, column_number: int) -> bytes | None: ...
 
 
+def text_at(result: Result, row: int, column: int) -> str:
+    value = result.get_value(row, column)
+    assert value is not None
+    return value.decode()
+
+
+def integer_at(result: Result, row: int, column: int) -> int:
+    value = result.get_value(row, column)
+    assert value is not None
+    return int(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Statement(Generic[T_co]):
     """One statement with ``$1`` placeholders; ``parameters`` are in PostgreSQL's text format."""
