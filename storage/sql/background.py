@@ -7,6 +7,7 @@ from zlib import crc32
 
 from django.db import connection
 
+from storage.sql.django import execute, fetch
 from storage.sql.relations import relation_name
 from storage.sql.statement import Lane, Result, Statement, integer_at
 
@@ -17,48 +18,37 @@ _JOBS: Final = 0x7461626C  # first key of advisory locks, an arbitrary number
 def try_job_lock(job: str) -> Iterator[bool]:
     """Try to lock a job against other processes for the length of the block; yield whether that succeeded."""
     keys = (_JOBS, crc32(job.encode()) - 2**31)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", keys)
-        row = cursor.fetchone()
-    if row is None or row[0] is not True:
-        yield False
-        return
+    [(is_locked,)] = fetch("SELECT pg_try_advisory_lock(%s, %s)", *keys)
     try:
-        yield True
+        yield is_locked
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", keys)
+        if is_locked:
+            execute("SELECT pg_advisory_unlock(%s, %s)", *keys)
 
 
 def commit_asynchronously() -> None:
     """Commit the current transaction without waiting for the disk: a crash of PostgreSQL may lose 0.6 s."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL synchronous_commit = off")
+    execute("SET LOCAL synchronous_commit = off")
 
 
 @contextmanager
 def allowing_deletion() -> Iterator[None]:
     """Allow deleting entries of the activity log, which a trigger refuses; in a transaction, until the block ends."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL tablero.tidying = 'on'")
-        try:
-            yield
-        finally:
-            if not connection.needs_rollback:
-                cursor.execute("SET LOCAL tablero.tidying = 'off'")
+    execute("SET LOCAL tablero.tidying = 'on'")
+    try:
+        yield
+    finally:
+        if not connection.needs_rollback:
+            execute("SET LOCAL tablero.tidying = 'off'")
 
 
 def delete_before(table_id: int, partition_key: str) -> None:
     """Delete the entities of a table in all partitions before this one."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM {relation_name(table_id)} WHERE pk < %s", (partition_key,))
+    execute(f"DELETE FROM {relation_name(table_id)} WHERE pk < %s", partition_key)
 
 
 def has_rows(table_id: int) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT EXISTS (SELECT FROM {relation_name(table_id)})")
-        row = cursor.fetchone()
-    return row is not None and row[0] is True
+    return bool(fetch(f"SELECT 1 FROM {relation_name(table_id)} LIMIT 1"))
 
 
 class Size(NamedTuple):
@@ -70,17 +60,14 @@ class Size(NamedTuple):
 
 def sizes(account_id: int) -> list[tuple[str, Size]]:
     """Return the folded names and sizes of an account's tables, from PostgreSQL's statistics."""
-    with connection.cursor() as cursor:
-        cursor.execute(_SIZES, (account_id,))
-        return [(name, Size(capacity, rows)) for name, capacity, rows in cursor.fetchall()]
+    return [(name, Size(capacity, rows)) for name, capacity, rows in fetch(_SIZES, account_id)]
 
 
 def sizes_of(table_ids: Sequence[int]) -> dict[int, Size]:
     """Return the sizes of tables by id, from PostgreSQL's statistics."""
     relations = {relation_name(table_id): table_id for table_id in table_ids}
-    with connection.cursor() as cursor:
-        cursor.execute(_SIZES_OF, (list(relations),))
-        return {relations[name]: Size(capacity, rows) for name, capacity, rows in cursor.fetchall()}
+    found = fetch(_SIZES_OF, list(relations))
+    return {relations[name]: Size(capacity, rows) for name, capacity, rows in found}
 
 
 def estimated_rows(table_id: int) -> int:
@@ -99,9 +86,8 @@ class Contents(NamedTuple):
 
 def totals(account_ids: Sequence[int]) -> dict[int, Contents]:
     """Return the sums over the tables of each account, from PostgreSQL's statistics."""
-    with connection.cursor() as cursor:
-        cursor.execute(_TOTALS, {"accounts": list(account_ids), "many": _MANY})
-        return {account_id: Contents(*numbers) for account_id, *numbers in cursor.fetchall()}
+    found = fetch(_TOTALS, _MANY, list(account_ids))
+    return {account_id: Contents(*numbers) for account_id, *numbers in found}
 
 
 def count_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, int]]:
@@ -137,9 +123,7 @@ def partitions_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int,
 def partitions_of(table_ids: Sequence[int]) -> dict[int, int]:
     """Estimate the number of partitions of tables; tables that were never analyzed are missing."""
     relations = {relation_name(table_id): table_id for table_id in table_ids}
-    with connection.cursor() as cursor:
-        cursor.execute(_PARTITIONS_OF, (list(relations),))
-        return {relations[name]: partitions for name, partitions in cursor.fetchall()}
+    return {relations[name]: partitions for name, partitions in fetch(_PARTITIONS_OF, list(relations))}
 
 
 class DiskUsage(NamedTuple):
@@ -151,10 +135,8 @@ class DiskUsage(NamedTuple):
 
 
 def disk_usage(table_id: int) -> DiskUsage:
-    with connection.cursor() as cursor:
-        cursor.execute(_DISK_USAGE, {"name": relation_name(table_id)})
-        row = cursor.fetchone()
-    return DiskUsage(*(row or ()))
+    rows = fetch(_DISK_USAGE, relation_name(table_id))
+    return DiskUsage(*rows[0]) if rows else DiskUsage()
 
 
 # the size of a relation that was just dropped is null
@@ -179,7 +161,7 @@ SELECT coalesce(pg_table_size(c.oid), 0),
     coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE NOT i.indisprimary), 0)::bigint
 FROM pg_class AS c
 LEFT JOIN pg_index AS i ON i.indrelid = c.oid
-WHERE c.relname = %(name)s AND c.relnamespace = current_schema()::regnamespace
+WHERE c.relname = %s AND c.relnamespace = current_schema()::regnamespace
 GROUP BY c.oid
 """
 
@@ -197,10 +179,10 @@ _TOTALS: Final = """
 WITH found AS (
     SELECT
         t.account_id, c.oid, c.reltuples, c.relpages,
-        count(*) OVER (PARTITION BY t.account_id) > %(many)s AS are_many
+        count(*) OVER (PARTITION BY t.account_id) > %s AS are_many
     FROM storage_table AS t
     JOIN pg_class AS c ON c.relname = 'entity_' || t.id AND c.relnamespace = current_schema()::regnamespace
-    WHERE t.account_id = ANY (%(accounts)s) AND t.deleted_at IS NULL AND NOT starts_with(t.folded_name, '$')
+    WHERE t.account_id = ANY (%s) AND t.deleted_at IS NULL AND NOT starts_with(t.folded_name, '$')
 )
 SELECT
     account_id,

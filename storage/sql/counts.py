@@ -15,19 +15,22 @@ def count(relation: str, query: EntityQuery) -> Statement[int]:
     binder = Binder()
     walk = walks.walk(query, binder)
     text = f"SELECT count(*) FROM {relation} WHERE {walk.condition}"
-    return Statement(text, tuple(binder.parameters), Lane.FILTER, lambda result: integer_at(result, 0, 0))
+    return binder.statement(text, Lane.FILTER, lambda result: integer_at(result, 0, 0))
 
 
 def estimate(relation: str, query: EntityQuery) -> Statement[int]:
     """Return the planner's estimate of the number of entities."""
     binder = Binder()
-    walk = walks.walk(query, binder)
-    text = f"EXPLAIN (FORMAT json) SELECT FROM {relation} WHERE {walk.condition}"
+    return planned_rows(relation, walks.walk(query, binder).condition, binder)
 
-    def read(result: Result) -> int:
-        return int(json.loads(text_at(result, 0, 0))[0]["Plan"]["Plan Rows"])
 
-    return Statement(text, tuple(binder.parameters), Lane.FILTER, read)
+def planned_rows(relation: str, condition: str, binder: Binder) -> Statement[int]:
+    """Return how many rows the planner expects to fulfil a condition."""
+    return binder.statement(
+        f"EXPLAIN (FORMAT json) SELECT FROM {relation} WHERE {condition}",
+        Lane.FILTER,
+        lambda result: int(json.loads(text_at(result, 0, 0))[0]["Plan"]["Plan Rows"]),
+    )
 
 
 def names(relation: str, query: EntityQuery) -> Statement[list[str]]:
@@ -35,9 +38,8 @@ def names(relation: str, query: EntityQuery) -> Statement[list[str]]:
     binder = Binder()
     walk = walks.walk(query, binder)
     text = f"SELECT DISTINCT name FROM {relation}, jsonb_object_keys(props) AS name WHERE {walk.condition}"
-    return Statement(
+    return binder.statement(
         text,
-        tuple(binder.parameters),
         Lane.FILTER,
         lambda result: [unescape(text_at(result, row, 0)) for row in range(result.ntuples)],
     )
@@ -83,12 +85,12 @@ def sample(relation: str, *, share: float, limit: int) -> Statement[Sample]:
     text = _SAMPLE.format(relation=relation, sampling=sampling, limit=limit)
 
     def read(result: Result) -> Sample:
-        rows = [_occurrence(result, row) for row in range(result.ntuples)]
+        rows = [
+            Occurrence(
+                unescape(text_at(result, row, 0)), Edm(text_at(result, row, 1)), integer_at(result, row, 2)
+            )
+            for row in range(result.ntuples)
+        ]
         return Sample([row for row in rows if row.name], next(row.entities for row in rows if not row.name))
 
     return Statement(text, (), Lane.FILTER, read)
-
-
-def _occurrence(result: Result, row: int) -> Occurrence:
-    name, type_, entities = (text_at(result, row, column) for column in range(3))
-    return Occurrence(unescape(name), Edm(type_), int(entities))

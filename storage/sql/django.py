@@ -71,7 +71,14 @@ def storable_text(text: str, limit: int) -> str:
     return text[:limit].replace("\0", "").encode(errors="replace").decode()
 
 
-def execute(text: str) -> None:
-    """Run SQL without parameters, such as the creation of a relation."""
+def execute(text: str, *parameters: object) -> None:
+    """Run SQL that returns nothing of interest."""
     with connection.cursor() as cursor:
-        cursor.execute(text)
+        cursor.execute(text, parameters or None)
+
+
+def fetch(text: str, *parameters: object) -> list[tuple[Any, ...]]:
+    """Run SQL and return its rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(text, parameters or None)
+        return cursor.fetchall()

@@ -7,13 +7,11 @@ from typing import Final, assert_never
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import (
     Entity,
-    EntityKey,
     Fragments,
     check_size,
     quote_name,
 )
 from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
-from storage.domain.values.etag import Precondition
 from storage.sql.failures import named
 from storage.sql.statement import Lane, Result, Statement, integer_at
 
@@ -151,45 +149,32 @@ def change(relation: str, change: Change) -> Statement[int]:
     """Return the statement of a change; its result is the new Timestamp (the last one of a deleted entity)."""
     match change:
         case Insert(entity):
-            return Statement(_text(_INSERT, relation), (*entity.key, *written(entity)), Lane.KEY, _inserted)
-        case Update():
-            return _merge(relation, change) if change.merge else _replace(relation, change)
-        case Upsert():
-            return _upsert(relation, change)
+            return Statement(_text(_INSERT, relation), _row(entity), Lane.KEY, _inserted)
+        case Upsert(entity, merge):
+            if merge:
+                parameters = (*_row(entity), text_array(entity.properties))
+                return Statement(_text(_UPSERT_MERGE, relation), parameters, Lane.KEY, _timestamp_or_error)
+            return Statement(_text(_UPSERT, relation), _row(entity), Lane.KEY, _timestamp)
+        case Update(entity, condition, merge):
+            expected = None if condition.expected is None else str(condition.expected)
+            if merge:
+                row = (*_row(entity), expected, text_array(entity.properties))
+                return Statement(_text(_MERGE, relation), row, Lane.KEY, _timestamp_or_error)
+            if expected is None:
+                return Statement(_text(_REPLACE, relation), _row(entity), Lane.KEY, _timestamp)
+            row = (*_row(entity), expected)
+            return Statement(_text(_REPLACE_IF, relation), row, Lane.KEY, _timestamp_or_error)
         case Delete(key, condition):
-            return _delete(relation, key, condition)
+            if condition.expected is None:
+                return Statement(_text(_DELETE, relation), tuple(key), Lane.KEY, _timestamp)
+            parameters = (*key, str(condition.expected))
+            return Statement(_text(_DELETE_IF, relation), parameters, Lane.KEY, _timestamp_or_error)
         case _:
             assert_never(change)
 
 
-def _replace(relation: str, change: Update) -> Statement[int]:
-    row = (*change.key, *written(change.entity))
-    expected = change.condition.expected
-    if expected is None:
-        return Statement(_text(_REPLACE, relation), row, Lane.KEY, _timestamp)
-    return Statement(_text(_REPLACE_IF, relation), (*row, str(expected)), Lane.KEY, _timestamp_or_error)
-
-
-def _merge(relation: str, change: Update) -> Statement[int]:
-    row = (*change.key, *written(change.entity))
-    expected = None if change.condition.expected is None else str(change.condition.expected)
-    parameters = (*row, expected, text_array(change.entity.properties))
-    return Statement(_text(_MERGE, relation), parameters, Lane.KEY, _timestamp_or_error)
-
-
-def _upsert(relation: str, change: Upsert) -> Statement[int]:
-    row = (*change.key, *written(change.entity))
-    if not change.merge:
-        return Statement(_text(_UPSERT, relation), row, Lane.KEY, _timestamp)
-    parameters = (*row, text_array(change.entity.properties))
-    return Statement(_text(_UPSERT_MERGE, relation), parameters, Lane.KEY, _timestamp_or_error)
-
-
-def _delete(relation: str, key: EntityKey, condition: Precondition) -> Statement[int]:
-    if condition.expected is None:
-        return Statement(_text(_DELETE, relation), tuple(key), Lane.KEY, _timestamp)
-    parameters = (*key, str(condition.expected))
-    return Statement(_text(_DELETE_IF, relation), parameters, Lane.KEY, _timestamp_or_error)
+def _row(entity: Entity) -> tuple[str, ...]:
+    return (*entity.key, *written(entity))
 
 
 def _inserted(result: Result) -> int:

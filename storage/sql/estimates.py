@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.query import EntityQuery
 from storage.sql import pages, walks
-from storage.sql.filters import compile
+from storage.sql.counts import planned_rows
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
@@ -45,7 +45,10 @@ def _read_plan(result: Result) -> Plan:
     indexes = [node for node in scans if "Index Name" in node]
     is_by_keys = all(node["Index Name"].endswith("_pkey") for node in indexes)
     means = ScanKind.NOTHING if not indexes else ScanKind.KEYS if is_by_keys else ScanKind.PROPERTIES
-    return Plan(int(walk["Plan Rows"]), _looked_at(scans), means)
+    # bitmap scans tell how many rows they fetch; plans of other scans do not contain this number
+    bitmaps = [node for node in scans if node["Node Type"] == "Bitmap Heap Scan"]
+    looked_at = sum(int(node["Plans"][0]["Plan Rows"]) for node in bitmaps) if bitmaps else None
+    return Plan(int(walk["Plan Rows"]), looked_at, means)
 
 
 def _nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -54,22 +57,10 @@ def _nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _nodes(child)
 
 
-def _looked_at(scans: list[dict[str, Any]]) -> int | None:
-    """Return the rows that bitmap scans fetch; plans of other scans do not contain this number."""
-    bitmaps = [node for node in scans if node["Node Type"] == "Bitmap Heap Scan"]
-    return sum(int(node["Plans"][0]["Plan Rows"]) for node in bitmaps) if bitmaps else None
-
-
 def in_range(relation: str, query: EntityQuery) -> Statement[int]:
     """Return how many rows the planner expects in the key range of a query."""
     binder = Binder()
-    condition = walks.keys(query, binder)
-    text = f"EXPLAIN (FORMAT json) SELECT FROM {relation} WHERE {condition}"
-    return Statement(text, tuple(binder.parameters), Lane.FILTER, _read_rows)
-
-
-def _read_rows(result: Result) -> int:
-    return int(json.loads(text_at(result, 0, 0))[0]["Plan"]["Plan Rows"])
+    return planned_rows(relation, walks.keys(query, binder), binder)
 
 
 def matching(relation: str, query: EntityQuery, *, limit: int) -> Statement[int]:
@@ -77,7 +68,7 @@ def matching(relation: str, query: EntityQuery, *, limit: int) -> Statement[int]
     binder = Binder()
     walk = walks.walk(query, binder)
     text = f"SELECT count(*) FROM (SELECT FROM {relation} WHERE {walk.condition} LIMIT {limit}) AS found"
-    return Statement(text, tuple(binder.parameters), walk.lane, lambda result: integer_at(result, 0, 0))
+    return binder.statement(text, walk.lane, lambda result: integer_at(result, 0, 0))
 
 
 class Sample(NamedTuple):
@@ -96,21 +87,14 @@ def sample(relation: str, query: EntityQuery, *, share: float, limit: int) -> St
     binder = Binder()
     condition = walks.keys(query, binder)
     residual = plan_access(query.filter).bounds.residual
-    tested = "true"
-    if residual is not None:
-        compiled = compile(residual, len(binder.parameters) + 1)
-        binder.parameters += compiled.parameters
-        tested = compiled.text
     text = _SAMPLE.format(
-        tested=tested,
+        tested="true" if residual is None else binder.bind_filter(residual),
         relation=relation,
         # always the same pages, so that an estimate changes only with the filter
         sampling=f"TABLESAMPLE SYSTEM ({share:.6f}) REPEATABLE (0)" if share < 100 else "",
         condition=condition,
         limit=limit,
     )
-    return Statement(text, tuple(binder.parameters), Lane.FILTER, _read_sample)
-
-
-def _read_sample(result: Result) -> Sample:
-    return Sample(integer_at(result, 0, 0), integer_at(result, 0, 1))
+    return binder.statement(
+        text, Lane.FILTER, lambda result: Sample(integer_at(result, 0, 0), integer_at(result, 0, 1))
+    )

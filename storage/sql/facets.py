@@ -15,13 +15,12 @@ _VALUES: Final = 10  # per property
 
 
 class Count(NamedTuple):
-    """``distinct``: number of values of the property; ``covered``: number of entities that have it."""
+    """``distinct``: number of values of the property."""
 
     name: str
     value: EdmValue
     entities: int
     distinct: int
-    covered: int
 
 
 class Counts(NamedTuple):
@@ -39,15 +38,15 @@ WITH sample AS MATERIALIZED (
     UNION ALL
     SELECT 'PartitionKey', pk, count(*) FROM sample WHERE {asked_key} GROUP BY pk
 ), ranked AS (
-    SELECT *, count(*) OVER whole AS kinds, sum(n) OVER whole AS covered,
+    SELECT *, count(*) OVER whole AS kinds,
         row_number() OVER (PARTITION BY name ORDER BY n DESC, value) AS rank,
         max(octet_length(value)) OVER whole AS longest
     FROM counted WINDOW whole AS (PARTITION BY name)
 )
-SELECT name, value, n, kinds, covered FROM ranked
+SELECT name, value, n, kinds FROM ranked
 WHERE rank <= {values} AND kinds <= {kinds} AND longest <= {longest}
 UNION ALL
-SELECT '', '', count(*), 0, 0 FROM sample
+SELECT '', '', count(*), 0 FROM sample
 ORDER BY name, n DESC, value
 """
 
@@ -73,19 +72,20 @@ def count(
         kinds=kinds,
         longest=_LONGEST,
     )
-    return Statement(text, tuple(binder.parameters), Lane.FILTER, _read)
+    return binder.statement(text, Lane.FILTER, _read)
 
 
 def _read(result: Result) -> Counts:
-    rows = [tuple(text_at(result, row, column) for column in range(5)) for row in range(result.ntuples)]
+    rows = [tuple(text_at(result, row, column) for column in range(4)) for row in range(result.ntuples)]
     counts = [
-        Count(unescape(name), _value(name, value), int(n), int(kinds), int(covered))
-        for name, value, n, kinds, covered in rows
+        # keys are stored without an encoding of their type
+        Count(
+            unescape(name),
+            EdmValue(Edm.STRING, value) if name == "PartitionKey" else unproject(value),
+            int(n),
+            int(kinds),
+        )
+        for name, value, n, kinds in rows
         if name
     ]
-    return Counts(counts, next(int(n) for name, _, n, _, _ in rows if not name))
-
-
-def _value(name: str, text: str) -> EdmValue:
-    # keys are stored without an encoding of their type
-    return EdmValue(Edm.STRING, text) if name == "PartitionKey" else unproject(text)
+    return Counts(counts, next(int(n) for name, _, n, _ in rows if not name))

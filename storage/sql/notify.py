@@ -13,7 +13,9 @@ from enum import Enum, auto
 from typing import Final
 
 import psycopg
-from django.db import connection, transaction
+from django.db import transaction
+
+from storage.sql.django import execute
 
 CHANNEL: Final = "tablero_catalog"
 LISTENER: Final = "tablero catalog"  # application name of its connection
@@ -36,29 +38,26 @@ class News(Enum):
 
 def notify(payload: str) -> None:
     """Notify every listener, including this process, when the current transaction commits."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
+    execute("SELECT pg_notify(%s, %s)", CHANNEL, payload)
 
 
 @contextmanager
 def turn() -> Iterator[None]:
     """Let one change at a time announce itself; all processes drop their catalogs until the block ends."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
-        cursor.execute("SELECT pg_advisory_lock(%s)", (_TURN,))
+    with transaction.atomic():
+        execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
+        execute("SELECT pg_advisory_lock(%s)", _TURN)
         notify(CHANGE)
     try:
         yield
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", (_TURN,))
+        execute("SELECT pg_advisory_unlock(%s)", _TURN)
 
 
 def wait_for_snapshots() -> None:
     """Wait until no process has a catalog; none caches anything before the current transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_SNAPSHOT,))
+    execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
+    execute("SELECT pg_advisory_xact_lock(%s)", _SNAPSHOT)
 
 
 async def listen(conninfo: str) -> AsyncIterator[News]:

@@ -33,7 +33,7 @@ def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[Stored
             raise ResourceNotFound
         return content.read(result, 1)[0]
 
-    return Statement(text, tuple(binder.parameters), Lane.KEY, read)
+    return binder.statement(text, Lane.KEY, read)
 
 
 # in the order of keys, so that transactions locking the same rows wait for each other instead of deadlocking
@@ -116,17 +116,15 @@ def page(relation: str, query: EntityQuery) -> Statement[Page[StoredEntity]]:
         order=walk.order,
         limit=f"{binder.bind(str(query.top + 1))}::bigint",
     )
-    return Statement(
-        text, tuple(binder.parameters), walk.lane, lambda result: _read_page(result, content, query.top)
-    )
 
+    def read(result: Result) -> Page[StoredEntity]:
+        # rows beyond the page have only a key: one is the row after ``top``, the others lack a Timestamp
+        count = min(result.ntuples, query.top)
+        if count and result.get_value(count - 1, 2) is None:
+            count = next(row for row in range(count) if result.get_value(row, 2) is None)
+        return Page(content.read(result, count), position_at(result, count))
 
-def _read_page(result: Result, content: "_Content", top: int) -> Page[StoredEntity]:
-    """Rows beyond the page have only a key: one is the row after ``top``, the others lack a Timestamp."""
-    count = min(result.ntuples, top)
-    if count and result.get_value(count - 1, 2) is None:
-        count = next(row for row in range(count) if result.get_value(row, 2) is None)
-    return Page(content.read(result, count), position_at(result, count))
+    return binder.statement(text, walk.lane, read)
 
 
 def is_indexed(query: EntityQuery) -> bool:
@@ -142,7 +140,7 @@ def window_end(relation: str, query: EntityQuery, rows: int) -> Statement[Positi
         f"SELECT pk, rk FROM {relation} WHERE {walks.keys(query, binder)} "
         f"ORDER BY pk, rk OFFSET {binder.bind(str(rows))}::bigint LIMIT 1"
     )
-    return Statement(text, tuple(binder.parameters), Lane.FILTER, lambda result: position_at(result, 0))
+    return binder.statement(text, Lane.FILTER, lambda result: position_at(result, 0))
 
 
 # the selected content of entities

@@ -52,7 +52,12 @@ def page(relation: str, query: EntityQuery) -> Statement[Page[EntityPreview]]:
         order=walk.order,
         limit=f"{binder.bind(str(query.top + 1))}::bigint",
     )
-    return Statement(text, tuple(binder.parameters), walk.lane, lambda result: _read_page(result, query.top))
+
+    def read(result: Result) -> Page[EntityPreview]:
+        count = min(result.ntuples, query.top)
+        return Page([_read(result, row) for row in range(count)], position_at(result, count))
+
+    return binder.statement(text, walk.lane, read)
 
 
 def sorted_page(
@@ -69,8 +74,7 @@ def sorted_page(
         order=rows.order,
         limit=f"{binder.bind(str(query.top + 1))}::bigint",
     )
-    parameters = tuple(binder.parameters)
-    return Statement(text, parameters, Lane.FILTER, lambda result: _read_sorted(result, query.top))
+    return binder.statement(text, Lane.FILTER, lambda result: _read_sorted(result, query.top))
 
 
 def _asked(query: EntityQuery, binder: Binder) -> str:
@@ -78,11 +82,6 @@ def _asked(query: EntityQuery, binder: Binder) -> str:
         return "true"
     names = json.dumps([escape(name) for name in query.select], ensure_ascii=False)
     return f"{binder.bind(names)}::jsonb ? key"
-
-
-def _read_page(result: Result, top: int) -> Page[EntityPreview]:
-    count = min(result.ntuples, top)
-    return Page([_read(result, row) for row in range(count)], position_at(result, count))
 
 
 def _read_sorted(result: Result, top: int) -> SortedPage:

@@ -1,12 +1,16 @@
 """The condition and order of a query: a range of keys, and a filter on the rows in it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from storage.domain.filters import Bound, KeyBounds, KeyInterval, Operator, key_range
+from storage.domain.filters import Bound, Filter, KeyBounds, KeyInterval, Operator, key_range
 from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.query import EntityQuery, Position
 from storage.sql.filters import compile
-from storage.sql.statement import Lane
+from storage.sql.statement import Lane, Result, Statement
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +30,22 @@ class Binder:
         self.parameters.append(value)
         return f"${len(self.parameters)}"
 
+    def bind_filter(self, root: Filter) -> str:
+        """Return the condition of a filter."""
+        compiled = compile(root, len(self.parameters) + 1)
+        self.parameters += compiled.parameters
+        return compiled.text
+
+    def statement(self, text: str, lane: Lane, read: Callable[[Result], T]) -> Statement[T]:
+        return Statement(text, tuple(self.parameters), lane, read)
+
 
 def walk(query: EntityQuery, binder: Binder) -> Walk:
     access = plan_access(query.filter)
     bounds = access.bounds
     conditions = _key_conditions(bounds, query.start, query.end, binder)
     if bounds.residual is not None:
-        compiled = compile(bounds.residual, len(binder.parameters) + 1)
-        binder.parameters += compiled.parameters
-        conditions.append(compiled.text)
+        conditions.append(binder.bind_filter(bounds.residual))
     return Walk(
         condition=" AND ".join(conditions) or "true",
         # inside one partition the planner would sort by both, not knowing beyond LIMIT that the first is constant
