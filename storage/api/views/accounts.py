@@ -30,6 +30,7 @@ _NAME_ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 class AccountListViewSet(ApiViewSet):
+    tag = "Accounts"
     capabilities = {"index": Capability.READ, "create": Capability.OWN}
 
     def resolve_target(self, token: ApiToken, capability: Capability) -> None:
@@ -122,6 +123,7 @@ def _generate_name() -> str:
 
 
 class AccountViewSet(AccountScopedViewSet):
+    tag = "Accounts"
     capabilities = {
         "retrieve": Capability.READ,
         "partial_update": Capability.OWN,
@@ -193,6 +195,7 @@ class AccountViewSet(AccountScopedViewSet):
 
 
 class KeyViewSet(AccountScopedViewSet):
+    tag = "Keys"
     capabilities = {
         "index": Capability.MANAGE_ACCESS,
         "rotate": Capability.OWN,

@@ -36,7 +36,7 @@ class ApiViewSet(ViewSet):
     metadata_class = None
     http_method_names = ("get", "post", "put", "patch", "delete", "head")
     capabilities: ClassVar[Mapping[str, Capability]]
-    tag = ""
+    tag: ClassVar[str]
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.META.get("CONTENT_LENGTH"):
@@ -91,12 +91,12 @@ class ApiViewSet(ViewSet):
     def serializer_context(self) -> dict[str, Any]:
         return {"request": self.request}
 
-    def answer(self, found: Any, *, status: int = 200) -> Response:
-        return Response(self.serialize(found), status=status)
+    def answer(self, found: Any) -> Response:
+        return Response(self.serialize(found))
 
     def answer_created(self, found: Any, *, is_new: bool) -> Response:
         """Answer 201 for what was created, 200 if an identical request created it before."""
-        return self.answer(found, status=201 if is_new else 200)
+        return Response(self.serialize(found), status=201 if is_new else 200)
 
     def answer_with_etag(self, found: Any) -> Response:
         content = self.serialize(found)

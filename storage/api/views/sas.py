@@ -27,6 +27,7 @@ _FINGERPRINT = re.compile("[0-9a-f]{64}")
 
 
 class SasViewSet(AccountScopedViewSet):
+    tag = "Shared access signatures"
     capabilities = {
         "index": Capability.MANAGE_ACCESS,
         "create": Capability.MANAGE_ACCESS,

@@ -20,6 +20,7 @@ from storage.operations.members import LastOwner, Person
 
 
 class ServicePropertiesViewSet(AccountScopedViewSet):
+    tag = "Service properties"
     capabilities = {"retrieve": Capability.READ, "update": Capability.MANAGE_ACCESS}
 
     @operation(
@@ -66,6 +67,7 @@ class ServicePropertiesViewSet(AccountScopedViewSet):
 
 
 class MemberViewSet(AccountScopedViewSet):
+    tag = "Members"
     capabilities = {"index": Capability.READ, "update": Capability.OWN, "destroy": Capability.OWN}
 
     @operation(
@@ -130,6 +132,7 @@ def _last_owner_problem(person: Person) -> Problem:
 
 
 class ActivityViewSet(AccountScopedViewSet):
+    tag = "Activity"
     capabilities = {"index": Capability.READ}
 
     @operation(
@@ -160,6 +163,7 @@ class ActivityViewSet(AccountScopedViewSet):
 
 
 class TokenViewSet(ApiViewSet):
+    tag = "Token"
     capabilities = {"retrieve": Capability.READ}
 
     @operation(

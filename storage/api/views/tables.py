@@ -20,6 +20,7 @@ from storage.operations.activity import ChangedSince
 
 
 class TableViewSet(AccountScopedViewSet):
+    tag = "Tables"
     capabilities = {
         "index": Capability.READ,
         "create": Capability.MANAGE_TABLES,
@@ -134,6 +135,7 @@ def _is_wanted(table: Table, wanted: dict[str, Any]) -> bool:
 
 
 class PolicyViewSet(AccountScopedViewSet):
+    tag = "Policies"
     capabilities = {"retrieve": Capability.READ, "update": Capability.MANAGE_ACCESS}
 
     @operation(
