@@ -17,7 +17,8 @@ def problem_details(
 ) -> Callable[[HttpRequest], HttpResponse]:
     def respond(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
-        if not request.path.startswith(PREFIX) or response.status_code < 400 or _is_problem(response):
+        is_problem = response.headers.get("Content-Type", "").startswith(problems.MEDIA_TYPE)
+        if not request.path.startswith(PREFIX) or response.status_code < 400 or is_problem:
             return response
         problem = problems.from_status(response.status_code).serialize(getattr(request, "number", ""))
         return HttpResponse(
@@ -35,7 +36,3 @@ def too_large(path: str) -> bytes:
     if not path.startswith(PREFIX):
         return b""
     return json.dumps(problems.Problem(problems.TOO_LARGE).serialize("")).encode()
-
-
-def _is_problem(response: HttpResponse) -> bool:
-    return response.headers.get("Content-Type", "").startswith(problems.MEDIA_TYPE)

@@ -163,7 +163,8 @@ def from_exception(error: Exception) -> Problem | None:
         case Problem():
             return error
         case StorageError():
-            return _from_storage_error(error)
+            headers = {"Retry-After": str(RETRY_AFTER)} if isinstance(error, ServerBusy) else {}
+            return Problem(_BY_STATUS.get(error.status, FAILED), error.text, error.code, headers)
         case AccountError() | TokenError():
             return Problem(CONFLICT, str(error))
         case OperationalError() | InterfaceError():
@@ -183,11 +184,6 @@ def from_status(status: int) -> Problem:
     """Return the problem for an error response that another part of the server made."""
     kind = _BY_STATUS.get(status) or ProblemType("other", status, HTTPStatus(status).phrase, "")
     return Problem(kind)
-
-
-def _from_storage_error(error: StorageError) -> Problem:
-    headers = {"Retry-After": str(RETRY_AFTER)} if isinstance(error, ServerBusy) else {}
-    return Problem(_BY_STATUS.get(error.status, FAILED), error.text, error.code, headers)
 
 
 def _from_framework(error: exceptions.APIException) -> Problem | None:
@@ -212,7 +208,8 @@ def _flatten(detail: Any, pointer: str, *, in_query: bool) -> Iterator[FieldErro
     match detail:
         case dict():
             for name, inner in detail.items():
-                below = pointer if name == "non_field_errors" else f"{pointer}/{_escape(str(name))}"
+                escaped = _replace_surrogates(str(name)).replace("~", "~0").replace("/", "~1")
+                below = pointer if name == "non_field_errors" else f"{pointer}/{escaped}"
                 yield from _flatten(inner, below, in_query=in_query)
         case list():
             for index, inner in enumerate(detail):
@@ -223,10 +220,6 @@ def _flatten(detail: Any, pointer: str, *, in_query: bool) -> Iterator[FieldErro
             yield FieldError(str(detail), parameter=pointer.lstrip("/"))
         case _:
             yield FieldError(str(detail), pointer)
-
-
-def _escape(name: str) -> str:
-    return _replace_surrogates(name).replace("~", "~0").replace("/", "~1")
 
 
 def _replace_surrogates(text: str) -> str:

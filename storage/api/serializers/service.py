@@ -17,9 +17,9 @@ from storage.api.serializers.fields import (
 )
 from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Scope
-from storage.domain.service import service_properties
 from storage.domain.service.activity import Verb
-from storage.domain.service.service_properties import CorsRule, Logging, Metrics, ServiceProperties
+from storage.domain.service.service_properties import find_faults
+from storage.operations import service_properties as operations
 
 
 class RetentionField(StrictIntegerField):
@@ -65,9 +65,9 @@ class ServicePropertiesSerializer(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> Any:
         """Return the properties under the name ``properties``; serializers validate to a dict."""
-        properties = _read_properties(attrs)
+        properties = operations.read(attrs)
         errors: dict[str, Any] = {}
-        for fault in service_properties.find_faults(properties):
+        for fault in find_faults(properties):
             within: Any = errors
             for step in fault.where[:-1]:
                 within = within.setdefault(step, {})
@@ -75,19 +75,6 @@ class ServicePropertiesSerializer(StrictSerializer):
         if errors:
             raise ValidationError(errors)
         return {"properties": properties}
-
-
-def _read_properties(data: dict[str, Any]) -> ServiceProperties:
-    return ServiceProperties(
-        Logging(**data["logging"]),
-        Metrics(**data["hour_metrics"]),
-        Metrics(**data["minute_metrics"]),
-        tuple(_read_rule(**rule) for rule in data["cors"]),
-    )
-
-
-def _read_rule(*, max_age: int, **lists: list[str]) -> CorsRule:
-    return CorsRule(max_age=max_age, **{name: tuple(values) for name, values in lists.items()})
 
 
 class MemberRoleSerializer(StrictSerializer):

@@ -80,11 +80,22 @@ class TableListSerializer(serializers.Serializer[Any]):
     next = serializers.URLField(allow_null=True)
 
 
+class PolicyInstantField(StrictCharField):
+    """A time as policies store it; empty leaves it to the token."""
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        try:
+            return policies.read_instant(text) if text else text
+        except InvalidXmlNodeValue:
+            raise ValidationError("This is not a valid time; write it as 2026-11-30T18:00:00Z.") from None
+
+
 class AccessPolicySerializer(StrictSerializer):
     """What tokens inherit from the policy. Fields that are absent, null or empty are set by the token."""
 
-    start = StrictCharField(allow_null=True, allow_blank=True, default=None, help_text="ISO 8601.")
-    expiry = StrictCharField(allow_null=True, allow_blank=True, default=None, help_text="ISO 8601.")
+    start = PolicyInstantField(allow_null=True, allow_blank=True, default=None, help_text="ISO 8601.")
+    expiry = PolicyInstantField(allow_null=True, allow_blank=True, default=None, help_text="ISO 8601.")
     permission = StrictCharField(
         allow_null=True,
         allow_blank=True,
@@ -92,12 +103,6 @@ class AccessPolicySerializer(StrictSerializer):
         max_length=4,
         help_text="Letters out of r, a, u, d: query, add, update, delete.",
     )
-
-    def validate_start(self, value: str | None) -> str | None:
-        return _read_instant(value)
-
-    def validate_expiry(self, value: str | None) -> str | None:
-        return _read_instant(value)
 
 
 class SignedIdentifierSerializer(StrictSerializer):
@@ -115,7 +120,12 @@ class PoliciesSerializer(StrictSerializer):
     )
 
     def validate_items(self, items: list[dict[str, Any]]) -> list[SignedIdentifier]:
-        found = [_signed_identifier(**item) for item in items]
+        found = [
+            SignedIdentifier(
+                item["identifier"], None if item["policy"] is None else AccessPolicy(**item["policy"])
+            )
+            for item in items
+        ]
         for fault in policies.find_faults(found):
             raise ValidationError(_error_of(fault))
         return found
@@ -138,14 +148,3 @@ def _error_of(fault: policies.PolicyFault) -> Any:
         return message
     member = _MEMBERS.get(fault.rule)
     return {fault.place: {"access_policy": {member: message}} if member else {"id": message}}
-
-
-def _signed_identifier(identifier: str, policy: dict[str, Any] | None) -> SignedIdentifier:
-    return SignedIdentifier(identifier, None if policy is None else AccessPolicy(**policy))
-
-
-def _read_instant(text: str | None) -> str | None:
-    try:
-        return policies.read_instant(text) if text else text
-    except InvalidXmlNodeValue:
-        raise ValidationError("This is not a valid time; write it as 2026-11-30T18:00:00Z.") from None
