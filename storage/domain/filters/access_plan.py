@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 from itertools import product
+from math import prod
 from typing import Final, NamedTuple, assert_never
 
 from storage.domain.entities.entity import EntityKey
@@ -76,19 +77,16 @@ class AccessPlan(NamedTuple):
             case AccessPath.RANGE:
                 return AccessReason.ROW_KEY_RANGE
             case AccessPath.PARTITION_SCAN:
-                return self._why_whole_partition()
+                if not self._tests("RowKey"):
+                    return AccessReason.NO_ROW_KEY
+                alternatives = self._tests("RowKey", among_alternatives=True)
+                return AccessReason.ROW_KEY_ALTERNATIVES if alternatives else AccessReason.ROW_KEY_UNUSABLE
             case AccessPath.PARTITION_RANGE:
                 return AccessReason.PARTITION_KEY_RANGE
             case AccessPath.TABLE_SCAN:
                 return self._why_whole_table()
             case _ as unknown:
                 assert_never(unknown)
-
-    def _why_whole_partition(self) -> AccessReason:
-        if not self._tests("RowKey"):
-            return AccessReason.NO_ROW_KEY
-        alternatives = self._tests("RowKey", among_alternatives=True)
-        return AccessReason.ROW_KEY_ALTERNATIVES if alternatives else AccessReason.ROW_KEY_UNUSABLE
 
     def _why_whole_table(self) -> AccessReason:
         if self.filter is None:
@@ -126,7 +124,11 @@ class AccessPlan(NamedTuple):
     @property
     def point_keys(self) -> tuple[EntityKey, ...]:
         """The keys of all possible results, if the filter names entities by key and nothing else."""
-        return find_point_keys(self.filter) if self.filter is not None else ()
+        if self.filter is None:
+            return ()
+        keys = [_key(conditions) for conditions in fold(self.filter, _alternatives)]
+        found = dict.fromkeys(key for key in keys if key is not None)
+        return tuple(found) if None not in keys else ()
 
 
 def plan_access(root: Filter | None) -> AccessPlan:
@@ -140,23 +142,13 @@ POINT_LIMIT: Final = 100  # entities; more are not worth a request each
 _Alternatives = list[tuple[Filter, ...]]  # one of them must hold, all its conditions together
 
 
-def find_point_keys(root: Filter) -> tuple[EntityKey, ...]:
-    """Return the keys of all possible results, if the filter names entities by key and nothing else."""
-    keys = [_key(conditions) for conditions in fold(root, _alternatives)]
-    found = dict.fromkeys(key for key in keys if key is not None)
-    return tuple(found) if None not in keys else ()
-
-
 def _alternatives(node: Filter, operands: list[_Alternatives]) -> _Alternatives:
     match node:
         case Or():
             found = [alternative for operand in operands for alternative in operand]
             return found if len(found) <= POINT_LIMIT else [(node,)]
         case And():
-            count = 1
-            for operand in operands:
-                count *= len(operand)
-            if count > POINT_LIMIT:
+            if prod(map(len, operands)) > POINT_LIMIT:
                 return [(node,)]
             return [tuple(part for parts in choice for part in parts) for choice in product(*operands)]
         case _:

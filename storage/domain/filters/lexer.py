@@ -57,17 +57,12 @@ _KINDS: Final = {kind.value: kind for kind in TokenKind}
 
 
 def tokenize(text: str) -> list[Token]:
-    """Return the tokens of the filter, the last one of kind END."""
-    found: list[Token] = []
-    position = len(text) - len(text.lstrip())
-    for match in _TOKEN.finditer(text, position):
-        if match.start() != position:
-            break
-        found.append(_token(match, text))
-        position = match.end()
-    if position < len(text):
-        raise _unreadable(text, position)
-    return [*found, Token(TokenKind.END, "", position, position)]
+    """Return the tokens of the filter, the last one of kind END; raises InvalidInput for the first unreadable one."""
+    found = tokenize_leniently(text)
+    for token in found:
+        if token.kind is TokenKind.UNREADABLE:
+            raise _refusal(text, token)
+    return found
 
 
 def tokenize_leniently(text: str) -> list[Token]:
@@ -77,53 +72,29 @@ def tokenize_leniently(text: str) -> list[Token]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is not None:
-            found.append(_lenient_token(match))
-            position = match.end()
-        elif text[position].isspace():
-            position += 1
+            group = match.lastgroup or ""
+            read, end = match[group], match.end()
+            is_readable = group != "name" or read.isidentifier()
+            kind = _KINDS[read if group == "mark" else group] if is_readable else TokenKind.UNREADABLE
         else:
             end = len(text) if text[position] == "'" else position + 1
-            found.append(Token(TokenKind.UNREADABLE, text[position:end], position, end))
-            position = end
+            read, kind = text[position:end], TokenKind.UNREADABLE
+        if not read.isspace():
+            found.append(Token(kind, read, position, position + len(read)))
+        position = end
     return [*found, Token(TokenKind.END, "", len(text), len(text))]
 
 
-def _lenient_token(match: re.Match[str]) -> Token:
-    group = match.lastgroup or ""
-    read = match[group]
-    is_readable = group != "name" or read.isidentifier()
-    kind = _kind(group, read) if is_readable else TokenKind.UNREADABLE
-    return Token(kind, read, match.start(), match.start() + len(read))
-
-
-def _kind(group: str, read: str) -> TokenKind:
-    return _KINDS[read if group == "mark" else group]
-
-
-def _token(match: re.Match[str], text: str) -> Token:
-    group = match.lastgroup or ""
-    read = match[group]
-    start = match.start()
-    if group == "name" and not read.isidentifier():
-        raise _invalid_name(text, read, start)
-    return Token(_kind(group, read), read, start, start + len(read))
-
-
-def _invalid_name(text: str, name: str, start: int) -> InvalidInput:
-    if name[0] in "0123456789":  # a number that continues like a name
-        return syntax_error(text, start + len(name), (start, start + len(name)))
-    for offset, character in enumerate(name):
-        if not f"{'_' if offset else ''}{character}".isidentifier():
-            return _invalid_character(text, start + offset)
-    return _invalid_character(text, start)
-
-
-def _unreadable(text: str, start: int) -> InvalidInput:
-    character = text[start]
-    if character == "'":
+def _refusal(text: str, token: Token) -> InvalidInput:
+    if token.text.startswith("'"):
         unterminated = f"There is an unterminated string literal at position {len(text)} in '{text}'."
-        return with_span(InvalidInput(unterminated), start, len(text))
-    return _invalid_character(text, start)
+        return with_span(InvalidInput(unterminated), token.start, token.end)
+    if token.text[0] in "0123456789":  # a number that continues like a name
+        return syntax_error(text, token.end, (token.start, token.end))
+    for offset, character in enumerate(token.text):
+        if not f"{'_' if offset else ''}{character}".isidentifier():
+            return _invalid_character(text, token.start + offset)
+    return _invalid_character(text, token.start)
 
 
 def _invalid_character(text: str, position: int) -> InvalidInput:
