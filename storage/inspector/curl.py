@@ -12,7 +12,9 @@ _CONTINUED = re.compile(r"[\\^`][ \t]*\n")  # of a Unix shell, of cmd, of PowerS
 _ANSI_C = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:[A-Za-z_{(]|env:)")
 
-_DATA: Final = frozenset({"-d", "--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode"})
+_DATA: Final = frozenset(
+    {"-d", "--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode", "--json"}
+)
 _FORM: Final = "application/x-www-form-urlencoded"
 # options that do not affect the signed text: with an argument, and without
 _WITH_WORD: Final = (
@@ -91,24 +93,21 @@ class _Reader:
         return self._named(name)
 
     def _named(self, name: str) -> bool:
-        if name in _IGNORED:
-            return True
-        if name in {"-I", "--head"}:
-            self._method = "HEAD"
-        elif name in {"-G", "--get"}:
-            self._is_get = True
-        elif name in _IGNORED_WITH_WORD:
-            self._word()
-        else:
-            return self._telling(name)
-        return True
-
-    def _telling(self, name: str) -> bool:
         match name:
+            case _ if name in _IGNORED:
+                pass
+            case _ if name in _IGNORED_WITH_WORD:
+                self._word()
+            case "-I" | "--head":
+                self._method = "HEAD"
+            case "-G" | "--get":
+                self._is_get = True
             case "-X" | "--request":
                 self._method = self._word()
             case "-H" | "--header":
-                self._header(self._word())
+                # `Name:` removes a header, `Name;` sends it empty
+                header, _, value = self._word().partition(":")
+                self._headers.append((header.strip().rstrip(";"), value.strip()))
             case "-A" | "--user-agent":
                 self._headers.append(("User-Agent", self._word()))
             case "--url":
@@ -116,24 +115,13 @@ class _Reader:
             case "-T" | "--upload-file":
                 self._method = self._method or "PUT"
                 self._word()
-            case "--json":
-                self._data()
-                self._types.append(("Content-Type", "application/json"))
             case _ if name in _DATA:
-                self._data()
-                self._types.append(("Content-Type", _FORM))
+                self._word()
+                self._has_data = True
+                self._types.append(("Content-Type", "application/json" if name == "--json" else _FORM))
             case _:
                 return False
         return True
-
-    def _data(self) -> None:
-        self._word()
-        self._has_data = True
-
-    def _header(self, text: str) -> None:
-        # `Name:` removes a header, `Name;` sends it empty
-        name, _, value = text.partition(":")
-        self._headers.append((name.strip().rstrip(";"), value.strip()))
 
     def _word(self) -> str:
         return self._words.pop() if self._words else ""
