@@ -110,16 +110,12 @@ def find_faults(identifiers: Sequence[SignedIdentifier]) -> Iterator[PolicyFault
         if not _IDENTIFIER.fullmatch(name) or utf16_length(name) > IDENTIFIER_LIMIT:
             yield PolicyFault(PolicyRule.IDENTIFIER, place)
     for place, identifier in enumerate(identifiers):
-        for rule in _wrong_terms(identifier.policy or AccessPolicy()):
-            yield PolicyFault(rule, place)
-
-
-def _wrong_terms(policy: AccessPolicy) -> Iterator[PolicyRule]:
-    for rule, instant in ((PolicyRule.START, policy.start), (PolicyRule.EXPIRY, policy.expiry)):
-        if instant and not is_instant(instant):
-            yield rule
-    if policy.permission and not _is_permission(policy.permission):
-        yield PolicyRule.PERMISSION
+        policy = identifier.policy or AccessPolicy()
+        for rule, instant in ((PolicyRule.START, policy.start), (PolicyRule.EXPIRY, policy.expiry)):
+            if instant and not is_instant(instant):
+                yield PolicyFault(rule, place)
+        if policy.permission and not _is_permission(policy.permission):
+            yield PolicyFault(PolicyRule.PERMISSION, place)
 
 
 def is_instant(text: str) -> bool:

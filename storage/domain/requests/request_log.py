@@ -56,7 +56,7 @@ def format_lines(observed: ObservedRequest, entry: LogEntry, started: datetime) 
 def _line(
     observed: ObservedRequest, entry: LogEntry, started: datetime, part: ObservedOperation, index: int
 ) -> str:
-    is_owner = observed.authentication is Authentication.KEY
+    is_owner, address = observed.authentication is Authentication.KEY, observed.address
     return ";".join(
         (
             "1.0",
@@ -74,7 +74,7 @@ def _line(
             _quoted(part.key),
             entry.request_id,
             str(index),
-            _address(observed.address, observed.port),
+            _plain(f"{f'[{address}]' if ':' in address else address}:{observed.port}"),
             _plain(entry.version),
             str(entry.request_header_size),
             str(observed.ingress),
@@ -102,10 +102,6 @@ def _status(authentication: Authentication, part: ObservedOperation, version: st
 
 def _milliseconds(seconds: float) -> str:
     return str(max(round(1000 * seconds), 0))
-
-
-def _address(address: str, port: int) -> str:
-    return _plain(f"[{address}]:{port}" if ":" in address else f"{address}:{port}")
 
 
 def _plain(text: str) -> str:

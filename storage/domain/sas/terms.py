@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Final
 
 from storage.domain.access.addresses import read_client, read_range
@@ -111,14 +112,13 @@ def key_range(token: TableSas) -> KeyRange:
     if not token.start_partition and not token.end_partition:
         return ALL_ENTITIES
     start = Position(token.start_partition, token.start_row) if token.start_partition else None
-    return KeyRange(start, _end(token) if token.end_partition else None)
-
-
-def _end(token: TableSas) -> Position:
-    """Return the first position past the range: U+0001 sorts before every character of a key."""
+    # the first position past the range: U+0001 sorts before every character of a key
+    end = None
     if token.end_row:
-        return Position(token.end_partition, token.end_row + "\x01")
-    return Position(token.end_partition + "\x01", "")
+        end = Position(token.end_partition, token.end_row + "\x01")
+    elif token.end_partition:
+        end = Position(token.end_partition + "\x01", "")
+    return KeyRange(start, end)
 
 
 PERMISSION_LETTERS: Final = {
@@ -135,15 +135,11 @@ RESOURCE_LETTERS: Final = {"s": Resource.SERVICE, "c": Resource.CONTAINER, "o": 
 
 @lru_cache(maxsize=256)
 def _permissions(letters: str) -> Permission:
-    found = Permission.NONE
-    for letter in letters:
-        found |= PERMISSION_LETTERS.get(letter, Permission.NONE)
-    return found
+    return reduce(
+        or_, (PERMISSION_LETTERS.get(letter, Permission.NONE) for letter in letters), Permission.NONE
+    )
 
 
 @lru_cache(maxsize=64)
 def _resources(letters: str) -> Resource:
-    found = Resource.NONE
-    for letter in letters:
-        found |= RESOURCE_LETTERS[letter]
-    return found
+    return reduce(or_, (RESOURCE_LETTERS[letter] for letter in letters), Resource.NONE)

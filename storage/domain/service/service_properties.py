@@ -135,9 +135,8 @@ def _are_headers(names: Sequence[str]) -> bool:
 
 def cors_size(rules: Sequence[CorsRule]) -> int:
     """Compute the size that counts towards the limit, in bytes."""
-    return sum(map(_size, rules))
-
-
-def _size(rule: CorsRule) -> int:
-    lists = (rule.origins, rule.methods, rule.allowed_headers, rule.exposed_headers)
-    return sum(len(",".join(values)) for values in lists) + len(str(rule.max_age))
+    size = 0
+    for rule in rules:
+        lists = (rule.origins, rule.methods, rule.allowed_headers, rule.exposed_headers)
+        size += sum(len(",".join(values)) for values in lists) + len(str(rule.max_age))
+    return size
