@@ -71,7 +71,8 @@ class Catalog:
 
     async def account(self, name: str) -> KnownAccount | None:
         known = self._accounts.get(name)
-        if known is None and self._may_exist(name):
+        # accounts that do not exist are not looked up again
+        if known is None and is_account_name(name) and (self._names is None or name in self._names):
             generation = self._generation
             known, others = await in_thread(_account, name)
             if self._held and generation == self._generation:
@@ -80,10 +81,6 @@ class Catalog:
                 else:
                     self._names = others
         return known
-
-    def _may_exist(self, name: str) -> bool:
-        """Avoid repeated look-ups of accounts that do not exist."""
-        return is_account_name(name) and (self._names is None or name in self._names)
 
     async def table(self, account: KnownAccount, folded_name: str) -> KnownTable:
         """Raises TableNotFound."""

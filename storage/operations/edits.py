@@ -121,15 +121,12 @@ def _check_keys(changes: Sequence[Change]) -> None:
 def _before(
     table: Table, changes: Sequence[Change], known: StoredEntity | None
 ) -> dict[EntityKey, StoredEntity]:
-    if known is not None and len(changes) == 1 and _applies_only_to(known, changes[0]):
-        return {known.key: known}
+    match changes:
+        case [(Update() | Delete()) as change] if known is not None and change.key == known.key:
+            # the change fails unless the entity is still this version, so no lock is needed
+            if change.condition.expected == known.timestamp:
+                return {known.key: known}
     return _found(table, [change.key for change in changes], lock=True)
-
-
-def _applies_only_to(known: StoredEntity, change: Change) -> bool:
-    """Whether the change fails unless the entity is still this version: no lock is needed."""
-    is_conditional = isinstance(change, Update | Delete) and change.condition.expected == known.timestamp
-    return is_conditional and change.key == known.key
 
 
 def _after(
@@ -164,7 +161,10 @@ def _found(table: Table, keys: Sequence[EntityKey], *, lock: bool = False) -> di
 def _apply(relation: str, changes: Sequence[Change]) -> tuple[int, ...]:
     """Apply the changes partition by partition, in the order in which the rows are locked."""
     timestamps = [0] * len(changes)
-    for indices in _by_partition(changes):
+    partitions: dict[str, list[int]] = {}
+    for index, change in enumerate(changes):
+        partitions.setdefault(change.key.partition_key, []).append(index)
+    for _, indices in sorted(partitions.items()):
         try:
             done = run(batch.apply(relation, [changes[index] for index in indices]))
         except ChangeSetError as failure:
@@ -172,13 +172,6 @@ def _apply(relation: str, changes: Sequence[Change]) -> tuple[int, ...]:
         for index, timestamp in zip(indices, done, strict=True):
             timestamps[index] = timestamp
     return tuple(timestamps)
-
-
-def _by_partition(changes: Sequence[Change]) -> list[list[int]]:
-    partitions: dict[str, list[int]] = {}
-    for index, change in enumerate(changes):
-        partitions.setdefault(change.key.partition_key, []).append(index)
-    return [partitions[key] for key in sorted(partitions)]
 
 
 def _verb(changes: Sequence[Change]) -> Verb:

@@ -104,14 +104,11 @@ def total(table: Table, wanted: EntityQuery) -> Total:
     try:
         return Total(count(table, wanted, limit=_MOMENT), is_exact=True)
     except OperationTimedOut:
-        return Total(_expected(table, wanted))
-
-
-def _expected(table: Table, wanted: EntityQuery) -> int | None:
+        pass
     try:
-        return sql.run_in_lane(counts.estimate(relation_name(table.pk), wanted))
+        return Total(sql.run_in_lane(counts.estimate(relation_name(table.pk), wanted)))
     except Canceled:
-        return None
+        return Total(None)
 
 
 def count(table: Table, wanted: EntityQuery, *, limit: timedelta = COUNT_LIMIT) -> int:
@@ -181,9 +178,6 @@ def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float], read: 
         found = Page(found.entities + page.entities, start)
         if start is None or page.next is not None or len(found.entities) >= wanted.top or clock() > deadline:
             return found
-        window = _grown(window, clock() - began)
-
-
-def _grown(window: int, seconds: float) -> int:
-    """Return a window size that takes about _WINDOW_SECONDS; at most four times the previous one."""
-    return max(_SMALLEST_WINDOW, int(window * min(4.0, _WINDOW_SECONDS / max(seconds, 0.001))))
+        # a window that takes about _WINDOW_SECONDS, at most four times as large
+        growth = min(4.0, _WINDOW_SECONDS / max(clock() - began, 0.001))
+        window = max(_SMALLEST_WINDOW, int(window * growth))

@@ -4,7 +4,6 @@ https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation and http
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -55,17 +54,11 @@ class Identity:
             stale = self._keys.are_stale(now)
         known = self._known.get(key)
         if known is None or stale or known.until <= now or known.generation != self._keys.generation:
-            known = await self._verify(token, account, now)
-            self._remember(key, known)
-        else:
-            self._known.move_to_end(key)
-        return known.grant, known.subject
-
-    def _remember(self, key: bytes, known: _Known) -> None:
-        self._known[key] = known
+            known = self._known[key] = await self._verify(token, account, now)
+            if len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
         self._known.move_to_end(key)
-        if len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
+        return known.grant, known.subject
 
     async def _verify(self, token: str, account: str, now: float) -> _Known:
         try:
@@ -76,7 +69,10 @@ class Identity:
                 claims, grant = _read_unsigned(token), OWNER
         except jwt.InvalidTokenError as error:
             raise _refusal(error) from None
-        return _Known(grant, _subject(claims), int(claims["exp"]) + CLOCK_SKEW, self._keys.generation)
+        # Entra's ``sub`` differs per application, its ``oid`` does not
+        subject = claims.get("oid") or claims.get("sub")
+        name = subject[:SUBJECT_LIMIT] if isinstance(subject, str) else ""
+        return _Known(grant, name, int(claims["exp"]) + CLOCK_SKEW, self._keys.generation)
 
     async def _read_signed(self, token: str, now: float) -> dict[str, Any]:
         identifier = jwt.get_unverified_header(token).get("kid")
@@ -108,12 +104,6 @@ def _read_unsigned(token: str) -> dict[str, Any]:
             "require": ["exp"],
         },
     )
-
-
-def _subject(claims: Mapping[str, object]) -> str:
-    """Return the user's id: Entra's ``sub`` differs per application, its ``oid`` does not."""
-    subject = claims.get("oid") or claims.get("sub")
-    return subject[:SUBJECT_LIMIT] if isinstance(subject, str) else ""
 
 
 def _malformed(detail: str) -> InvalidAuthenticationInfo:

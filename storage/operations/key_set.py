@@ -104,14 +104,11 @@ class KeySet:
         else:
             self._failed = False
             self._loaded_at = now
-            self._take(keys)
+            if keys != self._keys:
+                self._keys = keys
+                self.generation += 1
         finally:
             self._loading = None
-
-    def _take(self, keys: Keys) -> None:
-        if keys != self._keys:
-            self._keys = keys
-            self.generation += 1
 
 
 def fetch(trust: Trust) -> Keys:

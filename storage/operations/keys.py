@@ -57,6 +57,7 @@ class OldKey:
 
 
 def states(account: Account, now: datetime) -> list[KeyState]:
+    """Return the states of key 1 and key 2."""
     tokens, old = sas.known(account, now), retired_keys.still_accepted(account, now)
     return [_state(account, number, tokens, old, now) for number in (1, 2)]
 

@@ -104,10 +104,12 @@ def sizes(tables: Sequence[Table]) -> dict[str, Size]:
     }
     large = [table_id for table_id in known if table_id not in counts]
     partitions = background.partitions_of(large) if large else {}
-    return {
-        table.name: _size(known.get(table.pk, NOTHING), counts.get(table.pk), partitions.get(table.pk))
-        for table in tables
-    }
+    found: dict[str, Size] = {}
+    for table in tables:
+        size = known.get(table.pk, NOTHING)
+        entities, its_partitions = counts.get(table.pk, (size.rows, partitions.get(table.pk)))
+        found[table.name] = Size(entities, table.pk in counts, size.capacity, its_partitions)
+    return found
 
 
 def overview(account_id: int, *, top: int = PAGE) -> Overviews:
@@ -123,15 +125,13 @@ def describe(table: Table) -> Overview:
 def _overviews(tables: Sequence[Table], most: int) -> list[Overview]:
     known = background.sizes_of([table.pk for table in tables])
     counts = _counted(known, background.count_up_to, most)
-    return [
-        _overview(table, known.get(table.pk, NOTHING), counts.get(table.pk, most), most) for table in tables
-    ]
-
-
-def _overview(table: Table, size: background.Size, count: int, most: int) -> Overview:
-    is_exact = count < most
-    entities = count if is_exact else size.rows
-    return Overview(table.name, table.created_at, entities, is_exact, size.capacity)
+    overviews = []
+    for table in tables:
+        size, count = known.get(table.pk, NOTHING), counts.get(table.pk, most)
+        is_exact = count < most
+        entities = count if is_exact else size.rows
+        overviews.append(Overview(table.name, table.created_at, entities, is_exact, size.capacity))
+    return overviews
 
 
 def disk_usage(table: Table) -> background.DiskUsage:
@@ -151,9 +151,3 @@ def _counted(
         return sql.run_in_lane(count(table_ids, most))
     except (TableNotFound, Canceled):  # one was just deleted, or the database is busy
         return {}
-
-
-def _size(size: background.Size, counts: tuple[int, int] | None, partitions: int | None) -> Size:
-    if counts is not None:
-        return Size(counts[0], is_exact=True, bytes=size.capacity, partitions=counts[1])
-    return Size(size.rows, is_exact=False, bytes=size.capacity, partitions=partitions)
