@@ -232,7 +232,8 @@ class _Compiler:
 
     def _compare_number(self, comparison: Comparison) -> _Part:
         """Compare numbers; NaN, which is projected as a string, differs from every number and from itself."""
-        against_nan = _is_nan(comparison.literal)
+        literal = comparison.literal.value
+        against_nan = isinstance(literal, float) and math.isnan(literal)
         if comparison.operator is not Operator.NE:
             return _constant(False) if against_nan else self._compare_in_span(comparison)
         is_nan = self.text(_having(comparison.property, NOT_A_NUMBER))
@@ -254,7 +255,9 @@ class _Compiler:
         if operator is Operator.NE:
             return f"({self._within(span, comparison.property)} AND NOT {self.text(equal)})"
         expression = span.expression.format(name=self._name(comparison.property))
-        limit = f"{expression} {OPERATORS[operator]} {self.bind(_value(comparison.literal, span), span.cast)}"
+        projected = project(comparison.literal)
+        value = str(json.loads(projected)) if span.cast == "text" else projected
+        limit = f"{expression} {OPERATORS[operator]} {self.bind(value, span.cast)}"
         if operator in (Operator.GT, Operator.GE):
             return f"({limit} AND {expression} < {span.upper})"
         return f"({limit} AND {expression} >= {span.lower})"
@@ -284,15 +287,6 @@ def _having(name: str, value: EdmValue) -> _Equality:
 
 def _document(name: str, projected: str) -> str:
     return f"{{{quote(escape(name))}:{projected}}}"
-
-
-def _value(literal: EdmValue, span: _Span) -> str:
-    projected = project(literal)
-    return str(json.loads(projected)) if span.cast == "text" else projected
-
-
-def _is_nan(value: EdmValue) -> bool:
-    return isinstance(value.value, float) and math.isnan(value.value)
 
 
 def _array(values: Iterable[str]) -> str:
