@@ -1,4 +1,4 @@
-"""Every error has a status, and a body that parsers can read whatever it holds."""
+"""Every error has a body that parsers can read whatever it holds."""
 
 import json
 from xml.etree import ElementTree
