@@ -71,14 +71,15 @@ def storable_text(text: str, limit: int) -> str:
     return text[:limit].replace("\0", "").encode(errors="replace").decode()
 
 
-def execute(text: str, *parameters: object) -> None:
+def execute(text: str, *parameters: Any) -> None:
     """Run SQL that returns nothing of interest."""
     with connection.cursor() as cursor:
         cursor.execute(text, parameters or None)
 
 
-def fetch(text: str, *parameters: object) -> list[tuple[Any, ...]]:
+def fetch(text: str, *parameters: Any) -> list[tuple[Any, ...]]:
     """Run SQL and return its rows."""
     with connection.cursor() as cursor:
         cursor.execute(text, parameters or None)
-        return cursor.fetchall()
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
