@@ -15,7 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
 from console.sas.labels import LETTERS, MEANINGS
-from storage.domain.sas.explain import Ability, ExplainedParameter, KeyLimits, Meaning, TokenSummary
+from storage.domain.access.grants import Operation
+from storage.domain.sas.explain import ExplainedParameter, KeyLimits, Meaning, TokenSummary
 from storage.domain.sas.tokens import read_instant
 from storage.domain.values.edm import TICKS_PER_SECOND
 
@@ -126,22 +127,22 @@ def describe_summary(summary: TokenSummary, account: str) -> SafeString:
     )
 
 
-_IN_TABLE: Final[Mapping[Ability, Promise]] = {
-    Ability.QUERY: gettext_lazy("query"),
-    Ability.ADD: gettext_lazy("add"),
-    Ability.UPDATE: gettext_lazy("update"),
-    Ability.DELETE: gettext_lazy("delete"),
+_IN_TABLE: Final[Mapping[Operation, Promise]] = {
+    Operation.QUERY_ENTITIES: gettext_lazy("query"),
+    Operation.INSERT_ENTITY: gettext_lazy("add"),
+    Operation.UPDATE_ENTITY: gettext_lazy("update"),
+    Operation.DELETE_ENTITY: gettext_lazy("delete"),
 }
-_IN_ACCOUNT: Final[Mapping[Ability, Promise]] = {
-    Ability.QUERY: gettext_lazy("query entities"),
-    Ability.ADD: gettext_lazy("add entities"),
-    Ability.UPDATE: gettext_lazy("update entities"),
-    Ability.DELETE: gettext_lazy("delete entities"),
-    Ability.LIST_TABLES: gettext_lazy("list tables"),
-    Ability.CREATE_TABLES: gettext_lazy("create tables"),
-    Ability.DELETE_TABLES: gettext_lazy("delete tables"),
-    Ability.READ_SERVICE: gettext_lazy("read service properties"),
-    Ability.WRITE_SERVICE: gettext_lazy("set service properties"),
+_IN_ACCOUNT: Final[Mapping[Operation, Promise]] = {
+    Operation.QUERY_ENTITIES: gettext_lazy("query entities"),
+    Operation.INSERT_ENTITY: gettext_lazy("add entities"),
+    Operation.UPDATE_ENTITY: gettext_lazy("update entities"),
+    Operation.DELETE_ENTITY: gettext_lazy("delete entities"),
+    Operation.QUERY_TABLES: gettext_lazy("list tables"),
+    Operation.CREATE_TABLE: gettext_lazy("create tables"),
+    Operation.DELETE_TABLE: gettext_lazy("delete tables"),
+    Operation.GET_SERVICE_PROPERTIES: gettext_lazy("read service properties"),
+    Operation.SET_SERVICE_PROPERTIES: gettext_lazy("set service properties"),
 }
 
 

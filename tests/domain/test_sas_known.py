@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from storage.domain import sas
+from storage.domain.access.grants import Operation
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.sas import AccountSas, TableSas
-from storage.domain.sas.explain import Ability, KeyLimits, Meaning, explain, list_abilities, summarize
+from storage.domain.sas.explain import KeyLimits, Meaning, explain, list_abilities, summarize
 from storage.domain.sas.known import KnownToken, TokenState, token_state
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -105,9 +106,9 @@ def test_explains_what_no_token_says(pair):
 @pytest.mark.parametrize(
     ("letters", "expected"),
     [
-        ("r", (Ability.QUERY,)),
-        ("au", (Ability.ADD, Ability.UPDATE, Ability.UPSERT)),
-        ("d", (Ability.DELETE,)),
+        ("r", (Operation.QUERY_ENTITIES,)),
+        ("au", (Operation.INSERT_ENTITY, Operation.UPDATE_ENTITY, Operation.INSERT_OR_REPLACE_ENTITY)),
+        ("d", (Operation.DELETE_ENTITY,)),
         ("", ()),
     ],
 )
@@ -118,11 +119,11 @@ def test_what_a_token_of_a_table_can_do(letters, expected):
 @pytest.mark.parametrize(
     ("levels", "letters", "expected"),
     [
-        ("o", "rl", (Ability.QUERY,)),
-        ("c", "rl", (Ability.LIST_TABLES,)),
-        ("c", "wd", (Ability.CREATE_TABLES, Ability.DELETE_TABLES)),
-        ("o", "wd", (Ability.DELETE,)),
-        ("s", "rw", (Ability.READ_SERVICE, Ability.WRITE_SERVICE)),
+        ("o", "rl", (Operation.QUERY_ENTITIES,)),
+        ("c", "rl", (Operation.QUERY_TABLES,)),
+        ("c", "wd", (Operation.CREATE_TABLE, Operation.DELETE_TABLE)),
+        ("o", "wd", (Operation.DELETE_ENTITY,)),
+        ("s", "rw", (Operation.GET_SERVICE_PROPERTIES, Operation.SET_SERVICE_PROPERTIES)),
     ],
 )
 def test_what_a_token_of_the_account_can_do(levels, letters, expected):

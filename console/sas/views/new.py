@@ -25,11 +25,12 @@ from console.site.access import account_required, actor_of, find_table
 from console.site.notices import notify_error
 from console.snippets.connections import endpoint
 from storage.domain import sas
+from storage.domain.access.grants import Operation
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.filters import Dialect, parse
 from storage.domain.sas import AccountSas, TableSas
-from storage.domain.sas.explain import Ability, KeyLimits, explain, summarize
+from storage.domain.sas.explain import KeyLimits, explain, summarize
 from storage.domain.sas.known import KnownToken
 from storage.models import Account, Table
 from storage.operations import sas as sas_operations
@@ -228,13 +229,13 @@ def _issued_context(
     }
 
 
-def _harmless_request(account: Account, token: TableSas | AccountSas, can: tuple[Ability, ...]) -> str:
+def _harmless_request(account: Account, token: TableSas | AccountSas, can: tuple[Operation, ...]) -> str:
     """A read request that the token permits, if it permits any."""
     if isinstance(token, TableSas):
         return f"/{quote(token.table)}()?$top=1"
     table = Table.objects.own().filter(account=account).order_by("folded_name").first()
-    if Ability.LIST_TABLES not in can and Ability.QUERY in can and table is not None:
+    if Operation.QUERY_TABLES not in can and Operation.QUERY_ENTITIES in can and table is not None:
         return f"/{quote(table.name)}()?$top=1"
-    if Ability.LIST_TABLES not in can and Ability.READ_SERVICE in can:
+    if Operation.QUERY_TABLES not in can and Operation.GET_SERVICE_PROPERTIES in can:
         return "/?restype=service&comp=properties"
     return "/Tables?$top=1"

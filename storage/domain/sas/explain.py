@@ -1,6 +1,6 @@
 """The meaning of a token as codes: of each parameter, and of all of them together. Callers put it into words."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -70,34 +70,19 @@ def _explain(kind: type[TableSas] | type[AccountSas], name: str, value: str) -> 
     return ExplainedParameter(name, value, _MEANINGS[name], letters, is_well_formed(kind, name, value))
 
 
-class Ability(StrEnum):
-    """Something that a token allows."""
-
-    QUERY = "query entities"
-    ADD = "add entities"
-    UPDATE = "update entities"
-    UPSERT = "insert or update entities"
-    DELETE = "delete entities"
-    LIST_TABLES = "list tables"
-    CREATE_TABLES = "create tables"
-    DELETE_TABLES = "delete tables"
-    READ_SERVICE = "read service properties"
-    WRITE_SERVICE = "set service properties"
-
-
-# one operation that needs the same permissions, in display order
-_OPERATIONS: Final[Mapping[Ability, Operation]] = {
-    Ability.QUERY: Operation.QUERY_ENTITIES,
-    Ability.ADD: Operation.INSERT_ENTITY,
-    Ability.UPDATE: Operation.UPDATE_ENTITY,
-    Ability.UPSERT: Operation.INSERT_OR_REPLACE_ENTITY,
-    Ability.DELETE: Operation.DELETE_ENTITY,
-    Ability.LIST_TABLES: Operation.QUERY_TABLES,
-    Ability.CREATE_TABLES: Operation.CREATE_TABLE,
-    Ability.DELETE_TABLES: Operation.DELETE_TABLE,
-    Ability.READ_SERVICE: Operation.GET_SERVICE_PROPERTIES,
-    Ability.WRITE_SERVICE: Operation.SET_SERVICE_PROPERTIES,
-}
+# operations that together need every permission, in display order
+ABILITIES: Final = (
+    Operation.QUERY_ENTITIES,
+    Operation.INSERT_ENTITY,
+    Operation.UPDATE_ENTITY,
+    Operation.INSERT_OR_REPLACE_ENTITY,
+    Operation.DELETE_ENTITY,
+    Operation.QUERY_TABLES,
+    Operation.CREATE_TABLE,
+    Operation.DELETE_TABLE,
+    Operation.GET_SERVICE_PROPERTIES,
+    Operation.SET_SERVICE_PROPERTIES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +97,12 @@ class KeyLimits:
 
 @dataclass(frozen=True, slots=True)
 class TokenSummary:
-    """A token combined with its policy; instants are ticks since 1970, ``table`` is empty for all tables."""
+    """A token combined with its policy.
 
-    abilities: tuple[Ability, ...]
+    ``abilities`` are out of ABILITIES; instants are ticks since 1970; ``table`` is empty for all tables.
+    """
+
+    abilities: tuple[Operation, ...]
     table: str
     keys: KeyLimits
     start: int | None
@@ -140,12 +128,10 @@ def summarize(token: TableSas | AccountSas, terms: AccessPolicy) -> TokenSummary
     )
 
 
-def list_abilities(token: TableSas | AccountSas, terms: AccessPolicy) -> tuple[Ability, ...]:
+def list_abilities(token: TableSas | AccountSas, terms: AccessPolicy) -> tuple[Operation, ...]:
     """List what the token allows, by the rules that apply to its requests."""
     try:
         grant = derive_grant(token, terms)
     except AuthorizationServiceMismatch:
         return ()
-    return tuple(
-        ability for ability, operation in _OPERATIONS.items() if grant.allows(operation, grant.table)
-    )
+    return tuple(operation for operation in ABILITIES if grant.allows(operation, grant.table))
