@@ -111,7 +111,7 @@ async def test_an_account_comes_and_goes_at_once():
         await in_thread(accounts.add, "short")
         for known in processes:
             assert (await known.account("short")).enabled
-        await in_thread(accounts.set_enabled, "short", False)
+        await in_thread(accounts.set_fields, "short", {"enabled": False})
         for known in processes:
             assert not (await known.account("short")).enabled
         await in_thread(accounts.remove, "short")
