@@ -27,41 +27,27 @@ ORDER BY md5(p || ' ' || r)
 """
 FILTERS = [
     "",
-    "PartitionKey eq 'p003' and RowKey eq 'r0042'",
     "PartitionKey eq 'p003' and RowKey eq 'nobody'",
-    "PartitionKey eq 'p003'",
-    "PartitionKey eq 'nobody'",
     "PartitionKey eq 'p003' and RowKey ge 'r0100' and RowKey lt 'r0101'",
-    "PartitionKey eq 'p003' and RowKey ge 'r0100'",
     "PartitionKey ge 'p010'",
     "PartitionKey ge 'p010' and PartitionKey lt 'p015'",
-    "PartitionKey lt 'a'",
     "PartitionKey eq 'p003' and Age gt 90",
     "PartitionKey eq 'p003' and RowKey ge 'r0300' and Flag",
     "PartitionKey eq 'p003' and RowKey eq 'r0042' and Flag",
     "PartitionKey eq 'p003' and (RowKey eq 'r0001' or RowKey eq 'r0002')",
-    "PartitionKey ge 'p010' and Flag",
     "RowKey eq 'r0042'",
-    "Age gt 18",
     "Age gt 90",
-    "Age gt 1000",
     "Age eq 42",
     "Age ne 42",
     "Flag",
-    "not Flag",
     "Kind eq '7'",
-    "Kind eq '7' and Age eq 7",
     "Kind eq '7' or Kind eq '8'",
-    "Kind ne '7'",
     "Mail eq '0123'",
-    "Mail ge '8'",
     "Missing eq 1",
-    "not (Missing eq 1)",
     "Timestamp ge datetime'1970-01-01T00:05:00Z'",
     "PartitionKey eq 'p003' or PartitionKey eq 'p004'",
     "contains(Mail,'abc')",
     "isset(Mail) and endswith(Mail,'0')",
-    "not isset(Mail)",
 ]
 
 
@@ -124,13 +110,10 @@ def estimated(table, text):
     return found
 
 
-def test_what_contradicts_itself_reads_nothing(table):
+def test_nothing_is_read_of_a_contradiction_and_said_of_a_table_that_is_gone(table):
     text = "PartitionKey eq 'a' and PartitionKey eq 'b'"
 
     assert estimate(table, query(text)) == Estimate(0, 0, 0, ScanKind.KEYS)
-
-
-def test_nothing_is_said_of_a_table_that_is_gone(table):
     execute(f"DROP TABLE {relation_name(table.pk)}")
 
     assert estimate(table, query("Age gt 18")) is None

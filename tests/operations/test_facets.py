@@ -88,14 +88,10 @@ def test_no_more_than_ten_values_and_no_long_text(table):
     assert facets.facets(table, query("Id gt 100")) == []
 
 
-def test_a_sample_says_that_it_is_one(table, monkeypatch):
+def test_a_sample_says_that_it_is_one_and_nothing_of_a_table_that_is_gone(table, monkeypatch):
     monkeypatch.setattr(facets, "_SAMPLE", 5)
     found = facets.facets(table, query(), ("Kind",))
 
     assert [(facet.entities <= 5, facet.is_sample) for facet in found] == [(True, True)]
-
-
-def test_nothing_of_a_table_that_is_gone(table):
     execute(f"DROP TABLE {relation_name(table.pk)}")
-
     assert facets.facets(table, query()) == []

@@ -52,34 +52,18 @@ def test_reads_what_was_written(account):
     assert read(account, NOON + MINUTE) == read(account, until=NOON) == []
 
 
-def test_sums_up_over_processes(account):
-    wrote("one", NOON, {kind(account): tally(3)})
-    wrote("two", NOON, {kind(account): tally(4)})
-
-    assert read(account) == [(NOON, kind(account), tally(7))]
-
-
-def test_adds_to_what_it_has_written_already(account):
+def test_sums_up_over_processes_and_what_they_write_again(account):
     counts = wrote("one", NOON, {kind(account): tally(3)})
     counts.add(NOON, {kind(account): tally(4)})
     counts.write()
-
-    assert read(account) == [(NOON, kind(account), tally(7))]
-
-
-def test_writing_again_does_no_harm(account):
-    counts = wrote("one", NOON, {kind(account): tally(3)})
     counts.add(NOON, {kind(account): Tally()})
     counts.write()
     counts.write()
+    wrote("two", NOON, {kind(account): tally(5)})
+    wrote("two", NOON, {kind(0): tally(1)})  # an account that does not exist
 
-    assert read(account) == [(NOON, kind(account), tally(3))]
-
-
-def test_requests_to_accounts_that_do_not_exist_are_not_kept(account):
-    wrote("one", NOON, {kind(0): tally(3)})
-
-    assert not RequestCount.objects.exists()
+    assert read(account) == [(NOON, kind(account), tally(12))]
+    assert RequestCount.objects.count() == 2
 
 
 def test_keeps_what_could_not_be_written_for_a_while(account):
@@ -118,16 +102,20 @@ def test_makes_one_row_of_those_of_several_processes(account):
     for process in ("one", "two", "three"):
         wrote(process, NOON, {kind(account): tally(1)})
         wrote(process, NOON + MINUTE, {kind(account): tally(2)})
-    before = read(account)
+    before = [(NOON, kind(account), tally(3)), (NOON + MINUTE, kind(account), tally(6))]
+    assert read(account) == before
 
     metrics.tidy(NOON + 2 * HOUR)
     metrics.tidy(NOON + 2 * HOUR)
 
-    assert (
-        read(account) == before == [(NOON, kind(account), tally(3)), (NOON + MINUTE, kind(account), tally(6))]
-    )
+    assert read(account) == before
     assert read(account, length=HOUR) == [(NOON, kind(account), tally(9))]
     assert RequestCount.objects.count() == 3
+    # more comes after all
+    wrote("two", NOON, {kind(account): tally(2)})
+    metrics.tidy(NOON + 2 * HOUR)
+
+    assert read(account, length=HOUR) == [(NOON, kind(account), tally(11))]
 
 
 def test_leaves_alone_an_hour_that_somebody_may_still_write_into(account):
@@ -136,16 +124,6 @@ def test_leaves_alone_an_hour_that_somebody_may_still_write_into(account):
     metrics.tidy(NOON + HOUR + 31 * MINUTE)
 
     assert RequestCount.objects.get().process == "one"
-
-
-def test_sums_up_again_when_more_comes_after_all(account):
-    wrote("one", NOON, {kind(account): tally(1)})
-    metrics.tidy(NOON + 2 * HOUR)
-    wrote("two", NOON, {kind(account): tally(2)})
-
-    metrics.tidy(NOON + 2 * HOUR)
-
-    assert read(account) == read(account, length=HOUR) == [(NOON, kind(account), tally(3))]
 
 
 def test_drops_minutes_after_a_day_and_hours_after_a_month(account):

@@ -197,26 +197,17 @@ async def test_writes_by_itself_and_at_the_end(account, tmp_path, monkeypatch):
     assert (await counted(account))[200].requests == 2
 
 
-async def test_does_not_remember_more_log_lines_than_it_can_keep(account, watching, tmp_path, monkeypatch):
+async def test_writes_the_log_of_who_wants_one(account, watching, tmp_path, monkeypatch):
     monkeypatch.setattr(observer, "_LOGGED_LIMIT", 5000)
-    for _ in range(20):
-        watching.log(seen(account), LogEntry(url="x" * 500, key="", request_id="id"))
+    for _ in range(20):  # more than it can keep
+        request = seen(account)
+        watching.record(request)
+        watching.log(request, LogEntry(url="x" * 500, key="/observed/people", request_id="id"))
     await watching.flush()
 
     (path,) = tmp_path.rglob("*.log")
-    assert len(path.read_text().splitlines()) == 4
-
-
-async def test_writes_the_log_of_who_wants_one(account, watching, tmp_path):
-    request = seen(account)
-    watching.record(request)
-    watching.log(
-        request, LogEntry(url="http://host/observed/people", key="/observed/people", request_id="id")
-    )
-    await watching.flush()
-
-    (path,) = tmp_path.rglob("*.log")
-    (line,) = path.read_text().splitlines()
-    assert line.startswith(f"1.0;{datetime.now(UTC):%Y-%m-%dT%H:}")
-    assert ";QueryEntity;Success;200;3;3;authenticated;observed;observed;table;" in line
+    lines = path.read_text().splitlines()
+    assert len(lines) == 4
+    assert lines[0].startswith(f"1.0;{datetime.now(UTC):%Y-%m-%dT%H:}")
+    assert ";QueryEntity;Success;200;3;3;authenticated;observed;observed;table;" in lines[0]
     assert path.parent.parent == tmp_path / f"observed/table/{datetime.now(UTC):%Y/%m/%d}"

@@ -10,8 +10,6 @@ from django.db import connection, transaction
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
-    InvalidResourceName,
-    OutOfRangeInput,
     ServerBusy,
     TableAlreadyExists,
 )
@@ -59,13 +57,6 @@ def test_every_account_has_names_of_its_own(account, other):
     assert names(account) == (["people"], None)
 
 
-@pytest.mark.parametrize(("name", "error"), [("a-b", InvalidResourceName), ("ab", OutOfRangeInput)])
-def test_every_operation_refuses_what_cannot_be_a_name(account, name, error):
-    for operation in (tables.create, tables.get, tables.delete):
-        with pytest.raises(error):
-            operation(account, name)
-
-
 def test_a_table_whose_relation_cannot_be_made_is_not_there(account):
     following = tables.create(account, "first").pk + 1
     with connection.cursor() as cursor:
@@ -84,7 +75,6 @@ def test_a_table_of_an_account_that_is_gone_cannot_be_made():
 
     with pytest.raises(ServerBusy):
         tables.create(account, "people")
-
     assert not Table.objects.exists()
 
 
