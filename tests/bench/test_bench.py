@@ -37,16 +37,17 @@ def test_compares_ways_to_count_and_to_authorize(capsys):
     assert access.main(["--rounds=1", "--seconds=0.05", "--size=1000"]) == 0
 
     report = capsys.readouterr().out
-    ways = ("as it is, with a key", "with a shared access signature", "without counting")
-    assert [f"| {name}, {way} |" in report for name in access.COMPARED for way in ways] == [True] * 6
+    for name in access.COMPARED:
+        for way in ("as it is, with a key", "with a shared access signature", "without counting"):
+            assert f"| {name}, {way} |" in report
 
 
 def test_measures_the_console(capsys):
     assert console.main(["--size=1000", "--requests=2"]) == 0
 
     report = capsys.readouterr().out
-    pages = ("grid, a point", "grid, 50 rows of 252 properties", "home", "arrow key in the grid")
-    assert [f"| {page} |" in report for page in pages] == [True] * 4
+    for page in ("grid, a point", "grid, 50 rows of 252 properties", "home", "arrow key in the grid"):
+        assert f"| {page} |" in report
 
 
 def test_measures_raw_postgresql_in_the_database_of_the_server(server):
@@ -66,21 +67,13 @@ def test_measures_raw_postgresql_in_the_database_of_the_server(server):
     assert contender.memory["empty"] > 0
 
 
-def test_a_wrong_status_is_an_error():
-    run = ceiling.measure(
-        ceiling.SMALL, b"GET / HTTP/1.1\r\n\r\n", Expected(b"200"), connections=2, seconds=0.05
-    )
-
+def test_a_wrong_answer_is_an_error():
+    request = b"GET / HTTP/1.1\r\n\r\n"
+    run = ceiling.measure(ceiling.SMALL, request, Expected(b"200"), connections=2, seconds=0.05)
     assert sum(run.errors.values()) == run.answers > 0
 
-
-def test_missing_entities_are_an_error():
     answer = b'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{"value":[{"A":"x"}]}'[:-1]
-
-    run = ceiling.measure(
-        answer, b"GET / HTTP/1.1\r\n\r\n", Expected(b"200", b"{", 3), connections=1, seconds=0.05
-    )
-
+    run = ceiling.measure(answer, request, Expected(b"200", b"{", 3), connections=1, seconds=0.05)
     assert run.errors == {"2 instead of 3 times {": run.answers}
 
 

@@ -17,25 +17,15 @@ def code_of(cell):
     return re.findall(r"`([^`]+)`", cell)
 
 
-def test_options_of_serve():
-    written = {code_of(row[0])[0].split()[0] for row in rows(OPTIONS, "Options of `serve`")}
-    assert written == {variable.option for variable in options.VARIABLES if variable.help}
-
-
-def test_variables_of_the_environment():
-    written = {code_of(row[0])[0] for row in rows(OPTIONS, "Environment only")}
-    assert written == {variable.key for variable in options.VARIABLES if not variable.help}
-
-
-def test_defaults():
-    written = {
-        code_of(row[0])[0].split()[0]: row[1].strip("`")
-        for heading in ("Options of `serve`", "Environment only")
-        for row in rows(OPTIONS, heading)
-    }
+def test_options_and_variables_with_their_defaults():
+    of_serve = {code_of(row[0])[0].split()[0]: row[1] for row in rows(OPTIONS, "Options of `serve`")}
+    of_environment = {code_of(row[0])[0]: row[1] for row in rows(OPTIONS, "Environment only")}
+    assert of_serve.keys() == {variable.option for variable in options.VARIABLES if variable.help}
+    assert of_environment.keys() == {variable.key for variable in options.VARIABLES if not variable.help}
     for variable in options.VARIABLES:
         if variable.default:
-            assert written[variable.option if variable.help else variable.key] == variable.default
+            written = of_serve[variable.option] if variable.help else of_environment[variable.key]
+            assert written.strip("`") == variable.default
 
 
 def test_actions_of_the_account_command():

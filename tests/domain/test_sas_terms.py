@@ -7,7 +7,6 @@ import pytest
 from storage.domain import sas
 from storage.domain.access.grants import ALL_ENTITIES, GrantKind, Permission, Resource
 from storage.domain.access.policies import AccessPolicy
-from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import (
     AuthenticationFailed,
     AuthorizationProtocolMismatch,
@@ -152,29 +151,3 @@ def test_nothing_stands_in_both(term):
     assert detail(token, AccessPolicy(**{term: "2028-01-01T00:00:00.0000000Z"})) == (
         "Access policy fields can be associated with signature or SAS identifier but not both."
     )
-
-
-# key ranges
-
-BOUNDED = [
-    (("b", "", "", ""), ["b", "c"], ["a", ""], [("b", ""), ("b", "z")], []),
-    (("b", "5", "", ""), ["c"], ["a"], [("b", "5"), ("b", "50"), ("b", "6")], [("b", "4~"), ("b", "")]),
-    (("", "", "b", ""), ["a", "", "b"], ["b ", "ba", "c"], [("b", "~😀")], []),
-    (("", "", "b", "5"), ["a"], ["c", "b "], [("b", ""), ("b", "5")], [("b", "5 "), ("b", "50"), ("b", "6")]),
-    (("b", "5", "b", "5"), [], ["a", "c"], [("b", "5")], [("b", "4"), ("b", "5 ")]),
-    (("c", "", "b", ""), [], ["a", "b", "c", "d"], [], []),
-    (("é", "", "é", ""), ["é"], ["e", "ê", "e\u0301"], [], []),
-]
-
-
-@pytest.mark.parametrize(("bounds", "inside", "outside", "keys_inside", "keys_outside"), BOUNDED)
-def test_covers_the_keys_between_its_bounds(bounds, inside, outside, keys_inside, keys_outside):
-    token = replace(
-        TOKEN,
-        **dict(zip(("start_partition", "start_row", "end_partition", "end_row"), bounds, strict=True)),
-    )
-    covers = grant(token).keys.covers
-    for key in [*((partition, "5") for partition in inside), *keys_inside]:
-        assert covers(EntityKey(*key)), key
-    for key in [*((partition, "5") for partition in outside), *keys_outside]:
-        assert not covers(EntityKey(*key)), key

@@ -71,6 +71,7 @@ def test_lists_what_changed_in_order():
         (EdmValue(Edm.DOUBLE, 0.0), EdmValue(Edm.DOUBLE, -0.0), False),
         (EdmValue(Edm.DOUBLE, 1.0), EdmValue(Edm.INT32, 1), False),
         (EdmValue(Edm.INT32, 1), EdmValue(Edm.INT64, 1), False),
+        (EdmValue(Edm.INT64, 1), text("1"), False),
         (EdmValue(Edm.BOOLEAN, True), EdmValue(Edm.INT32, 1), False),
         (text(""), None, False),
         (None, None, True),

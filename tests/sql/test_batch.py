@@ -21,17 +21,11 @@ from storage.domain.errors import (
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
-from storage.sql import batch, entities, pages, relations
-from storage.sql.django import execute, run
+from storage.sql import batch, entities, pages
+from storage.sql.django import run
 
 FUTURE = 4_102_444_800 * 10_000_000  # 2100-01-01
 NOT_MATCHING = Precondition(5)
-
-
-@pytest.fixture
-def relation(db):
-    execute(relations.create(1_000_000))
-    return relations.relation_name(1_000_000)
 
 
 @pytest.fixture
@@ -153,12 +147,12 @@ def test_values_come_through_unharmed(apply, relation):
     assert selected[0].content.count(b'"') > 10
 
 
-def test_the_timestamps_come_in_the_order_of_the_changes(apply, rows):
+def test_the_timestamps_come_in_the_order_of_the_changes(apply, rows, relation):
     """Whatever order the database takes them in."""
     first = apply(*(Insert(entity(row_key)) for row_key in "abc"))
     assert [row[2] for row in rows()] == first
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE entity_1000000 SET ts = %s + ascii(rk)", [FUTURE])
+        cursor.execute(f"UPDATE {relation} SET ts = %s + ascii(rk)", [FUTURE])
 
     assert apply(update("c"), update("a"), delete("b")) == [FUTURE + 100, FUTURE + 98, FUTURE + 98]
 
@@ -245,19 +239,6 @@ def test_a_key_too_long_for_the_index_is_refused_with_its_index(apply, refused, 
 def test_a_relation_that_is_gone_is_a_table_not_found(db):
     with pytest.raises(TableNotFound), transaction.atomic():
         run(batch.apply("entity_999999999", [Insert(entity("a"))]))
-
-
-@pytest.mark.parametrize("name", ["a" * 250, "é" * 250], ids=["ASCII", "Latin"])
-def test_merges_as_many_long_names_as_an_entity_may_hold(apply, contents, name):
-    many = entity("a", **{f"{name}{number:03}": number for number in range(PROPERTY_LIMIT)})
-    apply(Insert(many))
-    before = contents()
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL statement_timeout = '2s'")
-
-    apply(Upsert(many, merge=True))
-
-    assert contents() == before
 
 
 # Timestamp

@@ -34,8 +34,8 @@ from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue, read
 from storage.domain.values.encoding import needs_annotation
 from storage.domain.values.etag import ANY, NEVER, Precondition
-from storage.sql import batch, entities, pages, relations
-from storage.sql.django import execute, run
+from storage.sql import batch, entities, pages
+from storage.sql.django import run
 from storage.sql.statement import Lane, Statement
 from tests.strategies import keys, names, properties, texts, values
 
@@ -45,12 +45,6 @@ FUTURE = 4_102_444_800 * 10_000_000  # 2100-01-01
 examples = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-
-
-@pytest.fixture
-def relation(db):
-    execute(relations.create(1_000_000))
-    return relations.relation_name(1_000_000)
 
 
 @pytest.fixture

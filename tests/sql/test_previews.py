@@ -9,8 +9,8 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters import parse
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.edm import Edm, EdmValue
-from storage.sql import entities, previews, relations
-from storage.sql.django import execute, run
+from storage.sql import entities, previews
+from storage.sql.django import run
 
 EVERY = {
     "Zeta": EdmValue(Edm.STRING, "z"),
@@ -24,12 +24,6 @@ EVERY = {
     "Id": EdmValue(Edm.GUID, "c9da6455-213d-42c9-9a79-3e9149a57833"),
     "Alpha": EdmValue(Edm.BINARY, b"\x00\xff"),
 }
-
-
-@pytest.fixture
-def relation(db):
-    execute(relations.create(1_000_002))
-    return relations.relation_name(1_000_002)
 
 
 @pytest.fixture

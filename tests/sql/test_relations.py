@@ -9,15 +9,9 @@ from storage.domain.errors import TableNotFound
 from storage.domain.filters.query import EntityQuery
 from storage.sql import batch, entities, pages, relations
 from storage.sql.django import execute, run
+from tests.sql.conftest import TABLE_ID
 
-TABLE_ID = 1_000_000
 INSERT = Insert(Entity(EntityKey("p", "r"), {}))
-
-
-@pytest.fixture
-def relation(db):
-    execute(relations.create(TABLE_ID))
-    return relations.relation_name(TABLE_ID)
 
 
 def fetch(text, *parameters):

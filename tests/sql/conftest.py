@@ -1,0 +1,14 @@
+"""The relation of a table, as every statement on entities needs one."""
+
+import pytest
+
+from storage.sql import relations
+from storage.sql.django import execute
+
+TABLE_ID = 1_000_000
+
+
+@pytest.fixture
+def relation(db):
+    execute(relations.create(TABLE_ID))
+    return relations.relation_name(TABLE_ID)
