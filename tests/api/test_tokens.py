@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
+from console.models import User
 from console.people import users
 from storage.domain.access import api_tokens as written
 from storage.domain.access.actor import SERVER
@@ -73,6 +74,9 @@ def test_one_expires_and_one_is_revoked(issue):
     assert api_tokens.authenticate(secret, now, "") is None
     secret, token = issue("alice")
     assert Caller(secret)("GET", "token").status_code == 200
+    for is_active, status in ((False, 401), (True, 200)):
+        User.objects.filter(username="alice").update(is_active=is_active)
+        assert Caller(secret)("GET", "token").status_code == status
     assert api_tokens.revoke(token, by=SERVER) is not None
     assert api_tokens.revoke(token, by=SERVER) is None
     assert Caller(secret)("GET", "token").status_code == 401

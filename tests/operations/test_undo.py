@@ -90,6 +90,13 @@ def test_several_partitions(people):
     assert reason(done) == Reason.ALREADY_UNDONE
 
 
+def test_only_once_even_if_all_is_again_as_it_was(people):
+    done = tables.change(people, description="New")
+    undo(done, ADA)
+    tables.change(people, description="New")
+    assert reason(done) == Reason.ALREADY_UNDONE
+
+
 def test_another_key(people):
     apply(people, Insert(entity("a", A=1)))
     done = edits.change_key(people, EntityKey("p", "a"), EntityKey("q", "b"), ANY, by=ADA).activity

@@ -361,15 +361,16 @@ async def test_who_leaves_the_line_holds_up_nobody(single):
 
 async def test_a_lane_is_not_lost_with_who_leaves_as_it_comes(single):
     """Cancelled in the very moment in which the lane was handed over."""
-    for delay in range(20):
-        first = asyncio.ensure_future(single.run(statement(ECHO, "first")))
-        gone = asyncio.ensure_future(single.run(statement(ECHO, "gone")))
-        first.add_done_callback(lambda _, gone=gone: gone.cancel())
-        for _ in range(delay):
-            await asyncio.sleep(0)
-        await first
-        await asyncio.wait([gone])
+    first, gone = (asyncio.ensure_future(single.run(statement(ECHO, text))) for text in ("first", "gone"))
+    line = single._pools[Lane.KEY]._line
+    while not line:  # noqa: ASYNC110 - turn by turn of the loop
+        await asyncio.sleep(0)
+    while line:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.wait([first, gone])
 
+    assert gone.cancelled()
     async with asyncio.timeout(60):
         assert await single.run(statement(ECHO, "last")) == "last"
 
