@@ -38,21 +38,11 @@ def test_rotates_one_key(which):
     assert [before[i] != after[i] for i in range(2)] == [which == 1, which == 2]
 
 
-def test_removes_an_account_and_its_tables():
+def test_removes_an_account_and_its_tables_unless_it_is_protected_or_read_only():
     account = accounts.add("ada")
     tables.create(account.pk, "people")
     with pytest.raises(AccountError, match=r"still has tables .*--with-tables"):
         accounts.remove("ada")
-
-    accounts.remove("ada", with_tables=True)
-
-    assert not Account.objects.exists()
-    assert not Table.objects.exists()
-
-
-def test_keeps_a_protected_account_and_the_tables_of_a_read_only_one():
-    account = accounts.add("ada")
-    tables.create(account.pk, "people")
     accounts.change(account, protected=True)
     with pytest.raises(AccountIsProtected):
         accounts.remove("ada", with_tables=True)
@@ -62,6 +52,8 @@ def test_keeps_a_protected_account_and_the_tables_of_a_read_only_one():
         accounts.remove("ada", with_tables=True)
     accounts.change(account, read_only=False)
     accounts.remove("ada", with_tables=True)
+    assert not Account.objects.exists()
+    assert not Table.objects.exists()
 
 
 def test_drops_tables_that_could_have_been_brought_back():

@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -67,7 +68,12 @@ def _entries(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _variants(entry: dict[str, Any]) -> Iterator[dict[str, str]]:
     for variant in entry.get("each", [{}]):
-        yield {"each": variant} if isinstance(variant, str) else {k: str(v) for k, v in variant.items()}
+        if isinstance(variant, str):
+            yield {"each": variant}
+            continue
+        choices = [value if isinstance(value, list) else [value] for value in variant.values()]
+        for values in product(*choices):
+            yield dict(zip(variant, map(str, values), strict=True))
 
 
 def _title(name: str, variables: Mapping[str, str]) -> str:
