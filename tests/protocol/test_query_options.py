@@ -13,7 +13,6 @@ from storage.domain.filters.query import Position
 from storage.domain.requests.options import read_options
 from storage.protocol.query_options import (
     read_entity_query,
-    read_select,
     read_token,
     write_token,
 )
@@ -63,26 +62,6 @@ def test_refuses_what_is_not_utf8(text):
 
 
 # queries
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("A", ("A",)),
-        ("A,B", ("A", "B")),
-        (" A , B ", ("A", "B")),
-        ("B,A,B", ("B", "A")),
-        ("a,A", ("a", "A")),
-        ("PartitionKey", ("PartitionKey",)),
-        ("*", None),
-        ("A,*", None),
-        ("", None),
-        (" ", None),
-        ("é", ("é",)),
-    ],
-)
-def test_select(text, expected):
-    assert read_select({"$select": text}) == expected
 
 
 # continuation tokens

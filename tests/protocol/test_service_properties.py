@@ -1,7 +1,5 @@
 """Service properties in XML, whole, in part, and in the form of old versions."""
 
-from dataclasses import replace
-
 import pytest
 
 from storage.domain.service.service_properties import (
@@ -9,26 +7,11 @@ from storage.domain.service.service_properties import (
     CorsRule,
     Logging,
     Metrics,
-    PropertiesUpdate,
     ServiceProperties,
 )
 from storage.domain.service.service_properties_xml import read_properties, write_properties
 
 NEW, OLD = "2019-02-02", "2012-02-12"
-
-
-@pytest.mark.parametrize("version", ["2009-04-14", "2011-08-18", OLD, "2013-08-14"])
-def test_old_versions_have_one_sort_of_metrics_and_no_rules(version):
-    written = write_properties(
-        replace(DEFAULT_PROPERTIES, cors=(CorsRule(("*",), ("GET",), (), (), 1),)), version
-    )
-
-    assert b"<Metrics><Version>1.0</Version><Enabled>true</Enabled>" in written
-    for newer in (b"HourMetrics", b"MinuteMetrics", b"Cors"):
-        assert newer not in written
-    assert read_properties(written, version) == PropertiesUpdate(
-        DEFAULT_PROPERTIES.logging, DEFAULT_PROPERTIES.hour_metrics
-    )
 
 
 @pytest.mark.parametrize(
