@@ -73,7 +73,8 @@ class IdentifiersField(forms.Field):
     widget = forms.HiddenInput
 
     def prepare_value(self, value: Any) -> str:
-        return value if isinstance(value, str) else write_identifiers(value)
+        # None: a form that was sent without it
+        return value if isinstance(value, str) else write_identifiers(value or ())
 
     def to_python(self, value: str | None) -> tuple[SignedIdentifier, ...]:
         return read_identifiers(value or "[]")
