@@ -1,0 +1,165 @@
+"""Every address of the console: who may ask for it, by which method, and what they get.
+
+`editor:404`: from the role of an editor on, everybody gets 404; members below it get 403, strangers 404, and nobody is
+sent to sign in. `user:405` is refused before the role is looked at. 302 for a page with secrets asks for a proof.
+"""
+
+EVERYBODY = (None, "sam", "victor", "eve", "max", "alice", "ada")
+BELOW = {
+    "anybody": [],
+    "user": [302],
+    "member": [302, 404],
+    "editor": [302, 404, 403],
+    "manager": [302, 404, 403, 403],
+    "owner": [302, 404, 403, 403, 403],
+    "admin": [302, 403, 403, 403, 403, 403],
+}
+TABLE = """
+# name                        arguments           GET          POST
+home:index                    -                   user:200     -
+tables:index                  acme                member:200   -
+tables:sizes                  acme                member:200   member:405
+tables:new                    acme                manager:200  manager:422
+tables:sample                 acme                manager:405  manager:302
+tables:delete                 acme                manager:405  manager:302
+tables:tag                    acme                manager:405  manager:302
+tables:restore                acme                manager:405  manager:302
+tables:settings               acme/people         member:200   member:405
+tables:notes                  acme/people         manager:405  manager:302
+policies:show                 acme/people         member:200   member:405
+policies:save                 acme/people         manager:405  manager:422
+accounts:service              acme                member:200   member:405
+accounts:service_save         acme                manager:405  manager:422
+accounts:key_reveal           acme/1              manager:405  manager:302
+accounts:key_copy             acme/1              manager:405  manager:302
+accounts:connection           acme                manager:405  manager:302
+accounts:connection_copy      acme                manager:405  manager:302
+accounts:keys                 acme                manager:200  -
+accounts:key_end              acme/1              owner:405    owner:302
+accounts:key_rotate           acme/1              owner:302    owner:302
+accounts:settings             acme                owner:200    owner:422
+accounts:delete               acme                owner:200    owner:422
+sas:index                     acme                manager:200  user:405
+sas:new                       acme                manager:200  manager:422
+sas:preview                   acme                user:405     manager:200
+sas:range                     acme/people         user:405     manager:302
+sas:export                    acme                manager:404  user:405
+sas:show                      acme/ffff           manager:404  user:405
+sas:describe                  acme/ffff           user:405     manager:404
+sas:block                     acme/ffff           user:405     manager:404
+accounts:created              acme                owner:302    -
+accounts:new                  -                   admin:200    admin:422
+home:star                     acme/people         member:405   member:302
+sas:inspector                 -                   user:200     user:422
+help:about                    -                   user:200     -
+help:index                    -                   user:200     -
+help:document                 access              user:200     -
+help:shortcuts                -                   user:200     -
+help:limits                   -                   user:200     -
+activity:server_index         -                   admin:200    user:405
+activity:server_entry         0                   admin:404    -
+activity:server_export        -                   admin:404    -
+activity:index                acme                member:200   user:405
+activity:entry                acme/0              user:404     -
+activity:export               acme                user:404     -
+activity:undo                 0                   user:405     user:404
+entities:index                acme/people         member:200   -
+home:search                   -                   user:200     -
+home:palette                  -                   user:200     -
+people:profile                -                   user:200     user:422
+people:password               -                   user:200     user:422
+accounts:members              acme                member:200   user:405
+accounts:members_add          acme                user:405     owner:422
+accounts:members_invite       acme                user:405     owner:422
+accounts:member               acme/0              user:405     owner:404
+accounts:member_remove        acme/0              user:405     owner:404
+people:users                  -                   admin:200    user:405
+people:users_invite           -                   user:405     admin:422
+people:user                   0                   admin:404    user:405
+people:user_change            0                   user:405     admin:404
+people:join                   -                   anybody:404  anybody:404
+accounts:invitation_withdraw  0                   user:405     user:404
+account_reauthenticate        -                   user:200     user:422
+mfa_reauthenticate            -                   user:200     user:422
+mfa_reauthenticate_webauthn   -                   user:200     user:422
+people:api_tokens             -                   user:200     user:405
+people:api_token_new          -                   anybody:302  anybody:302
+people:api_token_revoke       0                   user:404     user:404
+people:user_token_revoke      0/0                 admin:404    admin:404
+help:api                      -                   user:200     -
+people:security               -                   user:200     -
+people:sessions               -                   user:200     -
+people:sessions_end           -                   user:405     anybody:302
+people:session_end            0                   user:405     anybody:302
+mfa_add_webauthn              -                   anybody:302  anybody:302
+mfa_edit_webauthn             0                   anybody:302  anybody:302
+mfa_remove_webauthn           0                   anybody:302  anybody:302
+mfa_activate_totp             -                   anybody:302  anybody:302
+mfa_deactivate_totp           -                   anybody:302  anybody:302
+mfa_view_recovery_codes       -                   anybody:302  anybody:302
+mfa_generate_recovery_codes   -                   anybody:302  anybody:302
+entities:cell                 acme/people         editor:404   editor:404
+entities:check_cell           acme/people         user:405     editor:404
+entities:delete               acme/people         user:405     editor:302
+entities:paste                acme/people         editor:200   editor:422
+entities:show                 acme/people         user:404     editor:404
+entities:key                  acme/people         editor:404   editor:404
+entities:row                  acme/people         -            editor:404
+entities:new                  acme/people         editor:200   editor:404
+entities:staged               acme/people         user:405     editor:400
+entities:value                acme/people         user:404     -
+entities:count                acme/people         member:302   -
+queries:known                 acme/people         member:200   user:405
+queries:values                acme/people         member:200   user:405
+queries:select                acme/people         member:200   user:405
+queries:facets                acme/people         member:200   -
+queries:code                  acme/people         member:200   manager:302
+queries:check                 acme/people         user:405     member:302
+queries:rows                  acme/people         user:405     member:200
+queries:cell                  acme/people         user:405     user:404
+grid:columns                  acme/people         member:200   member:302
+grid:export                   acme/people         member:200   member:200
+grid:copy                     acme/people         user:405     member:200
+grid:compare                  acme/people         user:404     -
+grid:layouts                  acme/people         user:405     member:302
+grid:layout_delete            acme/people/0       user:405     member:302
+queries:index                 acme                member:200   user:405
+queries:menu                  acme/people         member:200   user:405
+queries:forget                acme                user:405     member:303
+queries:new                   acme/people         member:200   member:422
+queries:run                   acme/people/none    user:404     user:405
+queries:versions              acme/people/none    user:404     user:405
+queries:edit                  acme/people/none    user:404     user:404
+queries:update                acme/people/none    user:405     user:404
+queries:delete                acme/people/none    user:405     user:404
+queries:restore               acme/people/none/1  user:405     user:404
+site:appearance               -                   anybody:405  anybody:302
+people:setup                  -                   anybody:404  anybody:404
+account_login                 -                   visitor:200  visitor:422
+mfa_authenticate              -                   anybody:302  anybody:302
+mfa_login_webauthn            -                   anybody:302  anybody:302
+openid_connect_login          nowhere             anybody:405  anybody:404
+openid_connect_callback       nowhere             anybody:404  -
+people:connect                nowhere             user:405     anybody:302
+people:disconnect             0                   user:405     anybody:302
+account_inactive              -                   anybody:403  -
+account_logout                -                   user:200     anybody:302
+"""
+ROWS = [line.split() for line in TABLE.splitlines() if line and line[0] != "#"]
+# name → arguments of its address
+ARGUMENTS = {name: [] if arguments == "-" else arguments.split("/") for name, arguments, _, _ in ROWS}
+
+
+def _statuses(cell):
+    role, _, status = cell.partition(":")
+    if role == "visitor":  # who is signed in is sent on
+        return dict.fromkeys(EVERYBODY, 302) | {None: int(status)}
+    below = BELOW[role]
+    return dict(zip(EVERYBODY, below + [int(status)] * (len(EVERYBODY) - len(below)), strict=True))
+
+
+# name → method → who → status
+ANSWERS = {
+    name: {method: _statuses(cell) for method, cell in (("GET", get), ("POST", post)) if cell != "-"}
+    for name, _, get, post in ROWS
+}
