@@ -42,6 +42,13 @@ def console(scratch):
         yield live
 
 
+@pytest.fixture(scope="module")
+def service(console):
+    """The account of the console, as the SDK sees it."""
+    with TableServiceClient.from_connection_string(console.connection_string) as service:
+        yield service
+
+
 @pytest.fixture(scope="package")
 def pool(chromium):
     return Pool(chromium)

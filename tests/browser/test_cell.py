@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 from azure.data.tables import EdmType, EntityProperty, TableServiceClient
 
-from console.grid.tokens import encode_key
-from storage.domain.entities.entity import EntityKey
-from tests.browser.page import check, check_axe, check_reflow
+from tests.browser.page import check_axe
 
 HOSTILE = '<img src=x onerror="alert(1)">'
 
@@ -66,20 +64,13 @@ def choose(page, type_):
 
 
 ACCEPTED = [
-    ("Int32", "2_147 483 647", 2**31 - 1),
     ("Int64", "-9223372036854775808", -(2**63)),
-    ("Double", "-Infinity", float("-inf")),
     ("DateTime", "2026-11-20 14:03:07.1234567Z", "2026-11-20T14:03:07.1234567Z"),
-    ("Guid", "{C9DA6455-213D-42C9-9A79-3E9149A57833}", "c9da6455-213d-42c9-9a79-3e9149a57833"),
     ("String", "it's <b>\u202e", "it's <b>\u202e"),
 ]
 REFUSED = [
     ("Int32", "2147483648", "out of range", "Use Int64"),
-    ("Int64", "9223372036854775808", "out of range", "Use Double"),
-    ("Int32", "x", "Enter a whole number", "Use String"),
-    ("Double", "1,5", "Enter a number", "Use String"),
     ("DateTime", "1600-01-01", "between the years 1601 and 9999", None),
-    ("DateTime", "2026-11-20T14:03:07.12345678Z", "at most seven fractional digits", None),
     ("Guid", "c9da", "32 hexadecimal digits", "Use String"),
 ]
 
@@ -113,35 +104,13 @@ def test_c1_each_type_accepts_and_refuses(open_page, admin, cells):
     assert page.evaluate("document.activeElement.dataset.property") == "Age"
 
 
-def test_c2_a_lossy_type_needs_a_tick(open_page, admin, cells):
-    page = open_page(at(), state=admin)
-    open_editor(page, "Score")
-    page.locator("#cell-type").select_option("Edm.Int32")
-    page.locator("#cell-note", has_text="digits after the decimal point are lost").wait_for()
-    assert page.locator("#cell-value").input_value() == "5"
-    page.locator("#cell-value").press("Enter")
-    page.locator("#cell-note", has_text="5.75 → 5").wait_for()
-    assert cells.get_entity("se", "ada")["Score"] == 5.75
-    page.get_by_label("Save anyway").check()
-    page.locator("[data-save]").click()
-    closed(page)
-    assert cells.get_entity("se", "ada")["Score"] == 5
-    open_editor(page, "Score", "alan")
-    page.locator("#cell-type").select_option("Edm.String")
-    page.locator("#cell-note", has_text="No data is lost").wait_for()
-    page.locator("#cell-value").press("Enter")
-    closed(page)
-    assert cells.get_entity("se", "alan")["Score"] == "5.75"
-
-
 def test_c3_a_file_goes_in_and_comes_out_again(open_page, admin, cells, tmp_path):
     page = open_page(at(), state=admin)
     content = bytes(range(256)) * 8
-    file = tmp_path / "photo.bin"
-    file.write_bytes(content)
+    (tmp_path / "photo.bin").write_bytes(content)
     open_editor(page, "Photo")
     check_axe(page)
-    page.locator("[data-cell-upload]").set_input_files(file)
+    page.locator("[data-cell-upload]").set_input_files(tmp_path / "photo.bin")
     page.locator("#cell-note", has_text="2,048 bytes").wait_for()
     page.get_by_role("button", name="Save", exact=True).click()
     closed(page)
@@ -149,20 +118,11 @@ def test_c3_a_file_goes_in_and_comes_out_again(open_page, admin, cells, tmp_path
     open_editor(page, "Photo")
     with page.expect_download() as download:
         page.get_by_role("link", name="Download").click()
-    assert download.value.suggested_filename == "Photo.bin"
     assert Path(download.value.path()).read_bytes() == content
 
 
-def test_e4_the_other_properties_stay_exactly(open_page, admin, cells):
+def test_typing_begins_an_edit_and_undo_takes_it_back(open_page, admin, cells):
     page = open_page(at(), state=admin)
-    shown = {
-        "Big": "9223372036854775807",
-        "Balance": "-0.0",
-        "Ratio": "NaN",
-        "Since": "2017-08-30 13:20:33.4139141",
-    }
-    for name, text in shown.items():
-        assert cell(page, name, "ada").inner_text() == text
     before = dict(cells.get_entity("se", "ada"))
     cell(page, "Age", "ada").click()
     page.keyboard.type("1")
@@ -170,9 +130,7 @@ def test_e4_the_other_properties_stay_exactly(open_page, admin, cells):
     page.locator("#cell-editor").wait_for()
     page.keyboard.press("Enter")
     closed(page)
-    after = dict(cells.get_entity("se", "ada"))
-    assert (before.pop("Age"), after.pop("Age")) == (36, 107)
-    assert repr(after) == repr(before)
+    assert repr(dict(cells.get_entity("se", "ada"))) == repr({**before, "Age": 107})
     page.get_by_text("Age saved").wait_for()
     page.get_by_role("button", name="Undo").click()
     page.locator("td:text-is('36')").nth(3).wait_for()
@@ -181,22 +139,21 @@ def test_e4_the_other_properties_stay_exactly(open_page, admin, cells):
 
 def test_e5_a_row_that_somebody_changed_is_a_conflict(open_page, admin, cells):
     page = open_page(at(), state=admin)
-    open_editor(page, "Age")
-    cells.update_entity({"PartitionKey": "se", "RowKey": "ada", "Age": 38}, mode="merge")
-    page.locator("#cell-value").fill("40")
-    page.locator("#cell-value").press("Enter")
-    conflict = page.locator(".cell-conflict")
-    conflict.wait_for()
-    assert [conflict.locator("dd").nth(place).inner_text() for place in range(3)] == ["36", "38", "40"]
+
+    def save_late(theirs, mine):
+        open_editor(page, "Age")
+        cells.update_entity({"PartitionKey": "se", "RowKey": "ada", "Age": theirs}, mode="merge")
+        page.locator("#cell-value").fill(str(mine))
+        page.locator("#cell-value").press("Enter")
+        page.locator(".cell-conflict").wait_for()
+
+    save_late(38, 40)
+    assert page.locator(".cell-conflict dd").all_inner_texts()[:3] == ["36", "38", "40"]
     check_axe(page)
-    assert cells.get_entity("se", "ada")["Age"] == 38
     page.get_by_role("link", name="Keep theirs").click()
     closed(page)
     assert cell(page, "Age", "ada").inner_text() == "38"
-    open_editor(page, "Age")
-    cells.update_entity({"PartitionKey": "se", "RowKey": "ada", "Age": 39}, mode="merge")
-    page.locator("#cell-value").fill("41")
-    page.locator("#cell-value").press("Enter")
+    save_late(39, 41)
     page.get_by_role("button", name="Save mine").click()
     closed(page)
     assert cells.get_entity("se", "ada")["Age"] == 41
@@ -223,21 +180,6 @@ def test_keys_of_the_editor(open_page, admin, cells):
     closed(page)
     page.locator("td:text-is('50')").wait_for()
     assert page.evaluate("document.activeElement.dataset.property") == "Big"
-    # an absent property is set, and removed again
-    page.locator("tr[data-key]").first.locator('td[data-property="Age"]').dblclick()
-    page.locator("#cell-editor").wait_for()
-    page.get_by_role("button", name="Remove property").click()
-    closed(page)
-    assert "Age" not in cells.get_entity("", "")
-    gone = page.locator("tr[data-key]").first.locator('td[data-property="Age"]')
-    assert "not set" in gone.inner_text()
-    gone.press("Enter")
-    page.locator("#cell-editor").wait_for()
-    assert page.locator("#cell-type").input_value() == "Edm.Int32"
-    page.locator("#cell-value").fill("7")
-    page.keyboard.press("Enter")
-    closed(page)
-    assert cells.get_entity("", "")["Age"] == 7
 
 
 def test_a_value_is_looked_at_whole(open_page, admin, cells):
@@ -254,24 +196,6 @@ def test_a_value_is_looked_at_whole(open_page, admin, cells):
     cell(page, "Photo", "ada").click()
     page.keyboard.press("v")
     page.locator("#viewer .hex").wait_for()
-
-
-def test_e7_deleted_rows_come_back(open_page, admin, cells):
-    page = open_page(at(), state=admin)
-    for name in ("ada", "alan"):
-        page.locator("tr[data-key]", has=page.locator(f'td:text-is("{name}")')).get_by_role(
-            "checkbox"
-        ).check()
-    page.locator("tr[data-key]").first.get_by_role("checkbox").check()
-    cell(page, "Age", "ada").click()
-    page.keyboard.press("Delete")
-    page.get_by_text("Deleted 3 entities").wait_for()
-    page.locator("tr[data-key]").nth(1).wait_for(state="detached")
-    assert [found["RowKey"] for found in cells.list_entities()] == ["grace"]
-    page.get_by_role("button", name="Undo").click()
-    page.locator("tr[data-key]").nth(3).wait_for()
-    assert len(list(cells.list_entities())) == 4
-    assert repr(cells.get_entity("se", "ada")["Balance"]) == "-0.0"
 
 
 def test_e12_pasted_rows_are_staged(open_page, admin, cells):
@@ -355,18 +279,3 @@ def staged(page, cells):
     page.get_by_text("Saved 2 changes").wait_for()
     assert [cells.get_entity("se", name)["Age"] for name in ("ada", "alan", "grace")] == [1, 2, 36]
     assert page.locator("#staged").is_hidden()
-
-
-def test_pages_of_their_own_are_as_good_as_any(open_page, admin, cells):
-    key = encode_key(EntityKey("se", "ada"))
-    for path in ("paste/", f"value/?key={key}&property=Settings", f"cell/?key={key}&property=Since"):
-        check(open_page(at(path), state=admin, width=320, height=800))
-    check_reflow(open_page(at(f"cell/?key={key}&property=Photo"), state=admin, width=320, height=800))
-
-
-def test_without_script_there_are_pages(open_page, admin, cells):
-    page = open_page(at("paste/"), state=admin, java_script_enabled=False)
-    page.locator("textarea").fill("PartitionKey,RowKey,Age\nse,plain,5\n")
-    page.get_by_role("button", name="Preview").click()
-    page.get_by_role("button", name="Insert 1 entity").click()
-    assert cells.get_entity("se", "plain")["Age"] == 5

@@ -5,10 +5,10 @@ import json
 import re
 
 import pytest
-from azure.data.tables import EdmType, EntityProperty, TableServiceClient
+from azure.data.tables import EdmType, EntityProperty
 from playwright.sync_api import expect
 
-from tests.browser.page import check_axe, check_reflow
+from tests.browser.page import check_axe
 
 FOLK = "/ui/a/devstoreaccount1/t/folk/"
 ROWS = 120
@@ -35,12 +35,6 @@ EXACT = {
     "Text": '<b>"x"\t;\n',
     "Long": "é" * 5000,
 }
-
-
-@pytest.fixture(scope="module")
-def service(console):
-    with TableServiceClient.from_connection_string(console.connection_string) as service:
-        yield service
 
 
 @pytest.fixture(scope="module")
@@ -94,28 +88,23 @@ def test_e1_roles_indices_and_keys(open_grid):
     assert [grid.get_attribute(f"aria-{name}") for name in ("rowcount", "colcount")] == ["-1", "7"]
     assert grid.get_by_role("columnheader").count() == 7
     assert grid.get_by_role("row").count() == 26
-    assert page.locator(".grid [tabindex='0']").count() == 1
     cell(page, 2, "Name").click()
     assert place(page) == [2, 4]
-    for keys, expected in [
-        (["ArrowRight"], [2, 5]), (["ArrowDown", "ArrowLeft"], [3, 4]), (["ArrowUp"], [2, 4]), (["End"], [2, 7]),
-        (["Home"], [2, 1]), (["Control+End"], [26, 7]), (["Control+Home"], [2, 1]), (["PageDown"], [12, 1]),
-        (["PageDown"], [22, 1]), (["PageUp"], [12, 1]), (["Control+Home", "ArrowUp"], [1, 1]),
-    ]:  # fmt: skip
-        press(page, *keys)
-        assert place(page) == expected
+    # the edges turn the page, which is told, and keep the focus
     press(page, "Control+End", "PageDown")
-    expect(page.locator(".shown")).to_have_text("26 to 50")
+    expect(page.locator("#said")).to_contain_text("26 to 50")
     expect(page.locator(".grid :is(td, th):focus")).to_have_count(1)
     press(page, "Control+Home", "PageUp")
     expect(page.locator(".shown")).to_have_text("1 to 25")
     expect(page.locator(".grid :is(td, th):focus")).to_have_count(1)
+    # rows are selected
     press(page, "Control+Home", "Space", "Shift+ArrowDown", "Shift+ArrowDown", "Shift+ArrowUp")
     assert page.locator("[data-picked-count]").inner_text() == "2 selected"
     press(page, "Escape")
     assert page.locator(".selection-bar").is_hidden()
     press(page, "Control+a")
     assert page.locator("[data-picked-count]").inner_text() == "25 selected"
+    # menus of cells and columns
     press(page, "Escape", "Shift+F10")
     assert page.locator("#cell-menu").is_visible()
     press(page, "ArrowDown", "Escape")
@@ -142,73 +131,6 @@ def test_e1_letters_can_be_switched_off(open_grid):
     assert json.loads(clipboard(page))["RowKey"] == "r001"
 
 
-@pytest.fixture(scope="module")
-def huge(service):
-    table = service.create_table("huge")
-    for number in range(200):
-        table.create_entity(
-            {"PartitionKey": "p", "RowKey": f"{number:03}", "Text": "xé" * 16_000, "Data": b"\x01" * 65_000}
-        )
-    yield table
-    table.close()
-
-
-def test_e2_large_values_make_no_large_page(open_page, admin, huge):
-    page = open_page("/ui/a/devstoreaccount1/t/huge/?top=200", state=admin, width=1440)
-    assert page.locator(".grid tbody tr").count() == 200
-    sizes = page.evaluate(
-        "performance.getEntriesByType('navigation').map(it => [it.transferSize, it.decodedBodySize])[0]"
-    )
-    assert sizes[0] < 250_000
-    assert sizes[1] < 600_000
-    shown = cell(page, 2, "Text")
-    assert re.search(r"46\.9.KB", shown.inner_text())
-    assert "63.5" in cell(page, 2, "Data").inner_text()
-    check_reflow(page)
-
-
-def test_e3_kinds_of_nothing(open_grid):
-    page = open_grid("?top=25")
-    snapshot = page.locator(".grid").aria_snapshot()
-    assert {cell(page, row, "Note").get_attribute("data-state") for row in range(2, 10)} >= {
-        "absent",
-        "empty",
-        "whitespace",
-    }
-    assert 'gridcell "not set"' in snapshot
-    assert cell(page, 2, "Note").inner_text() == "not set"
-    assert cell(page, 8, "Note").locator("[title='empty string']").inner_text() == '""'
-    assert cell(page, 3, "Note").inner_text() == "·⇥·"
-    assert cell(page, 4, "Note").inner_text() == "a↵b"
-    page.emulate_media(forced_colors="active")
-    hatch = cell(page, 2, "Note").locator(".absent").evaluate("it => getComputedStyle(it).borderStyle")
-    assert hatch == "dashed"
-
-
-def test_e4_values_are_exact(open_grid, folk):
-    page = open_grid("?f=PartitionKey+eq+'zz'")
-    before = folk.get_entity("zz", "exact")
-    shown = {name: cell(page, 2, name).inner_text() for name in ("Big", "Minus", "NotANumber", "Since")}
-    assert shown == {
-        "Big": "9223372036854775807", "Minus": "-0.0", "NotANumber": "NaN", "Since": "2025-03-19 22:01:55.1234567",
-    }  # fmt: skip
-    cell(page, 2, "Text").click()
-    press(page, "Home", "ArrowRight")
-    cell(page, 2, "Since").focus()
-    assert cell(page, 2, "Since").locator("time").get_attribute("title") == "2025-03-19 22:01:55.1234567 UTC"
-    cell(page, 2, "Minus").dblclick()
-    field = page.locator("#cell-value")
-    field.fill("1.5")
-    field.press("Enter")
-    expect(cell(page, 2, "Minus")).to_have_text("1.5")
-    after = folk.get_entity("zz", "exact")
-    assert after["Minus"] == 1.5
-    for name in ("Big", "Since", "Text", "Long"):
-        assert after[name] == before[name]
-    assert str(after["NotANumber"]) == "nan"
-    folk.upsert_entity(EXACT)
-
-
 def test_e6_what_is_edited_or_selected_stays(open_grid, folk):
     page = open_grid("?top=25")
     cell(page, 3, "Name").locator("xpath=..").locator("input").check()
@@ -229,53 +151,27 @@ def test_e6_what_is_edited_or_selected_stays(open_grid, folk):
     folk.update_entity(person(4), mode="replace")
 
 
-def test_e8_pages_forth_and_back(open_grid, folk):
+def test_e8_pages_forth_and_back(open_grid):
     page = open_grid("?top=25")
-    firsts = []
-    for number in range(5):
-        expect(page.locator(".shown")).to_have_text(re.compile(f"^{number * 25 + 1} to"))
-        firsts.append(cell(page, number * 25 + 2, "RowKey").inner_text())
-        if number < 4:
+    shown = page.locator(".shown")
+    for number in (1, 26, 51):
+        expect(shown).to_have_text(f"{number} to {number + 24}")
+        first = cell(page, number + 1, "RowKey").inner_text()
+        if number < 51:
             page.get_by_role("link", name="Next").click()
-    assert page.get_by_role("link", name="Next").count() == 0
-    assert page.evaluate("document.activeElement !== document.body")
-    folk.create_entity(person(1) | {"RowKey": "r000a"})
-    address = page.url
-    for number in (3, 2):
-        page.get_by_role("link", name="Previous").click()
-        expect(page.locator(".shown")).to_have_text(re.compile(f"^{number * 25 + 1} to"))
-        assert cell(page, number * 25 + 2, "RowKey").inner_text() == firsts[number]
+    assert page.evaluate("document.activeElement.id") == "page-next"
+    page.get_by_role("link", name="Previous").click()
+    expect(shown).to_have_text("26 to 50")
     page.go_back()
-    expect(page.locator(".shown")).to_have_text(re.compile("^76 to"))
+    expect(shown).to_have_text("51 to 75")
+    page.go_back()
+    expect(shown).to_have_text("26 to 50")
     page.go_forward()
-    expect(page.locator(".shown")).to_have_text(re.compile("^51 to"))
-    assert cell(page, 52, "RowKey").inner_text() == firsts[2]
+    expect(shown).to_have_text("51 to 75")
+    assert cell(page, 52, "RowKey").inner_text() == first
     swapped = page.locator(".grid tbody").inner_text()
     page.goto(page.url)
     assert page.locator(".grid tbody").inner_text() == swapped
-    page.goto(address)
-    assert cell(page, 102, "RowKey").inner_text() == firsts[4]
-    folk.delete_entity("se", "r000a")
-
-
-def test_e9_layouts(open_page, admin, service, open_grid):
-    for name in ("logs41", "logs42"):
-        with service.create_table(name) as table:
-            table.create_entity({"PartitionKey": "p", "RowKey": "r", "Level": 1, "Text": "x", "Code": 7})
-    page = open_page("/ui/a/devstoreaccount1/t/logs41/?cols=Text:300,Level", state=admin, width=1440)
-    page.get_by_role("link", name="4 columns").click()
-    page.get_by_text("Save these columns").click()
-    page.get_by_label("Name", exact=True).fill("Logs")
-    page.get_by_label("Applies to tables").fill("logs*")
-    page.get_by_label("Share with everyone").check()
-    page.get_by_role("button", name="Save layout").click()
-    page.get_by_text("Layout Logs saved").wait_for()
-    page.goto("/ui/a/devstoreaccount1/t/logs42/")
-    assert heads(page) == ["PartitionKey", "RowKey", "Text", "Level"]
-    assert page.locator("th[data-property=Text]").bounding_box()["width"] == 300
-    assert "cols=" in page.url
-    page.goto("/ui/a/devstoreaccount1/t/folk/")
-    assert heads(page)[2] == "Name"
 
 
 def test_e10_columns_by_keyboard(open_grid):
@@ -379,44 +275,6 @@ def test_e15_rows_change_on_run_only(open_grid):
         assert run.is_enabled()
     assert page.locator("#filter").input_value() == "Age eq 5"
     assert "aria-invalid" not in field.evaluate("it => it.getAttributeNames().join()")
-
-
-def test_g8_the_result_is_told(open_grid):
-    page = open_grid("?top=25&cols=*")
-    page.get_by_role("link", name="Next").click()
-    expect(page.locator("#said")).to_contain_text("26 to 50")
-    assert page.evaluate("document.activeElement.id") == "page-next"
-    whole = page.locator("#results").inner_html()
-    page.goto(page.url)
-    assert without_times(page.locator("#results").inner_html()) == without_times(whole)
-
-
-def without_times(html):
-    return re.sub(
-        r"\d+ ms|data-htmx-powered=\"[^\"]*\"|htmx-[a-z]+|csrfmiddlewaretoken\" value=\"\w+", "", html
-    )
-
-
-def test_other_views(open_grid):
-    page = open_grid("?top=25&cols=*")
-    page.get_by_role("link", name="JSON").click()
-    page.locator(".json-entity").nth(24).wait_for()
-    check_axe(page)
-    page.get_by_role("link", name="Form").click()
-    page.locator(".single dd").first.wait_for()
-    page.get_by_role("link", name="Next").click()
-    page.get_by_text("Person 1", exact=True).wait_for()
-    check_axe(page)
-
-
-def test_two_entities_beside_each_other(open_grid):
-    page = open_grid("?top=25&cols=*")
-    for row in (3, 4):
-        page.locator(f".grid tr[aria-rowindex='{row}'] input").check()
-    page.get_by_role("button", name="Compare").click()
-    page.wait_for_url("**/compare/**")
-    assert page.locator(".differs th").all_inner_texts()[0].startswith("Name")
-    check_axe(page)
 
 
 def test_e15_the_newest_query_wins(open_grid):

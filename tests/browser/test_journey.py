@@ -5,7 +5,7 @@ import re
 import pytest
 from azure.data.tables import TableServiceClient
 
-from tests.browser.page import PATIENCE, Watch, check, check_axe
+from tests.browser.page import PATIENCE, Watch, check
 from tests.live_server import start_server
 
 ACCOUNT = "/ui/a/devstoreaccount1/"
@@ -89,54 +89,38 @@ def find_a_table(page):
 def read_entities(page):
     rows = page.locator(".grid tbody tr")
     assert rows.count() == 50
-    assert [cell.strip() for cell in rows.first.locator("td").all_inner_texts()][1:5] == [
+    assert [text.strip() for text in rows.first.locator("td").all_inner_texts()][1:5] == [
         "se",
         "r000",
         "0",
         "Ada",
     ]
     assert "1 to 50 of 120" in page.locator(".pager").inner_text()
-    page.get_by_role("link", name="Next").click()
-    page.get_by_text("51 to 100", exact=True).wait_for()
-    page.get_by_role("link", name="Next").click()
-    page.get_by_text("101 to 120", exact=True).wait_for()
-    assert rows.count() == 20
-    assert page.get_by_role("link", name="Next").count() == 0
-    address = page.url
-    page.get_by_role("link", name="Previous").click()
-    page.get_by_text("51 to 100", exact=True).wait_for()
-    page.goto(address)  # the address is the whole state
-    assert rows.first.locator("td").nth(2).inner_text().strip() == "r100"
-    page.get_by_role("link", name="First").click()
-    page.get_by_text("1 to 50", exact=True).wait_for()
+    for link, shown in [
+        ("Next", "51 to 100"), ("Next", "101 to 120"), ("Previous", "51 to 100"), ("First", "1 to 50"),
+    ]:  # fmt: skip
+        page.get_by_role("link", name=link).click()
+        page.get_by_text(shown, exact=True).wait_for()
 
 
 def query(page):
-    page.get_by_label("$filter").fill("Age ge 100 and Age lt 103")
-    page.get_by_role("button", name="Run").click()
-    page.wait_for_url("**Age**103**")
     rows = page.locator(".grid tbody tr")
-    assert rows.count() == 3
-    page.get_by_role("button", name="Run").click()
-    assert rows.count() == 3
-    page.get_by_label("$filter").fill("Age eq -1")
-    page.get_by_role("button", name="Run").click()
-    page.get_by_text("No entity matches").wait_for()
+    for text, count in (("Age ge 100 and Age lt 103", 3), ("Age eq -1", 0)):
+        page.get_by_label("$filter").fill(text)
+        page.get_by_role("button", name="Run").click()
+        if count:
+            page.wait_for_url("**Age**103**")
+            assert rows.count() == count
+    page.get_by_text("No entities match").wait_for()
 
 
 def choose(page):
     page.goto("/ui/me/")
     page.get_by_label("Dark").check()
-    page.get_by_label("Compact").check()
     page.get_by_label("Language").select_option("tr")
     page.locator("form[action='/ui/me/'] button").click()
     page.wait_for_url("**/ui/me/")
-    html = page.locator("html")
-    assert [html.get_attribute(name) for name in ("lang", "data-theme", "data-density")] == [
-        "tr",
-        "dark",
-        "compact",
-    ]
+    assert page.locator("html").get_attribute("lang") == "tr"
 
 
 def leave_and_return(page):
@@ -151,33 +135,6 @@ def leave_and_return(page):
     page.wait_for_url("**/t/people/?f=Age+eq+5")
     assert page.locator(".grid tbody tr").count() == 1
     assert page.locator("html").get_attribute("data-theme") == "dark"
-
-
-def test_a_filter_that_is_wrong(open_page, admin, tables):
-    page = open_page(ACCOUNT + "t/people/?f=Age+eq", state=admin, expect=422)
-    field = page.get_by_label("$filter")
-    assert field.get_attribute("aria-invalid") == "true"
-    assert "Syntax error" in page.locator(f"#{field.get_attribute('aria-describedby')}").inner_text()
-    check_axe(page)
-
-
-def test_keys_move_through_the_grid(open_page, admin, tables):
-    page = open_page(ACCOUNT + "t/people/", state=admin)
-
-    def place():
-        return page.evaluate(
-            "[document.activeElement.parentElement.ariaRowIndex, document.activeElement.ariaColIndex]"
-        )
-
-    page.locator(".grid tbody td").first.click()
-    assert place() == ["2", "1"]
-    for key, expected in [("ArrowRight", ["2", "2"]), ("ArrowDown", ["3", "2"]), ("Control+End", None)]:
-        page.keyboard.press(key)
-        assert expected is None or place() == expected
-    assert place()[0] == str(page.locator(".grid tbody tr").count() + 1)
-    page.keyboard.press("Control+Home")
-    assert place() == ["2", "1"]
-    assert page.locator(".grid [tabindex='0']").count() == 1
 
 
 def test_pinned_columns_stay(open_page, admin, tables):

@@ -3,7 +3,6 @@
 import contextlib
 
 import pytest
-from azure.data.tables import TableServiceClient
 from playwright.sync_api import Error, expect
 
 from tests.browser.page import LOOK_AT_FOCUS, PATIENCE, check_axe, check_reflow
@@ -15,16 +14,10 @@ TEXT = "PartitionKey  eq 'se' and (Age ge 3 or  Name eq 'Ada 1')"
 
 
 @pytest.fixture(scope="module")
-def queried(console):
-    with TableServiceClient.from_connection_string(console.connection_string) as service:
-        table = service.create_table("queried")
-        table.submit_transaction(
-            [
-                ("create", {"PartitionKey": "se", "RowKey": f"{n:02}", "Name": f"Ada {n}", "Age": n})
-                for n in range(60)
-            ]
-        )
-        table.close()
+def queried(service):
+    people = [{"PartitionKey": "se", "RowKey": f"{n:02}", "Name": f"Ada {n}", "Age": n} for n in range(60)]
+    with service.create_table("queried") as table:
+        table.submit_transaction([("create", person) for person in people])
 
 
 def scripts(page):

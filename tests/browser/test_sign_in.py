@@ -1,6 +1,5 @@
 """Sign-in with a password, codes, a passkey and a provider, in a browser with an authenticator of its own."""
 
-import re
 import subprocess
 import sys
 from urllib.parse import urlsplit
@@ -9,7 +8,7 @@ import pytest
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from playwright.sync_api import expect
 
-from tests.browser.page import Watch, check, check_axe, check_reflow
+from tests.browser.page import Watch, check, check_axe
 from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, serving
 from tests.live_server import ROOT, clean_environment, start_server
 
@@ -158,24 +157,16 @@ def test_l1_password_and_totp(open_browser, person):
     page.get_by_label("Code from the app").fill(code_of(secret, page, -1))
     page.get_by_role("button", name="Turn on").click()
     arrive(page, "/ui/me/security/codes/")
-    code = page.locator(".codes code").first.inner_text()
-
     sign_out(page)
     sign_in(page, person)
     arrive(page, "/ui/login/mfa/")
     check(page)
-    page.get_by_label("Code").fill("000000")
-    page.get_by_role("button", name="Confirm").click()
-    expect(page.get_by_text("This code is incorrect")).to_be_visible()
-    check_axe(page)
-    page.get_by_label("Code").fill(code_of(secret, page))
-    page.get_by_role("button", name="Confirm").click()
-    arrive(page, "/ui/")
-
-    sign_out(page)
-    sign_in(page, person)
-    page.get_by_label("Code").fill(code)
-    page.get_by_role("button", name="Confirm").click()
+    for code in ("000000", code_of(secret, page)):
+        page.get_by_label("Code").fill(code)
+        page.get_by_role("button", name="Confirm").click()
+        if code == "000000":
+            expect(page.get_by_text("This code is incorrect")).to_be_visible()
+            check_axe(page)
     arrive(page, "/ui/")
 
 
@@ -202,44 +193,6 @@ def test_l2_everything_can_be_pasted(open_browser, anybody):
         assert page.get_by_label(label, exact=True).input_value() == "a password of many words"
 
 
-def test_l3_the_sixth_failure_shows_the_wait(open_browser, person):
-    page = open_browser(expect=422)
-    for _ in range(5):
-        sign_in(page, (person[0], "a wrong password"))
-        assert page.get_by_role("alert").is_visible()
-    check_axe(page)
-    page = open_browser(expect=429)  # of another browser, too
-    sign_in(page, person)
-    seconds = int(re.search(r"Try again in (\d+) seconds", page.get_by_role("alert").inner_text())[1])
-    assert 200 < seconds <= 300
-    check(page)
-
-
-def test_l5_open_redirect_is_refused(open_browser, anybody):
-    for address in ("https://evil.example/", "//evil.example/ui/", "/devstoreaccount1/people"):
-        page = open_browser()
-        sign_in(page, anybody, f"/ui/login/?next={address}")
-        arrive(page, "/ui/")
-        assert at(page) == "/ui/"
-
-
-def test_f1_choices_go_with_the_user(open_browser, person):
-    page = open_browser()
-    sign_in(page, person, "/ui/login/?next=/ui/me/")
-    page.get_by_label("Dark").check()
-    page.get_by_label("Compact").check()
-    page.get_by_label("Time zone").select_option("Europe/Istanbul")
-    page.get_by_label("Language").select_option("tr")
-    page.locator("form[action='/ui/me/'] button").click()
-    arrive(page, "/ui/me/")
-    other = open_browser(color_scheme="light")
-    sign_in(other, person, "/ui/login/?next=/ui/me/sessions/")
-    # the answer itself is dark: nothing flashes
-    head = other.request.get("/ui/").text()[:300]
-    assert re.search(r'<html lang="tr" data-theme="dark" data-density="compact"', head)
-    assert "+03" in other.locator("main time").first.inner_text()
-
-
 def test_f2_keys_of_one_letter_are_switched_off(open_browser, anybody):
     page = open_browser()
     sign_in(page, anybody, "/ui/login/?next=/ui/me/")
@@ -256,22 +209,8 @@ def test_f2_keys_of_one_letter_are_switched_off(open_browser, anybody):
     assert not page.locator("dialog#shortcuts").is_visible()
 
 
-def test_sessions_end(open_browser, anybody):
-    here, there = open_browser(), open_browser()
-    for page in (here, there):
-        sign_in(page, anybody)
-        arrive(page, "/ui/")
-    here.goto("/ui/me/sessions/")
-    check(here)
-    here.set_viewport_size({"width": 320, "height": 640})
-    check_reflow(here)
-    here.get_by_role("button", name="Sign out everywhere else").click()
-    expect(here.get_by_text("Signed out")).to_be_visible()
-    there.goto("/ui/")
-    assert at(there) == "/ui/login/?next=/ui/"
-
-
-def test_a_provider_signs_in_and_connects(open_browser, person, elsewhere):
+def test_a_provider_signs_in(open_browser, elsewhere):
+    """There and back: a page may post its form to the other place only as its policy allows."""
     page = open_browser()
     page.goto("/ui/login/?next=/ui/me/security/")
     check(page)
@@ -280,14 +219,3 @@ def test_a_provider_signs_in_and_connects(open_browser, person, elsewhere):
     assert page.get_by_text("jane.doe", exact=True).count() > 0
     assert page.get_by_role("button", name="Disconnect").is_visible()
     check(page)
-
-    elsewhere.person["sub"] = "another"
-    page = open_browser()
-    sign_in(page, person, "/ui/login/?next=/ui/me/security/")
-    page.get_by_role("button", name="Connect", exact=True).click()
-    expect(page.get_by_text("Connected the sign-in provider.")).to_be_visible()
-    sign_out(page)
-    page.get_by_role("button", name="Sign in with Elsewhere").click()
-    arrive(page, "/ui/")
-    page.goto("/ui/me/")
-    assert page.get_by_text(person[0], exact=True).count() > 0

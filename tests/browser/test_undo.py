@@ -4,7 +4,6 @@ import re
 from urllib.parse import urlencode
 
 import pytest
-from azure.data.tables import TableServiceClient
 from playwright.sync_api import expect
 
 from console.grid.tokens import encode_key
@@ -17,17 +16,16 @@ HOSTILE = '<img src=x onerror="alert(1)"> %(who)s {{ 7|add:7 }} مرحبا'
 
 
 @pytest.fixture
-def make(console):
+def make(service):
     """`make("undo1")`: a table with three entities."""
-    with TableServiceClient.from_connection_string(console.connection_string) as service:
 
-        def make(name):
-            table = service.create_table_if_not_exists(name)
-            for number in range(3):
-                table.upsert_entity({"PartitionKey": "se", "RowKey": str(number), "A": number})
-            return table
+    def make(name):
+        table = service.create_table_if_not_exists(name)
+        for number in range(3):
+            table.upsert_entity({"PartitionKey": "se", "RowKey": str(number), "A": number})
+        return table
 
-        yield make
+    return make
 
 
 def remove(page, table, *rows):
@@ -44,10 +42,6 @@ def remove(page, table, *rows):
 
 def rows(table):
     return sorted(entity["RowKey"] for entity in table.list_entities())
-
-
-def entry(page, text):
-    return page.locator(".event").filter(has_text=text).first
 
 
 def undo_button(page):
@@ -130,77 +124,32 @@ def test_a_toast_stays_while_it_is_looked_at(open_page, admin, make):
     expect(button).to_have_count(0)
 
 
-def test_what_was_changed_since_is_said_and_led_to(open_page, admin, make):
-    table = make("undoconflict")
-    page = open_page(PAGE, state=admin)
-    remove(page, table, "0", "1")
-    table.upsert_entity({"PartitionKey": "se", "RowKey": "1", "A": "newer"})
-    page.goto(f"{PAGE}?table=undoconflict")
-    entry(page, "deleted 2 entities").get_by_role("button", name=re.compile("^Undo")).click()
-    alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("Not undone: the entity se / 1 was changed since")
-    assert rows(table) == ["1", "2"]
-    alert.get_by_role("link", name="View").click()
-    page.wait_for_url("**/t/undoconflict/entity/?pk=se&rk=1")
-    expect(page.locator("main")).to_contain_text("newer")
-
-
-def test_without_scripts(open_page, admin, make):
-    table = make("undoplain")
-    page = open_page(PAGE, state=admin, java_script_enabled=False)
-    remove(page, table, "0", "1", "2")
-    page.goto(f"{PAGE}?table=undoplain")
-    undo_button(page).click()
-    assert "Restored 3 entities" in page.locator("#toasts").inner_text()
-    assert rows(table) == ["0", "1", "2"]
-
-    page.locator("#what").select_option("entities")
-    page.get_by_role("button", name="Filter").click()
-    assert "what=entities" in page.url
-    assert page.locator(".event").count() == 2
-    page.locator(".event summary").first.click()
-    page.locator(".event").first.get_by_role("link", name="on a separate page").click()
-    assert page.locator("h1").inner_text() == "ada@example.org added 3 entities to undoplain"
-    assert page.locator(".entity-change").count() == 3
-
-
-def test_the_page_in_every_way(open_page, admin, make):
+def test_the_page_with_hostile_names(open_page, admin, make):
     table = make("undolook")
     table.upsert_entity({"PartitionKey": "se", "RowKey": HOSTILE.replace("/", ""), "Text": HOSTILE})
     page = open_page(PAGE, state=admin)
     remove(page, table, HOSTILE)
-    remove(page, table, "0", "1")
     page.goto(f"{PAGE}?table=undolook")
     for summary in page.locator(".event > details > summary").all():
         summary.click()
-    expect(page.locator(".event-details")).to_have_count(3)
-    expect(entry(page, "{{ 7|add:7 }}").locator(".differences")).to_contain_text(HOSTILE)
+    expect(page.locator(".event-details")).to_have_count(2)
+    expect(page.locator(".event").first.locator(".differences")).to_contain_text(HOSTILE)
     page.locator(".documents > summary").first.click()
     check(page)
-
     page.locator("#what").select_option("tables")
     expect(page.locator(".event")).to_have_count(1)
     assert "what=tables" in page.url
     page.go_back()
-    expect(page.locator(".event")).to_have_count(3)
-    page.reload()
-    expect(page.locator(".event")).to_have_count(3)
-
+    expect(page.locator(".event")).to_have_count(2)
     with page.expect_download() as download:
         page.get_by_role("link", name="Export as NDJSON").click()
-    assert download.value.suggested_filename == "devstoreaccount1-activity.ndjson"
-    assert download.value.path().read_text().count("\n") == 3
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Export as CSV").click()
-    assert len(download.value.path().read_text().splitlines()) >= 4
+    assert download.value.path().read_text().count("\n") == 2
 
 
-@pytest.mark.parametrize("path", [PAGE, "/ui/activity/"])
-def test_narrow(open_page, admin, make, path):
-    table = make("undonarrow")
-    page = open_page(path, state=admin, width=320, height=640, color_scheme="dark")
-    remove(page, table, "0")
-    page.goto(path)
+def test_narrow(open_page, admin, make):
+    page = open_page("/ui/activity/", state=admin, width=320, height=640, color_scheme="dark")
+    remove(page, make("undonarrow"), "0")
+    page.goto("/ui/activity/")
     page.locator(".event > details > summary").first.click()
     expect(page.locator(".event-details").first).to_be_visible()
     check(page)
