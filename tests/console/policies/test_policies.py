@@ -101,24 +101,15 @@ def test_p1_what_is_opened_and_saved_is_the_same(visit, cast, keep, zone, view):
 def test_p1_blank_stays_blank_beside_an_edit(visit, keep):
     keep(*ODD)
     client = visit("max")
-    client.post(SAVE, form_of(client.get(PAGE), p0_expiry="2031-01-01", p3_identifier="new"))
-    changed = [
+    edited = {"p0_expiry": "2031-01-01", "p1_permissions": ["d", "u", "r"], "p3_identifier": "new"}
+    client.post(SAVE, form_of(client.get(PAGE), **edited))
+    assert stored() == [
         SignedIdentifier("absent", AccessPolicy(None, LATER, None)),
-        *ODD[1:3],
-        SignedIdentifier("new", ODD[3].policy),
+        SignedIdentifier("empty", AccessPolicy("", "", "rud")),  # in the order of the service
+        ODD[2],
+        SignedIdentifier("new", ODD[3].policy),  # and in the order of who did not touch it
         ODD[4],
     ]
-    assert stored() == changed
-
-
-def test_p6_permissions_are_stored_in_order(visit, keep):
-    keep(
-        SignedIdentifier("kept", AccessPolicy(None, None, "du")),
-        SignedIdentifier("edited", AccessPolicy(None, None, "du")),
-    )
-    client = visit("max")
-    client.post(SAVE, form_of(client.get(PAGE), p1_permissions=["d", "u", "a", "r"]))
-    assert [it.policy.permission for it in stored()] == ["du", "raud"]
 
 
 INSTANTS = st.datetimes().map(
@@ -183,20 +174,9 @@ def test_p2_a_sixth_policy_is_impossible(visit, keep):
     refused = client.post(SAVE, form_of(again, do="save"))
     assert refused.status_code == 422
     assert "A table can have up to 5 policies." in text(refused)
+    six = write_xml([SignedIdentifier(name) for name in "abcdef"])
+    assert client.post(SAVE, form_of(client.get(PAGE + "?view=xml"), xml=six, do="form")).status_code == 422
     assert [it.identifier for it in stored()] == list("abcd")
-
-
-def test_p2_six_in_xml_are_refused(visit, keep):
-    keep(*PLAIN)
-    client = visit("max")
-    six = "".join(f"<SignedIdentifier><Id>{number}</Id></SignedIdentifier>" for number in range(6))
-    xml = f"<SignedIdentifiers>{six}</SignedIdentifiers>"
-    for what in ("save", "form"):
-        refused = client.post(SAVE, form_of(client.get(PAGE + "?view=xml"), xml=xml, do=what))
-        assert refused.status_code == 422
-        assert "InvalidXmlDocument" in text(refused)
-        assert "A table can have up to 5 policies." in text(refused)
-    assert stored() == PLAIN
 
 
 @pytest.mark.parametrize(
@@ -204,12 +184,9 @@ def test_p2_six_in_xml_are_refused(visit, keep):
     [
         ("p1_identifier", "partner", "Another policy of this table already has this Id."),
         ("p1_identifier", "", "An Id needs 1 to 64 characters"),
-        ("p1_identifier", "x" * 65, "An Id needs 1 to 64 characters"),
         ("p1_identifier", "😀" * 33, "An Id needs 1 to 64 characters"),
-        ("p1_identifier", "a\x07b", "An Id needs 1 to 64 characters"),
         ("p0_start", "soon", "Enter a time such as"),
         ("p0_expiry", "2026-02-30", "Enter a time such as"),
-        ("p0_expiry", "2026-12-31T25:00Z", "Enter a time such as"),
     ],
 )
 def test_refuses_a_value_at_its_place(visit, keep, field, value, rule):
@@ -217,11 +194,8 @@ def test_refuses_a_value_at_its_place(visit, keep, field, value, rule):
     client = visit("max")
     refused = client.post(SAVE, form_of(client.get(PAGE), **{field: value}))
     name = f"policies-{field[1]}-{field[3:]}"
-    page = text(refused)
     assert refused.status_code == 422
-    assert f'href="#id_{name}"' in page
-    assert f'id="id_{name}_error"' in page
-    assert rule in page
+    assert all(part in text(refused) for part in (f'href="#id_{name}"', f'id="id_{name}_error"', rule))
     assert stored() == PLAIN
 
 
@@ -250,10 +224,15 @@ ONE = {"policies-TOTAL_FORMS": 1, "policies-INITIAL_FORMS": 0, "do": "preview"}
 
 @pytest.mark.parametrize(
     "broken",
-    ["{", '{"a": 1}', "[1]", '[{"identifier": "a"}]', '[{"identifier": "\\ud800", "policy": null}]',
-     '[{"identifier": "a", "policy": {"start": 1, "expiry": null, "permission": null}}]',
-     '[{"identifier": "a", "policy": {"start": null, "expiry": null, "permission": "xx"}}]', "[" * 100_000],
-)  # fmt: skip
+    [
+        "{",
+        '{"a": 1}',
+        '[{"identifier": "a"}]',
+        '[{"identifier": "\\ud800", "policy": null}]',
+        '[{"identifier": "a", "policy": {"start": null, "expiry": null, "permission": "xx"}}]',
+        "[" * 100_000,
+    ],
+)
 def test_what_no_page_of_ours_sends_is_a_bad_request(visit, keep, broken):
     keep(*PLAIN)
     client = visit("max")
@@ -292,10 +271,7 @@ NOW = datetime(2026, 11, 21, 23, 10, 30, 7, tzinfo=ZoneInfo("Europe/Istanbul"))
         (presets.STARTS, "none", None),
         (presets.STARTS, "now", "2026-11-21 23:10"),
         (presets.STARTS, "earlier", "2026-11-21 23:05"),
-        (presets.EXPIRIES, "none", None),
         (presets.EXPIRIES, "1h", "2026-11-22 00:11"),
-        (presets.EXPIRIES, "1d", "2026-11-22 23:11"),
-        (presets.EXPIRIES, "7d", "2026-11-28 23:11"),
         (presets.EXPIRIES, "30d", "2026-12-21 23:11"),
         (presets.EXPIRIES, "quarter", "2026-12-31 23:59:59"),
     ],
@@ -304,14 +280,6 @@ def test_presets(choices, name, text):
     (found,) = (preset for preset in choices if preset.name == name)
     moment = found.resolve(NOW)
     assert (None if moment is None else presets.show_moment(moment)) == text
-
-
-@pytest.mark.parametrize(
-    ("month", "last"), [(1, "03-31"), (3, "03-31"), (4, "06-30"), (8, "09-30"), (12, "12-31")]
-)
-def test_a_quarter_ends_with_its_last_day(month, last):
-    (found,) = (preset for preset in presets.EXPIRIES if preset.name == "quarter")
-    assert found.resolve(datetime(2027, month, 1, tzinfo=UTC)).isoformat()[5:19] == f"{last}T23:59:59"
 
 
 def test_presets_fill_in_the_field(visit, keep):
@@ -331,16 +299,20 @@ def test_presets_fill_in_the_field(visit, keep):
 def test_copies_from_another_table_exactly(visit, keep):
     keep(*PLAIN)
     keep(*ODD, table="odd")
+    other = accounts.add("other")
+    tables.create(other.pk, "secret")
+    policies.replace(other.pk, "secret", PLAIN)
     client = visit("max")
     page = client.get(PAGE)
     assert '<option value="odd" selected> odd (5)</option>' in text(page)
+    assert "secret" not in text(page)
     copied = client.post(SAVE, form_of(page, do="copy", source="odd"))
     assert "Copied the policies of odd. Nothing is saved yet." in text(copied)
     assert stored() == PLAIN
     client.post(SAVE, form_of(copied, do="save"))
     assert stored() == ODD
-    gone = client.post(SAVE, form_of(client.get(PAGE), do="copy", source="gone"))
-    assert "The specified resource does not exist." in " ".join(map(str, gone.context["messages"]))
+    refused = client.post(SAVE, form_of(client.get(PAGE), do="copy", source="secret"))
+    assert "The specified resource does not exist." in " ".join(map(str, refused.context["messages"]))
 
 
 def test_form_and_xml_are_one(visit, keep):
@@ -367,11 +339,10 @@ def test_form_and_xml_are_one(visit, keep):
     [
         ("<SignedIdentifiers>", "The XML is invalid at line 1"),
         ("<Other/>", "UnsupportedXmlNode"),
-        ("<SignedIdentifiers><SignedIdentifier/></SignedIdentifiers>", "MissingRequiredXmlNode"),
         (write_xml(PLAIN).replace("partner", "ci"), "Another policy of this table already has this Id."),
         (write_xml(PLAIN).replace("partner", ""), "An Id needs 1 to 64 characters"),
-        (write_xml(PLAIN).replace(">r<", ">rr<"), "InvalidXmlNodeValue"),
         (write_xml(PLAIN).replace(LATER, "soon"), "InvalidXmlNodeValue"),
+        (write_xml([SignedIdentifier(name) for name in "abcdef"]), "A table can have up to 5 policies."),
     ],
 )
 def test_refuses_xml(visit, keep, xml, told):
@@ -434,30 +405,12 @@ def test_preview_says_what_happens(visit, keep, issue, changes, told):
     assert told in text(answer)
 
 
-def test_preview_tells_of_what_token_and_policy_both_say(visit, keep, issue):
-    keep(SignedIdentifier("partner", AccessPolicy(None, None, "r")))
-    issue("partner", expiry="2031-01-01")
-    client = visit("max")
-    answer = client.post(SAVE, form_of(client.get(PAGE), do="preview", p0_expiry="2031-01-01"))
-    assert "revoked: the token and its policy would both set expiry" in text(answer)
-
-
 def test_preview_says_that_an_account_takes_no_signatures(visit, keep):
     keep(*PLAIN)
     client = visit("max")
     assert "This account accepts bearer tokens only" not in text(client.get(PAGE))
     accounts.set_fields("acme", {"shared_key_access": False})
     assert "This account accepts bearer tokens only" in text(client.get(PAGE))
-
-
-def test_preview_of_xml(visit, keep, issue):
-    keep(*PLAIN)
-    issue("ci")
-    client = visit("max")
-    fields = form_of(client.get(PAGE + "?view=xml"), do="preview")
-    fields["xml"] = fields["xml"][0].replace("raud", "r")
-    assert "loses a Add, u Update, d Delete" in text(client.post(SAVE, fields, headers=HTMX))
-    assert stored() == PLAIN
 
 
 def test_p4_undo_brings_back_what_it_revoked(visit, keep, issue):
@@ -482,28 +435,29 @@ def test_p4_undo_brings_back_what_it_revoked(visit, keep, issue):
 
 
 @pytest.mark.parametrize("view", ["", "?view=xml"])
-def test_p5_two_editors(visit, keep, view):
+def test_p5_two_editors(visit, keep, issue, view):
     keep(*PLAIN)
+    issue("ci")
     first, second = visit("max"), visit("alice")
-    mine, theirs = first.get(PAGE + view), second.get(PAGE)
-    second.post(SAVE, form_of(theirs, p0_identifier="other"))
+    fields = form_of(first.get(PAGE + view))
+    second.post(SAVE, form_of(second.get(PAGE), p0_identifier="other"))
     if view:
-        fields = form_of(mine)
         fields["xml"] = fields["xml"][0].replace("raud", "r")
     else:
-        fields = form_of(mine, p1_permissions=["r"])
+        fields["policies-1-permissions"] = ["r"]
+    preview = first.post(SAVE, fields | {"do": "preview"}, headers=HTMX)
+    assert "loses a Add, u Update, d Delete" in text(preview)
     conflict = first.post(SAVE, fields)
     assert conflict.status_code == 409
-    page = text(conflict)
-    assert "These policies were changed after you opened them" in page
-    assert "alice" in page
+    assert "These policies were changed after you opened them" in text(conflict)
+    assert "alice" in text(conflict)
     assert [side.draft.identifier for side in conflict.context["theirs"]] == ["other", "ci"]
     assert [side.draft.identifier for side in conflict.context["ours"]] == ["partner", "ci"]
     assert all(side.is_different for side in conflict.context["theirs"])
     assert stored()[0].identifier == "other"
-    edited = first.post(SAVE, hidden_form(conflict, do="form"))
+    edited = first.post(SAVE, lists_of(conflict, None, do="form"))
     assert [row.notes.identifier for row in edited.context["rows"]] == ["partner", "ci"]
-    first.post(SAVE, hidden_form(conflict, do="save"))
+    first.post(SAVE, lists_of(conflict, None, do="save"))
     assert stored() == [PLAIN[0], SignedIdentifier("ci", AccessPolicy(None, LATER, "r"))]
 
 
@@ -514,10 +468,6 @@ def test_p5_the_same_edit_twice_is_none(visit, keep):
     answers = [client.post(SAVE, form_of(page, p0_permissions=["d"])) for client, page in pages]
     assert [answer.status_code for answer in answers] == [302, 302]
     assert "Nothing was changed." in said(second)
-
-
-def hidden_form(answer, **changes):
-    return lists_of(answer, None, **changes)
 
 
 # who may
@@ -549,25 +499,6 @@ def test_a_read_only_account_keeps_its_policies(visit, keep):
     shown = text(client.get(PAGE))
     assert "This account is read-only, so policies cannot be changed." in shown
     assert 'name="do"' not in shown
-
-
-def test_the_name_of_the_table_in_any_case(visit, keep):
-    keep(*PLAIN)
-    moved = visit("victor").get("/ui/a/acme/t/PEOPLE/acl/")
-    assert (moved.status_code, moved["Location"]) == (301, PAGE)
-    assert visit("victor").get("/ui/a/acme/t/nothing/acl/").status_code == 404
-
-
-def test_policies_of_another_account_are_nobodys(visit, keep, account):
-    keep(*PLAIN)
-    other = accounts.add("other")
-    tables.create(other.pk, "secret")
-    policies.replace(other.pk, "secret", PLAIN)
-    client = visit("max")
-    page = client.get(PAGE)
-    assert "secret" not in text(page)
-    client.post(SAVE, form_of(page, do="copy", source="secret"))
-    assert client.get("/ui/a/other/t/secret/acl/").status_code == 404
 
 
 def test_help_says_what_the_grants_say():
