@@ -48,12 +48,6 @@ def test_leaves_out_what_only_the_console_understands_and_says_so(visit, address
     assert "not on Azure" in content
 
 
-def test_says_what_is_wrong_with_a_filter(visit, address):
-    response = visit("victor").get(address, {"f": "Age ge"})
-    assert response.status_code == 422
-    assert "Syntax error" in response.content.decode()
-
-
 def test_writes_a_token_of_an_hour_into_it_for_those_who_manage_access(visit, proven, address):
     assert "Include a SAS token" not in visit("eve").get(address).content.decode()
     assert visit("eve").post(address).status_code == 403

@@ -52,21 +52,31 @@ def text_of(page):
 
 
 @pytest.mark.parametrize(
-    ("text", "label"),
+    ("text", "told"),
     [
-        ("PartitionKey eq 'se' and RowKey eq '1'", "Point"),
-        ("PartitionKey eq 'se' and RowKey ge '1'", "Range"),
-        ("PartitionKey eq 'se' and Age ge 30", "Partition scan"),
-        ("PartitionKey ge 'a'", "Partition range"),
-        ("Age ge 30", "Table scan"),
-        ("", "Table scan"),
+        ("PartitionKey eq 'se' and RowKey eq '1'", "Point: explanation"),
+        ("", "Table scan: explanation"),
+        ("PartitionKey eq 'se' and (RowKey eq '0' or RowKey eq '1')", "code that reads by key"),
+        ("contains(Name,'da')", "not on Azure"),
     ],
 )
-def test_says_how_entities_are_reached(ask, folk, text, label):
+def test_says_how_entities_are_reached(ask, folk, text, told):
     page = ask("check", f=text)
-    assert f"{label}: explanation" in page
+    assert told in page
     assert "On Azure" in page
     assert re.search(r"reads about \d", page)
+
+
+@pytest.mark.parametrize(
+    ("text", "offered"),
+    [
+        ("Nam eq 'Ada'", "Name eq 'Ada'"),
+        ("Big eq '7'", "Big eq 7L"),
+        ("Age ge 30 or Ok", "(Age ge 30 or Ok) and PartitionKey eq ''"),
+    ],
+)
+def test_offers_what_is_better(ask, folk, text, offered):
+    assert offered in texts(ask("check", f=text))
 
 
 def test_a_fault_has_its_place(ask, folk):
@@ -75,39 +85,6 @@ def test_a_fault_has_its_place(ask, folk):
     assert re.search(r'data-from="24" data-to="25"', page)
     assert "Syntax error" in page
     assert "explanation" not in page
-
-
-@pytest.mark.parametrize(
-    ("text", "repaired"),
-    [
-        ("startswith(Name,'abc')", "Name ge 'abc' and Name lt 'abd'"),
-        ("Big eq 5454161346626", "Big eq 5454161346626L"),
-        ('Name == "Ada"', "Name eq 'Ada'"),
-        ("Nam eq 'Ada'", "Name eq 'Ada'"),
-        ("Big eq '7'", "Big eq 7L"),
-    ],
-)
-def test_offers_quick_fixes(ask, folk, text, repaired):
-    assert repaired in texts(ask("check", f=text))
-
-
-def test_offers_what_reads_less(ask, folk):
-    page = ask("check", f="Age ge 30 or Ok")
-    assert texts(page) == ["(Age ge 30 or Ok) and PartitionKey eq ''"]
-    assert f'data-at="{len(texts(page)[0]) - 1}"' in page
-
-
-def test_leads_to_code_for_single_entities(ask, folk):
-    page = ask("check", f="PartitionKey eq 'se' and (RowKey eq '0' or RowKey eq '1')")
-    assert "The filter names 2 entities" in page
-    assert "code that reads by key" in page
-    assert "code that reads by key" not in ask("check", f="PartitionKey eq 'se'")
-
-
-def test_marks_what_azure_does_not_have(ask, folk):
-    page = ask("check", f="contains(Name,'da')")
-    assert "not on Azure" in page
-    assert "not on Azure" not in ask("check", f="Name eq 'da'")
 
 
 def test_checks_without_scripts(visit, people):
@@ -127,18 +104,15 @@ def test_a_relative_time_is_run_as_it_stands(visit, people):
 
 # rows
 
-DRAWN = [
-    "Age   ge\t30",
-    "PartitionKey eq 'se' and (Age ge 30 or Name eq 'o''reilly')",
-    "Name ge 'Ada' and Name lt 'Adb'",
-    "Age eq 1 or Age eq 2",
-    "not (Big eq 9223372036854775807L) and contains(Name,'x')",
-    "Since ge datetime'{{now-24h}}' and not isset(Name)",
-    "(A eq 1 and (B eq 2.5 or C eq X'0a')) or Id eq guid'c9da6455-213d-42c9-9a79-3e9149a57833'",
-]
 
-
-@pytest.mark.parametrize("text", DRAWN)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Age   ge\t30",
+        "PartitionKey eq 'se' and (Age ge 30 or Name eq 'o''reilly')",
+        "Since ge datetime'{{now-24h}}' and not isset(Name)",
+    ],
+)
 def test_rows_that_are_not_edited_keep_the_text(ask, folk, text):
     page = ask("check", f=text, by="rows")
     assert text_of(page) is None
@@ -169,16 +143,7 @@ def sent(page):
     return fields
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("true", "Text only"),
-        ("A eq 1 and (B eq 2 or (C eq 3 and (D eq 4 or E eq 5)))", "three levels"),
-        ("not (not (A eq 1))", "double negation"),
-        ("Name eq 'a\nb'", "line breaks"),
-        ("Age eq", "has an error"),
-    ],
-)
+@pytest.mark.parametrize(("text", "why"), [("true", "Text only"), ("Age eq", "has an error")])
 def test_says_why_rows_cannot_be_drawn(ask, folk, text, why):
     page = ask("check", f=text, by="rows")
     assert why in page
@@ -196,12 +161,7 @@ def condition(name, operator="eq", type_="Edm.String", *values, place="r-0", **m
     ("fields", "text"),
     [
         (condition("Age", "ge", "Edm.Int32", "30"), "Age ge 30"),
-        (condition("Name", "starts-with", "Edm.String", "Ad"), "Name ge 'Ad' and Name lt 'Ae'"),
-        (condition("Name", "between", "Edm.String", "a", "b"), "Name ge 'a' and Name le 'b'"),
         (condition("Name", "one-of", "Edm.String", "a", "b'"), "Name eq 'a' or Name eq 'b'''"),
-        (condition("Name", "contains", "Edm.String", "x"), "contains(Name,'x')"),
-        (condition("Name", "ends-with", "Edm.String", "x"), "endswith(Name,'x')"),
-        (condition("Name", "is-set"), "isset(Name)"),
         (condition("Name", "is-not-set"), "not (isset(Name))"),
         (
             condition("Timestamp", "in-the-last", "Edm.DateTime", "3", unit="d"),
@@ -268,10 +228,8 @@ def key_of(client, row_key):
     ("name", "how", "before", "after"),
     [
         ("Name", "is", "", "Name eq 'Ada 1'"),
-        ("Age", "is-not", "Age ge 30", "Age ge 30 and Age ne 37"),
         ("Age", "greater", "Age eq 1 or Ok", "(Age eq 1 or Ok) and Age gt 37"),
         ("PartitionKey", "less", "", "PartitionKey lt 'se'"),
-        ("Big", "is", "", "Big eq 7L"),
         ("Rare", "is", "", "not (isset(Rare))"),
         ("Rare", "is-not", "", "isset(Rare)"),
         ("Name", "is", "no filter", "Name eq 'Ada 1'"),
@@ -282,38 +240,30 @@ def test_a_cell_narrows_the_filter(ask, visit, folk, name, how, before, after):
     assert text_of(ask("cell", key=key, name=name, how=how, f=before)) == after
 
 
-def test_five_minutes_around_a_time(ask, visit, people):
-    people("se", "ada", Since=EdmValue(Edm.DATETIME, 0))
+def test_five_minutes_around_a_time_and_no_half_a_character(ask, visit, people):
+    people("se", "ada", Since=EdmValue(Edm.DATETIME, 0), Name="Ada \ud800")
     key = key_of(visit("victor"), "ada")
     text = text_of(ask("cell", key=key, name="Since", how="around", f=""))
     assert text == "Since ge datetime'1969-12-31T23:55:00Z' and Since le datetime'1970-01-01T00:05:00Z'"
-
-
-def test_refuses_conditions_that_a_cell_does_not_allow(ask, visit, folk):
-    key = key_of(visit("victor"), "1")
-    refused = [("Ok", "greater"), ("Rare", "less"), ("not a name", "is"), ("Age", "nonsense")]
-    for name, how in refused:
-        ask("cell", 404, key=key, name=name, how=how, f="")
-    ask("cell", 404, key="nonsense", name="Age", how="is", f="")
-
-
-def test_half_a_character_is_nothing_to_look_for(ask, visit, people):
-    people("se", "ada", Name="Ada \ud800", Age=36)
-    key = key_of(visit("victor"), "ada")
     ask("cell", 404, key=key, name="Name", how="is", f="")
-    assert text_of(ask("cell", key=key, name="Age", how="is", f="")) == "Age eq 36"
+
+
+@pytest.mark.parametrize(
+    ("name", "how"), [("Ok", "greater"), ("Rare", "less"), ("not a name", "is"), ("Age", "nonsense")]
+)
+def test_refuses_conditions_that_a_cell_does_not_allow(ask, visit, folk, name, how):
+    ask("cell", 404, key=key_of(visit("victor"), "1"), name=name, how=how, f="")
+    ask("cell", 404, key="nonsense", name=name, how=how, f="")
 
 
 def test_knows_what_may_be_typed(visit, folk):
-    known = visit("victor").get(PEOPLE + "query/known/").json()
+    client = visit("victor")
+    known = client.get(PEOPLE + "query/known/").json()
     properties = {it["name"]: it["types"] for it in known["properties"]}
-    assert properties == {
-        "PartitionKey": "String", "RowKey": "String", "Timestamp": "DateTime",
-        "Age": "Int32", "Big": "Int64", "Name": "String", "Ok": "Boolean",
-    }  # fmt: skip
-    values = visit("victor").get(PEOPLE + "query/values/", {"name": "Ok"}).json()["values"]
+    assert properties.items() >= {"PartitionKey": "String", "Timestamp": "DateTime", "Big": "Int64"}.items()
+    values = client.get(PEOPLE + "query/values/", {"name": "Ok"}).json()["values"]
     assert {it["text"]: it["detail"] for it in values} == {"true": "3", "false": ""}
-    assert visit("victor").get(PEOPLE + "query/values/", {"name": "Nothing"}).json() == {"values": []}
+    assert client.get(PEOPLE + "query/values/", {"name": "Nothing"}).json() == {"values": []}
 
 
 def heads(page):
@@ -332,27 +282,22 @@ def test_only_what_is_selected_is_shown(visit, folk):
     assert "Age" in heads(page)
 
 
+# what comes with it
+
+
+def test_a_run_has_figures_and_a_short_address(visit, folk):
+    asked = {"f": "Age ge 37", "by": "", "s": "", "sort": "", "top": "50"}
+    answer = visit("victor").get(PEOPLE, asked, headers=PART)
+    assert answer["HX-Push-Url"] == PEOPLE + "?f=Age+ge+37"
+    assert re.search(r"2 rows in \d+ ms\s+· 1 page\s+· ", answer.content.decode())
+    assert f'data-copy="{answer["X-Request-Id"]}"' in answer.content.decode()
+
+
 def test_the_choice_of_properties(visit, folk):
     page = visit("victor").get(PEOPLE + "query/select/", {"s": "Age,Rare", "f": "Age ge 30"}).content.decode()
     boxes = dict(re.findall(r'name="s" value="([^"*]+)"\s*(checked)?', page))
     assert {name for name, ticked in boxes.items() if ticked} == {"Age", "Rare"}
     assert value(page, "f") == "Age ge 30"
-
-
-# what comes with it
-
-
-def test_tells_the_figures_of_a_run(visit, folk):
-    answer = visit("victor").get(PEOPLE, {"f": "Age ge 37"})
-    page = answer.content.decode()
-    assert re.search(r"2 rows in \d+ ms\s+· 1 page\s+· ", page)
-    assert f'data-copy="{answer.headers["X-Request-Id"]}"' in page
-
-
-def test_the_address_says_no_more_than_it_must(visit, folk):
-    asked = {"f": "Age ge 37", "by": "", "s": "", "sort": "", "top": "50"}
-    answer = visit("victor").get(PEOPLE, asked, headers=PART)
-    assert answer.headers["HX-Push-Url"] == PEOPLE + "?f=Age+ge+37"
 
 
 def test_only_a_page_with_an_editor_has_a_nonce(visit, folk):

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from html import unescape
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, urlencode
 
 import pytest
 from django.utils import timezone
@@ -18,7 +18,6 @@ from storage.operations import accounts, activity, tables
 PEOPLE = "/ui/a/acme/t/people/"
 NEW = PEOPLE + "queries/new/"
 ADA = "Name eq 'Ada'"
-HOSTILE = ('<img src=x onerror="alert(1)">', "‮مرحبا <b>بالعالم</b>", "&quot;" * 10 + "a" * 4, "x" * 64)
 
 
 @pytest.fixture
@@ -58,30 +57,22 @@ def messages(answer):
     return [str(message) for message in answer.context["messages"]]
 
 
-def test_a_query_is_saved_and_its_address_applies_it(visit, filled):
-    client = visit("victor")
-    answer = save(client, state="f=Name+eq+'Ada'&cols=PartitionKey,RowKey,Name&top=25&view=json")
-    assert answer.status_code == 303
-    assert answer["Location"].startswith(PEOPLE + "?f=Name+eq+%27Ada%27&top=25&cols=")
-    assert parse_qs(urlsplit(answer["Location"]).query)["q"] == ["adas"]
-    applied = client.get(PEOPLE + "q/adas/")
-    assert applied["Location"] == answer["Location"]
-    shown = client.get(applied["Location"])
-    assert shown.context["applied"].query.name == "Adas"
-    assert shown.context["applied"].changed == []
-    assert len(shown.context["documents"]) == 1
-
-
 def test_keeps_all_of_the_grid_but_the_page(visit, filled):
     client = visit("victor")
     kept = "f=Name+eq+'Ada'&s=Name,Age&cols=PartitionKey,RowKey,Name:200&sort=-Age&top=100&view=json"
-    save(client, state=kept + "&tz=utc&refresh=30&exact=1&open=x&after=x")
-    found = client.get(PEOPLE + "q/adas/", follow=True).context
+    answer = save(client, state=kept + "&tz=utc&refresh=30&exact=1&open=x&after=x")
+    assert client.get(PEOPLE + "q/adas/")["Location"] == answer["Location"]
+    found = client.get(answer["Location"]).context
     assert query().content.keys() == {"f", "s", "cols", "sort", "top", "view"}
     assert parse_qs(found["state"].query()) == parse_qs(kept + "&q=adas")
-    assert found["applied"].changed == []
+    assert (found["applied"].query.name, found["applied"].changed) == ("Adas", [])
     moved = client.get(f"{PEOPLE}?{kept.replace('-Age', 'Age').replace('Name,Age', 'Name')}&q=adas")
     assert [str(name) for name in moved.context["applied"].changed] == ["Selected properties", "Sort order"]
+    # the columns of whoever looks are no change of a query that says nothing of columns
+    save(client, "Plain", keeps_view="")
+    shown = client.get(PEOPLE, {"f": ADA, "cols": "Name,*", "q": "plain"})
+    assert shown.context["applied"].changed == []
+    assert client.get(PEOPLE, {"f": ADA, "q": "nothing"}).context["applied"] is None
 
 
 def test_says_what_changed_and_updates(visit, filled):
@@ -97,23 +88,9 @@ def test_says_what_changed_and_updates(visit, filled):
     assert query().content["f"] == "Name eq 'Grace'"
 
 
-def test_a_change_without_update_is_no_change_of_the_query(visit, filled):
-    client = visit("victor")
-    save(client, keeps_view="")
-    # the columns of whoever looks are no change of a query that says nothing of columns
-    shown = client.get(PEOPLE, {"f": ADA, "cols": "Name,*", "q": "adas"})
-    assert shown.context["applied"].changed == []
-    assert client.get(PEOPLE, {"f": ADA, "q": "nothing"}).context["applied"] is None
-
-
 def test_asks_for_values(visit, filled):
     client = visit("victor")
-    save(
-        client,
-        "Of a tenant",
-        filter="PartitionKey eq '{{tenant}}' and Age lt {{age}}",
-        description="One team",
-    )
+    save(client, "Of a tenant", filter="PartitionKey eq '{{tenant}}' and Age lt {{age}}")
     address = PEOPLE + "q/of-a-tenant/"
     asked = client.get(address)
     assert asked.status_code == 200
@@ -123,33 +100,14 @@ def test_asks_for_values(visit, filled):
     assert "v-age" in refused.context["form"].errors
     answer = client.get(address, {"v-tenant": "se", "v-age": "37"}, follow=True)
     assert names(answer) == ["1"]
-    assert answer.context["state"].filter == "PartitionKey eq 'se' and Age lt 37"
-    applied = answer.context["applied"]
-    assert applied.changed == []
+    assert answer.context["applied"].changed == []
     # the values stand in the form when they are asked for again
-    again = client.get(applied.run_address)
+    again = client.get(answer.context["applied"].run_address)
     assert [field.value() for field in again.context["form"]] == ["se", "37"]
-
-
-@pytest.mark.parametrize(
-    ("text", "value", "run", "rows"),
-    [
-        ("Name eq '{{who}}'", "O'Hara", "Name eq 'O''Hara'", ["1"]),
-        ("Name eq '{{who}}'", "x' or Name ne 'x", "Name eq 'x'' or Name ne ''x'", []),
-        (
-            "Timestamp ge datetime'{{now-24h}}' and PartitionKey eq '{{who}}'",
-            "se",
-            "Timestamp ge datetime'{{now-24h}}' and PartitionKey eq 'se'",
-            ["1", "2"],
-        ),
-    ],
-)
-def test_a_value_says_no_more_than_its_place(visit, filled, text, value, run, rows):
-    client = visit("victor")
-    save(client, "Named", filter=text)
-    answer = client.get(PEOPLE + "q/named/", {"v-who": value}, follow=True)
-    assert answer.context["state"].filter == run
-    assert (names(answer) if rows else answer.context["has_rows"]) == (rows or False)
+    # and say no more than their places
+    answer = client.get(address, {"v-tenant": "x' or Name ne 'x", "v-age": "1"}, follow=True)
+    assert answer.context["state"].filter == "PartitionKey eq 'x'' or Name ne ''x' and Age lt 1"
+    assert not answer.context["has_rows"]
 
 
 def test_an_update_keeps_the_places_unless_the_filter_was_changed(visit, filled):
@@ -322,25 +280,17 @@ def test_what_was_deleted_is_tidied_with_the_record(visit, filled, settings):
     assert SavedQuery.objects.count() == 0
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", ['<img src=x onerror="alert(1)">', "‮مرحبا <b>بالعالم</b>"])
 def test_a_hostile_name_is_text_everywhere(visit, filled, name):
     client = visit("eve")
-    save(
-        client, name, description=name, filter=f"Name eq '{name[:20]}' and Age eq {{{{age}}}}", is_shared="on"
-    )
-    slug = query().slug
-    pages = [
-        client.get(f"{PEOPLE}q/{slug}/", {"v-age": "1"}, follow=True),
-        client.get(f"{PEOPLE}q/{slug}/"),
-        client.get(f"{PEOPLE}q/{slug}/versions/"),
-        client.get(f"{PEOPLE}q/{slug}/edit/"),
-        client.get(PEOPLE + "queries/menu/"),
-        client.get("/ui/a/acme/queries/"),
-        client.get("/ui/a/acme/activity/"),
-        client.get("/ui/palette/", {"q": name[:5]}),
-    ]
-    pages.append(client.post(f"{PEOPLE}q/{slug}/delete/", follow=True))
-    pages.append(client.get(f"{PEOPLE}q/{slug}/"))
+    text = f"Name eq '{name[:20]}' and Age eq {{{{age}}}}"
+    save(client, name, description=name, filter=text, is_shared="on")
+    address = f"{PEOPLE}q/{query().slug}/"
+    own = [address, address + "?v-age=1", address + "versions/", address + "edit/", PEOPLE + "queries/menu/"]
+    around = ["/ui/a/acme/queries/", "/ui/a/acme/activity/", f"/ui/palette/?q={quote(name[:5])}"]
+    pages = [client.get(page, follow=True) for page in (*own, *around)]
+    pages.append(client.post(f"{address}delete/", follow=True))
+    pages.append(client.get(address))
     for page in pages:
         assert page.status_code in {200, 404}
         assert "<img src=x" not in page.content.decode()
@@ -363,12 +313,10 @@ def test_a_name_stands_for_one_query_of_a_table(visit, filled):
 
 
 def test_names_that_make_no_address_get_one(visit, filled):
-    client = visit("victor")
     for name in ("!!!", "???", "查询", "a b"):
-        save(client, name)
+        save(visit("victor"), name)
     slugs = SavedQuery.objects.order_by("pk").values_list("slug", flat=True)
     assert list(slugs) == ["query", "query-2", "查询", "a-b"]
-    assert client.get(PEOPLE + "q/查询/").status_code == 302
 
 
 # recent queries
@@ -444,20 +392,17 @@ def test_every_link_of_the_page_keeps_it(visit, people):
         assert len(address) < 300, name
     following = client.get(links["next"])
     assert (following.status_code, len(names(following))) == (200, 5)
-    assert following.context["state"].filter == LONG
     assert client.get(following.context["previous"]).context["state"].starts == ()
     assert client.get(links["json"]).context["state"].view == "json"
-    assert client.get(client.get(links["json"]).context["views"][0][1]).context["state"].view == "grid"
     assert not client.get(links["times"]).context["state"].is_utc
     assert client.get(links["all"]).context["state"].filter == ""
     state = shown.context["state"].query()
-    assert client.get(f"{PEOPLE}columns/?{state}").context["state"].filter == LONG
-    assert client.get(f"{PEOPLE}export/?{state}").context["state"].filter == LONG
+    for page in (links["next"], f"{PEOPLE}columns/?{state}", f"{PEOPLE}export/?{state}"):
+        assert client.get(page).context["state"].filter == LONG
     counted = client.get(f"{PEOPLE}count/?{state}", headers={"HX-Request": "true"})
     assert counted.context["total"].number == 30
     # a query that is long is saved as it is
     client.post(NEW, {"name": "Long", "filter": LONG, "state": state, "keeps_view": "on"})
-    assert client.get(PEOPLE + "q/long/")["Location"].startswith(PEOPLE + "?k=")
     applied = client.get(PEOPLE + "q/long/", follow=True).context["applied"]
     assert (applied.query.name, applied.changed) == ("Long", [])
 
@@ -503,60 +448,36 @@ def test_a_long_key_is_kept_with_its_page(visit, people):
     assert len(names(client.get(answer["Location"]))) == 1
 
 
-def test_a_filter_with_places_leads_to_a_saved_query(visit, filled):
-    client = visit("victor")
-    for text in ("Name eq '{{who}}'", "Age eq {{least}}"):
-        page = client.get(PEOPLE, {"f": text}).content.decode()
-        assert "Save the query to enter values at each run." in page
-    assert "to enter values at each run" not in client.get(PEOPLE, {"f": ADA}).content.decode()
-    save(client, filter="Age eq {{least}}")
-    page = client.get(PEOPLE + "q/adas/", {"v-least": "1"}, follow=True).content.decode()
-    assert "to enter values at each run" not in page
-
-
-@pytest.mark.parametrize("text", ["\0", "%", "‮", "{{", "a" * 3000, "<b>", "../", "💥"])
+@pytest.mark.parametrize("text", ["\0", "{{", "a" * 3000, "../"])
 def test_takes_any_text_for_what_it_is(visit, filled, text):
     client = visit("victor")
     save(client)
+    sent = dict.fromkeys(("f", "cols", "s", "q", "p", "k", "sort", "v-x", "ask"), text)
     for path in ("q/", "q/{}/", "q/{}/edit/", "q/{}/versions/", "queries/new/", "queries/menu/"):
-        sent = dict.fromkeys(("f", "cols", "s", "q", "p", "k", "sort", "v-x", "ask"), text)
         assert client.get(PEOPLE + path.format(quote(text, safe="")), sent).status_code in {200, 302, 404}
-    assert client.get(PEOPLE + "q/adas/", {"ask": text}).status_code == 302
     assert client.get(PEOPLE, {"f": ADA, "q": text, "p": text}, follow=True).status_code == 200
     assert client.get("/ui/a/acme/queries/", {"q": text}).status_code == 200
     state = urlencode(dict.fromkeys(("cols", "s", "sort", "view", "top", "p"), text))
-    assert save(client, state=state, filter=ADA).status_code in {303, 422}
-    assert save(client, f"x{text}"[:64], filter=ADA, description=text[:2000]).status_code in {303, 422}
-    assert client.get("/ui/a/acme/queries/").status_code == 200
+    answer = save(client, f"x{text}"[:64], state=state, filter=ADA, description=text[:2000])
+    assert answer.status_code in {303, 422}
     for what in ("edit", "update", "delete", "versions/1/restore"):
         sent = dict.fromkeys(("state", "version", "name", "filter", "next"), text)
         status = client.post(f"{PEOPLE}q/adas/{what}/", sent).status_code
         assert status in {303, 404, 409, 422}, what
 
 
-def test_a_filter_of_many_values_offers_some(visit, filled):
-    assert len(visit("victor").get(NEW, {"f": LONG}).context["form"]["ask"]) == 12
-
-
 def test_values_are_asked_for_by_a_tick(visit, filled):
-    client = visit("victor")
-    form = client.get(NEW, {"f": "PartitionKey eq 'se' and Age lt 37"}).context["form"]
-    assert form.fields["ask"].choices == [
-        ("PartitionKey", "PartitionKey <b>&#x27;se&#x27;</b>"),
-        ("Age", "Age <b>37</b>"),
-    ]
-    refused = save(client, "", filter="PartitionKey eq 'se' and Age lt 37", ask=["PartitionKey", "Gone"])
+    client, text = visit("victor"), "PartitionKey eq 'se' and Age lt 37"
+    choices = client.get(NEW, {"f": text}).context["form"].fields["ask"].choices
+    assert choices == [("PartitionKey", "PartitionKey <b>&#x27;se&#x27;</b>"), ("Age", "Age <b>37</b>")]
+    assert len(client.get(NEW, {"f": LONG}).context["form"]["ask"]) == 12  # at most
+    refused = save(client, "", filter=text, ask=["PartitionKey", "Gone"])
     assert [box.data["selected"] for box in refused.context["form"]["ask"]] == [True, False]
-    answer = save(client, "Of one", filter="PartitionKey eq 'se' and Age lt 37", ask=["PartitionKey", "Gone"])
-    shown = client.get(answer["Location"])
-    assert shown.context["state"].filter == "PartitionKey eq 'se' and Age lt 37"
+    answer = save(client, "Of one", filter=text, ask=["PartitionKey", "Gone"])
+    shown = client.get(answer["Location"]).context
+    assert shown["state"].filter == text
+    assert (shown["state"].values, shown["applied"].changed) == ((("PartitionKey", "se"),), [])
+    assert query().content["f"] == "PartitionKey eq '{{PartitionKey}}' and Age lt 37"
     # a value that fits no more is asked for
     other = save(client, "Other", state="f=Age+eq+1&p=who:x+y", filter="Age eq {{who}}")
     assert other["Location"] == PEOPLE + "q/other/"
-    assert (shown.context["state"].values, shown.context["applied"].changed) == (
-        (("PartitionKey", "se"),),
-        [],
-    )
-    assert query(slug="of-one").content["f"] == "PartitionKey eq '{{PartitionKey}}' and Age lt 37"
-    answer = client.get(PEOPLE + "q/of-one/", {"v-PartitionKey": "tr"}, follow=True)
-    assert answer.context["state"].filter == "PartitionKey eq 'tr' and Age lt 37"
