@@ -74,21 +74,10 @@ def test_s5_a_good_token_is_explained(paste, table, keys):
     assert 'data-copy="r\n\n2099-01-01T00:00:00Z\n/table/acme/people' in answer.content.decode()
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"expiry": "2020-01-01"}, "The token expired at 2020-01-01T00:00:00Z."),
-        ({"identifier": "readers", "expiry": ""}, "has no stored access policy readers"),
-        ({"permissions": "xyz"}, "sp cannot be xyz."),
-    ],
-)
-def test_s5_names_what_is_wrong_with_a_token(paste, table, keys, change, told):
-    token = replace(TOKEN, **change)
-    signature = sign(TOKEN, "acme", keys[0]).signature if "permissions" in change else ""
-    text = write(replace(token, signature=signature) if signature else sign(token, "acme", keys[0]))
-    answer = paste("max", text, account="acme")
+def test_s5_names_what_is_wrong_with_a_token(paste, table, keys):
+    answer = paste("max", write(sign(replace(TOKEN, expiry="2020-01-01"), "acme", keys[0])), account="acme")
     assert "403 AuthenticationFailed" in shown(answer)
-    assert told in shown(answer)
+    assert "The token expired at 2020-01-01T00:00:00Z." in shown(answer)
 
 
 def test_s5_names_a_wrong_key(paste, table, keys):
@@ -102,23 +91,6 @@ def test_s5_names_a_wrong_key(paste, table, keys):
     assert "It was signed with key1 of a different account, other." in shown(
         paste("ada", text, account="acme")
     )
-
-
-@pytest.mark.django_db(transaction=True)
-def test_s5_names_a_key_that_was_replaced(paste, table, keys):
-    accounts.rotate("acme", 1)
-    assert "It was signed with key1 (old), which was rotated." in shown(
-        paste("max", write(sign(TOKEN, "acme", keys[0])))
-    )
-
-
-def test_s5_names_a_wrong_range(paste, table, keys):
-    token = write(sign(TOKEN, "acme", keys[0]))
-    text = shown(
-        paste("max", f"GET /acme/people(PartitionKey='c',RowKey='1')?{token} HTTP/1.1\nHost: testserver")
-    )
-    assert "403 AuthorizationFailure" in text
-    assert "PartitionKey c and RowKey 1 is outside the token's key range." in text
 
 
 def test_without_the_keys_all_but_the_signature_is_explained(paste, table, keys):
@@ -143,21 +115,6 @@ def test_a_viewer_of_one_account_cannot_try_its_keys(paste, table, keys):
     address = "http://testserver/acme/people?"
     first, second = (shown(paste("eve", address + token)) for token in (good, bad))
     assert re.sub(r"….{4}", "", first) == re.sub(r"….{4}", "", second)
-
-
-def test_explains_a_request(paste, table, keys):
-    text = "GET /acme/people HTTP/1.1\nHost: testserver\nx-ms-date: Sat, 21 Nov 2020 20:00:00 GMT\n"
-    answer = shown(paste("max", f"{text}Authorization: SharedKeyLite acme:{'m' * 43}="))
-    assert "Request date header too old: 'Sat, 21 Nov 2020 20:00:00 GMT'" in answer
-    assert "days away from this server's clock" in answer
-    assert "The account whose key signed the request." in answer
-
-
-def test_explains_a_connection_string(paste, keys):
-    text = f"AccountName=acme;AccountKey={accounts.encode_key(keys[0])};TableEndpoint=http://testserver"
-    answer = shown(paste("max", text))
-    assert "Requests with this connection string are accepted Contains key1 of acme." in answer
-    assert "The TableEndpoint http://testserver lacks the account" in answer
 
 
 @pytest.mark.parametrize("text", ["", "hello"])
@@ -207,16 +164,15 @@ def test_nothing_is_kept(paste, table, keys):
     assert [model.objects.count() for model in (Activity, RegisteredSas, SeenCredential, SavedUrl)] == before
 
 
-def test_what_holds_no_secret_stays_in_the_field(visit):
+def test_only_what_holds_no_secret_stays_in_the_field(visit, keys):
     text = "GET /acme/people HTTP/1.1\nHost: testserver"
     page = visit("max").post(INSPECT, {"text": text}).content.decode()
     assert "GET /acme/people HTTP/1.1" in page
     assert "Nothing was stored" not in page
-
-
-def test_nothing_is_read_from_the_address(visit, keys):
-    page = visit("max").get(INSPECT, {"text": f"AccountName=acme;AccountKey={accounts.encode_key(keys[0])}"})
-    assert accounts.encode_key(keys[0]) not in page.content.decode()
+    # and nothing is read from the address
+    key = accounts.encode_key(keys[0])
+    page = visit("max").get(INSPECT, {"text": f"AccountName=acme;AccountKey={key}"})
+    assert key not in page.content.decode()
     assert "report" not in page.context
 
 
@@ -235,28 +191,20 @@ def test_every_mistake_has_a_sentence():
     assert set(labels.FIELD_TEXTS) == set(FieldKind)
 
 
-@pytest.mark.parametrize("mistake", Mistake)
-def test_a_sentence_holds_what_was_found_and_no_markup_of_it(mistake):
-    places = re.findall(r"%\((\w+)\)s", str(mistakes.MISTAKE_TEXTS[mistake]))
-    value = {"seconds": "7200"}
-    details = tuple((name, value.get(name, "<i>&")) for name in dict.fromkeys(places))
-    told = mistakes.describe_finding(Finding(mistake, details))
-    assert "%" not in re.sub(r"%2B|%252B", "", told)
-    assert "<i>" not in told
-    assert told.count("&lt;i&gt;&amp;") == len([name for name in places if name != "seconds"])
+def test_sentences_hold_what_was_found_and_no_markup_of_it():
+    for mistake in Mistake:
+        places = re.findall(r"%\((\w+)\)s", str(mistakes.MISTAKE_TEXTS[mistake]))
+        value = {"seconds": "7200"}
+        details = tuple((name, value.get(name, "<i>&")) for name in dict.fromkeys(places))
+        told = mistakes.describe_finding(Finding(mistake, details))
+        assert "%" not in re.sub(r"%2B|%252B", "", told)
+        assert "<i>" not in told
+        assert told.count("&lt;i&gt;&amp;") == len([name for name in places if name != "seconds"])
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
-    [
-        ("1020", "17 minutes"),
-        ("7140", "119 minutes"),
-        ("7200", "2 hours"),
-        ("172799", "47 hours"),
-        ("172800", "2 days"),
-    ],
+    ("seconds", "told"), [("7140", "119 minutes"), ("7200", "2 hours"), ("172800", "2 days")]
 )
 def test_tells_how_far_a_clock_is_off(seconds, told):
-    assert f"The date is {told} away" in mistakes.describe_finding(
-        Finding(Mistake.CLOCK_SKEW, (("seconds", seconds), ("direction", "old"), ("now", "x")))
-    )
+    details = (("seconds", seconds), ("direction", "old"), ("now", "x"))
+    assert f"The date is {told} away" in mistakes.describe_finding(Finding(Mistake.CLOCK_SKEW, details))

@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 from datetime import datetime, timedelta
 from io import StringIO
-from urllib.parse import parse_qs, parse_qsl, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
 from django.http import QueryDict
@@ -149,29 +149,22 @@ def test_a_signature_of_the_account(proven, account, orders):
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
-        ({"label": ""}, "label"),
         ({"label": "x" * 65}, "label"),
-        ({"table": ""}, "table"),
+        ({"label": "a\0b"}, "label"),
         ({"table": "nothing"}, "table"),
         ({"policy": "none"}, "policy"),
         ({"permissions": []}, "permissions"),
         ({"permissions": ["l"]}, "permissions"),
         ({"kind": "account", "levels": []}, "levels"),
-        ({"address": "300.0.0.1"}, "address"),
         ({"address": "10.0.0.9-2001:db8::1"}, "address"),
         ({"expiry": "at"}, "expiry_at"),
-        ({"expiry": "at", "expiry_at": "yesterday"}, "expiry_at"),
         ({"expiry": "at", "expiry_at": "2020-01-01T00:00"}, "expiry_at"),
         ({"expiry": "at", "expiry_at": "9999-12-31T23:59"}, "expiry_at"),
         ({"start": "at", "start_at": "0001-01-01T00:00"}, "start_at"),
-        ({"table": "Or\0ders"}, "table"),
-        ({"label": "a\0b"}, "label"),
         ({"start": "at", "start_at": "2099-01-01T00:00"}, "expiry_at"),
-        ({"start": "at"}, "start_at"),
         ({"srk": "1"}, "srk"),
         ({"epk": "a", "spk": "b"}, "epk"),
         ({"spk": "a", "srk": "2", "epk": "a", "erk": "1"}, "epk"),
-        ({"spk": "a/b"}, "spk"),
         ({"epk": "a", "erk": "\x01"}, "erk"),
     ],
 )
@@ -180,11 +173,6 @@ def test_refuses(proven, orders, fields, field):
     assert answer.status_code == 422
     assert field in answer.context["form"].errors
     assert b"data-error-summary" in answer.content
-    assert RegisteredSas.objects.count() == 0
-
-
-def test_only_who_manages_access_makes_one(proven, orders):
-    assert proven("eve").post(NEW, sent()).status_code == 403
     assert RegisteredSas.objects.count() == 0
 
 
@@ -212,13 +200,8 @@ def test_s6_a_policy_that_says_nothing_locks_nothing(proven, orders):
     answer = client.post(NEW, sent(policy="open"))
     token = sas.read(dict(parse_qsl(secrets_of(answer)["token"])))
     assert (token.permissions, token.identifier, bool(token.expiry)) == ("r", "open", True)
-
-
-def test_what_is_locked_comes_back_when_the_policy_is_given_up(visit, orders):
-    client = visit("max")
-    locked = client.post(
-        NEW + "preview/?part=form", sent(policy="partner", permissions=["r", "a"], expiry="7d")
-    )
+    # what another policy locks is kept for when it is given up
+    locked = client.post(NEW + "preview/?part=form", sent(policy="partner", permissions=["a"], expiry="7d"))
     assert '<input type="hidden" name="permissions" value="a">' in text(locked)
     assert '<input type="hidden" name="expiry" value="7d">' in text(locked)
 
@@ -247,12 +230,9 @@ def test_previews_in_words(visit, orders):
     ("keys", "told"),
     [
         ({}, "entities in"),
-        ({"spk": "A", "epk": "A"}, 'with PartitionKey <bdi class="mono">A</bdi>'),
         ({"spk": "A", "epk": "A", "srk": "1", "erk": "1"}, 'and RowKey <bdi class="mono">1</bdi>'),
         ({"spk": "A", "epk": "A", "srk": "1"}, "and RowKey from"),
         ({"spk": "A", "epk": "A", "erk": "1"}, "and RowKey up to"),
-        ({"spk": "A", "epk": "A", "srk": "1", "erk": "2"}, "and RowKey from"),
-        ({"spk": "A"}, "from PartitionKey"),
         ({"epk": "A"}, "up to PartitionKey"),
         ({"spk": "A", "srk": "1", "epk": "B", "erk": "2"}, ", RowKey"),
         ({"spk": "<b>"}, "&lt;b&gt;"),
@@ -263,31 +243,20 @@ def test_says_which_keys(visit, orders, keys, told):
     assert told in str(answer.context["sentence"])
 
 
-def test_says_what_is_missing_but_not_as_an_error(visit, orders):
-    answer = visit("max").get(NEW)
-    assert answer.context["missing"] == [("Table", "Enter the name of a table.")]
-    assert "error-summary" not in answer.content.decode()
-    assert 'aria-invalid="true"' not in answer.content.decode()
-
-
 @pytest.mark.parametrize(
     ("fields", "is_warned"),
     [
         ({"expiry": "30d"}, False),
-        ({"expiry": "at", "expiry_at": "2099-01-01T00:00"}, True),
-        ({"expiry": "at", "expiry_at": "2099-01-01T00:00", "policy": "open"}, False),
-        ({"expiry": "at", "expiry_at": "2099-01-01T00:00", "kind": "account", "levels": "c"}, True),
+        ({"expiry": "at"}, True),
+        ({"expiry": "at", "policy": "open"}, False),
+        ({"expiry": "at", "kind": "account", "levels": "c"}, True),
     ],
 )
 def test_warns_of_a_long_life_without_a_policy(visit, orders, fields, is_warned):
-    page = visit("max").post(NEW + "preview/", sent(**fields)).content.decode()
-    assert ("This token is valid for more than 30 days" in page) is is_warned
-
-
-def test_without_scripts_a_button_previews(visit, orders):
-    answer = visit("max").post(NEW, sent(do="preview", label=""))
-    assert answer.status_code == 200
-    assert b"error-summary" not in answer.content
+    page = visit("max").post(NEW, sent(**fields, expiry_at="2099-01-01T00:00", do="preview", label=""))
+    assert page.status_code == 200
+    assert (b"This token is valid for more than 30 days" in page.content) is is_warned
+    assert b"error-summary" not in page.content  # what is missing yet is no error
     assert RegisteredSas.objects.count() == 0
 
 
@@ -295,21 +264,20 @@ def test_presets_of_time(account, orders):
     now = timezone.now().replace(microsecond=0)
 
     def token(**fields):
-        query = QueryDict(mutable=True)
-        for name, value in sent(**fields).items():
-            query.setlist(name, value if isinstance(value, list) else [value])
-        form = SasForm(query, account=account, now=now, is_secure=False)
+        form = SasForm(
+            QueryDict(urlencode(sent(**fields), doseq=True)), account=account, now=now, is_secure=False
+        )
         assert form.is_valid(), form.errors
         return form.token()
 
-    def at(text):
+    def after(text):
         return datetime.fromisoformat(text) - now
 
     assert token().start == ""
-    assert at(token(start="now").start) == timedelta(0)
-    assert at(token(start="ago").start) == timedelta(minutes=-5)
+    assert after(token(start="now").start) == timedelta(0)
+    assert after(token(start="ago").start) == timedelta(minutes=-5)
     for name, life in (("1h", 1), ("1d", 24), ("7d", 168), ("30d", 720)):
-        assert at(token(expiry=name).expiry) == timedelta(hours=life)
+        assert after(token(expiry=name).expiry) == timedelta(hours=life)
     ends = datetime.fromisoformat(token(expiry="quarter").expiry) + timedelta(seconds=1)
     assert (ends.month % 3, ends.day, ends.hour) == (1, 1, 0)
     assert timedelta(0) < ends - now < timedelta(days=93)
@@ -321,15 +289,12 @@ def test_presets_of_time(account, orders):
 @pytest.mark.parametrize(
     ("text", "keys", "fit"),
     [
-        ("PartitionKey eq 'A'", ("A", "", "A", ""), Fit.EXACT),
         ("PartitionKey eq 'A' and RowKey eq '1'", ("A", "1", "A", "1"), Fit.EXACT),
         ("PartitionKey eq 'A' and RowKey ge '1' and RowKey le '9'", ("A", "1", "A", "9"), Fit.EXACT),
-        ("PartitionKey ge 'A' and PartitionKey le 'F'", ("A", "", "F", ""), Fit.EXACT),
         ("PartitionKey ge 'A' and PartitionKey lt 'F'", ("A", "", "F", ""), Fit.WIDER),
         ("PartitionKey gt 'A'", ("A", "", "", ""), Fit.WIDER),
         ("PartitionKey eq 'A' and Age gt 3", ("A", "", "A", ""), Fit.WIDER),
         ("PartitionKey eq ''", ("", "", "", ""), Fit.WIDER),
-        ("Age gt 3", ("", "", "", ""), Fit.ALL),
         ("PartitionKey eq 'A' or PartitionKey eq 'B'", ("", "", "", ""), Fit.ALL),
     ],
 )
@@ -367,12 +332,6 @@ def test_the_grid_leads_to_the_form(visit, orders):
 
 
 # the registry
-
-
-def test_nothing_is_known_at_first(visit, account):
-    page = visit("max").get(SAS).content.decode()
-    assert "No SAS tokens yet" in page
-    assert 'role="search"' not in page.split("<main")[1]
 
 
 def test_lists_what_was_made_and_what_was_seen(proven, account, orders):
@@ -421,19 +380,14 @@ def test_exports_without_secrets(proven, account, orders):
     assert signature not in "".join(lines)
 
 
-def test_the_first_page_says_which_end_soon(proven, account, orders):
+def test_home_says_which_end_soon_to_those_who_manage_them(visit, proven, account, orders):
     client = proven("max")
     client.post(NEW, sent())
-    assert "Tokens expiring within 7 days" in client.get("/ui/").content.decode()
-    assert "partner demo" in client.get("/ui/").content.decode()
-
-
-def test_nobody_else_learns_of_them(visit, proven, account, orders):
-    proven("max").post(NEW, sent())
-    client = visit("victor")
-    assert "Tokens that end" not in client.get("/ui/").content.decode()
-    page = client.get("/ui/a/acme/").content.decode()
-    assert SAS not in page
+    home = client.get("/ui/").content.decode()
+    assert "Tokens expiring within 7 days" in home
+    assert "partner demo" in home
+    assert "Tokens expiring" not in visit("victor").get("/ui/").content.decode()
+    assert SAS not in visit("victor").get("/ui/a/acme/").content.decode()
 
 
 # one of them
@@ -497,13 +451,10 @@ def test_ends_of_time_are_shown_in_any_zone(visit, cast, account, orders, zone):
     for moment in ("9999-12-31T23:59:59Z", "0001-01-01"):
         print_ = use(account, replace(SEEN, start="0001-01-01", expiry=moment))
         assert moment in visit("max").get(f"{SAS}{print_}/").content.decode()
-    assert visit("max").get(SAS).status_code == 200
-    assert visit("max").get("/ui/").status_code == 200
+    for page in (SAS, "/ui/"):
+        assert visit("max").get(page).status_code == 200
 
 
-def test_there_is_no_page_of_what_is_not_known(visit, account):
-    client = visit("max")
+def test_blocks_nothing_that_is_not_known(visit, account):
     for none in ("x", "%00", "F" * 64):
-        assert client.post(f"{SAS}{none}/block/", {"blocked": "1"}).status_code == 404
-    assert client.get(f"{SAS}{'f' * 64}/").status_code == 404
-    assert client.post(f"{SAS}{'f' * 64}/block/", {"blocked": "1"}).status_code == 404
+        assert visit("max").post(f"{SAS}{none}/block/", {"blocked": "1"}).status_code == 404
