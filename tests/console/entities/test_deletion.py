@@ -43,14 +43,6 @@ def test_deletes_what_is_ticked_and_undoes_it(visit, three, account):
     assert there(account) == KEYS
 
 
-def test_goes_back_to_where_it_came_from(visit, three):
-    here = "/ui/a/acme/t/people/?f=Name%20eq%20%27x%27"
-    assert visit("eve").post(DELETE, chosen(next=here))["Location"] == here
-    assert (
-        visit("eve").post(DELETE, chosen(next="https://evil.example/"))["Location"] == "/ui/a/acme/t/people/"
-    )
-
-
 def test_what_is_gone_already_is_no_error(visit, three, account):
     client = visit("eve")
     client.post(DELETE, chosen(KEYS[0]))
@@ -58,18 +50,23 @@ def test_what_is_gone_already_is_no_error(visit, three, account):
     assert "already deleted" in said(client, client.post(DELETE, chosen()))
 
 
-@pytest.mark.parametrize("scope", ["query", "table"])
-def test_all_of_a_query_is_refused_kindly(visit, three, account, scope):
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        ({"scope": "query", "f": "Name eq 'x'"}, "Select the rows to delete"),
+        ({"scope": "table"}, "Select the rows to delete"),
+        ({"scope": "rows"}, "Select at least one row"),
+    ],
+)
+def test_refuses_all_of_a_query_and_nothing(visit, three, account, sent, why):
     client = visit("eve")
-    assert "Select the rows to delete" in said(
-        client, client.post(DELETE, {"scope": scope, "f": "Name eq 'x'"})
-    )
+    answer = client.post(DELETE, {**sent, "next": "/ui/a/acme/t/people/?f=x"})
+    assert answer["Location"] == "/ui/a/acme/t/people/?f=x"
+    assert why in said(client, answer)
     assert there(account) == KEYS
-
-
-def test_nothing_ticked(visit, three):
-    client = visit("eve")
-    assert "Select at least one row" in said(client, client.post(DELETE, {"scope": "rows"}))
+    assert (
+        client.post(DELETE, {**sent, "next": "https://evil.example/"})["Location"] == "/ui/a/acme/t/people/"
+    )
 
 
 def test_a_protected_account_asks_by_its_name(visit, three, account):
@@ -92,9 +89,4 @@ def test_a_read_only_account_keeps_them(visit, three, account):
     accounts.change(account, read_only=True)
     client = visit("eve")
     assert "not allowed" in said(client, client.post(DELETE, chosen()))
-    assert there(account) == KEYS
-
-
-def test_a_viewer_may_not(visit, three, account):
-    assert visit("victor").post(DELETE, chosen()).status_code == 403
     assert there(account) == KEYS

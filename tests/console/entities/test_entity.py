@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from console.grid import tokens
 from storage.domain.access.actor import SERVER
-from storage.domain.entities.changes import Delete, Insert, Update
+from storage.domain.entities.changes import Delete, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
@@ -19,13 +19,12 @@ from tests.console import markup
 from tests.console.forms import fields_of
 
 PEOPLE = "/ui/a/acme/t/people/"
+ADA = '{"PartitionKey": "se", "RowKey": "ada"'  # the beginning of her JSON
 HOSTILE = {
     "Text": EdmValue(Edm.STRING, "'\"\\%s {{ 7 }} <img src=x> 🦊"),
     "Lines": EdmValue(Edm.STRING, "\n first\n\nlast\n"),
     "Windows": EdmValue(Edm.STRING, "a\r\nb\rc"),
-    "Zero_byte": EdmValue(Edm.STRING, "\x00"),
-    "Half": EdmValue(Edm.STRING, "\ud800 and \udc00"),
-    "Empty": EdmValue(Edm.STRING, ""),
+    "Half": EdmValue(Edm.STRING, "\ud800 \x00"),
     "Blank": EdmValue(Edm.STRING, "  "),
     "Json": EdmValue(Edm.STRING, '{"a": [1.10, {}]}'),
     "Long": EdmValue(Edm.STRING, "é" * 32 * 1024),
@@ -33,12 +32,9 @@ HOSTILE = {
     "Big": EdmValue(Edm.INT64, 2**63 - 1),
     "Zero": EdmValue(Edm.DOUBLE, -0.0),
     "Nan": EdmValue(Edm.DOUBLE, math.nan),
-    "Less": EdmValue(Edm.DOUBLE, -math.inf),
-    "Tenth": EdmValue(Edm.DOUBLE, 0.1),
     "Since": EdmValue(Edm.DATETIME, 17_000_000_001_234_567),
     "First": EdmValue(Edm.DATETIME, -116444736000000000),
     "Id": EdmValue(Edm.GUID, "00000000-0000-0000-0000-00000000000a"),
-    "Photo": EdmValue(Edm.BINARY, b"\x00\xff"),
     "Nothing": EdmValue(Edm.BINARY, b""),
     "Large": EdmValue(Edm.BINARY, bytes(range(256)) * 256),
     "Yes": EdmValue(Edm.BOOLEAN, True),
@@ -102,13 +98,12 @@ def opened(visit, people):
     return open_it
 
 
-def test_saves_what_was_changed_and_nothing_else(opened):
+@pytest.mark.parametrize("mode", ["merge", "replace"])
+def test_saves_what_was_changed_and_nothing_else(opened, mode):
     client, page = opened(**HOSTILE)
     before = stored()
     assert page.status_code == 200
-
-    answer = save(client, page, Small="7")
-
+    answer = client.post(address(), fields_of(page, mode=mode, **{f"value-{number_of(page, 'Small')}": "7"}))
     assert (answer.status_code, answer["Location"]) == (303, address())
     assert is_same(properties(), {**HOSTILE, "Small": EdmValue(Edm.INT32, 7)})
     [change] = Activity.objects.get(verb="entity.change").changes.all()
@@ -121,69 +116,39 @@ def test_saves_what_was_changed_and_nothing_else(opened):
 def test_an_untouched_form_changes_nothing(opened):
     client, page = opened(**HOSTILE)
     before = stored()
-
     assert save(client, page).status_code == 303
     assert client.post(address(), fields_of(page, mode="replace")).status_code == 303
     json = client.get(address(tab="json"))
     assert client.post(address(), fields_of(json)).status_code == 303
-
     assert stored() == before
     assert not Activity.objects.filter(verb="entity.change").exists()
 
 
-def test_replaces(opened):
-    client, page = opened(**HOSTILE)
-
-    client.post(address(), fields_of(page, mode="replace", **{f"value-{number_of(page, 'Big')}": "0"}))
-
-    assert is_same(properties(), {**HOSTILE, "Big": EdmValue(Edm.INT64, 0)})
-
-
 def test_removes_and_adds(opened):
     client, page = opened(Name="Ada", Age=36)
-
     fields = fields_of(
         page, **{f"remove-{number_of(page, 'Age')}": "1", **new_row("New", "Edm.Int64", "1_000")}
     )
     answer = client.post(address(), fields)
-
     assert answer.status_code == 303
     assert properties() == {"Name": EdmValue(Edm.STRING, "Ada"), "New": EdmValue(Edm.INT64, 1000)}
     assert b"Merge cannot remove" in client.get(address()).content
-
-
-def test_line_ends_are_those_that_were_typed(opened):
-    client, page = opened(Text="one")
-
-    save(client, page, Text="one\r\ntwo")
-
-    assert properties()["Text"].value == "one\ntwo"
 
 
 @pytest.mark.parametrize(
     ("type_", "text", "problem"),
     [
         ("Edm.Int32", "2147483648", "out of range"),
-        ("Edm.Int64", "9223372036854775808", "out of range"),
-        ("Edm.Double", "1e999", "out of range"),
-        ("Edm.Boolean", "yes", "Enter true or false"),
-        ("Edm.DateTime", "2026-02-30", "does not exist"),
         ("Edm.Guid", "1", "32 hexadecimal"),
-        ("Edm.Binary", "0g", "Character 2"),
         ("Edm.String", "x" * 32769, "64 KiB"),
     ],
 )
 def test_keeps_what_cannot_be_read(opened, type_, text, problem):
     client, page = opened(Value="a", Other="b")
-
     answer = save(client, page, Value={"type": type_, "value": text}, Other="c")
-
     assert answer.status_code == 422
     content = answer.content.decode()
-    assert problem in content
-    assert text in content
-    assert 'aria-invalid="true"' in content
-    assert "data-dirty" in content
+    assert all(part in content for part in (problem, text, 'aria-invalid="true"', "data-dirty"))
     assert properties()["Value"].value == "a"
     assert fields_of(answer)[f"value-{number_of(answer, 'Other')}"] == "c"
 
@@ -192,56 +157,43 @@ def test_keeps_what_cannot_be_read(opened, type_, text, problem):
     ("name", "problem"),
     [
         ("PartitionKey", "This name is reserved"),
-        ("Timestamp", "This name is reserved"),
         ("Name", "already"),
         ("a b", "starts with a letter"),
-        ("1a", "starts with a letter"),
         ("", "Enter a property name"),
         ("n" * 256, "up to 255"),
     ],
 )
 def test_refuses_a_name(opened, name, problem):
     client, page = opened(Name="Ada")
-
-    answer = client.post(
-        address(),
-        fields_of(page, **new_row(name, "Edm.String", "x")),
-    )
-
+    answer = client.post(address(), fields_of(page, **new_row(name, "Edm.String", "x")))
     assert answer.status_code == 422
     assert problem in answer.content.decode()
     assert list(properties()) == ["Name"]
 
 
-def test_c5_refuses_a_253rd_property_and_more_than_a_mebibyte(opened):
+def test_c5_refuses_a_253rd_property(opened):
     client, page = opened(**{f"P{n}": n for n in range(252)})
     assert "<b data-property-count>252</b> / 252" in page.content.decode()
-
-    answer = client.post(
-        address(),
-        fields_of(page, **new_row("More", "Edm.String", "x")),
-    )
-
+    answer = client.post(address(), fields_of(page, **new_row("More", "Edm.String", "x")))
     assert answer.status_code == 422
     assert "up to 252 properties. This one has 253" in answer.content.decode()
     assert '<div class="over">' in answer.content.decode()
 
-    client, page = opened(row_key="large", **{f"P{n}": bytes(64 * 1024) for n in range(15)})
-    more = {**new_row("M1", "Edm.String", "x" * 32_000), **new_row("M2", "Edm.String", "x" * 32_000, 901)}
-    answer = client.post(address(row_key="large"), fields_of(page, **more))
 
+def test_c5_refuses_more_than_a_mebibyte(opened):
+    client, page = opened(**{f"P{n}": bytes(64 * 1024) for n in range(15)})
+    more = {**new_row("M1", "Edm.String", "x" * 32_000), **new_row("M2", "Edm.String", "x" * 32_000, 901)}
+    answer = client.post(address(), fields_of(page, **more))
     assert answer.status_code == 422
     assert "up to 1 MiB" in answer.content.decode()
     assert "entity-size over" in answer.content.decode()
-    assert len(properties("se", "large")) == 15
+    assert len(properties()) == 15
 
 
 def test_an_entity_of_a_mebibyte_can_be_edited(opened):
     values = {f"T{n}": "é" * 32_000 for n in range(15)} | {"Age": 1}
     client, page = opened(**values)
-
     answer = save(client, page, Age="2", T3="short")
-
     assert answer.status_code == 303
     assert (properties()["Age"].value, properties()["T3"].value) == (2, "short")
     assert properties()["T4"].value == "é" * 32_000
@@ -250,9 +202,7 @@ def test_an_entity_of_a_mebibyte_can_be_edited(opened):
 def test_a_read_only_account(opened):
     client, page = opened(Name="Ada")
     Account.objects.update(read_only=True)
-
     answer = save(client, page, Name="Eva")
-
     assert answer.status_code == 422
     assert "read-only" in answer.content.decode()
 
@@ -261,35 +211,25 @@ def test_a_read_only_account(opened):
 def test_e14_any_key_opens_edits_and_deletes(opened, key):
     client, page = opened(*key, Name="Ada")
     assert page.status_code == 200
-
     assert save(client, page, Name="Eva").status_code == 303
     assert properties(*key)["Name"].value == "Eva"
     page = client.get(address(*key))
     answer = client.post(address(*key), {"action": "delete", "etag": page.context["etag"]})
-
     assert (answer.status_code, answer["Location"]) == (303, PEOPLE)
     assert properties(*key) is None
 
 
-@pytest.mark.parametrize("query", ["", "pk=se", "rk=ada"])
-def test_an_absent_key_is_no_key(visit, people, query):
+@pytest.mark.parametrize("query", ["", "pk=se", "rk=ada", "pk=%00&rk=", "pk=a%2Fb&rk=c"])
+def test_a_key_that_none_has(visit, people, query):
     people("se", "", Name="Ada")
     people("", "ada", Name="Ada")
-
     assert visit("eve").get(f"{PEOPLE}entity/?{query}").status_code == 404
-
-
-@pytest.mark.parametrize("key", [("\0", ""), ("a/b", "c"), ("x" * 2000, "")])
-def test_a_key_that_none_has(visit, people, key):
-    assert visit("eve").get(address(*key)).status_code == 404
 
 
 def test_deletes_only_what_was_seen(opened):
     client, page = opened(Name="Ada")
     edits.apply(table(), [Update(Entity(EntityKey("se", "ada"), {}), ANY, merge=True)], by=SERVER)
-
     answer = client.post(address(), {"action": "delete", "etag": page.context["etag"]}, follow=True)
-
     assert "was changed since you opened it" in answer.content.decode()
     assert properties() is not None
     assert client.post(address(), {"action": "delete", "etag": "*"}).status_code == 404
@@ -299,7 +239,6 @@ def test_deletes_only_what_was_seen(opened):
 def test_a_viewer_reads(visit, people):
     people("se", "ada", **HOSTILE)
     client = visit("victor")
-
     for tab in ("form", "json", "snippets"):
         page = client.get(address(tab=tab))
         assert page.status_code == 200
@@ -313,7 +252,6 @@ def test_a_viewer_reads(visit, people):
 def test_next(opened, people):
     client, page = opened(Name="Ada")
     people("se", "eva", Name="Eva")
-
     assert client.get(address(go="next"))["Location"] == address(row_key="eva")
     last = client.get(address(row_key="eva", go="next"))
     assert last["Location"] == address(row_key="eva")
@@ -322,19 +260,9 @@ def test_next(opened, people):
     assert answer["Location"] == address(go="next")
 
 
-def test_another_spelling_of_the_table_is_redirected(opened):
-    client, _ = opened(Name="Ada")
-
-    answer = client.get(address().replace("people", "PEOPLE"))
-
-    assert (answer.status_code, answer["Location"]) == (301, address())
-
-
 def test_without_script_a_row_is_added(opened):
     client, page = opened(Name="Ada")
-
     answer = client.post(address(), fields_of(page, action="add"))
-
     assert answer.status_code == 200
     assert [row.is_new for row in answer.context["draft"].rows] == [False, True]
 
@@ -345,13 +273,11 @@ def test_a_part_for_a_drawer(opened):
     part = client.get(address(), headers=headers)
     assert b"<html" not in part.content
     assert b"data-drawer-close" in part.content
-
     invalid = client.post(address(), {**fields_of(part), "value-0": "x" * 40_000}, headers=headers)
     assert invalid.status_code == 422
     assert b"<html" not in invalid.content
     beside = {**headers, "HX-Current-URL": f"http://testserver{PEOPLE}?f=Age+gt+1&open=W10"}
     gone = client.post(address(), {"action": "delete", "etag": part.context["etag"]}, headers=beside)
-
     assert (gone.status_code, gone["HX-Redirect"]) == (204, f"{PEOPLE}?f=Age+gt+1")
 
 
@@ -363,24 +289,14 @@ def test_c3_uploads_bytes(opened):
     fields = fields_of(page)
     number = number_of(page, "Photo")
     assert f"kept-{number}" in fields
-
     client.post(address(), {**fields, f"file-{number}": SimpleUploadedFile("x.bin", b"\x00\xff\r\n")})
     assert properties()["Photo"].value == b"\x00\xff\r\n"
-
     page = client.get(address())
     refused = client.post(
         address(), {**fields_of(page), f"file-{number}": SimpleUploadedFile("x.bin", bytes(65537))}
     )
     assert refused.status_code == 422
     assert properties()["Photo"].value == b"\x00\xff\r\n"
-
-
-def test_bytes_in_other_ways(opened):
-    client, page = opened(Photo=b"\x00")
-
-    save(client, page, Photo={"form": "base64", "value": "AP8="})
-
-    assert properties()["Photo"].value == b"\x00\xff"
 
 
 # types
@@ -396,20 +312,15 @@ def row(client, page, name, **changes):
 @pytest.mark.parametrize(
     ("value", "type_", "text", "said"),
     [
-        (5, "Edm.Int64", 'value="5"', ""),
         (5, "Edm.String", ">\n5</textarea>", ""),
         (1.5, "Edm.Int32", 'value="1"', "Convert anyway"),
         ("abc", "Edm.Int32", 'value="abc"', "Enter a whole number"),
-        (EdmValue(Edm.INT64, 2**40), "Edm.Int32", f'value="{2**40}"', "Use Int64"),
-        (b"\xff" * 1000, "Edm.String", "////", ""),
         ("true", "Edm.Boolean", "checked", ""),
     ],
 )
 def test_c2_a_type_is_changed(opened, value, type_, text, said):
     client, page = opened(Value=value)
-
     content = row(client, page, "Value", type=type_).content.decode()
-
     assert text in content
     assert said in content
 
@@ -417,28 +328,16 @@ def test_c2_a_type_is_changed(opened, value, type_, text, said):
 def test_c2_what_is_lost_needs_a_tick(opened):
     client, page = opened(Value=1.5)
     changed = {"type": "Edm.Int32", "value": "1", "lossy": "1"}
-
     refused = save(client, page, Value=changed)
     assert refused.status_code == 422
     assert "This conversion loses data" in refused.content.decode()
     assert properties()["Value"].value == 1.5
-
     assert save(client, page, Value={**changed, "accept": "1"}).status_code == 303
     assert properties()["Value"] == EdmValue(Edm.INT32, 1)
 
 
-def test_a_text_that_is_no_value_goes_back_to_what_it_was(opened):
-    client, page = opened(Value="abc")
-    content = markup.text(row(client, page, "Value", type="Edm.Int32"))
-    assert 'name="was-0" value="Edm.String"' in content
-
-    back = markup.text(row(client, page, "Value", type="Edm.Guid", was="Edm.String", value="abc"))
-    assert 'name="was-0" value="Edm.String"' in back
-
-
 def test_a_value_is_checked_while_it_is_typed(opened):
     client, page = opened(Value=1)
-
     assert "Use Int64" in row(client, page, "Value", value="99999999999").content.decode()
     assert "Use Int64" not in row(client, page, "Value", value="99").content.decode()
     assert client.post(page.context["row_address"], {}).status_code == 404
@@ -451,9 +350,7 @@ def test_json_is_saved(opened):
     client, _ = opened(**HOSTILE)
     page = client.get(address(tab="json"))
     text = fields_of(page)["text"].replace('"Small": -2147483648', '"Small": 7').replace('"Yes": true,', "")
-
     answer = client.post(address(), fields_of(page, text=text))
-
     assert (answer.status_code, answer["Location"]) == (303, address(tab="json"))
     rest = {name: value for name, value in HOSTILE.items() if name != "Yes"}
     assert is_same(properties(), {**rest, "Small": EdmValue(Edm.INT32, 7)})
@@ -463,24 +360,18 @@ def test_json_is_saved(opened):
     ("text", "problem"),
     [
         (
-            '{"PartitionKey": "se", "RowKey": "ada",\n "A@odata.type": "Edm.Int46", "A": "1"}',
+            f'{ADA},\n "A@odata.type": "Edm.Int46", "A": "1"}}',
             "Line 2, column 18</a>: Edm.Int46 is not a type",
         ),
-        (
-            '{"PartitionKey": "se", "RowKey": "ada", "A": 1, "A": 2}',
-            "Line 1, column 49</a>: A appears twice.",
-        ),
-        ('{"PartitionKey": "se", "RowKey": "ada", "A": 1,}', "Line 1, column 48</a>: JSON syntax error"),
+        (f'{ADA}, "A": 1, "A": 2}}', "Line 1, column 49</a>: A appears twice."),
+        (f'{ADA}, "A": 1,}}', "Line 1, column 48</a>: JSON syntax error"),
         ('{"PartitionKey": "se", "RowKey": "eva"}', "Keys can&#x27;t be changed"),
         ("{}", "PartitionKey is missing"),
     ],
 )
 def test_c4_json_is_refused_with_its_place(opened, text, problem):
     client, _ = opened(Name="Ada")
-    page = client.get(address(tab="json"))
-
-    answer = client.post(address(), fields_of(page, text=text))
-
+    answer = client.post(address(), fields_of(client.get(address(tab="json")), text=text))
     assert answer.status_code == 422
     assert problem in markup.text(answer)
     assert fields_of(answer)["text"].replace("\r\n", "\n") == text
@@ -498,9 +389,7 @@ def test_adds_an_entity(visit, people):
         ("Name", Edm.STRING, False),
         ("Age", Edm.INT32, False),
     ]
-
     answer = client.post(f"{PEOPLE}entity/new/", fields_of(page, pk="se", rk="", **{"value-1": "7"}))
-
     assert (answer.status_code, answer["Location"]) == (303, address(row_key=""))
     assert properties("se", "") == {"Age": EdmValue(Edm.INT32, 7)}
     again = client.post(f"{PEOPLE}entity/new/", fields_of(page, pk="se", rk=""))
@@ -512,45 +401,20 @@ def test_duplicates(visit, people):
     people("se", "ada", **HOSTILE)
     client = visit("eve")
     page = client.get(f"{PEOPLE}entity/new/?from={tokens.encode_key(EntityKey('se', 'ada'))}")
-
     answer = client.post(f"{PEOPLE}entity/new/", fields_of(page, rk="eva", action="save_another"))
-
     assert answer.status_code == 303
     assert answer["Location"].endswith(f"?from={tokens.encode_key(EntityKey('se', 'eva'))}")
     assert stored("se", "eva").content == stored().content
 
 
-def test_saves_as_new(opened):
-    client, page = opened(**HOSTILE)
-    draft = client.post(f"{PEOPLE}entity/new/?pk=se&rk=ada", fields_of(page, action="draft"))
-    assert draft.status_code == 200
-    answer = client.post(f"{PEOPLE}entity/new/", fields_of(draft, rk="eva", action="save"))
-
-    assert answer.status_code == 303
-    assert is_same(properties("se", "eva"), HOSTILE)
-
-
-@pytest.mark.parametrize("key", ["a/b", "a\\b", "a#b", "a?b", "x" * 1025, "a\x7f"])
+@pytest.mark.parametrize("key", ["a/b", "x" * 1025])
 def test_refuses_a_key(visit, people, key):
     client = visit("eve")
-    page = client.get(f"{PEOPLE}entity/new/")
-
-    answer = client.post(f"{PEOPLE}entity/new/", fields_of(page, pk="se", rk=key))
-
+    answer = client.post(
+        f"{PEOPLE}entity/new/", fields_of(client.get(f"{PEOPLE}entity/new/"), pk="se", rk=key)
+    )
     assert answer.status_code == 422
     assert 'id="rk-error"' in answer.content.decode()
-
-
-def test_adds_an_entity_as_json(visit, people):
-    client = visit("eve")
-    page = client.get(f"{PEOPLE}entity/new/?tab=json")
-
-    answer = client.post(
-        f"{PEOPLE}entity/new/", fields_of(page, text='{"PartitionKey": "se", "RowKey": "", "Age": 7}')
-    )
-
-    assert answer.status_code == 303
-    assert properties("se", "") == {"Age": EdmValue(Edm.INT32, 7)}
 
 
 # another key
@@ -563,28 +427,15 @@ def test_c6_changes_a_key(opened, people):
     page = client.get(address(page="entity/key/"))
     assert b"one transaction" in page.content
     fields = {"etag": page.context["etag"], "pk": "se", "rk": "taken"}
-
     assert "already" in client.post(address(page="entity/key/"), fields).content.decode()
     same = client.post(address(page="entity/key/"), {**fields, "rk": "ada"})
     assert "differs from the current one" in same.content.decode()
     assert client.post(address(page="entity/key/"), {**fields, "rk": "a/b"}).status_code == 422
     assert stored() == before
     answer = client.post(address(page="entity/key/"), {**fields, "pk": "", "rk": "eva"})
-
     assert (answer.status_code, answer["Location"]) == (303, address("", "eva"))
     assert properties() is None
     assert stored("", "eva").content == before.content
-
-
-def test_a_key_of_what_was_changed_meanwhile(opened):
-    client, _ = opened(Name="Ada")
-    page = client.get(address(page="entity/key/"))
-    edits.apply(table(), [Update(Entity(EntityKey("se", "ada"), {}), ANY, merge=True)], by=SERVER)
-
-    answer = client.post(address(page="entity/key/"), {"etag": page.context["etag"], "pk": "se", "rk": "eva"})
-
-    assert answer.status_code == 422
-    assert "was changed since you opened it" in answer.content.decode()
 
 
 # conflicts
@@ -601,9 +452,7 @@ def by_others(**values):
 def test_c7_merges_what_does_not_collide(opened):
     client, page = opened(A="1", B="1", C="1")
     by_others(A="2", D="2")
-
     conflict = save(client, page, B="3", C=None)
-
     assert conflict.status_code == 412
     assert {(line.name, line.by) for line in conflict.context["lines"]} == {
         ("A", "theirs"), ("B", "mine"), ("C", "mine"), ("D", "theirs"),
@@ -620,12 +469,10 @@ def test_c7_asks_where_they_collide(opened, choice, value):
     conflict = save(client, page, A="3", B="3")
     [line] = [line for line in conflict.context["lines"] if line.by == "conflict"]
     fields = fields_of(conflict, action="merged")
-
     refused = client.post(address(), fields)
     assert refused.status_code == 422
     assert "Choose a version." in refused.content.decode()
     answer = client.post(address(), {**fields, f"choice-{line.number}": choice})
-
     assert answer.status_code == 303
     assert (properties()["A"].value, properties()["B"].value) == (value, "3")
 
@@ -633,12 +480,10 @@ def test_c7_asks_where_they_collide(opened, choice, value):
 def test_c7_of_a_deleted_entity_offers_to_insert(opened):
     client, page = opened(**HOSTILE)
     edits.apply(table(), [Delete(EntityKey("se", "ada"), ANY)], by=SERVER)
-
     conflict = save(client, page, Small="7")
     assert conflict.status_code == 412
     assert "Insert again" in conflict.content.decode()
     answer = client.post(address(), fields_of(conflict, action="insert"))
-
     assert answer.status_code == 303
     assert is_same(properties(), {**HOSTILE, "Small": EdmValue(Edm.INT32, 7)})
 
@@ -648,7 +493,6 @@ def test_c7_keeps_theirs_discards_and_saves_mine_as_new(opened):
     by_others(A="2")
     conflict = save(client, page, A="3")
     fields = fields_of(conflict)
-
     assert client.post(address(), {**fields, "action": "theirs"})["Location"] == address()
     assert client.post(address(), {**fields, "action": "discard"})["Location"] == PEOPLE
     assert properties()["A"].value == "2"
@@ -657,38 +501,26 @@ def test_c7_keeps_theirs_discards_and_saves_mine_as_new(opened):
     assert properties("se", "eva")["A"].value == "3"
 
 
-def test_c7_changed_once_more(opened):
+def test_c7_changed_once_more(opened, visit):
     client, page = opened(A="1", B="1")
-    by_others(A="2")
+    save(visit("alice"), page, A="2")
     conflict = save(client, page, B="3")
+    assert "By alice" in conflict.content.decode()
     by_others(B="4")
-
     again = client.post(address(), fields_of(conflict, action="merged"))
-
     assert again.status_code == 412
     assert "changed again" in again.content.decode()
     assert properties()["B"].value == "4"
-
-
-def test_c7_says_who(opened, visit):
-    client, page = opened(A="1")
-    save(visit("alice"), page, A="2")
-
-    content = save(client, page, A="3").content.decode()
-
-    assert "By alice" in content
 
 
 def test_a_form_that_cannot_be_read_any_more_loses_nothing(opened):
     """As after a restart of a server without a secret of its own."""
     client, page = opened(A="1", B="1")
     fields = fields_of(page, opened="unreadable", **{f"value-{number_of(page, 'A')}": "2"})
-
     assert client.post(address(), fields).status_code == 303
     assert properties()["A"].value == "2"
     by_others(B="2")
     conflict = client.post(address(), {**fields, f"value-{number_of(page, 'A')}": "3"})
-
     assert conflict.status_code == 412
     assert {line.name for line in conflict.context["lines"] if line.by == "conflict"} == {"A", "B"}
     assert properties()["A"].value == "2"
@@ -701,9 +533,7 @@ def test_c8_what_was_deleted_can_be_restored(opened):
     client, page = opened(**HOSTILE)
     before = stored()
     client.post(address(), {"action": "delete", "etag": page.context["etag"]})
-
     gone = client.get(address())
-
     assert gone.status_code == 404
     assert "Deleted just now by eve." in gone.content.decode()
     undo = gone.context["deleted"].activity_id
@@ -711,27 +541,8 @@ def test_c8_what_was_deleted_can_be_restored(opened):
     assert stored().content == before.content
 
 
-def test_c8_says_what_else_was_deleted(opened, people):
-    client, _ = opened(Name="Ada")
-    people("se", "eva", Name="Eva")
-    edits.apply(table(), [Delete(EntityKey("se", key), ANY) for key in ("ada", "eva")], by=SERVER)
-
-    content = client.get(address()).content.decode()
-
-    assert "1 other entity was deleted with it." in content
-    assert "Restore all" in content
-
-
 def test_what_never_was(visit, people):
     gone = visit("eve").get(address())
-
     assert gone.status_code == 404
     assert "No entity has this key" in gone.content.decode()
     assert "Restore" not in gone.content.decode()
-
-
-def test_an_entity_that_was_inserted_elsewhere(visit, people):
-    """The record knows nothing of it, and no page says otherwise."""
-    edits.apply(table(), [Insert(Entity(EntityKey("se", "ada"), {}))], by=SERVER)
-
-    assert visit("victor").get(address()).status_code == 200

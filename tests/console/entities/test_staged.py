@@ -88,18 +88,15 @@ def test_a_stale_row_keeps_all_of_them_from_being_saved(visit, changes, account)
     assert properties(account, ALAN) == {"Name": EdmValue(Edm.STRING, "y"), "Age": EdmValue(Edm.INT32, 3)}
 
 
-def test_a_deleted_row_is_named(visit, changes, account):
+def test_a_deleted_row_is_named_and_a_read_only_account(visit, changes, account):
     client = visit("eve")
     client.post("/ui/a/acme/t/people/delete/", {"scope": "rows", "key": encode_key(ALAN)})
     answer = send(client, changes, apply="1")
     assert answer.status_code == 409 and b"deleted while you were editing" in answer.content
     assert properties(account, ADA)["Age"].value == 1
-
-
-def test_a_read_only_account_refuses(visit, changes, account):
     accounts.change(account, read_only=True)
-    answer = send(visit("eve"), changes, apply="1")
-    assert answer.status_code == 409 and b"not allowed" in answer.content
+    answer = client.post(STAGED, {"changes": json.dumps(changes[:1]), "apply": "1"})
+    assert answer.status_code == 409 and b"not allowed" in answer.content and b"<h1" in answer.content
 
 
 @pytest.mark.parametrize(
@@ -115,10 +112,3 @@ def test_reads_no_bad_value_and_no_system_property(visit, two, account):
         change(account, ADA, "PartitionKey", "String", "x"),
     ):
         assert send(visit("eve"), [bad]).status_code == 400
-
-
-def test_without_script_it_is_a_page(visit, changes):
-    client = visit("eve")
-    assert b"<h1" in client.post(STAGED, {"changes": json.dumps(changes)}).content
-    answer = client.post(STAGED, {"changes": json.dumps(changes), "apply": "1"})
-    assert answer["Location"] == "/ui/a/acme/t/people/"
