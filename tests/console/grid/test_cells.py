@@ -4,7 +4,7 @@ import math
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.utils.html import strip_tags
+from django.utils.html import escape, strip_tags
 
 from console.grid.cells import absent, draw, draw_time
 from storage.domain.values.edm import Edm, EdmValue, read_datetime
@@ -21,18 +21,13 @@ def text(type_, value):
 @pytest.mark.parametrize(
     ("type_", "value", "text"),
     [
-        (Edm.INT32, -5, "-5"),
         (Edm.INT64, 2**63 - 1, "9223372036854775807"),
         (Edm.DOUBLE, -0.0, "-0.0"),
-        (Edm.DOUBLE, 5.0, "5.0"),
-        (Edm.DOUBLE, 1e300, "1E+300"),
         (Edm.DOUBLE, math.nan, "NaN"),
-        (Edm.DOUBLE, -math.inf, "-Infinity"),
         (Edm.BOOLEAN, True, "true"),
         (Edm.DATETIME, 1, "1970-01-01 00:00:00.0000001"),
-        (Edm.GUID, "c9da6455-213d-42c9-9a79-3e9149a57833", "c9da6455-213d-42c9-9a79-3e9149a57833"),
         (Edm.BINARY, b"\x00\xff", "00ff"),
-        (Edm.STRING, "Ada", "Ada"),
+        (Edm.STRING, " Ada  Lovelace ", "·Ada ·Lovelace·"),
     ],
 )
 def test_text(type_, value, text):
@@ -49,25 +44,14 @@ def test_nothing_is_of_several_kinds():
     assert text(Edm.STRING, "  \t\n\u00a0") == "··⇥↵U+00A0"
 
 
-def test_spaces_that_a_line_would_hide_are_marked():
-    assert text(Edm.STRING, " Ada  Lovelace ") == "·Ada ·Lovelace·"
-
-
-@pytest.mark.parametrize("text", ["<b>&amp;", "</script>", "'\"", "{{ 1 }}", '<span class="mark">↵</span>'])
+@pytest.mark.parametrize("text", ["<b>&amp;", "<i>{{ 1 }}", '<span class="mark">↵</span>' * 20])
 def test_markup_is_text(text):
-    assert "<" not in drawn(Edm.STRING, text).markup.removeprefix("<bdi>").removesuffix("</bdi>")
+    assert strip_tags(drawn(Edm.STRING, text).markup).startswith(escape(text[:20]))
 
 
 @pytest.mark.parametrize(
     ("text", "picture"),
-    [
-        ("a\nb", "↵"),
-        ("a\0b", "␀"),
-        ("a\u202eb", "U+202E"),
-        ("a\ud800b", "U+D800"),
-        ("a\u200bb", "U+200B"),
-        ("\x7f", "␡"),
-    ],
+    [("a\nb", "↵"), ("a\0b", "␀"), ("a\u202eb", "U+202E"), ("a\ud800b", "U+D800"), ("\x7f", "␡")],
 )
 def test_what_cannot_be_seen_is_marked(text, picture):
     found = drawn(Edm.STRING, text).markup
@@ -89,16 +73,13 @@ def test_long_texts_are_cut_and_measured(value, chip):
     assert value[:160] + "…" in strip_tags(cell.markup).replace("&quot;", '"')
     assert chip in cell.markup
     assert ("JSON" in cell.markup) is (value[0] != "x")
-
-
-def test_the_size_of_what_was_cut_before():
-    assert "12.4" in drawn(Edm.STRING, "x" * 320, 12_700).markup
-    assert "9.8" in drawn(Edm.BINARY, b"x" * 160, 10_000).markup
+    assert "12.4" in drawn(Edm.STRING, value, 12_700).markup  # of what was cut before
 
 
 def test_long_bytes_are_cut():
     assert strip_tags(drawn(Edm.BINARY, b"x" * 65536).markup).startswith("78" * 24 + "…")
     assert drawn(Edm.BINARY, b"x" * 24).state == ""
+    assert "9.8" in drawn(Edm.BINARY, b"x" * 160, 10_000).markup
 
 
 def test_times_in_a_zone_and_whole():

@@ -21,20 +21,19 @@ def names(text, seen=SEEN):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", ["PartitionKey", "RowKey", "Name", "Age", "Score", "Timestamp"]),
-        ("*", ["PartitionKey", "RowKey", "Name", "Age", "Score", "Timestamp"]),
-        ("Score,*", ["PartitionKey", "RowKey", "Score", "Name", "Age", "Timestamp"]),
-        ("Age,Name", ["PartitionKey", "RowKey", "Age", "Name"]),
-        ("-Age,*", ["PartitionKey", "RowKey", "Name", "Score", "Timestamp"]),
-        ("Timestamp,*,Age", ["PartitionKey", "RowKey", "Timestamp", "Name", "Score", "Age"]),
-        ("*,!Score", ["PartitionKey", "RowKey", "Score", "Name", "Age", "Timestamp"]),
-        ("RowKey,Name,PartitionKey", ["RowKey", "Name", "PartitionKey"]),
-        ("-PartitionKey,-RowKey,-Timestamp,*", ["PartitionKey", "RowKey", "Name", "Age", "Score"]),
-        ("Rare,*", ["PartitionKey", "RowKey", "Rare", "Name", "Age", "Score", "Timestamp"]),
+        ("", "PartitionKey RowKey Name Age Score Timestamp"),
+        ("Score,*", "PartitionKey RowKey Score Name Age Timestamp"),
+        ("Age,Name", "PartitionKey RowKey Age Name"),
+        ("-Age,*", "PartitionKey RowKey Name Score Timestamp"),
+        ("Timestamp,*,Age", "PartitionKey RowKey Timestamp Name Score Age"),
+        ("*,!Score", "PartitionKey RowKey Score Name Age Timestamp"),
+        ("RowKey,Name,PartitionKey", "RowKey Name PartitionKey"),
+        ("-PartitionKey,-RowKey,-Timestamp,*", "PartitionKey RowKey Name Age Score"),
+        ("Rare,*", "PartitionKey RowKey Rare Name Age Score Timestamp"),
     ],
 )
 def test_arrange(text, expected):
-    assert names(text) == expected
+    assert names(text) == expected.split()
 
 
 def test_widths_and_pins():
@@ -56,13 +55,7 @@ def test_what_is_read_is_written(text):
 @pytest.mark.parametrize("text", [",", ":", "a b", "<i>", "-", "!", "Name:x", "Name:12345", "\0,\n"])
 def test_what_cannot_be_understood_is_left_out(text):
     assert parse_columns(text) == DEFAULT
-
-
-def test_a_name_counts_once():
-    assert str(parse_columns("Name:90,Name:100,*")) == "Name:90,*"
-
-
-def test_many_columns():
+    assert str(parse_columns(f"{text},Name:90,Name:100,*")) == "Name:90,*"
     assert len(parse_columns(",".join(f"P{number}" for number in range(5000))).choices) == 301
 
 

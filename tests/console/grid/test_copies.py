@@ -41,37 +41,26 @@ def test_rows_for_a_spreadsheet(copied):
 
 def test_json(copied):
     found = json.loads(copied("1", **{"as": "json"})["text"])
-    assert (found["Big"], found["Big@odata.type"], found["Long"]) == (
-        str(2**63 - 1),
-        "Edm.Int64",
-        "é" * 20_000,
-    )
+    assert (found["Big"], found["Big@odata.type"]) == (str(2**63 - 1), "Edm.Int64")
+    assert found["Long"] == "é" * 20_000
     assert [one["RowKey"] for one in json.loads(copied("1", "2", **{"as": "json"})["text"])] == ["1", "2"]
     assert len(copied("1", "2", **{"as": "ndjson"})["text"].splitlines()) == 2
 
 
-def test_markdown(copied):
-    text = copied("1", "2", column=["Name", "Note"], **{"as": "markdown"})["text"]
-    assert text.splitlines() == [
-        "| Name | Note |", "| --- | --- |", '| Ada | x\t"y"<br>z |', r"| Al\|an \<b\> |  |",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
-    ("language", "call"), [("python", "create_entity("), ("javascript", "createEntity(")]
+    ("language", "part"),
+    [
+        ("python", "create_entity("),
+        ("javascript", "createEntity("),
+        ("markdown", r"| Al\|an \<b\> |"),
+        ("address", "http://testserver/ui/a/acme/t/people/entity/?pk=a&rk=2"),
+    ],
 )
-def test_code(copied, language, call):
-    text = copied("1", "2", **{"as": language})["text"]
-    assert text.count(call) == 2
-    assert "9223372036854775807" in text
+def test_other_languages(copied, language, part):
+    text = copied("1", "2", column=["Note", "Name"], **{"as": language})["text"]
+    assert part in text
     if language == "python":
         compile(text, "copied", "exec")
-
-
-def test_addresses(copied):
-    assert (
-        copied("1", **{"as": "address"})["text"] == "http://testserver/ui/a/acme/t/people/entity/?pk=a&rk=1"
-    )
 
 
 def test_all_that_a_query_finds(copied, monkeypatch):
