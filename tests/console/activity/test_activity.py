@@ -7,7 +7,6 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import strip_tags
@@ -87,13 +86,6 @@ def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(read, acc
     assert read(who="max").content.count(b"/ui/undo/") == 3
 
 
-def test_says_what_people_became(account, cast):
-    done = members.set_role(account, cast["eve"], Role.OWNER, by=EVE)
-    assert plain_sentence(done) == "eve gave eve the role Owner"
-    done = activity.record(Verb.USER_CHANGE, EVE, detail={"user": "eve", "added": "passkey"})
-    assert plain_sentence(done) == "eve changed their sign-in settings"
-
-
 @pytest.mark.parametrize(
     ("actor", "expected"),
     [
@@ -124,60 +116,49 @@ def test_hostile_names_are_text(read, account, table):
         assert "&lt;img src=x onerror=alert(1)&gt; %(who)s {{ 7|add:7 }}" in page
 
 
-def test_filters(read, account, table):
+def test_filters(visit, account, table):
     apply(table, Insert(entity("a%b")))
     accounts.change(account, label="New", by=COMMAND)
-    assert len(said(read(what="tables"))) == 1
-    assert len(said(read(what="entities"))) == len(said(read(who="victor", key="%"))) == 1
-    assert len(said(read(what="settings"))) == 2
-    assert said(read(what="people")) == []
-    assert len(said(read(table="PEOPLE"))) == 2
-    today = timezone.localdate()
-    assert len(said(read(since=today, until=today))) == 4
-    assert said(read(since=today + timedelta(days=1))) == said(read(until=today - timedelta(days=1))) == []
-    assert "No matching activity" in read(what="people").content.decode()
-
-
-def test_by_whom(visit, account, table):
-    apply(table, Insert(entity()))
-    page = visit("victor").get(PAGE, {"who": "EV"})
-    assert said(page) == ["eve added se / ada to people"]
-    assert 'value="EV"' in page.content.decode()
+    today, client = timezone.localdate(), visit("victor")
+    for number, asked in [
+        (1, {"what": "tables"}),
+        (1, {"what": "entities"}),
+        (1, {"key": "%"}),
+        (1, {"who": "EV"}),
+        (2, {"what": "settings"}),
+        (2, {"table": "PEOPLE"}),
+        (4, {"since": today, "until": today}),
+        (0, {"since": today + timedelta(days=1)}),
+        (0, {"until": today - timedelta(days=1)}),
+        (0, {"what": "people"}),
+    ]:
+        assert len(said(client.get(PAGE, asked))) == number, asked
+    assert b"No matching activity" in client.get(PAGE, {"what": "people"}).content
+    assert client.get(PAGE, headers=HTMX).content.lstrip().startswith(b'<div id="timeline"')
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"what": "x"}, {"since": "yesterday"}, {"until": "2026-99-99"}, {"before": "-1"}, {"after": "x"},
-              {"before": "9" * 40}, {"key": "\0"}, {"what": "entities' OR 1=1"}],
-)  # fmt: skip
+    "wrong",
+    [{"what": "x"}, {"since": "yesterday"}, {"until": "2026-99-99"}, {"before": "9" * 40}, {"key": "\0"}],
+)
 def test_an_address_that_makes_no_sense_is_the_whole(read, account, wrong):
     assert said(read(**wrong)) == said(read())
 
 
-def test_pages(read, account):
-    for number in range(120):
+def test_pages(visit, account):
+    for number in range(102):
         accounts.change(account, label=str(number))
-    first = read(what="settings")
-    second = read(
-        PAGE + first.context["older"].partition("?")[0].removeprefix(PAGE), **_query(first.context["older"])
-    )
-    assert second.context["days"][0].entries[0].done.after == {"label": "69"}
-    back = read(**_query(second.context["newer"]))
+    client = visit("victor")
+    first = client.get(PAGE, {"what": "settings"})
+    second = client.get(PAGE + first.context["older"].removeprefix(PAGE))
+    assert second.context["days"][0].entries[0].done.after == {"label": "51"}
+    back = client.get(PAGE + second.context["newer"].removeprefix(PAGE))
     assert back.content.count(b'class="event"') == 50
     assert not back.context["newer"]
-    last = read(**_query(second.context["older"]))
-    assert last.content.count(b'class="event"') == 21
+    last = client.get(PAGE + second.context["older"].removeprefix(PAGE))
+    assert last.content.count(b'class="event"') == 3
     assert not last.context["older"]
     assert "what=settings" in last.context["newer"]
-
-
-def _query(address):
-    return QueryDict(address.partition("?")[2]).dict()
-
-
-def test_answers_htmx_with_the_timeline(visit, account):
-    answer = visit("victor").get(PAGE, headers=HTMX)
-    assert b"<main" not in answer.content
-    assert answer.content.lstrip().startswith(b'<div id="timeline"')
 
 
 def test_what_was_undone_leads_to_what_undid_it(read, account, table):
@@ -230,11 +211,6 @@ def test_shows_a_part_of_many(read, table):
     assert "And 10 more entities" in page
 
 
-def test_an_entity_without_keys(read, table):
-    done = apply(table, Insert(Entity(EntityKey("", ""), {})))
-    assert details(read, done).count("&quot;&quot;") >= 2
-
-
 @pytest.mark.django_db(transaction=True)
 def test_shows_settings(read, account, table, cast):
     shown = [
@@ -277,8 +253,9 @@ def test_nothing_of_other_accounts(read, visit, account):
 def test_the_whole_server_is_for_admins(visit, account):
     accounts.add("other")
     activity.record(Verb.SIGN_IN_FAILED, Actor(ActorKind.USER, "", "192.0.2.1"))
-    answer = visit("ada").get(SERVER_PAGE)
-    assert said(answer) == [
+    done = activity.record(Verb.USER_CHANGE, EVE, detail={"user": "eve", "added": "passkey"})
+    assert plain_sentence(done) == "eve changed their sign-in settings"
+    assert said(visit("ada").get(SERVER_PAGE))[1:] == [
         "Someone failed to sign in",
         "The server created the account other other",
         "The server created the account acme acme",
@@ -286,7 +263,8 @@ def test_the_whole_server_is_for_admins(visit, account):
     assert said(visit("ada").get(SERVER_PAGE, {"account": "OTHER"})) == [
         "The server created the account other other"
     ]
-    assert visit("alice").get(SERVER_PAGE).status_code == 403
+    assert "acme" in exported(visit("ada").get(SERVER_PAGE + "export/", {"format": "csv"}))
+    assert visit("alice").get(SERVER_PAGE + "export/", {"format": "csv"}).status_code == 403
     assert b'href="/ui/activity/"' not in visit("alice").get("/ui/").content
     assert b'href="/ui/activity/"' in visit("ada").get("/ui/").content
 
@@ -326,12 +304,3 @@ def test_exports_ndjson_with_entities(visit, account, table):
             "after": {"Text": "\ud800", "Big": "5", "Big@odata.type": "Edm.Int64"},
         }
     ]
-
-
-def test_exports_in_no_other_form(visit, account):
-    assert visit("victor").get(PAGE + "export/", {"format": "xls"}).status_code == 404
-
-
-def test_exports_the_whole_server_to_admins(visit, account):
-    assert "acme" in exported(visit("ada").get(SERVER_PAGE + "export/", {"format": "csv"}))
-    assert visit("alice").get(SERVER_PAGE + "export/", {"format": "csv"}).status_code == 403

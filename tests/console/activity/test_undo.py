@@ -4,7 +4,6 @@ import pytest
 from django.urls import reverse
 
 from storage.domain.access.actor import Actor, ActorKind
-from storage.domain.access.roles import Role
 from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.service.activity import Verb
@@ -52,7 +51,7 @@ def exists(table, key=KEY):
     return entities.get(table, key) is not None
 
 
-def test_undoes_and_offers_to_redo(visit, table, inserted):
+def test_undoes_and_offers_to_redo(visit, post, table, inserted):
     eve = visit("eve")
     answer = eve.post(reverse("activity:undo", args=[inserted.pk]), {"next": "/ui/a/acme/?q=x"})
     assert (answer.status_code, answer["Location"]) == (302, "/ui/a/acme/?q=x")
@@ -62,23 +61,12 @@ def test_undoes_and_offers_to_redo(visit, table, inserted):
     assert "Deleted 1 entity from people." in page
     assert reverse("activity:undo", args=[undone.pk]) in page
     assert (undone.undoes, undone.actor) == (inserted, "eve")
-
-    eve.post(reverse("activity:undo", args=[undone.pk]))
+    redone = post("eve", undone, address="https://example.com/", **HTMX).content.decode()
+    assert 'hx-swap-oob="beforeend:#toasts"' in redone
+    assert "<main" not in redone
     assert exists(table)
-
-
-def test_answers_htmx_with_the_toast_alone(post, table, inserted):
-    answer = post("eve", inserted, **HTMX)
-    assert answer.status_code == 200
-    assert 'hx-swap-oob="beforeend:#toasts"' in answer.content.decode()
-    assert "<main" not in answer.content.decode()
-
-
-@pytest.mark.parametrize(
-    "address", ["https://example.com/", "//example.com", "/acme/people", "", "/ui/../acme"]
-)
-def test_leads_nowhere_else(post, inserted, address):
-    assert post("eve", inserted, address=address)["Location"].startswith("/ui/a/acme/")
+    last = Activity.objects.order_by("pk").last()
+    assert post("eve", last, address="//example.com")["Location"].startswith("/ui/a/acme/")
 
 
 def test_says_why_not_and_where_to_look(visit, table, inserted):
@@ -100,34 +88,26 @@ def test_own_changes_of_entities(post, table, inserted, who, status):
     assert exists(table) == (who in {"victor", "sam", None})
 
 
-@pytest.mark.parametrize(("who", "status"), [("eve", 403), ("max", 302)])
-def test_changes_of_others(post, table, who, status):
-    done = edits.apply(table, [Insert(Entity(KEY, {}))], by=by("alice")).activity
-    assert post(who, done).status_code == status
+def test_changes_of_others(post, table, account):
+    by_alice = edits.apply(table, [Insert(Entity(KEY, {}))], by=by("alice")).activity
+    of_eves_name = Actor(ActorKind.BEARER, "eve")
+    by_bearer = edits.apply(table, [Insert(Entity(EntityKey("se", "b"), {}))], by=of_eves_name).activity
+    for done in (by_alice, by_bearer):
+        assert post("eve", done).status_code == 403
+        assert post("max", done).status_code == 302
+    # of the table, which goes with it, no page is left to come back to
+    made = activity.latest(table, Verb.TABLE_CREATE)
+    assert post("max", made, address="/ui/a/acme/t/people/?f=x")["Location"] == "/ui/a/acme/"
 
 
-def test_a_key_is_not_a_user_of_the_same_name(post, table):
-    done = edits.apply(table, [Insert(Entity(KEY, {}))], by=Actor(ActorKind.BEARER, "eve")).activity
-    assert post("eve", done).status_code == 403
-
-
-@pytest.mark.parametrize(
-    ("do", "may"),
-    [
-        (
-            lambda account: tables.delete(account.pk, "people", by=by("eve"), keep=DELETED_TABLE_RETENTION),
-            {"max", "alice", "ada"},
-        ),
-        (lambda account: accounts.change(account, label="New", by=by("eve")), {"alice", "ada"}),
-    ],
-)  # fmt: skip
-def test_tables_and_settings(post, table, account, do, may):
-    done = do(account)
-    for who in ("victor", "eve", "max", "alice"):
-        answer = post(who, done)
-        assert answer.status_code == (302 if who in may else 403)
-        if who in may:
-            break
+def test_tables_and_settings(post, table, account):
+    deleted = tables.delete(account.pk, "people", by=by("eve"), keep=DELETED_TABLE_RETENTION)
+    changed = accounts.change(account, label="New", by=by("eve"))
+    for who, done, status in [
+        ("victor", deleted, 403), ("eve", deleted, 403), ("max", deleted, 302),
+        ("eve", changed, 403), ("max", changed, 403), ("alice", changed, 302),
+    ]:  # fmt: skip
+        assert post(who, done).status_code == status
 
 
 def test_of_an_account_that_is_not_theirs(post, cast):
@@ -138,7 +118,7 @@ def test_of_an_account_that_is_not_theirs(post, cast):
     assert post("ada", done).status_code == 302
 
 
-@pytest.mark.parametrize("numbers", ["0", "99999999", "1,99999999", "x", "-1", ",", "9" * 30, "١"])
+@pytest.mark.parametrize("numbers", ["0", "1,99999999", "x", ",", "9" * 30, "١"])
 def test_what_never_was(visit, inserted, numbers):
     assert visit("ada").post(f"/ui/undo/{numbers}/").status_code == 404
 
@@ -159,25 +139,3 @@ def test_not_one_of_several_that_they_may_not(post, account, table, inserted):
     done = accounts.change(account, label="New")
     assert post("eve", inserted, done).status_code == 403
     assert exists(table)
-
-
-def test_a_page_that_goes_with_it_is_left(post, account, table):
-    done = activity.latest(table, Verb.TABLE_CREATE)
-    assert post("max", done, address="/ui/a/acme/t/people/?f=x")["Location"] == "/ui/a/acme/"
-
-
-def test_a_get_undoes_nothing(visit, table, inserted):
-    assert visit("eve").get(reverse("activity:undo", args=[inserted.pk])).status_code == 405
-    assert exists(table)
-
-
-def test_a_role(visit, cast, account):
-    from storage.operations import members
-
-    done = members.set_role(account, cast["eve"], Role.OWNER, by=by("alice"))
-    alice = visit("alice")
-    answer = alice.post(reverse("activity:undo", args=[done.pk]), {"next": "/ui/a/acme/"})
-    assert "Undid the change." in alice.get(answer["Location"]).content.decode()
-    assert members.members(account)[-2].role in {Role.EDITOR, Role.MAINTAINER}
-    answer = alice.post(reverse("activity:undo", args=[done.pk]), {"next": "/ui/a/acme/"})
-    assert "Not undone" in alice.get(answer["Location"]).content.decode()
