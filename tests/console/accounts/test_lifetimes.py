@@ -77,7 +77,7 @@ def test_an_end_is_a_time_of_the_users_zone(visit, cast, account):
     assert account.expires_at == end
 
 
-@pytest.mark.parametrize("until", ["", "2020-01-01T00:00", "2099-01-01T00:00", "x"])
+@pytest.mark.parametrize("until", ["", "2020-01-01T00:00", "2099-01-01T00:00"])
 def test_refuses_an_end_that_is_none(visit, account, until):
     assert save(visit("alice"), lives="until", until=until).status_code == 422
     account.refresh_from_db()
