@@ -25,11 +25,6 @@ def act(visit, cast):
     return act
 
 
-def test_lists_everybody(visit, cast):
-    page = visit("ada").get("/ui/u/").content.decode()
-    assert all(name in page for name in cast)
-
-
 def test_u4_somebody_switched_off_is_out_at_once(visit, act):
     client = visit("eve")
     assert "Disabled eve." in act("ada", "deactivate", "eve").content.decode()
@@ -50,9 +45,10 @@ def test_signs_out_everywhere(visit, act):
 
 def test_makes_and_unmakes_admins(visit, act):
     act("ada", "promote", "eve")
-    assert visit("eve").get("/ui/u/").status_code == 200
+    assert "victor" in visit("eve").get("/ui/u/").content.decode()
     act("eve", "demote", "ada")
     assert visit("ada").get("/ui/u/").status_code == 403
+    assert act("eve", "delete", "ada").status_code == 404
 
 
 @pytest.mark.parametrize("action", ["demote", "deactivate"])
@@ -61,11 +57,6 @@ def test_the_last_admin_stays(act, action):
     found = User.objects.get(username="ada")
     assert found.is_admin
     assert found.is_active
-
-
-@pytest.mark.parametrize("action", ["", "delete"])
-def test_refuses_what_it_does_not_know(act, action):
-    assert act("ada", action, "eve").status_code == 404
 
 
 def test_undo(cast):
