@@ -16,12 +16,6 @@ def test_lists_all_that_others_made(visit):
         assert text.splitlines()[0].split("<")[0].split("&")[0] in page
 
 
-def test_says_what_the_server_is(visit):
-    answer = visit("victor").get("/ui/about/")
-    assert answer.context["database"].partition(".")[0].isdecimal()
-    assert b"PostgreSQL" in answer.content
-
-
 def test_help(visit):
     assert b"<kbd>?</kbd>" in visit("victor").get("/ui/help/shortcuts/").content
     assert b"252" in visit("victor").get("/ui/help/limits/").content

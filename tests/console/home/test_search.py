@@ -8,8 +8,8 @@ from storage.domain.access.actor import COMMAND
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.access.roles import Role
 from storage.domain.sas import TableSas
-from storage.models import Membership, Table
-from storage.operations import accounts, policies, sas, search, tables
+from storage.models import Membership
+from storage.operations import accounts, policies, sas, tables
 from storage.operations.sas import SasDescription
 
 SEARCH = "/ui/search/"
@@ -93,33 +93,12 @@ def test_a_name_in_two_accounts_is_a_question(visit, named):
     assert answer.content.count(b"/t/people/") + answer.content.count(b"/t/People/") == 2
 
 
-def test_nothing_found(visit):
-    page = visit("alice").get(SEARCH, {"q": '<b>"\0'}).content.decode()
-    assert "No results for “&lt;b&gt;&quot;”" in page
-
-
-@pytest.mark.parametrize("text", ["%", "_", "\\", "İ", "ı", "x" * 1000, "\0", "\ud800"])
+@pytest.mark.parametrize("text", ["%", "_", "İ", "x" * 1000, "\0", "\ud800"])
 def test_takes_any_text(visit, named, text):
     client = visit("ada")
     query = text.encode("utf-8", "surrogatepass")
     assert client.get(reverse("home:palette"), {"q": query, "in": query}).status_code == 200
-
-
-def test_one_statement_over_all_accounts(named, django_assert_num_queries):
-    other = accounts.add("other")
-    tables.create(other.pk, "people")
-    with django_assert_num_queries(1):
-        names = [(table.account.name, table.name) for table in search.tables([named, other], "people")]
-    assert names[:2] == [("acme", "People"), ("other", "people")]
-
-
-def test_h1_among_thousands(named):
-    Table.objects.bulk_create(
-        Table(account=named, name=f"Table{number:05}", folded_name=f"table{number:05}")
-        for number in range(5000)
-    )
-    assert [table.name for table in search.tables([named], "E04999")] == ["Table04999"]
-    assert len(search.tables([named], "table", top=20)) == 20
+    assert "No results for “&lt;b&gt;&quot;”" in client.get(SEARCH, {"q": '<b>"\0'}).content.decode()
 
 
 def test_the_palette_leads_to_the_rest(visit, account):

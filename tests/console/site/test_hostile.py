@@ -9,7 +9,6 @@ from console.models import User
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import write_etag
-from storage.models import Activity
 from storage.operations import entities, tables
 
 TABLE = "/ui/a/acme/t/people/"
@@ -32,13 +31,13 @@ def ada(people):
 
 @pytest.mark.parametrize("name", ["Half", "Json", "Broken", "End"])
 def test_values_that_no_page_can_hold_are_shown(visit, ada, name):
-    client = visit("victor")
     address = {"key": encode_key(ADA), "property": name}
-    shown = client.get(f"{TABLE}value/", address)
-    assert shown.status_code == 200
-    for viewer in ("plain", "json", "url", "time", "hex"):
-        assert client.get(f"{TABLE}value/", {**address, "as": viewer}, headers=HTMX).status_code == 200
-    assert client.get(f"{TABLE}value/", {**address, "download": "1"}).status_code == 200
+    for more in (
+        {},
+        {"download": "1"},
+        *({"as": viewer} for viewer in ("plain", "json", "url", "time", "hex")),
+    ):
+        assert visit("victor").get(f"{TABLE}value/", {**address, **more}, headers=HTMX).status_code == 200
 
 
 @pytest.mark.parametrize("view", ["grid", "json", "form"])
@@ -52,14 +51,16 @@ def test_every_view_of_a_table_bears_them(visit, ada, view):
 @pytest.mark.parametrize(
     "query",
     [
-        {"top": DIGITS},
-        {"refresh": DIGITS},
+        {
+            "top": DIGITS,
+            "refresh": DIGITS,
+            "cols": f"Name:{DIGITS}",
+            "after": "WyJhIiwiYiIsMWUzMDhd",
+            "open": "\0",
+        },
         {"f": "Name eq 'a\0b'"},
         {"f": "PartitionKey eq '\0'"},
         {"f": "this is none"},
-        {"cols": f"Name:{DIGITS}"},
-        {"after": "WyJhIiwiYiIsMWUzMDhd"},
-        {"open": "\0"},
     ],
 )
 def test_addresses_that_nobody_was_given(visit, ada, query):
@@ -74,24 +75,19 @@ def test_addresses_that_nobody_was_given(visit, ada, query):
         ("Edm.String", "escaped", DIGITS),
         ("Edm.Int64", "", DIGITS),
         ("Edm.Double", "", "1e-99999999999999999999"),
-        ("Edm.Double", "", "0e99999999999999999999"),
         ("Edm.DateTime", "", "9999-12-31T23:59:59-14:00"),
         ("Edm.DateTime", "", f"-{DIGITS}h"),
     ],
 )
-def test_texts_of_values_that_are_none(visit, ada, type_, form, text):
+def test_texts_of_values_that_are_none(visit, ada, account, type_, form, text):
+    stored = entities.get(tables.get(account.pk, "people"), ADA)
     sent = {"key": encode_key(ADA), "property": "Name", "type": type_, "form": form, "value": text}
     client = visit("eve")
     assert client.post(f"{TABLE}cell/check/", sent).status_code == 200
+    sent |= {"index": DIGITS, "etag": write_etag(stored.timestamp)}
+    assert client.post(f"{TABLE}cell/", sent, headers=HTMX).status_code in {200, 422}
     row = {"name-0": "Name", "type-0": type_, "form-0": form, "value-0": text, "was-0": "Edm.String"}
     assert client.post(f"{TABLE}entity/row/", row).status_code == 200
-
-
-def test_a_place_in_the_grid_that_is_no_number(visit, ada, account):
-    stored = entities.get(tables.get(account.pk, "people"), ADA)
-    sent = {"key": encode_key(ADA), "property": "Name", "type": "Edm.String", "value": "x", "index": DIGITS}
-    answer = visit("eve").post(f"{TABLE}cell/", {**sent, "etag": write_etag(stored.timestamp)}, headers=HTMX)
-    assert answer.status_code == 200
 
 
 @pytest.mark.parametrize("etag", ["", "*", 'W/"x"', "W/\"datetime'9999-12-31T23:59:59.9999999Z'\""])
@@ -117,26 +113,13 @@ def test_bytes_that_are_kept_where_there_are_none(visit, ada):
     assert visit("eve").post(f"{TABLE}entity/new/", draft).status_code == 200
     answer = visit("eve").post(f"{TABLE}entity/new/", {**draft, "action": "save"})
     assert answer.status_code == 422
-    assert "These bytes were not sent with the form" in answer.content.decode()
+    assert "The binary data is no longer available" in answer.content.decode()
 
 
 def test_a_layout_of_no_name(visit, ada):
     sent = {"name": "a\0b", "tables": "p\0*", "cols": "Name"}
     assert visit("victor").post(f"{TABLE}layouts/", sent).status_code == 302
     assert visit("victor").get(TABLE, follow=True).status_code == 200
-
-
-def test_an_export_by_a_filter_with_a_nul(visit, ada):
-    sent = {"format": "csv", "scope": "query", "f": "Name ne 'a\0b'"}
-    answer = visit("victor").post(f"{TABLE}export/", sent)
-    assert b"".join(answer.streaming_content)
-    assert Activity.objects.latest("pk").detail["filter"] == "Name ne 'ab'"
-
-
-@pytest.mark.parametrize("credential", [DIGITS, "[" * 100_000, "{}", "\0"])
-def test_a_passkey_that_no_browser_sends(visit, ada, credential):
-    assert visit(None).post("/ui/login/passkey/", {"credential": credential}).status_code in {302, 422}
-    assert visit("eve").post("/ui/me/again/passkey/", {"credential": credential}).status_code == 422
 
 
 def test_a_header_that_is_no_address(visit, ada, account):
@@ -163,13 +146,12 @@ def test_what_is_copied_has_a_size(visit, people, monkeypatch):
     assert b"".join(answer.streaming_content).count(b"\n") == 60
 
 
-@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "2026-02-30", "-1"])
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles"])
-def test_days_at_the_ends_of_the_calendar(visit, ada, day, zone):
+def test_days_at_the_ends_of_the_calendar(visit, ada, zone):
     User.objects.update(time_zone=zone)
-    client = visit("ada")
-    for path in ("/ui/a/acme/activity/", "/ui/activity/"):
-        assert client.get(path, {"since": day, "until": day}).status_code == 200
+    for day in ("9999-12-31", "0001-01-01", "2026-02-30", "-1"):
+        for path in ("/ui/a/acme/activity/", "/ui/activity/"):
+            assert visit("ada").get(path, {"since": day, "until": day}).status_code == 200, (day, path)
 
 
 @pytest.mark.parametrize("etag", ["", "*", "x", 1, None, []])
@@ -194,15 +176,7 @@ def test_staged_cells_and_keys_want_the_entity_as_it_was_shown(visit, ada, accou
     assert b"mine" not in found.content and b'"Name"' in found.content
 
 
-@pytest.mark.parametrize("name", ["%00", "%ED%A0%80", "ac%00me", "%2e%2e"])
+@pytest.mark.parametrize("name", ["%00", "%ED%A0%80", "%2e%2e"])
 def test_names_that_nothing_has(visit, ada, name):
-    client = visit("ada")
-    paths = (
-        f"{name}/",
-        f"{name}/keys/",
-        f"{name}/t/people/",
-        f"acme/t/{name}/",
-        f"acme/t/{name}/entity/?pk=a&rk=b",
-    )
-    for path in paths:
-        assert client.get(f"/ui/a/{path}").status_code == 404
+    for path in (f"{name}/", f"{name}/t/people/", f"acme/t/{name}/", f"acme/t/{name}/entity/?pk=a&rk=b"):
+        assert visit("ada").get(f"/ui/a/{path}").status_code == 404

@@ -37,18 +37,12 @@ async def test_compresses():
     assert gzip.decompress(body).startswith(b"@layer tokens,reset,base,components,pages;")
 
 
-async def test_the_address_of_another_version_is_not_kept():
+async def test_other_versions_and_methods():
     status, headers, _ = await get("/ui/static/000000000000/console/main.js")
     assert (status, headers[b"cache-control"]) == (200, b"no-cache")
-
-
-async def test_head_has_no_body():
     status, headers, body = await get(BASE + "console/icon.svg", method="HEAD")
     assert (status, body) == (200, b"")
     assert int(headers[b"content-length"]) > 0
-
-
-async def test_refuses_other_methods():
     assert (await get(BASE + "console/icon.svg", method="POST"))[0] == 405
 
 
