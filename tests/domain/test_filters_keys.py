@@ -21,24 +21,15 @@ def only(key):
     return KeyInterval(included(key), included(key))
 
 
+A_TO_B = KeyInterval(included("a"), excluded("b"))
 BOUNDS = [
     ("PartitionKey eq 'p'", only("p"), ALL_KEYS, None),
     ("RowKey eq 'r' and (PartitionKey eq 'p' and A eq 1)", only("p"), only("r"), "A eq 1"),
-    (
-        "PartitionKey eq 'p' and RowKey ge 'a' and RowKey lt 'b'",
-        only("p"),
-        KeyInterval(included("a"), excluded("b")),
-        None,
-    ),
+    ("PartitionKey eq 'p' and RowKey ge 'a' and RowKey lt 'b'", only("p"), A_TO_B, None),
     ("PartitionKey eq 'p' and RowKey gt 'a'", only("p"), KeyInterval(lower=excluded("a")), None),
     ("PartitionKey eq 'p' and RowKey le 'a'", only("p"), KeyInterval(upper=included("a")), None),
     ("PartitionKey ge 'p' and PartitionKey le 'p' and RowKey eq 'r'", only("p"), only("r"), None),
-    (
-        "PartitionKey gt 'a' and PartitionKey le 'c' and RowKey eq 'r'",
-        KeyInterval(excluded("a"), included("c")),
-        ALL_KEYS,
-        "RowKey eq 'r'",
-    ),
+    ("PartitionKey ge 'a' and PartitionKey lt 'b' and RowKey eq 'r'", A_TO_B, ALL_KEYS, "RowKey eq 'r'"),
     ("PartitionKey gt 'a' and PartitionKey ge 'a'", KeyInterval(lower=excluded("a")), ALL_KEYS, None),
     ("PartitionKey gt 'a' and PartitionKey ge 'b'", KeyInterval(lower=included("b")), ALL_KEYS, None),
     ("PartitionKey le 'b' and PartitionKey lt 'b'", KeyInterval(upper=excluded("b")), ALL_KEYS, None),

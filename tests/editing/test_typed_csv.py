@@ -128,11 +128,11 @@ def test_says_what_is_wrong_in_which_line_and_column():
         "p\n"
     )
     problems = read(text, NOW, NONE).problems
-    assert (problems[0].line, problems[0].column) == (2, "A")
-    assert problems[0].reason.fault is TextFault.NOT_WHOLE
+    assert (problems[0].line, problems[0].column, problems[0].reason.fault) == (2, "A", TextFault.NOT_WHOLE)
     assert isinstance(problems[1].reason, PropertyNameInvalid)
-    assert (RowFault.UNKNOWN_TYPE, 3) in [(problem.reason, problem.line) for problem in problems]
-    assert (RowFault.TOO_MANY_FIELDS, 5) in [(problem.reason, problem.line) for problem in problems]
+    found = [(problem.reason, problem.line) for problem in problems]
+    assert (RowFault.UNKNOWN_TYPE, 3) in found
+    assert (RowFault.TOO_MANY_FIELDS, 5) in found
 
 
 def test_refuses_rows_without_or_with_the_same_or_with_bad_keys():
