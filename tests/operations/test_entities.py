@@ -166,17 +166,13 @@ FILTERS = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), FILTERS.values(), ids=FILTERS.keys())
-def test_the_windows_together_are_the_whole(relation, small, text, expected):
-    for window in (1, 7, 24, 25, 59, 60, 61, 1000):
-        small(window)
-
-        page = Drive()(relation, EntityQuery(filter=parse(text)))
-
-        assert (numbers(page), page.next) == (expected, None), window
-
-
-@pytest.mark.parametrize(("window", "top", "step"), [(1, 4, 0.3), (7, 1, 0.0), (7, 30, 10.0), (60, 4, 0.3)])
+@pytest.mark.parametrize(
+    ("window", "top", "step"),
+    [
+        *((window, 1000, 0.0) for window in (1, 24, 25, 59, 60, 61, 1000)),
+        *((1, 4, 0.3), (7, 1, 0.0), (7, 30, 10.0), (60, 4, 0.3)),
+    ],
+)
 @pytest.mark.parametrize(("text", "expected"), FILTERS.values(), ids=FILTERS.keys())
 def test_the_pages_together_are_the_whole(relation, small, text, expected, step, window, top):
     """Whatever ends a page: its top, or the time; a page may be empty, but there is an end."""

@@ -37,7 +37,7 @@ from storage.domain.values.etag import ANY, NEVER, Precondition
 from storage.sql import batch, entities, pages
 from storage.sql.django import run
 from storage.sql.statement import Lane, Statement
-from tests.strategies import keys, names, properties, texts, values
+from tests.strategies import keys, names, properties, values
 
 KEY = EntityKey("p", "r")
 FUTURE = 4_102_444_800 * 10_000_000  # 2100-01-01
@@ -695,25 +695,6 @@ def unlimited_fragments(wanted):
     return ["".join(text) for text in zip(*parts, strict=True)] or ["", "", ""]
 
 
-def expected_excess(key, wanted):
-    if len(wanted) > PROPERTY_LIMIT:
-        return "TooManyProperties"
-    return "EntityTooLarge" if entity_size(Entity(key, wanted)) > SIZE_LIMIT else None
-
-
-# a value is made long by repetition; what is missing to the wanted size is made up by strings and one binary
-longer = st.tuples(texts.filter(bool), st.integers(1, 30_000)).map(
-    lambda pair: text((pair[0] * pair[1])[: 8 * 1024])
-) | st.tuples(st.binary(min_size=1, max_size=9), st.integers(1, 60_000)).map(
-    lambda pair: EdmValue(Edm.BINARY, (pair[0] * pair[1])[: 64 * 1024])
-)
-near_the_limit = st.tuples(
-    st.tuples(keys, keys).map(lambda pair: EntityKey(*pair)),
-    st.dictionaries(names, values | longer, max_size=6),
-    st.sampled_from([-50_000, -2, -1, 0, 1, 2, 50_000]),
-)
-
-
 def padded(key, wanted, difference):
     """The properties and more of them, so that the size is the limit and the difference."""
     wanted = dict(wanted)
@@ -728,23 +709,6 @@ def padded(key, wanted, difference):
         wanted[name] = EdmValue(Edm.BINARY, b"\xff" * length) if length % 2 else text("x" * (length // 2))
         size += overhead + length
     return wanted
-
-
-@given(st.lists(near_the_limit, min_size=6, max_size=6))
-@settings(
-    max_examples=5,
-    deadline=None,
-    suppress_health_check=[
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-        HealthCheck.filter_too_much,
-        HealthCheck.function_scoped_fixture,
-    ],
-)
-def test_the_database_measures_as_python_does(db, drawn):
-    found = [(key, padded(key, wanted, difference)) for key, wanted, difference in drawn]
-
-    assert excesses(found) == [expected_excess(key, wanted) for key, wanted in found]
 
 
 values_of_all_types = [
@@ -763,12 +727,25 @@ values_of_all_types = [
 def test_the_database_knows_the_size_of_each_type(db, difference):
     """A byte less for one value than there is would let one of these pass, a byte more would refuse one."""
     found = []
-    for value in [*values_of_all_types, EdmValue(Edm.DOUBLE, math.nan), EdmValue(Edm.DOUBLE, 1e300)]:
+    texts = [
+        text("\x00é😀\ud800'\"\\/"),
+        text("\x00" * 30_000),
+        text("😀" * 15_000),
+        EdmValue(Edm.BINARY, b"\xff" * 59_998),
+    ]
+    doubles = [EdmValue(Edm.DOUBLE, math.nan), EdmValue(Edm.DOUBLE, 1e300)]
+    for value in [*values_of_all_types, *doubles, *texts]:
         wanted = padded(KEY, {"A": value, "Ж": value}, difference)
         assert entity_size(Entity(KEY, wanted)) == SIZE_LIMIT + difference
         found.append((KEY, wanted))
 
     assert excesses(found) == [None if difference < 1 else "EntityTooLarge"] * len(found)
+
+
+def test_the_database_counts_properties(db):
+    found = [(KEY, {f"P{number}": integer(1) for number in range(count)}) for count in (0, 252, 253)]
+
+    assert excesses(found) == [None, None, "TooManyProperties"]
 
 
 @given(st.lists(keys, min_size=1, max_size=20))
