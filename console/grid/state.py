@@ -15,7 +15,7 @@ from console.grid.columns import Columns
 from console.grid.saved_urls import LONGEST
 from console.grid.tokens import Cursor
 from console.models import SavedUrl
-from storage.domain.filters import Dialect, parse
+from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery, Position, Sort, SortedPosition
 from storage.models import Account, Table
 

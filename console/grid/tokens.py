@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
-from storage.domain.filters import Dialect, Filter, parse
+from storage.domain.filters.ast import Filter
+from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import Position, SortedPosition
 from storage.domain.values.names import check_key
 

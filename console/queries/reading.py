@@ -12,9 +12,9 @@ from django.utils.translation import gettext_lazy
 from console.grid.state import ROWS, GridState
 from console.queries.access_paths import Explanation, explain_access
 from storage.domain.errors import StorageError
-from storage.domain.filters import Filter, IsSet, Match, all_of, conjuncts, write
 from storage.domain.filters.access_plan import Improvement, plan_access
-from storage.domain.filters.ast import IS_SET, walk
+from storage.domain.filters.ast import IS_SET, Filter, IsSet, Match, all_of, conjuncts, walk
+from storage.domain.filters.writer import write
 from storage.domain.values.edm import utf16_length
 from storage.editing.filters import parameters
 from storage.editing.filters.lint import KnownTypes, LintFinding, LintRule, lint_filter

@@ -12,8 +12,9 @@ from django.utils.translation import gettext as _
 from console.grid.columns import KEYS, TIMESTAMP
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.errors import StorageError
-from storage.domain.filters import Dialect, Filter, IsSet, Not, parse
+from storage.domain.filters.ast import Filter, IsSet, Not
 from storage.domain.filters.literals import write_literal
+from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.filters.narrowing import ConditionKind, add_condition, build_condition, fits_in_url

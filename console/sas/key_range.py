@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from storage.domain.entities.entity import EntityKey
-from storage.domain.filters import Filter, key_range
-from storage.domain.filters.keys import Bound, KeyInterval
+from storage.domain.filters.ast import Filter
+from storage.domain.filters.keys import Bound, KeyInterval, key_range
 from storage.domain.sas.explain import KeyLimits
 
 

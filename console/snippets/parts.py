@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.filters import Filter, write
+from storage.domain.filters.ast import Filter
 from storage.domain.filters.literals import write_literal
+from storage.domain.filters.writer import write
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue
 

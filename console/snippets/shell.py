@@ -5,7 +5,7 @@ from typing import Final
 
 from console.snippets.parts import UNSEEN, Query, Snippet, Target, entity_url, write_json, write_plain
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.filters import write
+from storage.domain.filters.writer import write
 from storage.domain.values.edm import Edm, EdmValue
 
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Final, TypeVar
 
 from storage.domain.errors import StorageError
-from storage.domain.filters import key_range
 from storage.domain.filters.access_plan import plan_access
+from storage.domain.filters.keys import key_range
 from storage.domain.filters.query import PAGE_LIMIT, EntityQuery
 from storage.models import Table
 from storage.sql import django as sql

@@ -16,8 +16,7 @@ from storage.domain.errors import (
     ServerBusy,
     TableAlreadyExists,
 )
-from storage.domain.filters import matches_table
-from storage.domain.filters.query import TableQuery
+from storage.domain.filters.query import TableQuery, matches_table
 from storage.domain.requests.analytics import find_metrics_table
 from storage.domain.service.activity import Verb
 from storage.domain.values.names import fold_table_name, is_analytics_name

@@ -15,7 +15,8 @@ from storage.domain.errors import (
     NotImplemented,
     OutOfRangeQueryParameterValue,
 )
-from storage.domain.filters import Filter, parse
+from storage.domain.filters.ast import Filter
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import PAGE_LIMIT, EntityQuery, Position, TableQuery
 
 _SUPPORTED: Final = frozenset({"$filter", "$top", "$select", "$format"})

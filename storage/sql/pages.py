@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from storage.domain.entities.entity import SYSTEM_PROPERTIES, EntityKey, StoredEntity, quote_name
 from storage.domain.errors import ResourceNotFound
-from storage.domain.filters import key_range
+from storage.domain.filters.keys import key_range
 from storage.domain.filters.query import PAGE_BYTES, EntityQuery, Page, Position
 from storage.domain.values.encoding import escape, write_column
 from storage.sql import walks

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from storage.domain.filters import Bound, Filter, KeyBounds, KeyInterval, Operator, key_range
 from storage.domain.filters.access_plan import plan_access
+from storage.domain.filters.ast import Filter, Operator
+from storage.domain.filters.keys import Bound, KeyBounds, KeyInterval, key_range
 from storage.domain.filters.query import EntityQuery, Position
 from storage.sql.filters import compile
 from storage.sql.statement import Lane, Result, Statement

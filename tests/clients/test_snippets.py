@@ -25,8 +25,8 @@ from azure.data.tables import (
 from console import snippets
 from console.snippets import Query, Snippet, Target
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.filters import parse
 from storage.domain.filters.access_plan import plan_access
+from storage.domain.filters.parser import parse
 from storage.domain.values.edm import Edm, EdmValue
 from tests.live_server import LiveServer
 

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.errors import InvalidInput, NotImplemented, OutOfRangeInput
-from storage.domain.filters import (
+from storage.domain.filters.ast import (
     And,
     Comparison,
     Constant,
-    Dialect,
     IsSet,
     Match,
     MatchKind,
@@ -22,12 +21,11 @@ from storage.domain.filters import (
     Or,
     conjuncts,
     is_console_only,
-    matches_table,
     mentioned_properties,
-    parse,
-    write,
 )
-from storage.domain.filters.parser import DEPTH_LIMIT
+from storage.domain.filters.parser import DEPTH_LIMIT, Dialect, parse
+from storage.domain.filters.query import matches_table
+from storage.domain.filters.writer import write
 from storage.domain.values.edm import Edm, EdmValue, read_datetime
 from storage.editing.filters.parameters import resolve_times
 from tests.cost import costs_less_than

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.filters import Bound, Comparison, KeyInterval, Operator, key_range, parse, write
-from storage.domain.filters.keys import ALL_KEYS
+from storage.domain.filters.ast import Comparison, Operator
+from storage.domain.filters.keys import ALL_KEYS, Bound, KeyInterval, key_range
+from storage.domain.filters.parser import parse
+from storage.domain.filters.writer import write
 from storage.domain.values.edm import Edm, EdmValue
 
 

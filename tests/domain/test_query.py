@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.domain.filters import parse
 from storage.domain.filters.access_plan import POINT_LIMIT, AccessPath, AccessReason, Improvement, plan_access
+from storage.domain.filters.parser import parse
 
 CASES = tomllib.loads(Path(__file__).with_name("access_paths.toml").read_text())["case"]
 

@@ -9,20 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.filters import (
-    And,
-    Comparison,
-    Dialect,
-    IsSet,
-    Match,
-    MatchKind,
-    Not,
-    Operator,
-    Or,
-    parse,
-    write,
-)
+from storage.domain.filters.ast import And, Comparison, IsSet, Match, MatchKind, Not, Operator, Or
 from storage.domain.filters.literals import RELATIVE_UNITS, RelativeTime
+from storage.domain.filters.parser import Dialect, parse
+from storage.domain.filters.writer import write
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.filters.builder import (
     GROUP_DEPTH_LIMIT,

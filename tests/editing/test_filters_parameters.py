@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.filters import Comparison, Operator, parse
+from storage.domain.filters.ast import Comparison, Operator
+from storage.domain.filters.parser import parse
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.filters.parameters import (
     ParameterFault,

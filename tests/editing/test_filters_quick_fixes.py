@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.errors import StorageError
-from storage.domain.filters import Dialect, parse
-from storage.domain.filters.parser import CONSOLE_LIMIT
+from storage.domain.filters.parser import CONSOLE_LIMIT, Dialect, parse
 from storage.domain.values.edm import Edm
 from storage.editing.filters.highlight import highlight_filter
 from storage.editing.filters.lint import FINDING_LIMIT, LintRule, lint_filter

@@ -9,7 +9,7 @@ from django.db import connection
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import OperationTimedOut
-from storage.domain.filters import parse
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Page, Position
 from storage.domain.values.edm import Edm, EdmValue
 from storage.operations import accounts, tables

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 from django.db import transaction
 
-from storage.domain.filters import Dialect, parse
+from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery
 from storage.operations import accounts, entities, tables
 from storage.operations import estimates as operation

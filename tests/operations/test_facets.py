@@ -4,7 +4,7 @@ import pytest
 
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.filters import Dialect, parse
+from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.edm import Edm, EdmValue
 from storage.operations import accounts, facets, tables

@@ -18,7 +18,7 @@ from storage.domain.errors import (
     StorageError,
     TableNotFound,
 )
-from storage.domain.filters import parse
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.operations import accounts, analytics, tables

@@ -8,7 +8,7 @@ import pytest
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import OperationTimedOut, TableNotFound
-from storage.domain.filters import parse
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import SORTED_TEXT_LENGTH, EntityQuery, Sort, SortedPosition
 from storage.domain.values.edm import Edm, EdmValue
 from storage.operations import accounts, entities, tables

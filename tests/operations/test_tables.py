@@ -13,7 +13,7 @@ from storage.domain.errors import (
     ServerBusy,
     TableAlreadyExists,
 )
-from storage.domain.filters import parse
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import TableQuery
 from storage.models import Table
 from storage.operations import accounts, table_list, tables

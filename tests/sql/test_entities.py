@@ -28,7 +28,7 @@ from storage.domain.errors import (
     TooManyProperties,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.filters import parse
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import PAGE_BYTES, EntityQuery, Position
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue, read

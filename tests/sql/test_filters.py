@@ -11,20 +11,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage.domain.filters import (
+from storage.domain.filters.ast import (
     And,
     Comparison,
     Constant,
-    Dialect,
     IsSet,
     Match,
     MatchKind,
     Not,
     Operator,
     Or,
-    parse,
+    fold,
 )
-from storage.domain.filters.ast import fold
+from storage.domain.filters.parser import Dialect, parse
 from storage.domain.values.edm import INT32, Edm, EdmValue, quote
 from storage.domain.values.encoding import escape, project
 from storage.editing.filters.builder import Connective, FilterRow, RowGroup, RowOperator

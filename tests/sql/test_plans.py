@@ -9,7 +9,7 @@ from psycopg import sql
 
 from storage.domain.entities.changes import Delete, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.filters import parse
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition

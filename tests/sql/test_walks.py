@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.domain.filters import parse
 from storage.domain.filters.access_plan import plan_access
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.sql.statement import Lane
 from storage.sql.walks import Binder, walk

@@ -23,8 +23,9 @@ from console.snippets.connections import endpoint
 from storage.domain import sas
 from storage.domain.access.roles import LEAST_ROLE, Capability, may
 from storage.domain.errors import StorageError
-from storage.domain.filters import all_of, conjuncts, is_console_only, write
 from storage.domain.filters.access_plan import plan_access
+from storage.domain.filters.ast import all_of, conjuncts, is_console_only
+from storage.domain.filters.writer import write
 from storage.domain.sas import TableSas
 from storage.domain.sas.tokens import WRITTEN_VERSION
 from storage.models import Account, Table

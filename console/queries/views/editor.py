@@ -19,7 +19,7 @@ from console.site.access import account_required, find_table
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
-from storage.domain.filters import Dialect, parse
+from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import PAGE_LIMIT
 from storage.editing.filters.builder import to_filter, to_text
 from storage.editing.filters.narrowing import ConditionKind

@@ -28,7 +28,7 @@ from storage.domain import sas
 from storage.domain.access.grants import Operation
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
-from storage.domain.filters import Dialect, parse
+from storage.domain.filters.parser import Dialect, parse
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.explain import KeyLimits, explain, summarize
 from storage.domain.sas.known import KnownToken

@@ -18,7 +18,7 @@ from console.sas.key_range import Fit, KeyRange, cover_filter, cover_rows
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.entity import EntityKey
-from storage.domain.filters import parse
+from storage.domain.filters.parser import parse
 from storage.domain.requests.metrics import CredentialClient as User
 from storage.domain.requests.metrics import UseCount
 from storage.domain.requests.observed import Authentication
