@@ -70,11 +70,11 @@ FLAWS: Final[dict[RowFault, Promise]] = {
 }
 
 WHYS: Final[dict[TypeSource, Promise]] = {
-    TypeSource.SAID: _("declared in the text"),
+    TypeSource.DECLARED: _("declared in the text"),
     TypeSource.CHOSEN: _("chosen by you"),
     TypeSource.KNOWN: _("matches the table"),
-    TypeSource.LOOKS: _("inferred from the values"),
-    TypeSource.UNLIKE: _("differs from the table"),
+    TypeSource.INFERRED: _("inferred from the values"),
+    TypeSource.DIFFERENT: _("differs from the table"),
 }
 
 
@@ -149,7 +149,7 @@ def plan(table: Table, found: PastedRows, mode: Mode, now: datetime) -> PastePla
     stored = entities.get_many(table, [row.entity.key for row in found.rows])
     there = {one.key: ExistingEntity(one.timestamp, read_stored(one).properties) for one in stored}
     guessed = frozenset(
-        column.name for column in found.columns if column.why in (TypeSource.LOOKS, TypeSource.UNLIKE)
+        column.name for column in found.columns if column.why in (TypeSource.INFERRED, TypeSource.DIFFERENT)
     )
     return PastePlan(
         tuple(_planned(row, there.get(row.entity.key), guessed, mode, now) for row in found.rows), mode

@@ -235,7 +235,7 @@ def _render_editor(editor: PolicyRequest, context: Mapping[str, Any], status: in
         part="console/policies/_editor.html",
         context={
             "table": editor.table,
-            "sources": policies.tables_with_policies(editor.account.pk, but=editor.table.pk),
+            "sources": policies.tables_with_policies(editor.account.pk, except_table=editor.table.pk),
             "is_draft": is_draft,
             "may_edit": editor.may_edit,
             **context,

@@ -19,7 +19,7 @@ NOTES: Final = frozenset(
         Mistake.SHELL_VARIABLE,
         Mistake.OPTION_UNKNOWN,
         Mistake.LINE_UNREADABLE,
-        Mistake.ACCOUNT_NOT_SAID,
+        Mistake.ACCOUNT_NOT_NAMED,
         Mistake.BEARER,
         Mistake.PART_UNKNOWN,
         Mistake.PROTOCOL_DIFFERS,
@@ -148,7 +148,7 @@ MISTAKE_TEXTS: Final[Mapping[Mistake, Promise]] = {
     Mistake.ACCOUNT_DIFFERS: _(
         "The Authorization header names the account %(signed)s, but the URL belongs to %(addressed)s."
     ),
-    Mistake.ACCOUNT_NOT_SAID: _(
+    Mistake.ACCOUNT_NOT_NAMED: _(
         "A token does not name its account, and none of the accounts whose keys you can view signed it. Choose the"
         " account, or paste the full URL."
     ),

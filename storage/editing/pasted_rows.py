@@ -24,11 +24,11 @@ class RowFormat(StrEnum):
 class TypeSource(StrEnum):
     """Where the type of a column comes from."""
 
-    SAID = "given in the text"  # a column @type, an annotation
+    DECLARED = "given in the text"  # a column @type, an annotation
     CHOSEN = "chosen"  # by the user
     KNOWN = "as in the table"
-    LOOKS = "what all values look like"
-    UNLIKE = "what all values look like, unlike in the table"
+    INFERRED = "what all values look like"
+    DIFFERENT = "what all values look like, unlike in the table"
 
 
 class RowFault(StrEnum):
@@ -149,15 +149,15 @@ def read_json(text: str) -> PastedRows:
     format_, objects = _objects(text)
     reading = RowReader()
     types: dict[str, set[Edm]] = {}
-    said: set[str] = set()
+    declared: set[str] = set()
     for line, found in objects:
         reading.count += 1
-        _read_object(reading, line, found, types, said)
+        _read_object(reading, line, found, types, declared)
     columns = tuple(
         PastedColumn(
             name,
             next(iter(its)) if len(its) == 1 else None,
-            TypeSource.SAID if name in said else TypeSource.LOOKS,
+            TypeSource.DECLARED if name in declared else TypeSource.INFERRED,
         )
         for name, its in types.items()
     )
@@ -189,7 +189,7 @@ def _lines(text: str) -> list[tuple[int, object]]:
 
 
 def _read_object(
-    reading: RowReader, line: int, found: object, types: dict[str, set[Edm]], said: set[str]
+    reading: RowReader, line: int, found: object, types: dict[str, set[Edm]], declared: set[str]
 ) -> None:
     if not isinstance(found, dict):
         return reading.problem(line, "", RowFault.NO_OBJECT)
@@ -205,7 +205,7 @@ def _read_object(
             properties[name] = read
             types.setdefault(name, set()).add(read.type)
             if annotation is not None:
-                said.add(name)
+                declared.add(name)
     keys = [key if isinstance(key := found.get(name), str) else None for name in KEY_PROPERTIES]
     if len(reading.problems) == before:
         reading.add(line, keys, properties)

@@ -131,14 +131,14 @@ def _type_of(
         return wishes.chosen[name], TypeSource.CHOSEN
     values = [fields[place] for _number, fields in rows if place < len(fields) and fields[place]]
     if type_place is not None:
-        said = {
+        declared = {
             fields[type_place] for _number, fields in rows if type_place < len(fields) and fields[type_place]
         }
-        return (_TYPES.get(said.pop().lower()) if len(said) == 1 else None), TypeSource.SAID
+        return (_TYPES.get(declared.pop().lower()) if len(declared) == 1 else None), TypeSource.DECLARED
     known = wishes.known.get(name)
     if known is not None and all(_fits(known, value, now) for value in values):
         return known, TypeSource.KNOWN
-    return guess_type(values, now), TypeSource.LOOKS if known is None else TypeSource.UNLIKE
+    return guess_type(values, now), TypeSource.INFERRED if known is None else TypeSource.DIFFERENT
 
 
 def guess_type(values: Sequence[str], now: datetime) -> Edm:
@@ -187,30 +187,32 @@ def _read_row(
     for source in sources:
         if source.name in SYSTEM_PROPERTIES or not reading.check_name(number, source.name):
             continue
-        text, said = texts.get(source.name, ""), texts.get(source.name + TYPE, "").strip()
-        type_ = _said(reading, number, source, said, last)
+        text, declared = texts.get(source.name, ""), texts.get(source.name + TYPE, "").strip()
+        type_ = _declared_type(reading, number, source, declared, last)
         # an empty text is a value of String and Binary only
-        if text or (said and type_ in (Edm.STRING, Edm.BINARY)):
+        if text or (declared and type_ in (Edm.STRING, Edm.BINARY)):
             if (
                 type_ is not None
                 and (value := _read_value(reading, number, source, type_, text, now)) is not None
             ):
                 properties[source.name] = value
-        elif said:
+        elif declared:
             absent += 1
     if len(reading.problems) == before:
         reading.add(number, [texts.get(name) for name in KEY_PROPERTIES], properties)
     return absent
 
 
-def _said(reading: RowReader, number: int, source: _Source, said: str, last: dict[str, Edm]) -> Edm | None:
+def _declared_type(
+    reading: RowReader, number: int, source: _Source, declared: str, last: dict[str, Edm]
+) -> Edm | None:
     """Return the type of a value: the one beside it, else the last one in its column, else that of the column."""
     if source.why is TypeSource.CHOSEN:
         return source.type
-    if said:
-        type_ = _TYPES.get(said.lower())
+    if declared:
+        type_ = _TYPES.get(declared.lower())
         if type_ is None:
-            reading.problem(number, source.name, RowFault.UNKNOWN_TYPE, said)
+            reading.problem(number, source.name, RowFault.UNKNOWN_TYPE, declared)
             return None
         last[source.name] = type_
         return type_

@@ -59,7 +59,7 @@ class Mistake(StrEnum):
     BEARER = "bearer token"
     MALFORMED_AUTHORIZATION = "malformed Authorization"
     ACCOUNT_DIFFERS = "another account addressed"
-    ACCOUNT_NOT_SAID = "account not named"
+    ACCOUNT_NOT_NAMED = "account not named"
     ELSEWHERE = "address of another service"
     NO_HOST = "no host"
     NO_DATE = "no date"

@@ -40,7 +40,7 @@ def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, accoun
     token, error = _read(query, pairs)
     name = sent.address.account if sent else account or _whose(token, facts)
     managed = facts.accounts.get(name)
-    mistakes = [*_malformed(pairs, error), *([] if name else [finding(Mistake.ACCOUNT_NOT_SAID)])]
+    mistakes = [*_malformed(pairs, error), *([] if name else [finding(Mistake.ACCOUNT_NOT_NAMED)])]
     verdict = Verdict(error=error) if error else None
     if managed is not None:
         verdict = verdict or judge_token(token, sent, managed, facts)

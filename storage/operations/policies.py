@@ -24,11 +24,11 @@ def stored(account_id: int, folded_name: str) -> list[SignedIdentifier]:
     return [_identifier(policy) for policy in table.policies.order_by("place")]
 
 
-def tables_with_policies(account_id: int, *, but: int, most: int = 500) -> list[Table]:
-    """Return other tables that have policies, by name, with the number as ``policy_count``."""
-    own = Table.objects.own().filter(account_id=account_id).exclude(pk=but)
+def tables_with_policies(account_id: int, *, except_table: int) -> list[Table]:
+    """Return up to 500 other tables that have policies, by name, with the number as ``policy_count``."""
+    own = Table.objects.own().filter(account_id=account_id).exclude(pk=except_table)
     counted = own.annotate(policy_count=Count("policies")).filter(policy_count__gt=0)
-    return list(counted.order_by("folded_name")[:most])
+    return list(counted.order_by("folded_name")[:500])
 
 
 def replace(

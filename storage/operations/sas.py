@@ -23,6 +23,7 @@ from storage.domain.sas.known import (
     KnownToken,
     Policies,
     TokenState,
+    find_policy,
     is_orphaned,
     state_by_terms,
     token_state,
@@ -274,10 +275,8 @@ def check(account: Account, token: TableSas | AccountSas) -> Table | None:
     policies = policies_of(account)
     if is_orphaned(token, policies):
         raise SasRefused(Refusal.NO_POLICY)
-    identifier = token.identifier if isinstance(token, TableSas) else ""
-    policy = policies[table.folded_name][identifier] if table and identifier else None
     try:
-        sas.combine_terms(token, policy)
+        sas.combine_terms(token, find_policy(token, policies))
     except AuthenticationFailed as error:
         raise SasRefused(Refusal.CONFLICTING, _detail(error)) from None
     return table

@@ -196,12 +196,12 @@ class _Compiler:
                 return self._compare_in_span(comparison)
 
     def _compare_key(self, column: str, operator: Operator, key: str) -> _Part:
-        asked = to_storable(operator, key)
-        if isinstance(asked, bool):
-            return _constant(asked)
+        storable = to_storable(operator, key)
+        if isinstance(storable, bool):
+            return _constant(storable)
         if operator is Operator.EQ:
             return _Equality(column, key, is_key=True)
-        operator, key = asked
+        operator, key = storable
         return f'{column} {OPERATORS[operator]} {self.bind(key, "text")} COLLATE "C"'
 
     def _match(self, match: Match) -> _Part:

@@ -69,8 +69,8 @@ async def listen(conninfo: str) -> AsyncIterator[News]:
             while True:
                 await conn.execute("SELECT pg_advisory_lock_shared(%s)", (_SNAPSHOT,))
                 yield News.HELD
-                while CHANGE not in (heard := await _hear(conn)):
-                    if heard:
+                while CHANGE not in (payloads := await _receive(conn)):
+                    if payloads:
                         yield News.TABLES
                 yield News.CHANGE
                 await conn.execute("SELECT pg_advisory_unlock_shared(%s)", (_SNAPSHOT,))
@@ -81,10 +81,10 @@ async def listen(conninfo: str) -> AsyncIterator[News]:
         raise OSError(str(error).strip()) from error
 
 
-async def _hear(conn: psycopg.AsyncConnection) -> list[str]:
+async def _receive(conn: psycopg.AsyncConnection) -> list[str]:
     """Return the payloads that arrived together; none after a time without notifications."""
-    heard = [news.payload async for news in conn.notifies(timeout=_SILENCE, stop_after=1)]
-    if not heard:
+    payloads = [news.payload async for news in conn.notifies(timeout=_SILENCE, stop_after=1)]
+    if not payloads:
         async with asyncio.timeout(_SILENCE):
             await conn.execute("SELECT 1")  # a lost connection would be silent too
-    return heard
+    return payloads

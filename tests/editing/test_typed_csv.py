@@ -34,8 +34,8 @@ def test_reads_what_a_spreadsheet_copies():
         "Age": EdmValue(Edm.INT32, 36),
     }
     assert [(column.name, column.type, column.why) for column in found.columns] == [
-        ("Name", Edm.STRING, TypeSource.LOOKS),
-        ("Age", Edm.INT32, TypeSource.LOOKS),
+        ("Name", Edm.STRING, TypeSource.INFERRED),
+        ("Age", Edm.INT32, TypeSource.INFERRED),
     ]
 
 
@@ -67,7 +67,7 @@ def test_a_column_keeps_the_type_that_the_table_knows_or_somebody_chooses():
     assert only(text, ColumnOptions(known={"P": Edm.INT64})) == {"P": EdmValue(Edm.INT64, 5)}
     assert only(text, ColumnOptions(chosen={"P": Edm.STRING})) == {"P": EdmValue(Edm.STRING, "5")}
     other = read("PartitionKey,RowKey,P\np,r,x\n", NOW, ColumnOptions(known={"P": Edm.INT64}))
-    assert (other.columns[0].type, other.columns[0].why) == (Edm.STRING, TypeSource.UNLIKE)
+    assert (other.columns[0].type, other.columns[0].why) == (Edm.STRING, TypeSource.DIFFERENT)
     # a missing type is the last one of its column
     typed = read("PartitionKey,RowKey,A,A@type\np,1,5,Int64\np,2,6,\n", NOW, NONE)
     assert typed.rows[1].entity.properties["A"] == EdmValue(Edm.INT64, 6)
@@ -168,9 +168,9 @@ def test_reads_json_of_the_service(text, format_):
         "C": EdmValue(Edm.INT64, 9007199254740993),  # every digit stays
     }
     assert {column.name: column.why for column in found.columns} == {
-        "A": TypeSource.LOOKS,
-        "B": TypeSource.SAID,
-        "C": TypeSource.LOOKS,
+        "A": TypeSource.INFERRED,
+        "B": TypeSource.DECLARED,
+        "C": TypeSource.INFERRED,
     }
 
 

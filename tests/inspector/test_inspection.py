@@ -279,7 +279,7 @@ def test_whose_a_token_is_costs_little_among_many_accounts():
     }
     with costs_less_than(2):
         report = inspect(mistakes.good(TABLE_TOKEN), replace(FACTS, accounts=accounts))
-    assert (report.account, [it.mistake for it in report.findings]) == ("", [Mistake.ACCOUNT_NOT_SAID])
+    assert (report.account, [it.mistake for it in report.findings]) == ("", [Mistake.ACCOUNT_NOT_NAMED])
 
 
 @pytest.mark.parametrize(

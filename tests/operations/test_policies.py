@@ -47,7 +47,7 @@ def test_come_back_as_they_were_set_in_one_table(account, people):
     assert policies.stored(account, people) == FIVE
     assert policies.stored(account, "other") == FIVE[:2]
     assert policies.stored(elsewhere, "people") == []
-    found = policies.tables_with_policies(account, but=tables.get(account, people).pk)
+    found = policies.tables_with_policies(account, except_table=tables.get(account, people).pk)
     assert [(table.name, table.policy_count) for table in found] == [("Other", 2)]
 
 

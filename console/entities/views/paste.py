@@ -144,7 +144,7 @@ def _preview(
         "lines": [_line(planned, names) for planned in plan.rows[:SHOWN]],
         "more_lines": len(plan.rows) - SHOWN,
         "has_changed": has_changed and not pasted.problems and not plan.conflicts,
-        "unlike": TypeSource.UNLIKE,
+        "unlike": TypeSource.DIFFERENT,
         "error": error,
     }
     is_refused = bool(problems or plan.conflicts or error)

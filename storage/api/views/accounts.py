@@ -97,7 +97,8 @@ class AccountListViewSet(ApiViewSet):
         if found is not None:
             return found.account, False
         with invalidating_catalogs():
-            account = accounts.add(_generate_name(), by=self.by, **fields)
+            name = "a" + "".join(secrets.choice(_NAME_ALPHABET) for _ in range(15))
+            account = accounts.add(name, by=self.by, **fields)
             if key:
                 idempotency.save(self.token, key, digest, account)
         return account, True
@@ -110,16 +111,11 @@ def _is_wanted(account: Account, wanted: dict[str, Any]) -> bool:
         return False
     if wanted["state"] and account.stage.value != wanted["state"]:
         return False
-    return all(_has_label(account, text) for text in wanted["label"])
-
-
-def _has_label(account: Account, text: str) -> bool:
-    name, separator, value = text.partition("=")
-    return name in account.labels and (not separator or account.labels[name] == value)
-
-
-def _generate_name() -> str:
-    return "a" + "".join(secrets.choice(_NAME_ALPHABET) for _ in range(15))
+    for text in wanted["label"]:
+        name, separator, value = text.partition("=")
+        if name not in account.labels or (separator and account.labels[name] != value):
+            return False
+    return True
 
 
 class AccountViewSet(AccountScopedViewSet):

@@ -14,7 +14,6 @@ from storage.api.serializers import tables as serializers
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.errors import TableAlreadyExists
-from storage.models import Table
 from storage.operations import policies, table_list, tables
 from storage.operations.activity import ChangedSince
 
@@ -53,7 +52,12 @@ class TableViewSet(AccountScopedViewSet):
         return take_page(found, wanted["limit"], lambda table: table.folded_name)
 
     def _deleted(self, wanted: dict[str, Any]) -> Page:
-        found = [table for table in tables.deleted(self.account.pk) if _is_wanted(table, wanted)]
+        prefix, tag = wanted["name"].lower(), wanted["tag"]
+        found = [
+            table
+            for table in tables.deleted(self.account.pk)
+            if table.folded_name.startswith(prefix) and (not tag or tag in table.tags)
+        ]
         found.sort(key=lambda table: table.pk)
         start = wanted["cursor"]
         later = [table for table in found if not start or f"{table.pk:020}" > start]
@@ -127,11 +131,6 @@ class TableViewSet(AccountScopedViewSet):
             raise Http404
         tables.restore(found.pk, by=self.by)
         return self.answer(self.table())
-
-
-def _is_wanted(table: Table, wanted: dict[str, Any]) -> bool:
-    has_tag = not wanted["tag"] or wanted["tag"] in table.tags
-    return has_tag and table.folded_name.startswith(wanted["name"].lower())
 
 
 class PolicyViewSet(AccountScopedViewSet):

@@ -45,10 +45,10 @@ class KeyInterval:
 
     def narrowed(self, operator: Operator, key: str) -> "KeyInterval":
         """Return the part of the interval for which the comparison holds; do not ask for ``ne``."""
-        asked = to_storable(operator, key)
-        if isinstance(asked, bool):
-            return self if asked else NO_KEYS
-        operator, key = asked
+        storable = to_storable(operator, key)
+        if isinstance(storable, bool):
+            return self if storable else NO_KEYS
+        operator, key = storable
         bound = Bound(key, inclusive=operator in (Operator.EQ, Operator.GE, Operator.LE))
         lower, upper = self.lower, self.upper
         if operator in (Operator.EQ, Operator.GT, Operator.GE) and (
@@ -92,8 +92,8 @@ def key_range(root: Filter | None) -> KeyBounds:
     partition, remaining = _taken("PartitionKey", remaining)
     if partition.single is not None:
         row, remaining = _taken("RowKey", remaining)
-    telling = [condition for condition in remaining if condition != Constant(True)]
-    return KeyBounds(partition, row, all_of(telling) if telling else None)
+    conditions = [condition for condition in remaining if condition != Constant(True)]
+    return KeyBounds(partition, row, all_of(conditions) if conditions else None)
 
 
 def _taken(name: str, conditions: Iterable[Filter]) -> tuple[KeyInterval, list[Filter]]:

@@ -78,10 +78,8 @@ def find_key_by_fingerprint(
 ) -> int | None:
     """Return the index of the key that signed a token with this fingerprint; None if none did."""
     text = string_to_sign(token, account)
-    for index, key in enumerate(keys):
-        if sha256(_signature(text, key)).hexdigest() == fingerprint:
-            return index
-    return None
+    fingerprints = (sha256(_signature(text, key)).hexdigest() for key in keys)
+    return next((index for index, it in enumerate(fingerprints) if it == fingerprint), None)
 
 
 def _signature(text: str, key: bytes) -> bytes:

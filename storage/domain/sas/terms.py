@@ -104,8 +104,8 @@ def _check_address(allowed: str, address: str) -> None:
     bounds, client = read_range(allowed), read_client(address)
     if bounds is None or client is None or not bounds.covers(client):
         # a proxy may pass on something that is not an address; it is not echoed
-        told = AuthorizationSourceIPMismatch.message.format(client or "unknown")
-        raise AuthorizationSourceIPMismatch(told)
+        message = AuthorizationSourceIPMismatch.message.format(client or "unknown")
+        raise AuthorizationSourceIPMismatch(message)
 
 
 def key_range(token: TableSas) -> KeyRange:

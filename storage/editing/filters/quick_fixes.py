@@ -44,12 +44,12 @@ def fix_unquoted(context: DiagnosisContext) -> Iterator[QuickFix]:
         if not is_at_fault or context.text[found.end() :].startswith("'") or found[0][0] in '"=<>!&|':
             continue
         index = next(i for i, token in enumerate(context.tokens) if token.end > found.start())
-        literal, reason = _meant(found[0])
+        literal, reason = _quote_bare(found[0])
         if context.name(index - 1) in RELATIONS and literal != found[0] and found[0] not in WORDS:
             yield QuickFix(found.start(), found.end(), literal, reason)
 
 
-def _meant(bare: str) -> tuple[str, FixReason]:
+def _quote_bare(bare: str) -> tuple[str, FixReason]:
     if bare.lower() in ("true", "false"):
         return bare.lower(), FixReason.SPELLING
     if bare.lower() == "null":
