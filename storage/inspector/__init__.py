@@ -49,19 +49,15 @@ def inspect(text: str, facts: Facts, account: str = "") -> Report | UnreadableTe
     """Inspect pasted text; ``account`` is the account of a token that does not name one, if known."""
     match pasted_text.recognize_text(text):
         case PastedToken(query, url):
-            return _token(query, url, facts, account)
+            sent = _sent("GET", url, {}, facts, is_a_request=False) if url is not None else None
+            report = inspect_token(query, sent, facts, account)
+            return report if url is None else _with(report, *_places(url))
         case PastedRequest() as request:
             return _request(request, facts)
         case PastedConnection(connection):
             return _connection(connection, facts)
         case unreadable:
             return unreadable
-
-
-def _token(query: str, url: Url | None, facts: Facts, account: str) -> Report:
-    sent = _sent("GET", url, {}, facts, is_a_request=False) if url is not None else None
-    report = inspect_token(query, sent, facts, account)
-    return report if url is None else _with(report, *_places(url))
 
 
 def _request(request: PastedRequest, facts: Facts) -> Report:

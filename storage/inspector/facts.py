@@ -18,10 +18,6 @@ class Key(NamedTuple):
     is_accepted: bool = True
 
 
-def _unknown(fingerprint: str) -> Parameters | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class ManagedAccount:
     """An account; ``policies`` has every table by its lower-case name.
@@ -32,7 +28,7 @@ class ManagedAccount:
     name: str
     keys: tuple[Key, ...] = field(repr=False)
     policies: Policies = field(default_factory=dict)
-    known: Callable[[str], Parameters | None] = _unknown
+    known: Callable[[str], Parameters | None] = lambda fingerprint: None
     blocked: Container[str] = frozenset()
     networks: tuple[Network, ...] = ()
     is_enabled: bool = True

@@ -68,7 +68,8 @@ def recognize_text(text: str) -> PastedText:
     if not text:
         return UnreadableText.EMPTY
     if curl.is_command(text):
-        return _of_curl(text)
+        command = curl.read(text)
+        return PastedRequest(command.method, read_url(command.url), command.headers, command.problems)
     first = text.split("\n", 1)[0].strip()
     line = _REQUEST_LINE.fullmatch(first)
     if line is not None:
@@ -79,7 +80,9 @@ def recognize_text(text: str) -> PastedText:
 def _of_line(text: str, first: str) -> PastedText:
     setting = _SETTING.search(text)
     if setting is not None and not text.lower().startswith(("http://", "https://")):
-        return PastedConnection(_unquoted(text[setting.start() :]))
+        # from a setting, document or program: up to the closing quote, in one line
+        connection = _QUOTE.split(text[setting.start() :], maxsplit=1)[0]
+        return PastedConnection("".join(line.strip() for line in connection.split("\n")))
     bare = text.strip("\"'` \n\t<>,;")
     if bare.lower().startswith(("http://", "https://")):
         url = read_url(bare)
@@ -87,11 +90,6 @@ def _of_line(text: str, first: str) -> PastedText:
     if _SIGNATURE.search(bare):
         return PastedToken(bare.partition("?")[2] if "?" in bare.split("=")[0] else bare)
     return UnreadableText.HEADERS_ONLY if _HEADER.fullmatch(first) else UnreadableText.NOTHING_KNOWN
-
-
-def _unquoted(text: str) -> str:
-    """Extract a connection string from a setting, document or program: up to the closing quote, in one line."""
-    return "".join(line.strip() for line in _QUOTE.split(text, maxsplit=1)[0].split("\n"))
 
 
 def read_url(text: str) -> Url:
@@ -102,11 +100,6 @@ def read_url(text: str) -> Url:
     except ValueError:  # starts like an IPv6 address but is not
         return Url("", "", text.partition("?")[0], text.partition("?")[2])
     return Url(parts.scheme.lower(), parts.netloc, parts.path, parts.query)
-
-
-def _of_curl(text: str) -> PastedRequest:
-    command = curl.read(text)
-    return PastedRequest(command.method, read_url(command.url), command.headers, command.problems)
 
 
 def _of_http(method: str, target: str, lines: list[str]) -> PastedRequest:
@@ -124,11 +117,10 @@ def _of_http(method: str, target: str, lines: list[str]) -> PastedRequest:
             problems.append(finding(Mistake.LINE_UNREADABLE, line=str(number)))
         else:
             headers.append((header[1], header[2].strip()))
-    url = read_url(target) if "://" in target.partition("?")[0] else _origin_form(target, headers)
-    return PastedRequest(method.upper(), url, tuple(headers), tuple(problems))
-
-
-def _origin_form(target: str, headers: list[tuple[str, str]]) -> Url:
-    host = next((value for name, value in headers if name.lower() == "host"), "")
     path, _, query = target.partition("?")
-    return Url("", host, path, query)
+    if "://" in path:
+        url = read_url(target)
+    else:
+        host = next((value for name, value in headers if name.lower() == "host"), "")
+        url = Url("", host, path, query)
+    return PastedRequest(method.upper(), url, tuple(headers), tuple(problems))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from django.db.models import Count, Q
 
@@ -22,10 +22,10 @@ _COUNTED_IN_OVERVIEW: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """A page of tables, each with the number of its policies as ``policy_count``."""
+class Listing(Generic[T]):
+    """A page of tables."""
 
-    tables: list[Table]
+    tables: list[T]
     total: int  # number of matching tables
     next: str | None  # the folded name with which the next page starts
 
@@ -51,17 +51,13 @@ class Overview:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Overviews:
-    tables: list[Overview]
-    total: int
-    next: str | None
-
-
 def page(
     account_id: int, *, containing: str = "", tag: str = "", start: str = "", top: int = PAGE
-) -> Listing:
-    """Return a page of tables by name: those whose name contains a text in any letter case, or with that tag."""
+) -> Listing[Table]:
+    """Return a page of tables by name: those whose name contains a text in any letter case, or with that tag.
+
+    Each has the number of its policies as ``policy_count``.
+    """
     matching = Table.objects.own().filter(account_id=account_id)
     if containing:
         # names are ASCII, so lower() does not depend on a language
@@ -112,10 +108,10 @@ def sizes(tables: Sequence[Table]) -> dict[str, Size]:
     return found
 
 
-def overview(account_id: int, *, top: int = PAGE) -> Overviews:
+def overview(account_id: int, *, top: int = PAGE) -> Listing[Overview]:
     """Return the first tables of an account by name, with their sizes."""
     listing = page(account_id, top=top)
-    return Overviews(_overviews(listing.tables, _COUNTED_IN_OVERVIEW), listing.total, listing.next)
+    return Listing(_overviews(listing.tables, _COUNTED_IN_OVERVIEW), listing.total, listing.next)
 
 
 def describe(table: Table) -> Overview:

@@ -62,11 +62,11 @@ def _list_context(request: HttpRequest, account: Account, query: TableListQuery)
     return context
 
 
-def _find_page(account: Account, query: TableListQuery) -> Listing:
+def _find_page(account: Account, query: TableListQuery) -> Listing[Table]:
     return table_list.page(account.pk, containing=query.containing, tag=query.tag, start=query.after)
 
 
-def _account_context(request: HttpRequest, account: Account, listing: Listing) -> dict[str, Any]:
+def _account_context(request: HttpRequest, account: Account, listing: Listing[Table]) -> dict[str, Any]:
     """Below the first page: deleted tables, or how to create the first one."""
     context = account_context(request)
     may_restore = context is not None and may(context.role, Capability.MANAGE_TABLES)
