@@ -6,19 +6,16 @@ change the structure of the filter.
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from datetime import datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Operator
 from storage.domain.filters.lexer import QUOTED, Token, TokenKind, tokenize
-from storage.domain.filters.literals import is_literal, read_literal, read_relative
-from storage.domain.values.edm import write_datetime
+from storage.domain.filters.literals import is_literal, read_literal
 
 _PARAMETER = re.compile(r"\{\{\s*(?!now\s*\}\})([^\W\d]\w{0,63})\s*\}\}")
 _QUOTED_OR_PARAMETER = re.compile(rf"(?P<quoted>{QUOTED})|{_PARAMETER.pattern}")
-_DATETIME = re.compile(rf"(?P<before>datetime)(?P<quoted>{QUOTED})|{QUOTED}")
 
 
 class ParameterFault(StrEnum):
@@ -53,16 +50,6 @@ def fill_parameters(text: str, values: Mapping[str, str]) -> str:
         return _apart(match, _literal(match[2], _value(values, match[2])))
 
     return _QUOTED_OR_PARAMETER.sub(filled, text)
-
-
-def resolve_times(text: str, now: datetime) -> str:
-    """Replace relative times by absolute ones."""
-
-    def absolute(match: re.Match[str]) -> str:
-        moment = read_relative(match["quoted"][1:-1], now) if match["quoted"] else None
-        return match[0] if moment is None else f"datetime'{write_datetime(moment)}'"
-
-    return _DATETIME.sub(absolute, text)
 
 
 def _value(values: Mapping[str, str], name: str) -> str:
