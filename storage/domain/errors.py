@@ -71,10 +71,6 @@ class MissingRequiredQueryParameter(StorageError):
     message = "A query parameter that's mandatory for this request is not specified."
 
 
-class UnsupportedHeader(StorageError):
-    message = "One of the headers specified in the request is not supported."
-
-
 class HostInformationNotPresent(StorageError):
     message = (
         "The required host information is not present in the request. "
@@ -255,11 +251,6 @@ class TableAlreadyExists(StorageError):
     status = 409
 
 
-class TableBeingDeleted(StorageError):
-    message = "The specified table is being deleted. Try operation later."
-    status = 409
-
-
 class TableNotFound(StorageError):
     message = "The table specified does not exist."
     status = 404
@@ -312,10 +303,6 @@ class PropertyValueTooLarge(StorageError):
 
 class KeyValueTooLarge(StorageError):
     message = "The key value exceeds the maximum allowed size."
-
-
-class InvalidValueType(StorageError):
-    message = "The value specified is invalid."
 
 
 class EntityTooLarge(StorageError):

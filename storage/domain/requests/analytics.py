@@ -5,7 +5,7 @@ https://learn.microsoft.com/rest/api/storageservices/storage-analytics-logged-op
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -15,7 +15,6 @@ from storage.domain.requests.observed import Authentication
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.edm import Edm, EdmValue
 
-HOUR: Final = timedelta(hours=1)
 ALL_REQUESTS: Final = "user;All"
 
 
