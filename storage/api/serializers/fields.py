@@ -56,6 +56,13 @@ class StrictCharField(serializers.CharField):
         return str(super().to_internal_value(data))
 
 
+class OptionalCharField(StrictCharField):
+    """A JSON string that may be left out or empty."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(default="", allow_blank=True, **options)
+
+
 class StrictBooleanField(serializers.BooleanField):
     def to_internal_value(self, data: Any) -> bool:
         if data is True or data is False:

@@ -11,6 +11,7 @@ from storage.api.serializers.accounts import KEYS
 from storage.api.serializers.fields import (
     InstantField,
     LifetimeField,
+    OptionalCharField,
     StrictCharField,
     StrictChoiceField,
     StrictSerializer,
@@ -33,25 +34,15 @@ class NewSasSerializer(StrictSerializer):
     """Without `policy`, send `permissions` and an expiry. With it, leave out what the policy sets."""
 
     label = StrictCharField(max_length=64, help_text="Name of the token in lists.")
-    purpose = StrictCharField(max_length=2000, allow_blank=True, default="")
-    owner = StrictCharField(
-        max_length=150, allow_blank=True, default="", help_text="Person or team to contact about the token."
-    )
+    purpose = OptionalCharField(max_length=2000)
+    owner = OptionalCharField(max_length=150, help_text="Person or team to contact about the token.")
     key = StrictChoiceField(choices=KEYS, default="key1", help_text="The key that signs it.")
-    table = StrictCharField(
-        max_length=63,
-        default="",
-        allow_blank=True,
-        help_text="Table of a table SAS; without it, the token is an account SAS.",
+    table = OptionalCharField(
+        max_length=63, help_text="Table of a table SAS; without it, the token is an account SAS."
     )
-    policy = StrictCharField(
-        max_length=64, default="", allow_blank=True, help_text="Id of a stored access policy of the table."
-    )
-    permissions = StrictCharField(
-        max_length=16,
-        default="",
-        allow_blank=True,
-        help_text="Letters out of `raud`; for an account SAS out of `rwdlacu`.",
+    policy = OptionalCharField(max_length=64, help_text="Id of a stored access policy of the table.")
+    permissions = OptionalCharField(
+        max_length=16, help_text="Letters out of `raud`; for an account SAS out of `rwdlacu`."
     )
     start = InstantField(required=False)
     expires_at = InstantField(required=False)
@@ -59,16 +50,11 @@ class NewSasSerializer(StrictSerializer):
         required=False, help_text="Lifetime from now, instead of `expires_at`: `90m`, `8h`, `2d`, `1w`."
     )
     protocol = StrictChoiceField(choices=["https", "https,http"], default="https,http")
-    ip = StrictCharField(
-        max_length=80,
-        default="",
-        allow_blank=True,
-        help_text="An IP address, or a range such as `10.0.0.1-10.0.0.9`.",
-    )
-    start_partition = StrictCharField(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
-    start_row = StrictCharField(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
-    end_partition = StrictCharField(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
-    end_row = StrictCharField(max_length=KEY_LENGTH_LIMIT, default="", allow_blank=True)
+    ip = OptionalCharField(max_length=80, help_text="An IP address, or a range such as `10.0.0.1-10.0.0.9`.")
+    start_partition = OptionalCharField(max_length=KEY_LENGTH_LIMIT)
+    start_row = OptionalCharField(max_length=KEY_LENGTH_LIMIT)
+    end_partition = OptionalCharField(max_length=KEY_LENGTH_LIMIT)
+    end_row = OptionalCharField(max_length=KEY_LENGTH_LIMIT)
     resource_types = StrictCharField(
         max_length=3,
         default="sco",

@@ -9,6 +9,7 @@ from rest_framework.exceptions import ValidationError
 from storage.api.paging import PageParameters
 from storage.api.serializers.fields import (
     InstantField,
+    OptionalCharField,
     QueryParameters,
     StrictCharField,
     StrictSerializer,
@@ -31,7 +32,7 @@ class NewTableSerializer(StrictSerializer):
     name = TableNameField(
         max_length=63, help_text="3 to 63 letters and digits, starting with a letter; case-insensitive."
     )
-    description = StrictCharField(max_length=2000, allow_blank=True, default="")
+    description = OptionalCharField(max_length=2000)
     tags = serializers.ListField(child=StrictCharField(max_length=40), max_length=TAG_LIMIT, default=list)
 
     def validate_tags(self, tags: list[str]) -> list[str]:
