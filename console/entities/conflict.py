@@ -91,9 +91,9 @@ def render_conflict(
     }
     return render_part(
         request,
-        page="console/entities/entity/conflict.html",
-        part="console/entities/entity/_conflict.html",
-        context=context,
+        "console/entities/entity/conflict.html",
+        "_conflict.html",
+        context,
         status=412 if chosen is None else 422,
     )
 

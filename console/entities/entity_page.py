@@ -158,10 +158,4 @@ def render_missing(request: HttpRequest, target: EntityTarget) -> HttpResponse:
         "new_address": target.address("entities:new"),
         "in_drawer": wants_part(request),
     }
-    return render_part(
-        request,
-        page="console/entities/entity/gone.html",
-        part="console/entities/entity/_gone.html",
-        context=context,
-        status=404,
-    )
+    return render_part(request, "console/entities/entity/gone.html", "_gone.html", context, status=404)

@@ -231,9 +231,9 @@ def _render_editor(editor: PolicyRequest, context: Mapping[str, Any], status: in
     is_draft = editor.request.method == "POST"
     response = render_part(
         editor.request,
-        page="console/policies/show.html",
-        part="console/policies/_editor.html",
-        context={
+        "console/policies/show.html",
+        "_editor.html",
+        {
             "table": editor.table,
             "sources": policies.tables_with_policies(editor.account.pk, except_table=editor.table.pk),
             "is_draft": is_draft,
@@ -260,5 +260,6 @@ def _render_conflict(editor: PolicyRequest, mine: Sequence[SignedIdentifier]) ->
         "last": next(iter(activity.page(changes, top=1).activities), None),
         "preview": editor.preview(stored, mine),
     }
-    page, part = "console/policies/conflict.html", "console/policies/_conflict.html"
-    return render_part(editor.request, page=page, part=part, context=context, status=409)
+    return render_part(
+        editor.request, "console/policies/conflict.html", "_conflict.html", context, status=409
+    )

@@ -1,5 +1,6 @@
 """The answers of views: pages, the parts of pages that htmx swaps, and redirects."""
 
+import posixpath
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
@@ -10,16 +11,18 @@ from console.site.addresses import split_url
 
 
 def render_part(
-    request: HttpRequest, *, page: str, part: str, context: dict[str, Any], status: int = 200
+    request: HttpRequest, page: str, part: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
     """Answer with the page, or, if htmx asks, with the part alone and the toasts for it.
 
-    A restored history entry and a boosted link get the whole page although htmx asks.
+    A restored history entry and a boosted link get the whole page although htmx asks. The part is in the folder of the
+    page, unless its name has a folder too.
     """
     if not wants_part(request):
         return render(request, page, context, status=status)
     toasts = render_to_string("components/toasts_beside.html", context, request)
-    response = render(request, part, context, status=status)
+    template = part if "/" in part else f"{posixpath.dirname(page)}/{part}"
+    response = render(request, template, context, status=status)
     response.write(toasts)
     return response
 

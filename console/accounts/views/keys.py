@@ -38,11 +38,11 @@ REVEALED_FOR: Final = 60  # seconds
 @require_GET
 def index(request: HttpRequest, account: Account) -> HttpResponse:
     context = _context(request, account)
-    part = "console/accounts/keys/_connection.html"
+    part = "_connection.html"
     if request.GET.get("hide") in {"1", "2"}:
-        part = "console/accounts/keys/_key.html"
+        part = "_key.html"
         context["state"] = context["keys"][int(request.GET["hide"]) - 1]
-    return render_part(request, page="console/accounts/keys/index.html", part=part, context=context)
+    return render_part(request, "console/accounts/keys/index.html", part, context)
 
 
 def _context(request: HttpRequest, account: Account) -> dict[str, Any]:
@@ -73,12 +73,7 @@ def reveal(request: HttpRequest, account: Account, which: int) -> HttpResponse:
     context = _context(request, account) | {"revealed": which, "key": _key(account, which)}
     _record(Verb.KEY_REVEAL, request, account, which)
     context["state"] = context["keys"][which - 1]
-    response = render_part(
-        request,
-        page="console/accounts/keys/index.html",
-        part="console/accounts/keys/_key.html",
-        context=context,
-    )
+    response = render_part(request, "console/accounts/keys/index.html", "_key.html", context)
     return _hide_later(response, request, account)
 
 
@@ -103,12 +98,7 @@ def reveal_connection(request: HttpRequest, account: Account) -> HttpResponse:
     choice: Choice = context["choice"]
     context |= {"text": choice.write(request, account, _key(account, choice.key)), "is_revealed": True}
     _record(Verb.KEY_REVEAL, request, account, choice.key)
-    response = render_part(
-        request,
-        page="console/accounts/keys/index.html",
-        part="console/accounts/keys/_connection.html",
-        context=context,
-    )
+    response = render_part(request, "console/accounts/keys/index.html", "_connection.html", context)
     return _hide_later(response, request, account)
 
 
@@ -180,9 +170,9 @@ def _render_rotation(request: HttpRequest, account: Account, which: int, form: R
     }
     return render_part(
         request,
-        page="console/accounts/keys/rotate.html",
-        part="console/accounts/keys/_use.html",
-        context=context,
+        "console/accounts/keys/rotate.html",
+        "_use.html",
+        context,
         status=422 if form.is_bound else 200,
     )
 

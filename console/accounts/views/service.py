@@ -1,6 +1,6 @@
 """The service properties of an account: CORS rules with a tester, logs and metrics, as a form or as XML."""
 
-from typing import Any, Final
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -25,9 +25,6 @@ from storage.domain.service.service_properties import (
 )
 from storage.models import Account
 from storage.operations import activity, service_properties
-
-PAGE: Final = "console/accounts/service/show.html"
-EDITOR: Final = "console/accounts/service/_editor.html"
 
 
 class VersionConflict(Exception):
@@ -146,7 +143,9 @@ def _render_editor(
         **(_form_context(context["forms"]) if "forms" in context else {}),
         "is_draft": is_draft,
     }
-    response = render_part(request, page=PAGE, part=EDITOR, context=context, status=status)
+    response = render_part(
+        request, "console/accounts/service/show.html", "_editor.html", context, status=status
+    )
     if is_draft:
         address = reverse("accounts:service", args=(account.name,))
         response["HX-Replace-Url"] = f"{address}?view=xml" if "xml" in context else address
@@ -176,5 +175,6 @@ def _render_conflict(
         "version": service_xml.version_of(current),
         "last": next(iter(activity.page(wanted, top=1).activities), None),
     }
-    page, part = "console/accounts/service/conflict.html", "console/accounts/service/_conflict.html"
-    return render_part(request, page=page, part=part, context=context, status=409)
+    return render_part(
+        request, "console/accounts/service/conflict.html", "_conflict.html", context, status=409
+    )

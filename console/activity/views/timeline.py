@@ -79,9 +79,7 @@ def _show_log(request: HttpRequest, account: Account | None) -> HttpResponse:
         "yesterday": timezone.localdate() - timedelta(days=1),
         "is_of_server": account is None,
     }
-    return render_part(
-        request, page="console/activity/index.html", part="console/activity/_timeline.html", context=context
-    )
+    return render_part(request, "console/activity/index.html", "_timeline.html", context)
 
 
 def _filter(query: LogQuery, account: Account | None) -> ActivityFilter:
@@ -153,9 +151,7 @@ def _show_entry(request: HttpRequest, account: Account | None, done: Activity) -
         "title": sentences.plain_sentence(done),
         "back": _address("index", account),
     }
-    return render_part(
-        request, page="console/activity/show.html", part="console/activity/_details.html", context=context
-    )
+    return render_part(request, "console/activity/show.html", "_details.html", context)
 
 
 # export

@@ -93,9 +93,9 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         context["builder"] = draw_builder(found, state, context["reading"])
     response = render_part(
         request,
-        page="console/entities/browse/show.html",
-        part="console/entities/browse/_answer.html",
-        context=context | {"is_staging": is_staging(request, account)},
+        "console/entities/browse/show.html",
+        "_answer.html",
+        context | {"is_staging": is_staging(request, account)},
         status=422 if context["error"] else 200,
     )
     if wants_part(request):

@@ -151,7 +151,7 @@ def _saved(request: HttpRequest, target: CellTarget, stored: StoredEntity) -> Ht
     # a page without a grid sends no index of a row
     has_grid = request.POST.get("index", "").isdecimal()
     row = grid.draw_row(target.table.account, target.table, stored, request.POST) if has_grid else ""
-    return render_part(request, page="", part="console/entities/cell/_saved.html", context={"row": row})
+    return render_part(request, "console/entities/cell/edit.html", "_saved.html", {"row": row})
 
 
 def _staged(
@@ -216,13 +216,7 @@ def _editor(
         "download": urlencode({"key": token, "property": target.name, "download": "1"}),
         "address": urlencode({"pk": target.key.partition_key, "rk": target.key.row_key}),
     }
-    return render_part(
-        request,
-        page="console/entities/cell/edit.html",
-        part="console/entities/cell/_editor.html",
-        context=context,
-        status=status,
-    )
+    return render_part(request, "console/entities/cell/edit.html", "_editor.html", context, status=status)
 
 
 def _find_target(account: Account, table: str, sent: QueryDict) -> CellTarget:

@@ -38,7 +38,7 @@ def delete(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         is_done = _delete(request, found, wanted)
     if wants_part(request):
         return render_part(
-            request, page="", part="console/entities/deletion/_done.html", context={"is_done": is_done}
+            request, "console/entities/deletion/confirm.html", "_done.html", {"is_done": is_done}
         )
     return HttpResponseRedirect(_back(request, found))
 
@@ -79,12 +79,7 @@ def _ask(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:
         "tokens": [tokens.encode_key(key) for key in wanted.keys],
         "next": _back(request, table),
     }
-    return render_part(
-        request,
-        page="console/entities/deletion/confirm.html",
-        part="console/entities/deletion/_ask.html",
-        context=context,
-    )
+    return render_part(request, "console/entities/deletion/confirm.html", "_ask.html", context)
 
 
 def _back(request: HttpRequest, table: Table) -> str:

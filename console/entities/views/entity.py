@@ -76,13 +76,7 @@ def render(request: HttpRequest, target: EntityTarget, draft: EntityDraft, statu
         context |= _snippets(request, target, draft)
     elif draft.tab == "form":
         context["names"] = pages.without(pages.sample(target.table), draft.properties or {})
-    return render_part(
-        request,
-        page="console/entities/entity/show.html",
-        part="console/entities/entity/_entity.html",
-        context=context,
-        status=status,
-    )
+    return render_part(request, "console/entities/entity/show.html", "_entity.html", context, status=status)
 
 
 def _tabs(target: EntityTarget, draft: EntityDraft) -> list[tuple[str, str, bool]]:

@@ -60,11 +60,7 @@ def _page(
         "in_drawer": wants_part(request),
     }
     return render_part(
-        request,
-        page="console/entities/entity/key.html",
-        part="console/entities/entity/_key_form.html",
-        context=context,
-        status=422 if wrong else 200,
+        request, "console/entities/entity/key.html", "_key_form.html", context, status=422 if wrong else 200
     )
 
 

@@ -68,13 +68,7 @@ def render(request: HttpRequest, target: EntityTarget, draft: EntityDraft, statu
     context["key_errors"] = {
         problem.field: problem.text for problem in draft.problems if problem.field in {"pk", "rk"}
     }
-    return render_part(
-        request,
-        page="console/entities/entity/new.html",
-        part="console/entities/entity/_entity.html",
-        context=context,
-        status=status,
-    )
+    return render_part(request, "console/entities/entity/new.html", "_entity.html", context, status=status)
 
 
 def _tabs(request: HttpRequest, draft: EntityDraft) -> list[tuple[str, str, bool]]:

@@ -174,10 +174,4 @@ def _show(request: HttpRequest, table: Table, context: dict[str, Any], status: i
         "known": [(name, type_.value) for name, type_ in _types(request, "known:").items()],
         "limit": LIMIT,
     }
-    return render_part(
-        request,
-        page="console/entities/paste/index.html",
-        part="console/entities/paste/_form.html",
-        context=context,
-        status=status,
-    )
+    return render_part(request, "console/entities/paste/index.html", "_form.html", context, status=status)

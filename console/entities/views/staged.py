@@ -70,13 +70,7 @@ def _show(
         "failed": sum(bool(line.error) for line in lines),
         "changes": request.POST.get("changes", ""),
     }
-    return render_part(
-        request,
-        page="console/entities/staged/review.html",
-        part="console/entities/staged/_review.html",
-        context=context,
-        status=status,
-    )
+    return render_part(request, "console/entities/staged/review.html", "_review.html", context, status=status)
 
 
 def _markup(line: StagedRow, *, now: bool) -> str:

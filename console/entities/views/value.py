@@ -82,9 +82,7 @@ def _view(request: HttpRequest, target: EntityTarget, name: str, value: EdmValue
         "size": _size(value),
         "ago": _ago(views[chosen].moment),
     }
-    return render_part(
-        request, page="console/entities/value/show.html", part="components/viewer.html", context=context
-    )
+    return render_part(request, "console/entities/value/show.html", "components/viewer.html", context)
 
 
 def _ago(moment: datetime | None) -> str:

@@ -53,9 +53,9 @@ def edit_conditions(request: HttpRequest, account: Account, table: str) -> HttpR
     builder = Builder(view_group(draft, types), names=sorted(types), focus=focus, text=state.filter)
     return render_part(
         request,
-        page="console/queries/builder/conditions.html",
-        part="console/queries/builder/_answer.html",
-        context=_bar_context(account, found, state) | {"builder": builder},
+        "console/queries/builder/conditions.html",
+        "_answer.html",
+        _bar_context(account, found, state) | {"builder": builder},
     )
 
 

@@ -52,12 +52,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         "error": error,
         "without": replace(state, has_facets=False).address(account, found),
     }
-    return render_part(
-        request,
-        page="console/queries/facets/show.html",
-        part="console/queries/facets/_facets.html",
-        context=context,
-    )
+    return render_part(request, "console/queries/facets/show.html", "_facets.html", context)
 
 
 def _view_facet(account: Account, table: Table, state: GridState, facet: Facet) -> FacetView:

@@ -42,12 +42,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
     tab = "recent" if request.GET.get("tab") == "recent" else "saved"
     queries = _recent(request, account) if tab == "recent" else _saved(request, account, text)
     context: dict[str, Any] = {"account": account, "text": text, "tab": tab, "queries": queries}
-    response = render_part(
-        request,
-        page="console/queries/saved/index.html",
-        part="console/queries/saved/_list.html",
-        context=context,
-    )
+    response = render_part(request, "console/queries/saved/index.html", "_list.html", context)
     response["HX-Replace-Url"] = f"{request.path}?{urlencode({'q': text})}" if text else request.path
     return response
 

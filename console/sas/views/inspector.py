@@ -47,9 +47,9 @@ def index(request: HttpRequest) -> HttpResponse:
         context |= _inspect_text(request, managed, chosen)
     return render_part(
         request,
-        page="console/sas/inspector/index.html",
-        part="console/sas/inspector/_report.html",
-        context=context,
+        "console/sas/inspector/index.html",
+        "_report.html",
+        context,
         status=422 if context.get("unreadable") else 200,
     )
 

@@ -64,7 +64,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
         "csv_url": _address("sas:export", account, format="csv", **query),
         "ndjson_url": _address("sas:export", account, format="ndjson", **query),
     }
-    return render_part(request, page="console/sas/index.html", part="console/sas/_list.html", context=context)
+    return render_part(request, "console/sas/index.html", "_list.html", context)
 
 
 def _tables_with_policies(account: Account) -> list[Table]:
@@ -141,8 +141,7 @@ def _show(
         "now": now,
     }
     status = 422 if form is not None else 200
-    page, part = "console/sas/show.html", "console/sas/_token.html"
-    return render_part(request, page=page, part=part, context=context, status=status)
+    return render_part(request, "console/sas/show.html", "_token.html", context, status=status)
 
 
 def _initial_notes(known: KnownToken) -> dict[str, str]:

@@ -36,9 +36,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
     """Show a page of tables by name; the page itself then loads their sizes."""
     query = read_list_query(request.GET)
     context = {**_list_context(request, account, query), "is_part": wants_part(request)}
-    response = render_part(
-        request, page="console/tables/index.html", part="console/tables/_list.html", context=context
-    )
+    response = render_part(request, "console/tables/index.html", "_list.html", context)
     response["HX-Replace-Url"] = query.address(account)
     return response
 
