@@ -1,8 +1,8 @@
 """The activity log of an account and of the whole server: the timeline, one activity, and the export."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 from itertools import groupby
 from typing import Any, Final
 
@@ -38,25 +38,7 @@ class TimelineEntry:
     undoes: str
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineDay:
-    date: date
-    entries: Sequence[TimelineEntry]
-
-
-@require_safe
-@account_required(Capability.READ)
-def show_account_log(request: HttpRequest, account: Account) -> HttpResponse:
-    return _show_log(request, account)
-
-
-@require_safe
-@admin_required
-def show_server_log(request: HttpRequest) -> HttpResponse:
-    return _show_log(request, None)
-
-
-def _show_log(request: HttpRequest, account: Account | None) -> HttpResponse:
+def _show_log(request: HttpRequest, account: Account | None = None) -> HttpResponse:
     query = read_query(request.GET)
     page = activity.page(
         _filter(query, account),
@@ -80,6 +62,10 @@ def _show_log(request: HttpRequest, account: Account | None) -> HttpResponse:
         "is_of_server": account is None,
     }
     return render_part(request, "console/activity/index.html", "_timeline.html", context)
+
+
+show_account_log = require_safe(account_required(Capability.READ)(_show_log))
+show_server_log = require_safe(admin_required(_show_log))
 
 
 def _filter(query: LogQuery, account: Account | None) -> ActivityFilter:
@@ -112,33 +98,18 @@ def _entry(done: Activity, account: Account | None, *, may: bool) -> TimelineEnt
     )
 
 
-def _group_by_day(entries: Iterable[TimelineEntry]) -> list[TimelineDay]:
+def _group_by_day(entries: Iterable[TimelineEntry]) -> list[dict[str, Any]]:
     days = groupby(entries, lambda entry: timezone.localtime(entry.done.at).date())
-    return [TimelineDay(day, list(of_day)) for day, of_day in days]
+    return [{"date": day, "entries": list(of_day)} for day, of_day in days]
 
 
 # one activity
 
 
-@require_safe
-@account_required(Capability.READ)
-def show_account_entry(request: HttpRequest, account: Account, number: int) -> HttpResponse:
+def _show_entry(request: HttpRequest, account: Account | None = None, *, number: int) -> HttpResponse:
     done = activity.get(number)
-    if done is None or done.account_id != account.pk:
+    if done is None or (account is not None and done.account_id != account.pk):
         raise Http404
-    return _show_entry(request, account, done)
-
-
-@require_safe
-@admin_required
-def show_server_entry(request: HttpRequest, number: int) -> HttpResponse:
-    done = activity.get(number)
-    if done is None:
-        raise Http404
-    return _show_entry(request, None, done)
-
-
-def _show_entry(request: HttpRequest, account: Account | None, done: Activity) -> HttpResponse:
     (entry,) = _entries([done], request, account)
     changed = differences.entity_differences(done)
     context: dict[str, Any] = {
@@ -154,25 +125,18 @@ def _show_entry(request: HttpRequest, account: Account | None, done: Activity) -
     return render_part(request, "console/activity/show.html", "_details.html", context)
 
 
-# export
+show_account_entry = require_safe(account_required(Capability.READ)(_show_entry))
+show_server_entry = require_safe(admin_required(_show_entry))
 
 
-@require_safe
-@account_required(Capability.READ)
-def export_account_log(request: HttpRequest, account: Account) -> HttpResponseBase:
-    return _export(request, account)
-
-
-@require_safe
-@admin_required
-def export_server_log(request: HttpRequest) -> HttpResponseBase:
-    return _export(request, None)
-
-
-def _export(request: HttpRequest, account: Account | None) -> HttpResponseBase:
+def _export(request: HttpRequest, account: Account | None = None) -> HttpResponseBase:
     form = FORMATS.get(request.GET.get("format", ""))
     if form is None:
         raise Http404
     activities = activity.export(_filter(read_query(request.GET), account))
     name = f"{account.name if account else 'server'}-activity.{form.extension}"
     return stream_file(request, form.write(activities), content_type=form.content_type, filename=name)
+
+
+export_account_log = require_safe(account_required(Capability.READ)(_export))
+export_server_log = require_safe(admin_required(_export))
