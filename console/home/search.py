@@ -51,12 +51,6 @@ class SearchResult:
     is_data: bool = False  # a name given by users, not a text of the console
 
 
-@dataclass(frozen=True, slots=True)
-class ResultGroup:
-    title: str | Promise
-    hits: list[SearchResult]
-
-
 def find(user: User, text: str, current: AccountContext | None, *, top: int = TOP) -> list[SearchResult]:
     """Search; without a text, return recent tables and pages. ``current``: the account of the page, if any."""
     accounts = visible_accounts(user)
@@ -76,8 +70,8 @@ def find(user: User, text: str, current: AccountContext | None, *, top: int = TO
     ]
 
 
-def group_results(hits: list[SearchResult]) -> list[ResultGroup]:
-    return [ResultGroup(kind.value, list(found)) for kind, found in groupby(hits, key=lambda hit: hit.kind)]
+def group_results(hits: list[SearchResult]) -> list[tuple[Promise, list[SearchResult]]]:
+    return [(kind.value, list(found)) for kind, found in groupby(hits, key=lambda hit: hit.kind)]
 
 
 def find_exact(hits: list[SearchResult], text: str) -> SearchResult | None:

@@ -12,8 +12,7 @@ from django.urls import reverse
 from console.policies import notes, presets
 from console.policies.drafts import PolicyDraft, draft_set
 from console.policies.effects import LETTERS, Narrator, Preview, order_tokens, tokens_of_table
-from console.policies.forms import BasePolicyFormSet, PolicyForm
-from console.policies.notes import PolicyNotes
+from console.policies.forms import BasePolicyFormSet
 from console.site.access import account_context, user_of
 from console.site.typed_text import now_of
 from storage.domain.access.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier
@@ -24,12 +23,6 @@ from storage.models import Account, Table
 from storage.operations import policies, sas
 
 _NONE_RENAMED: Final[Mapping[str, str]] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyRow:
-    form: PolicyForm
-    notes: PolicyNotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +71,7 @@ class PolicyRequest:
         return {
             "formset": formset,
             "zone": draft.zone,
-            "rows": [PolicyRow(form, it) for form, it in zip(formset.forms, noted, strict=True)],
+            "rows": [{"form": form, "notes": it} for form, it in zip(formset.forms, noted, strict=True)],
             "limit": POLICY_LIMIT,
             "left": POLICY_LIMIT - len(draft.rows),
             "operations": notes.OPERATIONS,

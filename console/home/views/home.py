@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.contrib.auth.decorators import login_not_required, login_required
 from django.http import HttpRequest, HttpResponse
@@ -107,44 +107,33 @@ def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[Acco
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class ExpiringToken:
-    """A SAS token that expires within a week."""
-
-    account: Account
-    row: RegistryRow
-
-
-def _expiring(shown: list[tuple[Account, Role]]) -> list[ExpiringToken]:
+def _expiring(shown: list[tuple[Account, Role]]) -> list[tuple[Account, RegistryRow]]:
     """Return the SAS tokens that expire first, in accounts where the user manages access."""
     now = timezone.now()
     managed = [account for account, role in shown if may(role, Capability.MANAGE_ACCESS)]
     found = [
-        ExpiringToken(account, describe_token(known, policies, now))
+        (account, describe_token(known, policies, now))
         for account, known, policies in sas.expiring(managed, now)
     ]
-    return sorted(found, key=lambda it: it.row.summary.expiry or 0)[:EXPIRING]
+    return sorted(found, key=lambda it: it[1].summary.expiry or 0)[:EXPIRING]
 
 
-@dataclass(frozen=True, slots=True)
-class GettingStarted:
-    """What the home page offers while there are no tables."""
+def _getting_started(cards: list[AccountCard]) -> dict[str, Any]:
+    """What the home page offers while there are no tables: an account to start with.
 
-    card: AccountCard | None  # an account to start with
-    connection_string: str  # of that account, if its key is public
-    may_fill: bool  # whether the user may create the sample table
-
-
-def _getting_started(cards: list[AccountCard]) -> GettingStarted:
+    It has a connection string if its key is public; ``may_fill``: whether the user may create the sample table.
+    """
     card = next((card for card in cards if card.account.enabled), None)
     if card is None:
-        return GettingStarted(None, "", may_fill=False)
+        return {"card": None, "connection_string": "", "may_fill": False}
     is_public = accounts.is_public(card.account)
-    return GettingStarted(
-        card,
-        connections.masked_connection_string(card.account, card.endpoint) if is_public else "",
-        may_fill=may(card.role, Capability.MANAGE_TABLES) and not card.account.read_only,
-    )
+    return {
+        "card": card,
+        "connection_string": connections.masked_connection_string(card.account, card.endpoint)
+        if is_public
+        else "",
+        "may_fill": may(card.role, Capability.MANAGE_TABLES) and not card.account.read_only,
+    }
 
 
 @account_required(Capability.READ)

@@ -1,6 +1,6 @@
 """Create a SAS token: the form with its preview, and the token, which is shown once."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -195,15 +195,6 @@ def _table_names(account: Account) -> list[str]:
 # the token
 
 
-@dataclass(frozen=True, slots=True)
-class SecretText:
-    """A form in which to copy the token."""
-
-    id: str
-    label: str
-    text: str
-
-
 @sensitive_variables("query", "where", "issued")
 def _issued_context(
     request: HttpRequest, account: Account, form: SasForm, issued: IssuedSas
@@ -215,11 +206,9 @@ def _issued_context(
     shown = describe_token(known, sas_operations.policies_of(account), form.now)
     return {
         "secrets": [
-            SecretText("token", _("Token"), query),
-            SecretText("url", _("URL"), f"{resource}?{query}"),
-            SecretText(
-                "connection", _("Connection string"), f"TableEndpoint={where};SharedAccessSignature={query}"
-            ),
+            ("token", _("Token"), query),
+            ("url", _("URL"), f"{resource}?{query}"),
+            ("connection", _("Connection string"), f"TableEndpoint={where};SharedAccessSignature={query}"),
         ],
         "row": shown,
         "sentence": shown.sentence(account.name),

@@ -1,6 +1,6 @@
 """The list of an account's tables, with their sizes and the recently deleted ones."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -76,16 +76,10 @@ def _account_context(request: HttpRequest, account: Account, listing: Listing[Ta
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class DeletedTable:
-    table: Table
-    days_left: int
-
-
-def _deleted_tables(account: Account) -> list[DeletedTable]:
+def _deleted_tables(account: Account) -> list[dict[str, Any]]:
     now = timezone.now()
     return [
-        DeletedTable(table, -((now - table.kept_until) // timedelta(days=1)))  # rounded up
+        {"table": table, "days_left": -((now - table.kept_until) // timedelta(days=1))}  # rounded up
         for table in tables.deleted(account.pk)
         if table.kept_until is not None
     ]
