@@ -17,15 +17,6 @@ class PreflightRequest:
     headers: str
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedRule:
-    """A rule that does not match the request, and why."""
-
-    number: int
-    is_other_origin: bool
-    is_other_method: bool
-
-
 def read_request(data: QueryDict) -> PreflightRequest:
     return PreflightRequest(*(data.get(name, "").strip() for name in ("origin", "method", "headers")))
 
@@ -41,12 +32,13 @@ def apply_rules(rules: tuple[CorsRule, ...], request: PreflightRequest) -> dict[
         "number": None if verdict.place is None else verdict.place + 1,
         "rule": None if verdict.place is None else rules[verdict.place],
         "refusal": None if verdict.is_allowed else CorsPreflightFailure(),
+        # why the rules before it do not match
         "reasons": [
-            SkippedRule(
-                number,
-                is_other_origin=not cors.allows_origin(rule, request.origin),
-                is_other_method=request.method not in rule.methods,
-            )
+            {
+                "number": number,
+                "is_other_origin": not cors.allows_origin(rule, request.origin),
+                "is_other_method": request.method not in rule.methods,
+            }
             for number, rule in enumerate(rules[: verdict.place], start=1)
         ],
     }

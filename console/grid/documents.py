@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from console.grid import cells
 from console.grid.cells import Cell
 from console.grid.tokens import encode_key
-from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.previews import STRING_PREVIEW_LENGTH, EntityPreview
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue, write_datetime
@@ -97,19 +97,7 @@ def _laid_out(text: str) -> str:
 # one entity
 
 
-@dataclass(frozen=True, slots=True)
-class ShownProperty:
-    name: str
-    type: str
-    cell: Cell
-
-
-def shown_properties(entity: Entity, zone: tzinfo | None) -> list[ShownProperty]:
-    """The properties of an entity with their whole values."""
-    return [ShownProperty(name, value.type, _whole(value, zone)) for name, value in entity.properties.items()]
-
-
-def _whole(value: EdmValue, zone: tzinfo | None) -> Cell:
+def draw_whole(value: EdmValue, zone: tzinfo | None) -> Cell:
     if value.type is Edm.STRING and len(str(value.value)) > STRING_PREVIEW_LENGTH:
         text = str(value.value).encode(errors="replace").decode().replace("\0", "\u2400")
         # the text is escaped

@@ -2,7 +2,6 @@
 
 import logging
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -31,19 +30,11 @@ logger = logging.getLogger(__name__)
 _NAMES: Final = ("preferred_username", "email", "name", "sub")  # the first claim present is the name
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """A provider's account that is connected to a user; ``person``: its name at the provider."""
-
-    pk: int
-    name: str
-    person: str
-
-
-def connections(user: User) -> list[Connection]:
+def connections(user: User) -> list[dict[str, object]]:
+    """Return the providers' accounts that are connected to a user; ``person``: the name at the provider."""
     names = {provider["id"]: provider["name"] for provider in offered()}
     return [
-        Connection(one.pk, names.get(one.provider, one.provider), _name_in(one))
+        {"pk": one.pk, "name": names.get(one.provider, one.provider), "person": _name_in(one)}
         for one in SocialAccount.objects.filter(user=user).order_by("pk")
     ]
 

@@ -70,9 +70,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     found = find_table(account, table)
     state = read_state(request.GET, found)
     if saved_urls.NAME in request.GET and state.saved_url is None:
-        return render(
-            request, "console/queries/saved/expired.html", {"account": account, "table": found}, status=404
-        )
+        return render(request, "console/queries/saved/expired.html", {"table": found}, status=404)
     if found.name != table:
         return redirect(state.address(account, found), permanent=True)
     arranged = _arranged(request, account, found, state)
@@ -135,7 +133,6 @@ def results(account: Account, table: Table, state: GridState) -> dict[str, Any]:
     milliseconds = (time.perf_counter() - began) * 1000
     overview = table_list.describe(table)
     return {
-        "account": account,
         "table": overview,
         "state": state,
         "error": error,
@@ -169,11 +166,12 @@ def _shown(account: Account, table: Table, state: GridState, page: FoundPage) ->
             assert_never(state.view)
 
 
-def _fields(entity: Entity, state: GridState) -> list[documents.ShownProperty]:
+def _fields(entity: Entity, state: GridState) -> list[tuple[str, str, Cell]]:
+    """The name, type and whole value of each property."""
     return [
-        field
-        for field in documents.shown_properties(entity, state.zone)
-        if not state.select or field.name in state.select
+        (name, value.type, documents.draw_whole(value, state.zone))
+        for name, value in entity.properties.items()
+        if not state.select or name in state.select
     ]
 
 

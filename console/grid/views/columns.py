@@ -1,6 +1,6 @@
 """The choice of columns, and saved layouts."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -25,15 +25,6 @@ from storage.operations import entities, properties
 from storage.operations.properties import Property
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnOption:
-    """A column to choose; ``share``: the percentage of sampled entities that have it."""
-
-    choice: ColumnChoice
-    type: str
-    share: int | None
-
-
 @require_http_methods(["GET", "POST"])
 @account_required(Capability.READ)
 def choose(request: HttpRequest, account: Account, table: str) -> HttpResponse:
@@ -46,7 +37,6 @@ def choose(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 
 def _show(request: HttpRequest, account: Account, table: Table, state: GridState) -> HttpResponse:
     context: dict[str, Any] = {
-        "account": account,
         "table": table,
         "state": state,
         "here": state.address(account, table),
@@ -91,13 +81,14 @@ def _seen(table: Table, state: GridState) -> list[str]:
     return list(dict.fromkeys(name for glance in page.entities for name in glance.properties))
 
 
-def _line(choice: ColumnChoice, known: dict[str, Property]) -> ColumnOption:
+def _line(choice: ColumnChoice, known: dict[str, Property]) -> tuple[ColumnChoice, str, int | None]:
+    """A column to choose, its type, and the percentage of sampled entities that have it."""
     if choice.name in (*KEYS, TIMESTAMP):
-        return ColumnOption(choice, Edm.DATETIME if choice.name == TIMESTAMP else Edm.STRING, None)
+        return choice, Edm.DATETIME if choice.name == TIMESTAMP else Edm.STRING, None
     found = known.get(choice.name)
     if found is None:
-        return ColumnOption(choice, "", None)
-    return ColumnOption(choice, found.types[0] if len(found.types) == 1 else MIXED, round(100 * found.share))
+        return choice, "", None
+    return choice, found.types[0] if len(found.types) == 1 else MIXED, round(100 * found.share)
 
 
 def _chosen(request: HttpRequest, account: Account, table: Table) -> HttpResponse:

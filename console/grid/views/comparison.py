@@ -1,34 +1,18 @@
 """Compares two entities."""
 
-from dataclasses import dataclass
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from console.grid import cells, tokens
-from console.grid.cells import Cell
 from console.grid.state import GridState
 from console.site.access import account_required, find_table
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
-from storage.domain.values.edm import EdmValue
 from storage.editing import merge
 from storage.models import Account
 from storage.operations import entities
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedValue:
-    type: str  # empty if it is absent
-    cell: Cell
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedProperty:
-    name: str
-    left: ComparedValue
-    right: ComparedValue
-    is_same: bool
 
 
 @account_required(Capability.READ)
@@ -45,18 +29,16 @@ def compare(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         "table": found,
         "sides": [(entity.key, tokens.encode_key(entity.key)) for entity in (left, right)],
         "lines": lines,
-        "differing": sum(not line.is_same for line in lines),
+        "differing": sum(not line["is_same"] for line in lines),
         "state": GridState(),
     }
     return render(request, "console/grid/compare.html", context)
 
 
-def _line(name: str, left: Entity, right: Entity) -> ComparedProperty:
-    one, other = left.properties.get(name), right.properties.get(name)
-    return ComparedProperty(name, _side(one), _side(other), merge.is_same(one, other))
-
-
-def _side(value: EdmValue | None) -> ComparedValue:
-    return (
-        ComparedValue("", cells.absent()) if value is None else ComparedValue(value.type, cells.draw(value))
-    )
+def _line(name: str, left: Entity, right: Entity) -> dict[str, Any]:
+    values = left.properties.get(name), right.properties.get(name)
+    return {
+        "name": name,
+        "cells": [(value.type if value else "", cells.draw_or_absent(value)) for value in values],
+        "is_same": merge.is_same(*values),
+    }

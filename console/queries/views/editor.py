@@ -74,7 +74,6 @@ def _filter_text(draft: GroupDraft, text: str) -> str:
 def _bar_context(account: Account, table: Table, state: GridState) -> dict[str, Any]:
     reading = read_filter(account, table, state, sample=properties.sample(table, quickly=True))
     return {
-        "account": account,
         "table": table,
         "state": state,
         "sizes": SIZES,
@@ -107,7 +106,6 @@ def select(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     state = read_state(request.GET, found).at_start()
     types = property_types(found)
     context = {
-        "account": account,
         "table": found,
         "state": state,
         "others": [(name, value) for name, value in state.fields if name != "s"],

@@ -1,13 +1,12 @@
 """Facets: the frequent values of a query's results, each a link to a narrower query."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from console.grid import cells
-from console.grid.cells import Cell
 from console.grid.state import GridState, read_state
 from console.site.access import account_required, find_table
 from console.site.responses import render_part
@@ -18,20 +17,6 @@ from storage.editing.filters.narrowing import ConditionKind, add_condition, buil
 from storage.models import Account, Table
 from storage.operations import facets
 from storage.operations.facets import Facet
-
-
-@dataclass(frozen=True, slots=True)
-class FacetValue:
-    cell: Cell
-    entities: int
-    address: str  # of the grid with only these entities
-
-
-@dataclass(frozen=True, slots=True)
-class FacetView:
-    name: str
-    values: list[FacetValue]
-    more: int  # other values
 
 
 @require_safe
@@ -55,17 +40,14 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     return render_part(request, "console/queries/facets/show.html", "_facets.html", context)
 
 
-def _view_facet(account: Account, table: Table, state: GridState, facet: Facet) -> FacetView:
+def _view_facet(account: Account, table: Table, state: GridState, facet: Facet) -> dict[str, Any]:
+    # each value with the number of entities that have it, and the address of their grid
     values = [
-        FacetValue(
-            cells.draw(value, zone=state.zone),
-            count,
-            _narrow(state, facet.name, value).address(account, table),
-        )
+        (cells.draw(value, zone=state.zone), count, _narrow(state, facet.name, value).address(account, table))
         for value, count in facet.values
         if fits_in_url(value)
     ]
-    return FacetView(facet.name, values, facet.distinct - len(values))
+    return {"name": facet.name, "values": values, "more": facet.distinct - len(values)}
 
 
 def _narrow(state: GridState, name: str, value: EdmValue) -> GridState:

@@ -1,7 +1,6 @@
 """The saved and recent queries of an account, and the menu that lists those of a table."""
 
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -22,52 +21,38 @@ from storage.models import Account, Table
 MENU_LENGTH: Final = 8  # recent queries; the page shows more
 
 
-@dataclass(frozen=True, slots=True)
-class QueryLine:
-    query: SavedQuery
-    table: Table | None  # None: no table has this name now
-    can_change: bool
-
-
-class RecentLine(NamedTuple):
-    query: RecentQuery
-    address: str
-    save_address: str
-
-
 @require_safe
 @account_required(Capability.READ)
 def index(request: HttpRequest, account: Account) -> HttpResponse:
     text = request.GET.get("q", "").strip().replace("\0", "")[:64]
     tab = "recent" if request.GET.get("tab") == "recent" else "saved"
     queries = _recent(request, account) if tab == "recent" else _saved(request, account, text)
-    context: dict[str, Any] = {"account": account, "text": text, "tab": tab, "queries": queries}
+    context: dict[str, Any] = {"text": text, "tab": tab, "queries": queries}
     response = render_part(request, "console/queries/saved/index.html", "_list.html", context)
     response["HX-Replace-Url"] = f"{request.path}?{urlencode({'q': text})}" if text else request.path
     return response
 
 
-def _saved(request: HttpRequest, account: Account, text: str) -> list[QueryLine]:
+def _saved(request: HttpRequest, account: Account, text: str) -> list[tuple[SavedQuery, Table | None, bool]]:
+    """Each query with its table, unless no table has this name now, and whether the user can change it."""
     user, role = user_of(request), role_of(request)
     tables = {table.folded_name: table for table in Table.objects.own().filter(account=account)}
     lines = [
-        QueryLine(query, tables.get(query.table_name), saved.can_change(user, role, query))
+        (query, tables.get(query.table_name), saved.can_change(user, role, query))
         for query in saved.visible_queries(user, [account.pk])
         if text.casefold() in query.name.casefold() or text.casefold() in query.table_name
     ]
-    return sorted(lines, key=lambda it: (it.query.table_name, it.query.name.casefold(), it.query.pk))
+    return sorted(lines, key=lambda line: (line[0].table_name, line[0].name.casefold(), line[0].pk))
 
 
-def _recent(request: HttpRequest, account: Account) -> list[RecentLine]:
-    return [
-        RecentLine(
-            query,
-            GridState(filter=query.text).address(account, query.table),
-            reverse("queries:new", args=(account.name, query.table.name))
-            + f"?{GridState(filter=query.text).query()}",
-        )
-        for query in recent.for_account(user_of(request), account.pk)
-    ]
+def _recent(request: HttpRequest, account: Account) -> list[tuple[RecentQuery, str, str]]:
+    """Each query with its address, and the one to save it."""
+    lines = []
+    for query in recent.for_account(user_of(request), account.pk):
+        state, names = GridState(filter=query.text), (account.name, query.table.name)
+        save = f"{reverse('queries:new', args=names)}?{state.query()}"
+        lines.append((query, state.address(account, query.table), save))
+    return lines
 
 
 @require_POST
@@ -85,7 +70,6 @@ def menu(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     found = find_table(account, table)
     user = user_of(request)
     context: dict[str, Any] = {
-        "account": account,
         "table": found,
         "state": _current_state(request, account, found),
         "queries": [(query, saved.list_parameters(query)) for query in saved.for_table(user, found)],

@@ -1,6 +1,5 @@
 """A saved query: run it, compare and restore its versions, delete it."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,7 +9,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from console.grid import differences
-from console.grid.differences import Difference
 from console.models import SavedQuery, SavedQueryVersion
 from console.queries import saved, saved_changes
 from console.queries.forms import ParameterValuesForm, VersionForm, field_name
@@ -48,7 +46,7 @@ def _ask(
         form = ParameterValuesForm(
             query.content["f"], saved.list_parameters(query), initial=request.GET.dict()
         )
-    context = {"account": account, "table": table, "query": query, "form": form}
+    context = {"table": table, "query": query, "form": form}
     return render(request, "console/queries/saved/run.html", context, status=422 if is_refused else 200)
 
 
@@ -58,21 +56,12 @@ def _show_deleted(request: HttpRequest, account: Account, table: Table, slug: st
         raise Http404
     deletion = Activity.objects.filter(detail__saved=query.pk).order_by("-pk").first()
     context = {
-        "account": account,
         "table": table,
         "query": query,
         "deletion": deletion,
         "can_restore": deletion is not None and saved.can_change(user_of(request), role_of(request), query),
     }
     return render(request, "console/queries/saved/gone.html", context, status=404)
-
-
-@dataclass(frozen=True, slots=True)
-class VersionLine:
-    """A version and its differences from the one before."""
-
-    version: SavedQueryVersion
-    differences: list[Difference]
 
 
 @require_safe
@@ -82,11 +71,11 @@ def versions(request: HttpRequest, account: Account, table: str, slug: str) -> H
     query = saved.get_query(request, account, table, slug)
     kept = saved.list_versions(user_of(request), query)
     context = {
-        "account": account,
         "table": found,
         "query": query,
+        # each with its differences from the one before
         "versions": [
-            VersionLine(version, differences.compare_settings(_values(before), _values(version)))
+            (version, differences.compare_settings(_values(before), _values(version)))
             for version, before in zip(kept, [*kept[1:], None], strict=True)
         ],
         "can_change": saved.can_change(user_of(request), role_of(request), query),

@@ -103,7 +103,6 @@ def _form_context(
         form.fields.pop("is_shared")
     kept = {name: value for name, value in grid_content(state).items() if name != "f"}
     return {
-        "account": account,
         "table": table,
         "state": state,
         "form": form,
