@@ -19,6 +19,7 @@ from console.policies.drafts import (
     write_identifiers,
 )
 from console.policies.effects import LETTERS
+from console.site.forms import MONO
 from storage.domain.access.policies import (
     IDENTIFIER_LIMIT,
     PERMISSIONS,
@@ -110,9 +111,7 @@ class TextField(forms.CharField):
     bound_field_class = NotedField
 
     def __init__(self, label: Any, placeholder: Any = "") -> None:
-        attributes = {"class": "mono", "autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
-        if placeholder:
-            attributes["placeholder"] = placeholder
+        attributes = {**MONO, "placeholder": placeholder} if placeholder else MONO
         super().__init__(label=label, required=False, strip=False, widget=forms.TextInput(attrs=attributes))
 
 

@@ -11,11 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.grid.state import GridState
+from console.site.forms import MONO
 from storage.domain.errors import StorageError
 from storage.editing.filters import parameters
 from storage.editing.filters.parameters import ParameterFault, UnfilledParameter
 
-_PLAIN: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
 _FILTER_LENGTH: Final = 32_000  # characters
 _SUGGESTIONS: Final = 12  # values that can become parameters
 
@@ -51,7 +51,7 @@ class SavedQueryForm(VersionForm):
         label=gettext_lazy("Filter"),
         max_length=_FILTER_LENGTH,
         required=False,
-        widget=forms.Textarea(attrs={"class": "mono", "rows": 3, "dir": "ltr", **_PLAIN}),
+        widget=forms.Textarea(attrs={**MONO, "rows": 3, "dir": "ltr"}),
         help_text=gettext_lazy(
             "Write a name in double braces to enter its value at each run, e.g. PartitionKey eq '{{tenant}}'."
             " Relative times such as datetime'{{now-24h}}' are calculated at each run."
@@ -121,7 +121,7 @@ class ParameterValuesForm(forms.Form):
         self._text = text
         self._names = names
         for name in names:
-            widget = forms.TextInput(attrs={"class": "mono", **_PLAIN})
+            widget = forms.TextInput(attrs=MONO)
             field = forms.CharField(label=name, strip=False, widget=widget)
             field.empty_values = []
             self.fields[field_name(name)] = field

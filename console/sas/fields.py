@@ -6,6 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy
 
 from console.sas.labels import PERMISSIONS, RESOURCE_TYPES
+from console.site.forms import MONO
 from storage.operations.sas import SasDescription
 
 STARTS: Final = (
@@ -22,8 +23,6 @@ EXPIRIES: Final = (
     ("quarter", gettext_lazy("End of the quarter")),
     ("at", gettext_lazy("Custom…")),
 )
-_PLAIN: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
-_MONO: Final = {"class": "mono", **_PLAIN}
 
 
 def _choice(label: Any, choices: Any) -> forms.ChoiceField:
@@ -33,7 +32,7 @@ def _choice(label: Any, choices: Any) -> forms.ChoiceField:
 def _key_field(label: Any) -> forms.CharField:
     # keys may start and end with spaces
     return forms.CharField(
-        label=label, required=False, strip=False, max_length=1024, widget=forms.TextInput(attrs=_MONO)
+        label=label, required=False, strip=False, max_length=1024, widget=forms.TextInput(attrs=MONO)
     )
 
 
@@ -78,7 +77,7 @@ class SasFields(DescriptionForm):
     table = forms.CharField(
         label=gettext_lazy("Table"),
         required=False,
-        widget=forms.TextInput(attrs={**_MONO, "list": "tables-there-are"}),
+        widget=forms.TextInput(attrs={**MONO, "list": "tables-there-are"}),
         error_messages={"required": gettext_lazy("Enter the name of a table.")},
     )
     policy = forms.CharField(label=gettext_lazy("Policy"), required=False, strip=False)
@@ -100,7 +99,7 @@ class SasFields(DescriptionForm):
         label=gettext_lazy("Allowed IP addresses"),
         required=False,
         max_length=100,
-        widget=forms.TextInput(attrs={**_MONO, "placeholder": "10.0.0.0/8"}),
+        widget=forms.TextInput(attrs={**MONO, "placeholder": "10.0.0.0/8"}),
         help_text=gettext_lazy(
             "An address, a range such as 10.0.0.1-10.0.0.9, or a network. Leave blank to allow all addresses."
         ),

@@ -1,11 +1,15 @@
 """What forms of several subjects share."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.forms import BaseForm
 from django.forms.renderers import TemplatesSetting
 from django.utils.functional import Promise
+
+# attributes of fields for names and code, which no browser may complete, capitalize or correct
+VERBATIM: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
+MONO: Final = {"class": "mono", **VERBATIM}
 
 
 class FormRenderer(TemplatesSetting):

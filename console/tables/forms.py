@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.site.forms import NameRule, include_initial_values
+from console.site.forms import MONO, NameRule, include_initial_values
 from storage.domain.errors import StorageError
 from storage.domain.values.names import RESERVED_TABLE_NAME, fold_table_name, is_analytics_name
 from storage.models import Account, Table
@@ -109,16 +109,7 @@ class NewTableForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         strip=True,
-        widget=forms.TextInput(
-            attrs={
-                "autocomplete": "off",
-                "autocapitalize": "none",
-                "spellcheck": "false",
-                "class": "mono",
-                "autofocus": True,
-                "aria-describedby": "name-rules",
-            }
-        ),
+        widget=forms.TextInput(attrs={**MONO, "autofocus": True, "aria-describedby": "name-rules"}),
     )
     description = NotesForm.base_fields["description"]
     tags = NotesForm.base_fields["tags"]

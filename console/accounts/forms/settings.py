@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.site.forms import NameRule
+from console.site.forms import MONO, NameRule
 from storage.domain.access.addresses import read_network
 from storage.domain.service import lifetimes
 from storage.domain.service.labels import LabelError, read_lines, write_lines
@@ -88,9 +88,7 @@ class NewAccountForm(DescriptionForm):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=64,
-        widget=forms.TextInput(
-            attrs={"class": "mono", "autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
-        ),
+        widget=forms.TextInput(attrs=MONO),
     )
     lives = forms.ChoiceField(
         label=gettext_lazy("Expires"),
@@ -265,9 +263,7 @@ class ConfirmNameForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Account name"),
         max_length=64,
-        widget=forms.TextInput(
-            attrs={"class": "mono", "autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
-        ),
+        widget=forms.TextInput(attrs=MONO),
     )
 
     def __init__(self, *args: Any, account: Account, **kwargs: Any) -> None:

@@ -8,11 +8,11 @@ from django.utils.translation import gettext_lazy as _
 from console.models import User
 from console.people.forms.setup import SetupForm
 from console.site import roles
+from console.site.forms import VERBATIM
 from storage.domain.access.roles import Role
 from storage.models import Account
 
 DAYS = [(1, _("1 day")), (7, _("7 days")), (30, _("30 days"))]
-USERNAME = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
 
 
 class RoleForm(forms.Form):
@@ -27,7 +27,7 @@ class MemberForm(RoleForm):
     username = forms.CharField(
         label=_("User name"),
         max_length=150,
-        widget=forms.TextInput(attrs={**USERNAME, "list": "known-users"}),
+        widget=forms.TextInput(attrs={**VERBATIM, "list": "known-users"}),
     )
     field_order = ("username", "role")
 
@@ -49,7 +49,7 @@ class InviteForm(RoleForm):
         max_length=150,
         required=False,
         help_text=_("A name or e-mail address to recognize the invitation by."),
-        widget=forms.TextInput(attrs=USERNAME),
+        widget=forms.TextInput(attrs=VERBATIM),
     )
     days = forms.TypedChoiceField(label=_("Link expires after"), choices=DAYS, coerce=int, initial=7)
     field_order: tuple[str, ...] = ("note", "role", "days")

@@ -10,6 +10,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from console.models import User
+from console.site.forms import VERBATIM
 
 
 def new_password(label: Any, help_text: Any = "") -> forms.CharField:
@@ -23,9 +24,7 @@ class SetupForm(forms.Form):
         help_text=_("You sign in with this name. An e-mail address works well."),
         max_length=150,
         validators=User._meta.get_field("username").validators,
-        widget=forms.TextInput(
-            attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
-        ),
+        widget=forms.TextInput(attrs={**VERBATIM, "autocomplete": "username"}),
     )
     password = new_password(_("Password"))
     repeated = new_password(_("Confirm password"))
