@@ -122,17 +122,13 @@ _KINDS = {Authenticator.Type.WEBAUTHN: "passkey", Authenticator.Type.TOTP: "totp
 
 
 @transaction.atomic
-def reset_factors(user: User, *, by: Actor) -> Activity:
+def reset_factors(user: User, *, by: Actor) -> None:
     """Remove all second factors of a user who lost their device; this cannot be undone."""
     Authenticator.objects.filter(user=user).delete()
-    return _record_removed(user, "second factors", by)
+    activity.record(Verb.USER_CHANGE, by, detail={"user": user.username, "removed": "second factors"})
 
 
 @transaction.atomic
-def sign_out_everywhere(user: User, *, by: Actor) -> Activity:
+def sign_out_everywhere(user: User, *, by: Actor) -> None:
     sessions.end_all(user)
-    return _record_removed(user, "sessions", by)
-
-
-def _record_removed(user: User, what: str, by: Actor) -> Activity:
-    return activity.record(Verb.USER_CHANGE, by, detail={"user": user.username, "removed": what})
+    activity.record(Verb.USER_CHANGE, by, detail={"user": user.username, "removed": "sessions"})

@@ -1,6 +1,7 @@
 """Forms for what browsers send about passkeys."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from allauth.mfa.webauthn.forms import (
@@ -14,7 +15,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 # what the libraries raise for malformed input
-MALFORMED: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError)
+MALFORMED: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 NAME_LENGTH: Final = 64
 
 
@@ -36,12 +37,7 @@ class _CredentialField(forms.JSONField):
         super().__init__(required=True, widget=forms.HiddenInput)
 
     def to_python(self, value: Any) -> Any:
-        try:
-            return super().to_python(value)
-        except (ValueError, RecursionError):
-            raise forms.ValidationError(
-                _("The browser did not send a valid passkey. Try again."), code="malformed"
-            ) from None
+        return _checked(partial(super().to_python, value))
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         try:
@@ -71,22 +67,20 @@ class RenameForm(EditWebAuthnForm):  # type: ignore[misc]
     name = _name_field()
 
 
-class SignInForm(LoginWebAuthnForm):  # type: ignore[misc]
+class _AuthenticationForm(forms.Form):
     credential = _CredentialField()
 
     def clean_credential(self) -> Any:
-        return _checked(super().clean_credential)
+        return _checked(super().clean_credential)  # type: ignore[misc]
 
 
-class SecondFactorForm(AuthenticateWebAuthnForm):  # type: ignore[misc]
-    credential = _CredentialField()
-
-    def clean_credential(self) -> Any:
-        return _checked(super().clean_credential)
+class SignInForm(_AuthenticationForm, LoginWebAuthnForm):  # type: ignore[misc]
+    pass
 
 
-class ReauthenticateForm(ReauthenticateWebAuthnForm):  # type: ignore[misc]
-    credential = _CredentialField()
+class SecondFactorForm(_AuthenticationForm, AuthenticateWebAuthnForm):  # type: ignore[misc]
+    pass
 
-    def clean_credential(self) -> Any:
-        return _checked(super().clean_credential)
+
+class ReauthenticateForm(_AuthenticationForm, ReauthenticateWebAuthnForm):  # type: ignore[misc]
+    pass

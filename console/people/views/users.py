@@ -1,10 +1,13 @@
 """Administration of users."""
 
 from collections.abc import Callable
+from functools import partial
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -41,7 +44,7 @@ def invite(request: HttpRequest) -> HttpResponse:
 @require_safe
 @admin_required
 def show(request: HttpRequest, user: int) -> HttpResponse:
-    found = _user(user)
+    found = get_object_or_404(User, pk=user)
     context = {
         "person": found,
         "memberships": found.memberships.select_related("account").order_by("account__name"),
@@ -56,69 +59,45 @@ def show(request: HttpRequest, user: int) -> HttpResponse:
 @admin_required
 def change(request: HttpRequest, user: int) -> HttpResponse:
     """Perform the action named by the pressed button."""
-    found = _user(user)
+    found = get_object_or_404(User, pk=user)
     action = _ACTIONS.get(request.POST.get("action", ""))
     if action is None:
         raise Http404
     try:
-        done, text = action(request, found)
+        perform, text = action
+        done = perform(found, by=actor_of(request))
     except LastAdmin:
         notify_error(
             request,
             _("%(user)s is the last active admin. Make another user an admin first.") % {"user": found},
         )
     else:
-        notify_success(request, text % {"user": found}, undo=done)
+        notify_success(request, str(text) % {"user": found}, undo=done)
     return redirect("people:user", found.pk)
 
 
-ActionResult = tuple[Activity | None, str]
-
-
-def _promote(request: HttpRequest, user: User) -> ActionResult:
-    done = users.set_admin(user, is_admin=True, by=actor_of(request))
-    return done, _("%(user)s is now an admin of this server.")
-
-
-def _demote(request: HttpRequest, user: User) -> ActionResult:
-    done = users.set_admin(user, is_admin=False, by=actor_of(request))
-    return done, _("%(user)s is no longer an admin.")
-
-
-def _activate(request: HttpRequest, user: User) -> ActionResult:
-    done = users.set_active(user, is_active=True, by=actor_of(request))
-    return done, _("Enabled %(user)s. They can sign in again.")
-
-
-def _deactivate(request: HttpRequest, user: User) -> ActionResult:
-    done = users.set_active(user, is_active=False, by=actor_of(request))
-    return done, _("Disabled %(user)s. They are signed out and cannot sign in.")
-
-
-def _sign_out(request: HttpRequest, user: User) -> ActionResult:
-    users.sign_out_everywhere(user, by=actor_of(request))
-    return None, _("Signed %(user)s out everywhere.")
-
-
-def _reset(request: HttpRequest, user: User) -> ActionResult:
-    users.reset_factors(user, by=actor_of(request))
-    return None, _(
-        "Removed the second factors of %(user)s. They sign in with the password alone until they set up a new one."
-    )
-
-
-_ACTIONS: dict[str, Callable[[HttpRequest, User], ActionResult]] = {
-    "promote": _promote,
-    "demote": _demote,
-    "activate": _activate,
-    "deactivate": _deactivate,
-    "sign-out": _sign_out,
-    "reset": _reset,
+_ACTIONS: dict[str, tuple[Callable[..., Activity | None], Promise]] = {
+    "promote": (
+        partial(users.set_admin, is_admin=True),
+        gettext_lazy("%(user)s is now an admin of this server."),
+    ),
+    "demote": (partial(users.set_admin, is_admin=False), gettext_lazy("%(user)s is no longer an admin.")),
+    "activate": (
+        partial(users.set_active, is_active=True),
+        gettext_lazy("Enabled %(user)s. They can sign in again."),
+    ),
+    "deactivate": (
+        partial(users.set_active, is_active=False),
+        gettext_lazy("Disabled %(user)s. They are signed out and cannot sign in."),
+    ),
+    "sign-out": (users.sign_out_everywhere, gettext_lazy("Signed %(user)s out everywhere.")),
+    "reset": (
+        users.reset_factors,
+        gettext_lazy(
+            "Removed the second factors of %(user)s. They sign in with the password alone until they set up a new one."
+        ),
+    ),
 }
-
-
-def _user(pk: int) -> User:
-    return get_object_or_404(User, pk=pk)
 
 
 def _page(
