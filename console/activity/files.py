@@ -1,42 +1,35 @@
-"""The activity log as a file: CSV, or NDJSON with the entities before and after."""
+"""The activity log as a file: the fields of an activity, and in NDJSON also its entities before and after."""
 
 import json
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
-from console.site.exports import export_formats
 from storage.models import Activity, EntityChange
 
-_COLUMNS: Final = (
-    "id", "at", "verb", "account", "table", "actor_kind", "actor", "address", "agent", "request_id", "entities",
-    "undoes", "detail", "before", "after",
-)  # fmt: skip
+FIELDS: Final[Mapping[str, Callable[[Activity], Any]]] = {
+    "id": attrgetter("pk"),
+    "at": lambda done: done.at.isoformat(),
+    "verb": attrgetter("verb"),
+    "account": attrgetter("account_name"),
+    "table": attrgetter("table_name"),
+    "actor_kind": attrgetter("actor_kind"),
+    "actor": attrgetter("actor"),
+    "address": attrgetter("address"),
+    "agent": attrgetter("agent"),
+    "request_id": attrgetter("request_id"),
+    "entities": lambda done: getattr(done, "changed", 0),
+    "undoes": attrgetter("undoes_id"),
+    "detail": attrgetter("detail"),
+    "before": attrgetter("before"),
+    "after": attrgetter("after"),
+}
 
 
-def write_row(done: Activity) -> dict[str, Any]:
-    return {
-        "id": done.pk,
-        "at": done.at.isoformat(),
-        "verb": done.verb,
-        "account": done.account_name,
-        "table": done.table_name,
-        "actor_kind": done.actor_kind,
-        "actor": done.actor,
-        "address": done.address,
-        "agent": done.agent,
-        "request_id": done.request_id,
-        "entities": getattr(done, "changed", 0),
-        "undoes": done.undoes_id,
-        "detail": done.detail,
-        "before": done.before,
-        "after": done.after,
-    }
-
-
-def write_row_with_entities(done: Activity) -> dict[str, Any]:
-    row = write_row(done)
-    if row["entities"]:
-        row["changes"] = [_write_change(change) for change in done.changes.order_by("place")]
-    return row
+def write_entities(done: Activity) -> dict[str, Any]:
+    if not getattr(done, "changed", 0):
+        return {}
+    return {"changes": [_write_change(change) for change in done.changes.order_by("place")]}
 
 
 def _write_change(change: EntityChange) -> dict[str, Any]:
@@ -53,6 +46,3 @@ def _read_document(content: str | None) -> dict[str, Any] | None:
         return None
     document: dict[str, Any] = json.loads("{" + content.lstrip("\n,") + "}")
     return document
-
-
-FORMATS: Final = export_formats(_COLUMNS, write_row, write_row_with_entities)

@@ -1,8 +1,9 @@
 """The known SAS tokens of an account, as a list to search and as a file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 
 from django.utils.safestring import SafeString
@@ -15,7 +16,6 @@ from console.sas.sentences import (
     show_moment,
     to_datetime,
 )
-from console.site.exports import export_formats
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.sas import AccountSas, TableSas
@@ -134,37 +134,25 @@ def _searched_text(row: RegistryRow) -> str:
     return "\n".join(parts).lower()
 
 
-# the file
-
-_COLUMNS: Final = (
-    "fingerprint", "label", "kind", "table", "permissions", "policy", "key", "start", "expiry", "parameters", "state",
-    "author", "created", "purpose", "owner", "last_used", "uses_24h", "address", "agent",
-)  # fmt: skip
-
-
-def write_row(row: RegistryRow) -> dict[str, Any]:
-    known = row.known
-    return {
-        "fingerprint": known.fingerprint,
-        "label": known.label,
-        "kind": sas_operations.kind_of(known.token),
-        "table": known.table,
-        "permissions": row.permissions,
-        "policy": known.identifier,
-        "key": f"key{known.key}" if known.key else "",
-        "start": row.terms.start or "",
-        "expiry": row.terms.expiry or "",
-        "parameters": dict(sas.to_parameters(known.token)),
-        "state": row.state.value,
-        "author": known.author,
-        "created": known.created.isoformat() if known.created else "",
-        "purpose": known.purpose,
-        "owner": known.owner,
-        "last_used": known.last_used.isoformat() if known.last_used else "",
-        "uses_24h": known.uses,
-        "address": known.address,
-        "agent": known.agent,
-    }
-
-
-FORMATS: Final = export_formats(_COLUMNS, write_row)
+# as a file
+FIELDS: Final[Mapping[str, Callable[[RegistryRow], Any]]] = {
+    "fingerprint": attrgetter("known.fingerprint"),
+    "label": attrgetter("known.label"),
+    "kind": lambda row: sas_operations.kind_of(row.known.token),
+    "table": attrgetter("known.table"),
+    "permissions": attrgetter("permissions"),
+    "policy": attrgetter("known.identifier"),
+    "key": lambda row: f"key{row.known.key}" if row.known.key else "",
+    "start": lambda row: row.terms.start or "",
+    "expiry": lambda row: row.terms.expiry or "",
+    "parameters": lambda row: dict(sas.to_parameters(row.known.token)),
+    "state": attrgetter("state.value"),
+    "author": attrgetter("known.author"),
+    "created": lambda row: row.known.created.isoformat() if row.known.created else "",
+    "purpose": attrgetter("known.purpose"),
+    "owner": attrgetter("known.owner"),
+    "last_used": lambda row: row.known.last_used.isoformat() if row.known.last_used else "",
+    "uses_24h": attrgetter("known.uses"),
+    "address": attrgetter("known.address"),
+    "agent": attrgetter("known.agent"),
+}

@@ -3,12 +3,14 @@
 import asyncio
 import csv
 import json
-from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import Http404, HttpRequest, StreamingHttpResponse
+
+Item = TypeVar("Item")
 
 _PIECE: Final = 64 * 1024  # characters sent at once
 # a spreadsheet runs text that begins like this as a formula, and clients choose their own names
@@ -54,14 +56,47 @@ async def _in_thread(pieces: Generator[bytes, None, None]) -> AsyncIterator[byte
         await asyncio.shield(sync_to_async(pieces.close)())
 
 
-def write_csv(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> Iterator[str]:
+def stream_list(
+    request: HttpRequest,
+    name: str,
+    items: Iterable[Item],
+    fields: Mapping[str, Callable[[Item], Any]],
+    *,
+    more: Callable[[Item], dict[str, Any]] | None = None,
+) -> StreamingHttpResponse:
+    """Send a list as CSV for spreadsheets, or NDJSON for programs, as ``format`` in the address says.
+
+    ``more`` gives further fields for NDJSON.
+    """
+    match request.GET.get("format", ""):
+        case "csv" as extension:
+            pieces, content_type = _write_csv(items, fields), "text/csv; charset=utf-8"
+        case "ndjson" as extension:
+            pieces, content_type = _write_ndjson(items, fields, more), "application/x-ndjson; charset=utf-8"
+        case _:
+            raise Http404
+    return stream_file(request, pieces, content_type=content_type, filename=f"{name}.{extension}")
+
+
+def _write_ndjson(
+    items: Iterable[Item],
+    fields: Mapping[str, Callable[[Item], Any]],
+    more: Callable[[Item], dict[str, Any]] | None,
+) -> Iterator[str]:
+    for item in items:
+        row = {name: read(item) for name, read in fields.items()}
+        # in ASCII: a String may hold what UTF-8 cannot
+        yield json.dumps(row | more(item) if more else row) + "\n"
+
+
+def _write_csv(items: Iterable[Item], fields: Mapping[str, Callable[[Item], Any]]) -> Iterator[str]:
     """Yield the lines of a file with a header; lists and mappings become JSON, None an empty field."""
     line = _LineBuffer()
     writer = csv.writer(line)
-    writer.writerow(columns)
+    writer.writerow(fields)
     yield line.text
-    for row in rows:
-        writer.writerow([_field(value) for value in row])
+    for item in items:
+        writer.writerow([_field(read(item)) for read in fields.values()])
         yield line.text
 
 

@@ -14,12 +14,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from console.activity import sentences, undo
-from console.activity.files import FORMATS
+from console.activity.files import FIELDS, write_entities
 from console.activity.filters import LogQuery, parse_number, read_query
 from console.activity.presentation import GROUP_LABELS
 from console.grid import differences
 from console.site.access import account_required, admin_required, user_of
-from console.site.downloads import stream_file
+from console.site.downloads import stream_list
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability
 from storage.models import Account, Activity
@@ -130,12 +130,9 @@ show_server_entry = require_safe(admin_required(_show_entry))
 
 
 def _export(request: HttpRequest, account: Account | None = None) -> HttpResponseBase:
-    form = FORMATS.get(request.GET.get("format", ""))
-    if form is None:
-        raise Http404
     activities = activity.export(_filter(read_query(request.GET), account))
-    name = f"{account.name if account else 'server'}-activity.{form.extension}"
-    return stream_file(request, form.write(activities), content_type=form.content_type, filename=name)
+    name = f"{account.name if account else 'server'}-activity"
+    return stream_list(request, name, activities, FIELDS, more=write_entities)
 
 
 export_account_log = require_safe(account_required(Capability.READ)(_export))

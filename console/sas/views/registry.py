@@ -18,10 +18,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from console.sas.fields import DescriptionForm
 from console.sas.labels import STATES
-from console.sas.registry import FORMATS, RegistryRow, filter_rows, list_tokens
+from console.sas.registry import FIELDS, RegistryRow, filter_rows, list_tokens
 from console.sas.sentences import view_parameters
 from console.site.access import account_required, actor_of
-from console.site.downloads import stream_file
+from console.site.downloads import stream_list
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part
 from storage.domain import sas
@@ -92,12 +92,8 @@ def _address(name: str, account: Account, **query: str) -> str:
 @account_required(Capability.MANAGE_ACCESS)
 def export(request: HttpRequest, account: Account) -> HttpResponseBase:
     """Never with signatures, which are not stored."""
-    form = FORMATS.get(request.GET.get("format", ""))
-    if form is None:
-        raise Http404
     found = filter_rows(list_tokens(account, timezone.now()), *_read_filter(request))
-    name = f"{account.name}-sas.{form.extension}"
-    return stream_file(request, form.write(found), content_type=form.content_type, filename=name)
+    return stream_list(request, f"{account.name}-sas", found, FIELDS)
 
 
 # one token
