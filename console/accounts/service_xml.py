@@ -4,16 +4,14 @@ import hashlib
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
-from xml.etree.ElementTree import ParseError, indent, tostring
 
-from storage.domain.errors import StorageError
+from console.site.xml_text import indent_xml
 from storage.domain.service.service_properties import PropertiesUpdate, ServiceProperties
 from storage.domain.service.service_properties_xml import (
     FIRST_PARTIAL_VERSION,
     read_properties,
     write_properties,
 )
-from storage.domain.values.xml import read_xml
 
 CONTEXT: Final = 3  # lines shown around a difference
 
@@ -25,22 +23,12 @@ def read_update(text: str) -> PropertiesUpdate:
 
 def write_xml(properties: ServiceProperties) -> str:
     """Write what a client gets, with line breaks for people."""
-    root = read_xml(write_properties(properties, FIRST_PARTIAL_VERSION))
-    indent(root)
-    return tostring(root, encoding="unicode")
+    return indent_xml(write_properties(properties, FIRST_PARTIAL_VERSION))
 
 
 def version_of(properties: ServiceProperties) -> str:
     """Return a digest, by which a save notices that somebody else saved first."""
     return hashlib.sha256(write_properties(properties, FIRST_PARTIAL_VERSION)).hexdigest()[:16]
-
-
-def error_position(error: StorageError) -> tuple[int, int] | None:
-    """Return line and column, from 1, where the parser failed."""
-    if not isinstance(error.__cause__, ParseError):
-        return None
-    line, column = error.__cause__.position
-    return line, column + 1
 
 
 @dataclass(frozen=True, slots=True)

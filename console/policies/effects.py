@@ -8,10 +8,10 @@ from typing import Final
 from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.functional import Promise
-from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
+from console.site.times import describe_distance
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.sas.known import KnownToken, TokenState
@@ -202,15 +202,7 @@ def _describe_use(known: KnownToken, now: datetime) -> str:
         shown = number_format(known.uses, force_grouping=True)
         text = ngettext("used %(shown)s time in 24 hours", "used %(shown)s times in 24 hours", known.uses)
         return text % {"shown": shown}
-    return _("used %(when)s") % {"when": describe_distance(known.last_used, now)}
-
-
-def describe_distance(moment: datetime, now: datetime) -> str:
-    if abs(moment - now) < timedelta(minutes=1):
-        return _("just now")
-    if moment < now:
-        return _("%(time)s ago") % {"time": timesince(moment, now, depth=1)}
-    return _("in %(time)s") % {"time": timeuntil(moment, now, depth=2)}
+    return _("used %(when)s") % {"when": describe_distance(known.last_used, now, past_depth=1)}
 
 
 def order_tokens(tokens: Iterable[KnownToken], identifiers: Sequence[SignedIdentifier]) -> list[KnownToken]:

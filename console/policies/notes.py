@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.policies.drafts import PolicyDraft, SetDraft, show_time
-from console.policies.effects import describe_distance, join_items, name_permissions
+from console.policies.effects import join_items, name_permissions
+from console.site.times import describe_distance
 from storage.domain.access.grants import Operation
 from storage.domain.access.policies import PERMISSIONS, AccessPolicy, SignedIdentifier, is_instant
 from storage.domain.sas.known import KnownToken
@@ -84,7 +85,7 @@ def _note_policy(
         tuple(_warn_about_id(draft, row, read.identifier)),
         bool(start and expiry and start.utc and expiry.utc and start.utc >= expiry.utc),
         len(users),
-        describe_distance(last_used, now) if last_used else "",
+        describe_distance(last_used, now, past_depth=1) if last_used else "",
     )
 
 
@@ -136,6 +137,6 @@ def _note_time(instant: str | None, now: datetime) -> TimeNote | None:
     return TimeNote(
         utc,
         clock if is_same_day else utc,
-        describe_distance(moment, now.astimezone(UTC)),
+        describe_distance(moment, now.astimezone(UTC), past_depth=1),
         is_over=moment <= now,
     )

@@ -17,6 +17,7 @@ from console.policies.requests import PolicyRequest
 from console.site.access import account_required, actor_of, find_table
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, wants_part
+from console.site.xml_text import error_position
 from storage.domain.access.policies import SignedIdentifier, check_policies
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
@@ -217,7 +218,7 @@ def _render_xml(
         "xml": text,
         "seen": write_identifiers(seen),
         "error": error,
-        "at": xml_text.error_position(error),
+        "at": error_position(error),
         "rules": xml_text.broken_rules(text) if error else (),
         "preview": None if error else editor.preview(seen, seen if wanted is None else wanted),
     }

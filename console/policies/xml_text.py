@@ -1,9 +1,9 @@
 """The policies of a table as XML to read and edit, and what is wrong with edited XML."""
 
 from collections.abc import Sequence
-from xml.etree.ElementTree import ParseError, indent, tostring
 
 from console.policies.forms import describe_rule
+from console.site.xml_text import indent_xml
 from storage.domain.access.policies import POLICY_LIMIT, PolicyRule, SignedIdentifier, find_faults
 from storage.domain.access.policies_xml import read_identifiers, write_identifiers
 from storage.domain.errors import StorageError
@@ -12,10 +12,8 @@ from storage.domain.values.xml import read_xml
 
 def write_xml(identifiers: Sequence[SignedIdentifier]) -> str:
     """The body of Get Table ACL, indented."""
-    root = read_xml(write_identifiers(identifiers))
-    indent(root)
     # a carriage return that is not escaped would be read as a line feed
-    return tostring(root, encoding="unicode").replace("\r", "&#13;")
+    return indent_xml(write_identifiers(identifiers)).replace("\r", "&#13;")
 
 
 def read_edited(text: str, seen: Sequence[SignedIdentifier]) -> list[SignedIdentifier]:
@@ -36,11 +34,3 @@ def broken_rules(text: str) -> list[str]:
     except StorageError:
         return []
     return list(dict.fromkeys(describe_rule(fault.rule) for fault in found))
-
-
-def error_position(error: StorageError | None) -> tuple[int, int] | None:
-    """Line and column, from 1, where parsing failed."""
-    if error is None or not isinstance(error.__cause__, ParseError):
-        return None
-    line, column = error.__cause__.position
-    return line, column + 1

@@ -1,6 +1,6 @@
 """The form of a new SAS token: what its choices lead to, validation, and the unsigned token."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
 from typing import Any, Final
@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 
 from console.policies.presets import end_of_quarter
 from console.sas.fields import EXPIRIES, SasFields
-from console.sas.form_state import complete_state, write_state
 from storage.domain import sas
 from storage.domain.access.addresses import read_range
 from storage.domain.access.policies import AccessPolicy
@@ -34,6 +33,17 @@ OF_ACCOUNT: Final = "rwdlacu"  # as the SDKs write them
 LEVELS: Final = "sco"
 _TABLE_FIELDS: Final = ("table", "policy", "spk", "srk", "epk", "erk")
 
+DEFAULTS: Final[Mapping[str, list[str]]] = {
+    "kind": ["table"],
+    "permissions": ["r"],
+    "levels": ["c", "o"],
+    "expiry": ["1d"],
+    "signer": ["1"],
+}
+
+_LISTS: Final = frozenset({"permissions", "levels"})
+_LONGEST: Final = 1800  # bytes of a query string
+
 _LIFETIMES: Final[Mapping[str, timedelta]] = {
     "1h": timedelta(hours=1),
     "1d": timedelta(days=1),
@@ -48,7 +58,7 @@ class SasForm(SasFields):
     def __init__(self, data: QueryDict, *, account: Account, now: datetime, is_secure: bool) -> None:
         self.account = account
         self.now = now
-        self.sent = complete_state(data, expiries=dict(EXPIRIES), is_secure=is_secure)
+        self.sent = _complete_state(data, is_secure=is_secure)
         super().__init__(self.sent)
         self.fields["table"].required = self.is_of_table
 
@@ -237,7 +247,7 @@ class SasForm(SasFields):
         return expires is not None and expires - self.now > _LONG and not self.cleaned_data.get("policy")
 
     def query_string(self) -> str:
-        return write_state(self.sent, self.fields)
+        return _write_state(self.sent, self.fields)
 
 
 def _to_range(text: str) -> str | None:
@@ -253,3 +263,41 @@ def _to_range(text: str) -> str | None:
 
 def _write_time(moment: datetime | None) -> str:
     return "" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# the query string
+
+
+def _complete_state(data: QueryDict, *, is_secure: bool) -> QueryDict:
+    """Fill in what a URL or a sent form leaves out."""
+    state = data.copy()
+    # a sent form without a ticked box has no permissions; a URL without them has the default ones
+    if "is_form" not in data:
+        for name, values in DEFAULTS.items():
+            if name not in data:
+                state.setlist(name, values)
+    for name in _LISTS:
+        # in a URL, an empty value stands for none
+        state.setlist(name, [value for value in state.getlist(name) if value])
+    choices: dict[str, tuple[Container[str], str]] = {
+        "kind": ({"account"}, "table"),
+        "protocol": ({"https", "https,http"}, "https" if is_secure else "https,http"),
+        "expiry": (dict(EXPIRIES), "1d"),
+        "signer": ({"2"}, "1"),
+    }
+    for name, (others, default) in choices.items():
+        if state.get(name) not in others:
+            state[name] = default
+    return state
+
+
+def _write_state(state: QueryDict, names: Iterable[str]) -> str:
+    """Return the query string of the fields that differ from a new form's."""
+    kept = QueryDict(mutable=True)
+    for name in names:
+        values = state.getlist(name)
+        if values != DEFAULTS.get(name, [""]) and (values or name in _LISTS):
+            kept.setlist(name, values or [""])
+    if len(kept.urlencode()) > _LONGEST:
+        kept.pop("purpose", None)
+    return kept.urlencode()

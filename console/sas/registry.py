@@ -10,12 +10,12 @@ from django.utils.safestring import SafeString
 
 from console.sas.labels import BADGES, REASONS, STATES
 from console.sas.sentences import (
-    describe_distance,
     describe_summary,
     show_key_range,
     show_moment,
     to_datetime,
 )
+from console.site.times import describe_distance
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.sas import AccountSas, TableSas

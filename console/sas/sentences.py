@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import reduce
 from typing import Final
 
@@ -10,17 +10,15 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
 from console.sas.labels import LETTERS, MEANINGS
+from console.site.times import describe_distance
 from storage.domain.access.grants import Operation
 from storage.domain.sas.explain import ExplainedParameter, KeyLimits, Meaning, TokenSummary
 from storage.domain.sas.tokens import read_instant
 from storage.domain.values.edm import TICKS_PER_SECOND
-
-_MINUTE: Final = timedelta(minutes=1)
 
 # parameters
 
@@ -87,15 +85,6 @@ def to_datetime(ticks: int) -> datetime | None:
         return datetime.fromtimestamp(ticks // TICKS_PER_SECOND, UTC)
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def describe_distance(moment: datetime, now: datetime) -> str:
-    """Such as "in 3 days, 2 hours"."""
-    if abs(moment - now) < _MINUTE:
-        return _("just now")
-    if moment > now:
-        return _("in %(time)s") % {"time": timeuntil(moment, now)}
-    return _("%(time)s ago") % {"time": timesince(moment, now)}
 
 
 def show_moment(moment: datetime) -> SafeString:

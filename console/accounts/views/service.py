@@ -14,6 +14,7 @@ from console.accounts.forms.service import ServiceForms
 from console.site.access import account_required, actor_of
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part
+from console.site.xml_text import error_position
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
@@ -94,7 +95,7 @@ def _submit_xml(request: HttpRequest, account: Account, action: str) -> HttpResp
             return _render_editor(request, account, {"forms": forms.bound()})
         return _save(request, account, update, version, view="xml")
     except StorageError as error:
-        context = {"xml": text, "version": version, "error": error, "at": service_xml.error_position(error)}
+        context = {"xml": text, "version": version, "error": error, "at": error_position(error)}
         return _render_editor(request, account, context, status=422)
 
 
