@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -77,30 +77,15 @@ REASONS: Final[Mapping[AccessReason, Promise]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    label: str
-    kind: str
-    icon: str
-    reason: str
-    on_azure: str
-    here: str
-    advice: str
-    has_point_reads: bool  # whether reading each entity by its key would cost less
-
-
-def explain_access(access: AccessPlan, estimate: Estimate | None = None) -> Explanation:
-    path = PATHS[access.path]
-    return Explanation(
-        str(path.label),
-        path.kind,
-        path.icon,
-        str(REASONS[access.reason]),
-        str(path.on_azure),
-        _explain_server(access, estimate),
-        _advise(access),
-        access.improvement is Improvement.READ_POINTS,
-    )
+def explain_access(access: AccessPlan, estimate: Estimate | None) -> dict[str, Any]:
+    return {
+        "path": PATHS[access.path],
+        "reason": REASONS[access.reason],
+        "here": _explain_server(access, estimate),
+        "advice": _advise(access),
+        # whether reading each entity by its key would cost less
+        "has_point_reads": access.improvement is Improvement.READ_POINTS,
+    }
 
 
 def _explain_server(access: AccessPlan, estimate: Estimate | None) -> str:

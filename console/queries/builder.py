@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -78,73 +78,14 @@ PLACEHOLDERS: Final[Mapping[Edm, str]] = {
 
 Name = TypeVar("Name", bound=StrEnum | str)
 Choices = Sequence[tuple[str, str, bool]]  # value, label, whether it is chosen
-
-
-@dataclass(frozen=True, slots=True)
-class ValueView:
-    id: str
-    text: str
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class ConditionView:
-    place: str
-    draft: ConditionDraft
-    types: Choices
-    operators: Choices
-    console_operators: Choices
-    values: Sequence[ValueView]
-    units: Choices
-    placeholder: str
-
-    @property
-    def is_boolean(self) -> bool:
-        return self.draft.type is Edm.BOOLEAN
-
-    @property
-    def is_number(self) -> bool:
-        return self.draft.type in (Edm.INT32, Edm.INT64)
-
-    @property
-    def has_many(self) -> bool:
-        return self.draft.operator is RowOperator.ONE_OF
-
-    @property
-    def is_between(self) -> bool:
-        return self.draft.operator is RowOperator.BETWEEN
-
-    @property
-    def is_console_only(self) -> bool:
-        return self.draft.operator in CONSOLE_OPERATORS
-
-    @property
-    def label(self) -> str:
-        return self.draft.property or _("empty")
-
-
-@dataclass(frozen=True, slots=True)
-class GroupView:
-    place: str
-    draft: GroupDraft
-    connectives: Choices
-    items: Sequence["ConditionView | GroupView"]
-    depth: int
-
-    @property
-    def is_root(self) -> bool:
-        return self.place == ROOT
-
-    @property
-    def may_nest(self) -> bool:
-        return self.depth < GROUP_DEPTH_LIMIT
+View = dict[str, Any]  # of a group or a condition, for its template
 
 
 @dataclass(frozen=True, slots=True)
 class Builder:
     """``focus``: the id of the field to focus; ``text``: the filter of the conditions, after they were edited."""
 
-    group: GroupView | None = None
+    group: View | None = None
     obstacle: str = ""
     names: Sequence[str] = ()  # of known properties
     focus: str = ""
@@ -172,17 +113,24 @@ def draw_builder(table: Table, state: GridState, reading: Reading) -> Builder | 
     return Builder(view_group(draft, types), names=sorted(types))
 
 
-def view_group(draft: GroupDraft, types: PropertyTypes, place: str = ROOT, depth: int = 1) -> GroupView:
+def view_group(draft: GroupDraft, types: PropertyTypes, place: str = ROOT, depth: int = 1) -> View:
     items = [
         view_group(item, types, f"{place}-{index}", depth + 1)
         if isinstance(item, GroupDraft)
         else _view_condition(item, types, f"{place}-{index}")
         for index, item in enumerate(draft.items)
     ]
-    return GroupView(place, draft, _choices(CONNECTIVES, draft.connective), items, depth)
+    return {
+        "place": place,
+        "draft": draft,
+        "connectives": _choices(CONNECTIVES, draft.connective),
+        "items": items,
+        "is_root": place == ROOT,
+        "may_nest": depth < GROUP_DEPTH_LIMIT,
+    }
 
 
-def _view_condition(draft: ConditionDraft, types: PropertyTypes, place: str) -> ConditionView:
+def _view_condition(draft: ConditionDraft, types: PropertyTypes, place: str) -> View:
     stored = tuple(types.get(draft.property, ()))
     ordered = (*stored, *(type_ for type_ in Edm if type_ not in stored))
     labels = {**OPERATORS, **TIME_OPERATORS} if draft.type is Edm.DATETIME else OPERATORS
@@ -191,25 +139,27 @@ def _view_condition(draft: ConditionDraft, types: PropertyTypes, place: str) -> 
     unit = ""
     if draft.operator is RowOperator.IN_THE_LAST:
         texts, unit = [texts[0][:-1]], texts[0][-1:]
-    return ConditionView(
-        place,
-        draft,
-        [(type_, type_.short_name, type_ is draft.type) for type_ in ordered],
-        _choices(
-            {key: label for key, label in offered.items() if key not in CONSOLE_OPERATORS}, draft.operator
-        ),
-        _choices({key: label for key, label in offered.items() if key in CONSOLE_OPERATORS}, draft.operator),
-        [
-            ValueView(
-                f"{place}:value:{index}",
-                text,
-                sentence(draft.errors[index]) if index in draft.errors else "",
-            )
+    errors = {index: sentence(error) for index, error in draft.errors.items()}
+    choices = _choices(offered, draft.operator)
+    return {
+        "place": place,
+        "draft": draft,
+        "label": draft.property or _("empty"),
+        "types": [(type_, type_.short_name, type_ is draft.type) for type_ in ordered],
+        "operators": [choice for choice in choices if choice[0] not in CONSOLE_OPERATORS],
+        "console_operators": [choice for choice in choices if choice[0] in CONSOLE_OPERATORS],
+        "values": [
+            {"id": f"{place}:value:{index}", "text": text, "error": errors.get(index, "")}
             for index, text in enumerate(texts)
         ],
-        _choices(UNITS, unit) if draft.operator is RowOperator.IN_THE_LAST else [],
-        PLACEHOLDERS.get(draft.type, ""),
-    )
+        "units": _choices(UNITS, unit) if draft.operator is RowOperator.IN_THE_LAST else [],
+        "placeholder": PLACEHOLDERS.get(draft.type, ""),
+        "is_boolean": draft.type is Edm.BOOLEAN,
+        "is_number": draft.type in (Edm.INT32, Edm.INT64),
+        "has_many": draft.operator is RowOperator.ONE_OF,
+        "is_between": draft.operator is RowOperator.BETWEEN,
+        "is_console_only": draft.operator in CONSOLE_OPERATORS,
+    }
 
 
 def _choices(labels: Mapping[Name, Promise], chosen: Name) -> Choices:

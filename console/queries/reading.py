@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.grid.state import ROWS, GridState
-from console.queries.access_paths import Explanation, explain_access
+from console.queries.access_paths import explain_access
 from storage.domain.errors import StorageError
 from storage.domain.filters.access_plan import Improvement, plan_access
 from storage.domain.filters.ast import IS_SET, Filter, IsSet, Match, all_of, conjuncts, walk
@@ -22,7 +22,6 @@ from storage.editing.filters.narrowing import add_condition_text
 from storage.editing.filters.quick_fixes import QuickFix, diagnose
 from storage.models import Account, Table
 from storage.operations import estimates, properties
-from storage.operations.estimates import Estimate
 from storage.operations.properties import EMPTY, PropertySample
 
 _FIX_LENGTH: Final = 60  # characters of a quick fix on its button
@@ -55,14 +54,6 @@ class Diagnostic:
 
 
 @dataclass(frozen=True, slots=True)
-class AccessView:
-    explanation: Explanation
-    improvement: QuickFixView | None
-    estimate: Estimate | None
-    console_functions: Sequence[str]  # those that Azure refuses
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     """An invalid filter has a problem, a valid one access and hints; the first three fields are addresses."""
 
@@ -71,7 +62,7 @@ class Reading:
     unsorted: str
     parameters: Sequence[str]
     problem: Diagnostic | None = None
-    access: AccessView | None = None
+    access: Mapping[str, Any] | None = None
     hints: Sequence[Diagnostic] = ()
 
 
@@ -117,12 +108,17 @@ class _Reader:
             for finding in found
         ]
 
-    def view_access(self, root: Filter | None, *, is_estimated: bool) -> AccessView:
+    def view_access(self, root: Filter | None, *, is_estimated: bool) -> dict[str, Any]:
         access = plan_access(root)
         estimate = estimates.estimate(self.table, self.state.wanted) if is_estimated else None
         clause = _IMPROVEMENTS.get(access.improvement) if access.improvement else None
         improvement = self._improve(root, *clause) if clause else None
-        return AccessView(explain_access(access, estimate), improvement, estimate, _console_functions(root))
+        return {
+            "explanation": explain_access(access, estimate),
+            "improvement": improvement,
+            "estimate": estimate,
+            "console_functions": _console_functions(root),  # those that Azure refuses
+        }
 
     def _diagnostic(self, message: str, start: int, end: int, repairs: Sequence[QuickFix]) -> Diagnostic:
         text = self.state.filter
