@@ -56,7 +56,7 @@ def make(stored: Any, server: LiveServer) -> Callable[..., str]:
         chosen = {"permissions": list(permissions), "protocol": "https,http", **fields}
         answer = client.post(f"/ui/a/{server.account}/sas/new/", {**sent, **chosen})
         assert answer.status_code == 200, answer.context["form"].errors
-        secret: str = answer.context["secrets"][0].text
+        secret: str = answer.context["secrets"][0][2]
         return secret
 
     return make

@@ -64,7 +64,7 @@ def sent(**fields):
 
 
 def secrets_of(answer):
-    return {secret.id: secret.text for secret in answer.context["secrets"]}
+    return {id_: text for id_, _label, text in answer.context["secrets"]}
 
 
 def use(account, token, count=1, *, key=0):
