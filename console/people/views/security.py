@@ -13,7 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
-from django.utils.translation import gettext as _
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 
 from console.people import mfa, providers
@@ -49,6 +50,17 @@ def _codes_left(found: list[Authenticator]) -> int | None:
     return None if codes is None else len(codes.wrap().get_unused_codes())
 
 
+class _SuccessMixin:
+    """Leads back to the security page with a message, or to the recovery codes if they are new."""
+
+    success_text: str | Promise = ""
+
+    def get_success_url(self) -> str:
+        notify_success(self.request, str(self.success_text))  # type: ignore[attr-defined]
+        is_first = getattr(self, "did_generate_recovery_codes", False)
+        return str(reverse_lazy("mfa_view_recovery_codes") if is_first else SECURITY)
+
+
 class _InvalidFormMixin:
     """Answers an invalid form with status 422."""
 
@@ -59,9 +71,10 @@ class _InvalidFormMixin:
 
 
 @secret_page
-class AddPasskey(_InvalidFormMixin, AddWebAuthnView):  # type: ignore[misc]
+class AddPasskey(_InvalidFormMixin, _SuccessMixin, AddWebAuthnView):  # type: ignore[misc]
     template_name = "console/people/security/add_passkey.html"
     form_class = passkeys.AddForm
+    success_text = _("Added the passkey.")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found: dict[str, Any] = super(AddWebAuthnView, self).get_context_data(**kwargs)
@@ -69,10 +82,6 @@ class AddPasskey(_InvalidFormMixin, AddWebAuthnView):  # type: ignore[misc]
         found["options"] = json.dumps(auth.begin_registration(self.request.user, passwordless=True))
         found["can_use_passkeys"] = mfa.can_use_passkeys(self.request)
         return found
-
-    def get_success_url(self) -> str:
-        notify_success(self.request, _("Added the passkey."))
-        return str(reverse_lazy("mfa_view_recovery_codes") if self.did_generate_recovery_codes else SECURITY)
 
 
 @secret_page
@@ -83,32 +92,22 @@ class RenamePasskey(_InvalidFormMixin, EditWebAuthnView):  # type: ignore[misc]
 
 
 @secret_page
-class RemovePasskey(RemoveWebAuthnView):  # type: ignore[misc]
+class RemovePasskey(_SuccessMixin, RemoveWebAuthnView):  # type: ignore[misc]
     template_name = "console/people/security/remove_passkey.html"
-    success_url = SECURITY
-
-    def get_success_url(self) -> str:
-        notify_success(self.request, _("Removed the passkey."))
-        return str(SECURITY)
+    success_text = _("Removed the passkey.")
 
 
 @secret_page
-class AddApp(_InvalidFormMixin, ActivateTOTPView):  # type: ignore[misc]
+class AddApp(_InvalidFormMixin, _SuccessMixin, ActivateTOTPView):  # type: ignore[misc]
     template_name = "console/people/security/add_app.html"
     form_class = AppForm
-
-    def get_success_url(self) -> str:
-        notify_success(self.request, _("Turned on the authenticator app. You enter a code when you sign in."))
-        return str(reverse_lazy("mfa_view_recovery_codes") if self.did_generate_recovery_codes else SECURITY)
+    success_text = _("Turned on the authenticator app. You enter a code when you sign in.")
 
 
 @secret_page
-class RemoveApp(DeactivateTOTPView):  # type: ignore[misc]
+class RemoveApp(_SuccessMixin, DeactivateTOTPView):  # type: ignore[misc]
     template_name = "console/people/security/remove_app.html"
-
-    def get_success_url(self) -> str:
-        notify_success(self.request, _("Turned off the authenticator app."))
-        return str(SECURITY)
+    success_text = _("Turned off the authenticator app.")
 
 
 @secret_page
