@@ -18,7 +18,7 @@ SEARCH = "/ui/search/"
 def found(client, text, **parameters):
     """Title of the group → texts."""
     groups = client.get("/ui/palette/", {"q": text, **parameters}).context["groups"]
-    return {str(group.title): [str(hit.text) for hit in group.hits] for group in groups}
+    return {str(title): [str(hit.text) for hit in hits] for title, hits in groups}
 
 
 @pytest.fixture

@@ -244,8 +244,8 @@ def test_found_where_people_look(visit, filled):
     save(visit("eve"), "Überfällige Konten", is_shared="on")
     save(visit("max"), "Überfällige privat")
     client = visit("victor")
-    (group,) = client.get("/ui/palette/", {"q": "fällige"}).context["groups"]
-    assert [(str(hit.text), hit.detail) for hit in group.hits] == [("Überfällige Konten", "people")]
+    ((_title, hits),) = client.get("/ui/palette/", {"q": "fällige"}).context["groups"]
+    assert [(str(hit.text), hit.detail) for hit in hits] == [("Überfällige Konten", "people")]
     assert 'id="rail-queries"' in client.get(PEOPLE).content.decode()
     menu = client.get(
         PEOPLE + "queries/menu/", headers={"HX-Current-URL": "http://x" + PEOPLE + "?f=Age+eq+1"}
