@@ -16,6 +16,8 @@ from console.site import glyphs, notices, roles
 from console.site.glyphs import GLYPHS, Glyph
 
 register = template.Library()
+register.filter("type_mark", glyphs.mark)
+register.filter("role_label", roles.label)
 SPRITE = "vendor/lucide/1.62.0/sprite.svg"
 
 
@@ -44,40 +46,32 @@ def type_glyph(name: str) -> Glyph:
 
 
 @register.filter
-def type_mark(name: str) -> SafeString:
-    """The mark of an EDM name, or of mix."""
-    return glyphs.mark(name)
-
-
-@register.filter
-def role_label(role: int) -> str:
-    return roles.label(role)
-
-
-@register.filter
 def grouped(number: int) -> str:
     """A count as people read it: with the separators of their language."""
     return number_format(number, force_grouping=True)
 
 
 @register.filter
-def undo_of(message: Message) -> str:
-    """The number of the activity that a message offers to undo."""
-    tag = str(message.extra_tags or "")
-    return tag.removeprefix(notices.UNDO) if tag.startswith(notices.UNDO) else ""
+def undo_numbers(message: Message) -> str:
+    """The numbers of the activities that a message offers to undo."""
+    return _after_prefix(message, notices.UNDO)
 
 
 @register.filter
-def link_of(message: Message) -> str:
-    """The address that a message leads to."""
+def link_address(message: Message) -> str:
+    """The address that a message links to."""
+    return _after_prefix(message, notices.LINK)
+
+
+def _after_prefix(message: Message, prefix: str) -> str:
     tag = str(message.extra_tags or "")
-    return tag.removeprefix(notices.LINK) if tag.startswith(notices.LINK) else ""
+    return tag.removeprefix(prefix) if tag.startswith(prefix) else ""
 
 
 @register.filter
-def of_key(found: Mapping[object, object], key: object) -> object:
-    """What a mapping has under a key that a template only knows as a value."""
-    return found.get(key, "")
+def lookup(mapping: Mapping[object, object], key: object) -> object:
+    """The value of a key that is itself a variable of the template."""
+    return mapping.get(key, "")
 
 
 HUES = 6

@@ -72,7 +72,7 @@ def test_a_saved_query_from_first_to_last(open_grid):
 
     # it is found where people look, deleted, and undone
     page.goto(TABLE)
-    expect(page.locator("#rail-queries")).to_contain_text(HOSTILE)
+    expect(page.locator("#sidebar-queries")).to_contain_text(HOSTILE)
     expect(menu(page).get_by_role("link", name=HOSTILE)).to_contain_text("least")
     check_axe(page)
     page.keyboard.press("Escape")

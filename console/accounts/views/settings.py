@@ -44,7 +44,7 @@ def new(request: HttpRequest) -> HttpResponse:
     context = {"form": form}
     if is_saved:
         return render(request, "console/accounts/new.html", context, status=422)
-    return render_part(request, "console/accounts/new.html", "console/tables/_name_rules.html", context)
+    return render_part(request, "console/accounts/new.html", "components/name_rules.html", context)
 
 
 def _create(request: HttpRequest, form: NewAccountForm) -> bool:

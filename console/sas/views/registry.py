@@ -131,8 +131,8 @@ def _show(
         "parameters": view_parameters(explain(to_parameters(known.token)), now),
         "lines": sas.string_to_sign(known.token, account.name).split("\n"),
         "clients": usage.clients(account.pk, Authentication.SAS, fingerprint, now - keys.WEEK),
-        "of_policy": _policy_impact(shown, list(found.values())),
-        "of_key": _key_impact(account, shown, list(found.values())),
+        "policy_impact": _policy_impact(shown, list(found.values())),
+        "key_impact": _key_impact(account, shown, list(found.values())),
         "form": form or DescriptionForm(_initial_notes(known) if known.is_registered else None),
         "now": now,
     }

@@ -38,7 +38,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
     context = {"form": form, "tags": table_list.tags(account.pk)}
     if is_saved:
         return render(request, "console/tables/new.html", context, status=422)
-    return render_part(request, "console/tables/new.html", "_name_rules.html", context)
+    return render_part(request, "console/tables/new.html", "components/name_rules.html", context)
 
 
 def _create_table(request: HttpRequest, account: Account, form: NewTableForm) -> Table | None:

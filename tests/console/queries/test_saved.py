@@ -246,7 +246,7 @@ def test_found_where_people_look(visit, filled):
     client = visit("victor")
     ((_title, hits),) = client.get("/ui/palette/", {"q": "fällige"}).context["groups"]
     assert [(str(hit.text), hit.detail) for hit in hits] == [("Überfällige Konten", "people")]
-    assert 'id="rail-queries"' in client.get(PEOPLE).content.decode()
+    assert 'id="sidebar-queries"' in client.get(PEOPLE).content.decode()
     menu = client.get(
         PEOPLE + "queries/menu/", headers={"HX-Current-URL": "http://x" + PEOPLE + "?f=Age+eq+1"}
     )

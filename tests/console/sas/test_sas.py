@@ -409,8 +409,12 @@ def test_counts_what_else_would_end(visit, account, orders):
     use(account, TableSas(version="2019-02-02", table="Orders", identifier="partner"), 4, key=1)
     use(account, SEEN, 5)
     context = visit("max").get(f"{SAS}{first}/").context
-    assert (context["of_policy"].tokens, context["of_policy"].uses) == (2, 7)
-    assert (context["of_key"].tokens, context["of_key"].uses, context["of_key"].clients) == (2, 8, 0)
+    assert (context["policy_impact"].tokens, context["policy_impact"].uses) == (2, 7)
+    assert (context["key_impact"].tokens, context["key_impact"].uses, context["key_impact"].clients) == (
+        2,
+        8,
+        0,
+    )
 
 
 @pytest.mark.django_db(transaction=True)
