@@ -14,7 +14,7 @@ from console.policies.drafts import SetDraft, draft_set, read_identifiers, write
 from console.policies.effects import join_items
 from console.policies.forms import BasePolicyFormSet, PolicyFormSet, write_data
 from console.policies.requests import PolicyRequest
-from console.site.access import account_required, actor_of, find_table
+from console.site.access import account_required, actor_of, find_table, table_required
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, wants_part
 from console.site.xml_text import error_position
@@ -22,7 +22,7 @@ from storage.domain.access.policies import SignedIdentifier, check_policies
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
-from storage.models import Account
+from storage.models import Account, Table
 from storage.operations import activity, policies, tables
 
 _NOTHING: Final[Mapping[str, Any]] = {}
@@ -41,11 +41,11 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     return _render_draft(editor, draft_set(stored, editor.zone))
 
 
-@account_required(Capability.MANAGE_ACCESS)
+@table_required(Capability.MANAGE_ACCESS)
 @require_POST
-def save(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+def save(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Do what the pressed button says; only "save" saves."""
-    editor = PolicyRequest(request, account, find_table(account, table))
+    editor = PolicyRequest(request, account, table)
     command = request.POST.get("do", "save")
     if "xml" in request.POST:
         return _submit_xml(editor, command)

@@ -24,6 +24,7 @@ from storage.operations.members import role_in
 
 P = ParamSpec("P")
 AccountView = Callable[Concatenate[HttpRequest, Account, P], HttpResponseBase]
+TableView = Callable[Concatenate[HttpRequest, Account, Table, P], HttpResponseBase]
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
@@ -100,6 +101,22 @@ def find_table(account: Account, name: str) -> Table:
         return tables.get(account.pk, name)
     except StorageError:
         raise Http404 from None
+
+
+def table_required(capability: Capability) -> Callable[[TableView[P]], View[P]]:
+    """Pass the account and the table in the URL to the view, as `account_required` does with the account."""
+
+    def decorate(view: TableView[P]) -> View[P]:
+        @wraps(view)
+        def find(
+            request: HttpRequest, account: Account, /, *args: P.args, **kwargs: P.kwargs
+        ) -> HttpResponseBase:
+            table = find_table(account, cast("str", kwargs.pop("table")))
+            return view(request, account, table, *args, **kwargs)
+
+        return account_required(capability)(find)
+
+    return decorate
 
 
 def admin_required(view: View[P]) -> View[P]:

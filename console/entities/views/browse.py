@@ -17,7 +17,7 @@ from console.queries import recent, saved
 from console.queries.builder import draw_builder
 from console.queries.reading import read_filter, suggest_looser
 from console.queries.values import list_cell_filters
-from console.site.access import account_required, find_table, role_of, user_of
+from console.site.access import account_required, find_table, role_of, table_required, user_of
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
@@ -115,14 +115,13 @@ def _arranged(request: HttpRequest, account: Account, table: Table, state: GridS
     return replace(state, columns=columns.parse_columns(layout), has_columns=True) if layout else state
 
 
-@account_required(Capability.READ)
-def count(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def count(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Show the exact number of matching entities, or that counting took too long."""
-    found = find_table(account, table)
-    state = read_state(request.GET, found)
+    state = read_state(request.GET, table)
     if not wants_part(request):
-        return redirect(replace(state, is_counted=True).address(account, found))
-    context = {"table": found, "state": state, "total": _count(found, state), "counted": True}
+        return redirect(replace(state, is_counted=True).address(account, table))
+    context = {"table": table, "state": state, "total": _count(table, state), "counted": True}
     return render(request, "console/entities/browse/_total.html", context)
 
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 from console.grid import tokens
 from console.grid.tokens import Scope, Selection
 from console.site import notices
-from console.site.access import account_required, actor_of, find_table
+from console.site.access import actor_of, table_required
 from console.site.addresses import is_console_path
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
@@ -20,10 +20,9 @@ from storage.operations import edits
 
 
 @require_POST
-@account_required(Capability.WRITE)
-def delete(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.WRITE)
+def delete(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Delete all selected entities or none; a protected account asks first."""
-    found = find_table(account, table)
     wanted = _selection(request)
     is_done = False
     if wanted is None or wanted.scope is not Scope.ROWS:
@@ -33,14 +32,14 @@ def delete(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     elif not wanted.keys:
         notices.notify_error(request, _("Select at least one row."))
     elif account.protected and "confirmed" not in request.POST:
-        return _ask(request, found, wanted)
+        return _ask(request, table, wanted)
     else:
-        is_done = _delete(request, found, wanted)
+        is_done = _delete(request, table, wanted)
     if wants_part(request):
         return render_part(
             request, "console/entities/deletion/confirm.html", "_done.html", {"is_done": is_done}
         )
-    return HttpResponseRedirect(_back(request, found))
+    return HttpResponseRedirect(_back(request, table))
 
 
 def _selection(request: HttpRequest) -> Selection | None:

@@ -16,7 +16,7 @@ from console.entities import conflict, entity_form, problems, property_row
 from console.entities import entity_page as pages
 from console.entities.entity_draft import EntityDraft, open_draft, read_draft, read_signed_entity
 from console.entities.entity_page import EntityTarget
-from console.site.access import account_required, actor_of, find_table
+from console.site.access import account_required, actor_of, table_required
 from console.site.notices import notify_error, notify_success
 from console.site.responses import redirect_page, render_part, see_other, wants_part
 from console.site.typed_text import now_of
@@ -28,7 +28,7 @@ from storage.domain.errors import ResourceNotFound, StorageError, UpdateConditio
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.etag import NEVER, Precondition, read_if_match
 from storage.editing import merge
-from storage.models import Account
+from storage.models import Account, Table
 from storage.operations import edits, entities
 
 TABS: Final = ("form", "json", "snippets")
@@ -209,16 +209,15 @@ def shown_key(key: EntityKey) -> str:
 # checks while a user types
 
 
-@account_required(Capability.WRITE)
-def row(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.WRITE)
+def row(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Show one row of the form with its value checked, or converted to a new type."""
-    found = find_table(account, table)
-    before = read_signed_entity(found, request.POST.get("opened", ""))
+    before = read_signed_entity(table, request.POST.get("opened", ""))
     base = read_stored(before).properties if before is not None else {}
     row = entity_form.read_property_row(request.POST, request.FILES, base, now_of(request))
     if row is None:
         raise Http404
-    return _row(request, EntityTarget(account, found, EntityKey("", "")), row)
+    return _row(request, EntityTarget(account, table, EntityKey("", "")), row)
 
 
 def _row(request: HttpRequest, target: EntityTarget, row: property_row.PropertyRow) -> HttpResponse:

@@ -13,7 +13,7 @@ from console.entities.entity_draft import EntityDraft, open_draft, read_draft, r
 from console.entities.entity_form import FieldError
 from console.entities.entity_page import EntityTarget
 from console.grid import tokens
-from console.site.access import account_required, actor_of, find_table
+from console.site.access import actor_of, table_required
 from console.site.notices import notify_success
 from console.site.responses import render_part, see_other, wants_part
 from console.site.typed_text import now_of
@@ -32,12 +32,11 @@ TABS: Final = ("form", "json")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@account_required(Capability.WRITE)
-def new(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    found = find_table(account, table)
+@table_required(Capability.WRITE)
+def new(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     if request.method == "POST":
-        return _save(request, account, found)
-    target, draft = _opened(request, account, found)
+        return _save(request, account, table)
+    target, draft = _opened(request, account, table)
     return render(request, target, draft)
 
 

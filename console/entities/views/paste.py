@@ -14,7 +14,7 @@ from console.entities import paste
 from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Mode, PastePlan
 from console.grid import cells
 from console.site import notices
-from console.site.access import account_required, actor_of, find_table
+from console.site.access import actor_of, table_required
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import field_text, now_of
 from storage.domain.access.roles import Capability
@@ -39,26 +39,25 @@ _MEANWHILE = (EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSatisfied
 
 
 @require_http_methods(["GET", "POST"])
-@account_required(Capability.WRITE)
-def index(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.WRITE)
+def index(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Show the input or the preview of a text, or apply it with ``apply``."""
-    found = find_table(account, table)
     if request.method == "GET":
-        return _show(request, found, {})
+        return _show(request, table, {})
     text = field_text(request.POST.get("text", ""))
     now = now_of(request)
     try:
         pasted = typed_csv.read(text, now, _wishes(request))
     except UnreadableRows as refusal:
         error = str(REASONS[refusal.reason]) % {"line": refusal.line}
-        return _show(request, found, {"error": error}, status=422)
+        return _show(request, table, {"error": error}, status=422)
     if pasted.count > LIMIT:
-        return _show(request, found, {"error": paste.too_many_rows_message(pasted.count)}, status=422)
-    plan = paste.plan(found, pasted, _mode(request), now)
+        return _show(request, table, {"error": paste.too_many_rows_message(pasted.count)}, status=422)
+    plan = paste.plan(table, pasted, _mode(request), now)
     is_agreed = request.POST.get("apply") == plan.token and not pasted.problems and not plan.conflicts
     if not is_agreed:
-        return _preview(request, found, pasted, plan, has_changed="apply" in request.POST)
-    return _apply(request, found, pasted, plan)
+        return _preview(request, table, pasted, plan, has_changed="apply" in request.POST)
+    return _apply(request, table, pasted, plan)
 
 
 def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: PastePlan) -> HttpResponse:

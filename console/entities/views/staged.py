@@ -11,7 +11,7 @@ from console.entities import staged
 from console.entities.staged import StagedChange, StagedRow
 from console.grid import cells
 from console.site import notices
-from console.site.access import account_required, actor_of, find_table
+from console.site.access import actor_of, table_required
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import now_of
 from storage.domain.access.roles import Capability
@@ -24,17 +24,16 @@ SAVED = 204  # the page drops its staged changes and reloads
 
 
 @require_POST
-@account_required(Capability.WRITE)
-def review(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.WRITE)
+def review(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Show the staged changes, or apply all of them or none with ``apply``."""
-    found = find_table(account, table)
     try:
         kept = staged.read(request.POST.get("changes", ""), now_of(request))
     except staged.Unreadable:
         raise BadRequest from None
     if "apply" not in request.POST or not kept:
-        return _show(request, found, kept, {})
-    return _apply(request, found, kept)
+        return _show(request, table, kept, {})
+    return _apply(request, table, kept)
 
 
 def _apply(request: HttpRequest, table: Table, kept: list[StagedChange]) -> HttpResponse:

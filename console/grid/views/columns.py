@@ -15,7 +15,7 @@ from console.grid.columns import KEYS, TIMESTAMP, ColumnChoice, Columns
 from console.grid.state import GridState, read_state
 from console.models import ColumnLayout
 from console.site import notices
-from console.site.access import account_context, account_required, find_table, user_of
+from console.site.access import account_context, table_required, user_of
 from console.site.responses import wants_part
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
@@ -26,13 +26,12 @@ from storage.operations.properties import Property
 
 
 @require_http_methods(["GET", "POST"])
-@account_required(Capability.READ)
-def choose(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def choose(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Show all columns with their settings, or apply the choice."""
-    found = find_table(account, table)
     if request.method == "POST":
-        return _chosen(request, account, found)
-    return _show(request, account, found, read_state(request.GET, found))
+        return _chosen(request, account, table)
+    return _show(request, account, table, read_state(request.GET, table))
 
 
 def _show(request: HttpRequest, account: Account, table: Table, state: GridState) -> HttpResponse:
@@ -133,11 +132,10 @@ def _may_share(request: HttpRequest) -> bool:
 
 
 @require_POST
-@account_required(Capability.READ)
-def save_layout(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def save_layout(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Save the fields name, tables (a table or a pattern), shared and cols; then return to ``state``."""
-    found = find_table(account, table)
-    state = read_state(QueryDict(request.POST.get("state", "")), found)
+    state = read_state(QueryDict(request.POST.get("state", "")), table)
     name, pattern = (
         request.POST.get(field, "").replace("\0", "").strip()[:64] for field in ("name", "tables")
     )
@@ -146,17 +144,16 @@ def save_layout(request: HttpRequest, account: Account, table: str) -> HttpRespo
         raise PermissionDenied
     if name:
         asked = str(columns.parse_columns(request.POST.get("cols", "")))
-        columns.save_layout(None if shared else user_of(request), account, name, pattern or found.name, asked)
-        columns.forget_columns(user_of(request), account, found)
+        columns.save_layout(None if shared else user_of(request), account, name, pattern or table.name, asked)
+        columns.forget_columns(user_of(request), account, table)
         notices.notify_success(request, _("Layout %(name)s saved") % {"name": name})
-    return redirect(state.address(account, found))
+    return redirect(state.address(account, table))
 
 
 @require_POST
-@account_required(Capability.READ)
-def delete_layout(request: HttpRequest, account: Account, table: str, layout: int) -> HttpResponse:
-    found = find_table(account, table)
-    state = read_state(QueryDict(request.POST.get("state", "")), found)
+@table_required(Capability.READ)
+def delete_layout(request: HttpRequest, account: Account, table: Table, layout: int) -> HttpResponse:
+    state = read_state(QueryDict(request.POST.get("state", "")), table)
     kept = ColumnLayout.objects.filter(account=account, pk=layout).first()
     if kept is not None and kept.user_id not in (None, user_of(request).pk):
         kept = None
@@ -165,4 +162,4 @@ def delete_layout(request: HttpRequest, account: Account, table: str, layout: in
     if kept is not None:
         kept.delete()
         notices.notify_success(request, _("Layout %(name)s deleted") % {"name": kept.name})
-    return redirect(state.address(account, found))
+    return redirect(state.address(account, table))

@@ -7,26 +7,25 @@ from django.shortcuts import render
 
 from console.grid import cells, tokens
 from console.grid.state import GridState
-from console.site.access import account_required, find_table
+from console.site.access import table_required
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
 from storage.editing import merge
-from storage.models import Account
+from storage.models import Account, Table
 from storage.operations import entities
 
 
-@account_required(Capability.READ)
-def compare(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def compare(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Compare the entities of the two fields ``key``, property by property."""
-    found = find_table(account, table)
     wanted = [tokens.decode_key(token) for token in request.GET.getlist("key")[:2]]
-    stored = [entities.get(found, key) for key in wanted if key is not None]
+    stored = [entities.get(table, key) for key in wanted if key is not None]
     if len(stored) != 2 or stored[0] is None or stored[1] is None:
         raise Http404
     left, right = read_stored(stored[0]), read_stored(stored[1])
     lines = [_line(name, left, right) for name in dict.fromkeys((*left.properties, *right.properties))]
     context = {
-        "table": found,
+        "table": table,
         "sides": [(entity.key, tokens.encode_key(entity.key)) for entity in (left, right)],
         "lines": lines,
         "differing": sum(not line["is_same"] for line in lines),

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from console import snippets
 from console.grid import columns, formats, tokens
-from console.site.access import account_required, find_table
+from console.site.access import table_required
 from console.snippets import Target
 from console.snippets.connections import endpoint
 from storage.domain.access.roles import Capability
@@ -26,19 +26,18 @@ _LANGUAGES: Final = ("python", "javascript")
 
 
 @require_POST
-@account_required(Capability.READ)
-def copy(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def copy(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Answer with ``text`` in the format ``as``, and with ``html`` for programs that prefer it."""
-    found = find_table(account, table)
     try:
-        stored = _stored(found, request)
+        stored = _stored(table, request)
     except StorageError as error:
         return JsonResponse({"error": error.text}, status=422)
     if len(stored) > LIMIT or _size(stored) > SIZE_LIMIT:
         return JsonResponse(
             {"error": _("Too many entities to copy. Export them to a file instead.")}, status=422
         )
-    answer = JsonResponse(_written(request, account, found, stored))
+    answer = JsonResponse(_written(request, account, table, stored))
     answer["Cache-Control"] = "no-store"
     return answer
 

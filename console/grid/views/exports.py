@@ -16,7 +16,7 @@ from console.grid.columns import Columns
 from console.grid.formats import ExportFormat
 from console.grid.state import read_state
 from console.grid.tokens import Scope, Selection
-from console.site.access import account_required, actor_of, find_table
+from console.site.access import actor_of, table_required
 from console.site.addresses import is_console_path
 from console.site.downloads import stream_file
 from storage.domain.access.actor import Actor
@@ -39,21 +39,20 @@ class ExportRequest:
 
 
 @require_http_methods(["GET", "POST"])
-@account_required(Capability.READ)
-def export(request: HttpRequest, account: Account, table: str) -> HttpResponseBase:
+@table_required(Capability.READ)
+def export(request: HttpRequest, account: Account, table: Table) -> HttpResponseBase:
     """Show the choice of scope and format, or send the file."""
-    found = find_table(account, table)
     if request.method == "GET" or "format" not in request.POST:
-        return _ask(request, account, found)
+        return _ask(request, account, table)
     try:
         chosen = tokens.read_selection(request.POST)
     except StorageError as error:
-        return _ask(request, account, found, error.text)
+        return _ask(request, account, table, error.text)
     format_ = request.POST["format"]
     if format_ not in list(ExportFormat):
-        return _ask(request, account, found, _("Unknown format."))
+        return _ask(request, account, table, _("Unknown format."))
     asked = columns.parse_columns(request.POST.get("cols", ""))
-    return _file(request, ExportRequest(found, chosen, ExportFormat(format_), asked, actor_of(request)))
+    return _file(request, ExportRequest(table, chosen, ExportFormat(format_), asked, actor_of(request)))
 
 
 def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") -> HttpResponse:

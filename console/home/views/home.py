@@ -13,11 +13,11 @@ from django.views.decorators.http import require_POST
 
 from console.grid import bookmarks
 from console.sas.registry import RegistryRow, describe_token
-from console.site.access import account_required, find_table, user_of
+from console.site.access import table_required, user_of
 from console.site.responses import wants_part
 from console.snippets import connections
 from storage.domain.access.roles import Capability, Role, may
-from storage.models import Account
+from storage.models import Account, Table
 from storage.operations import accounts, activity, sas, totals
 from storage.operations.activity import ActivityFilter
 from storage.operations.members import visible_accounts
@@ -136,14 +136,13 @@ def _getting_started(cards: list[AccountCard]) -> dict[str, Any]:
     }
 
 
-@account_required(Capability.READ)
+@table_required(Capability.READ)
 @require_POST
-def star(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+def star(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Star a table, or remove its star."""
-    found = find_table(account, table)
     is_starred = request.POST.get("starred") == "1"
-    bookmarks.star(user_of(request), found, on=is_starred)
+    bookmarks.star(user_of(request), table, on=is_starred)
     if not wants_part(request):
-        return redirect("entities:index", account.name, found.name)
-    context = {"is_starred": is_starred, "table_name": found.name}
+        return redirect("entities:index", account.name, table.name)
+    context = {"is_starred": is_starred, "table_name": table.name}
     return render(request, "components/star.html", context)

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from console import snippets
 from console.grid.state import GridState, read_state
 from console.people import reauthentication
-from console.site.access import RoleNeeded, account_context, account_required, actor_of, find_table
+from console.site.access import RoleNeeded, account_context, actor_of, table_required
 from console.snippets import Language, Query, Target
 from console.snippets.connections import endpoint
 from storage.domain import sas
@@ -36,20 +36,19 @@ TOKEN_LIFETIME: Final = timedelta(hours=1)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@account_required(Capability.READ)
+@table_required(Capability.READ)
 @never_cache
-def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+def show(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Show the code with a credential from the environment, or after a POST with a new SAS token."""
-    found = find_table(account, table)
-    state = read_state(request.GET, found)
+    state = read_state(request.GET, table)
     language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
-    target = Target(endpoint(request, account), account.name, found.name)
+    target = Target(endpoint(request, account), account.name, table.name)
     if request.method == "POST":
         _check_can_issue(request, account)
         if not reauthentication.is_recent(request):
-            return reauthentication.ask(request, _address(account, found, state, language))
-        return _show(request, found, state, language, replace(target, token=_issue(request, account, found)))
-    return _show(request, found, state, language, target)
+            return reauthentication.ask(request, _address(account, table, state, language))
+        return _show(request, table, state, language, replace(target, token=_issue(request, account, table)))
+    return _show(request, table, state, language, target)
 
 
 def _check_can_issue(request: HttpRequest, account: Account) -> None:

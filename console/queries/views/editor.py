@@ -15,7 +15,7 @@ from console.queries.builder import Builder, draw_builder, view_group
 from console.queries.drafts import GroupDraft, apply_action, finish_group, read_form
 from console.queries.reading import read_filter
 from console.queries.values import complete_names, complete_values, filter_by_cell, property_types
-from console.site.access import account_required, find_table
+from console.site.access import table_required
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
@@ -28,34 +28,32 @@ from storage.operations import properties
 
 
 @require_POST
-@account_required(Capability.READ)
-def check(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def check(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Explain why a filter is invalid, or how it would reach its entities; no entity is read."""
-    found = find_table(account, table)
-    state = read_state(request.POST, found)
+    state = read_state(request.POST, table)
     if not wants_part(request):
-        return redirect(state.address(account, found))
-    return render(request, "console/queries/builder/_answer.html", _bar_context(account, found, state))
+        return redirect(state.address(account, table))
+    return render(request, "console/queries/builder/_answer.html", _bar_context(account, table, state))
 
 
 @require_POST
-@account_required(Capability.READ)
-def edit_conditions(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def edit_conditions(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Apply a button of the builder; answer the conditions and the filter they make."""
-    found = find_table(account, table)
-    types = property_types(found)
+    types = property_types(table)
     draft = read_form(request.POST, types)
     focus = apply_action(draft, request.POST.get("do", ""))
-    state = read_state(request.POST, found)
+    state = read_state(request.POST, table)
     state = replace(state, filter=_filter_text(draft, state.filter))
     if request.POST.get("do") == "run" and not wants_part(request):
-        return redirect(state.address(account, found))
+        return redirect(state.address(account, table))
     builder = Builder(view_group(draft, types), names=sorted(types), focus=focus, text=state.filter)
     return render_part(
         request,
         "console/queries/builder/conditions.html",
         "_answer.html",
-        _bar_context(account, found, state) | {"builder": builder},
+        _bar_context(account, table, state) | {"builder": builder},
     )
 
 
@@ -84,29 +82,28 @@ def _bar_context(account: Account, table: Table, state: GridState) -> dict[str, 
 
 
 @require_GET
-@account_required(Capability.READ)
-def names(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def names(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Complete names of properties and functions."""
-    return JsonResponse(complete_names(find_table(account, table)))
+    return JsonResponse(complete_names(table))
 
 
 @require_GET
-@account_required(Capability.READ)
-def values(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def values(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Complete values of a property, as literals."""
-    found = complete_values(find_table(account, table), request.GET.get("name", ""))
+    found = complete_values(table, request.GET.get("name", ""))
     return JsonResponse({"values": found})
 
 
 @require_GET
-@account_required(Capability.READ)
-def select(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def select(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Show the choice of properties to return."""
-    found = find_table(account, table)
-    state = read_state(request.GET, found).at_start()
-    types = property_types(found)
+    state = read_state(request.GET, table).at_start()
+    types = property_types(table)
     context = {
-        "table": found,
+        "table": table,
         "state": state,
         "others": [(name, value) for name, value in state.fields if name != "s"],
         "names": list(dict.fromkeys([*types, *state.select])),
@@ -117,14 +114,13 @@ def select(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 
 
 @require_POST
-@account_required(Capability.READ)
-def cell(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def cell(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Add a condition on the value of a cell to the filter."""
-    found = find_table(account, table)
-    state = read_state(request.POST, found)
+    state = read_state(request.POST, table)
     key = decode_key(request.POST.get("key", ""))
     how = request.POST.get("how", "")
     if key is None or how not in list(ConditionKind):
         raise Http404
-    text = filter_by_cell(found, state.filter, key, request.POST.get("name", ""), ConditionKind(how))
+    text = filter_by_cell(table, state.filter, key, request.POST.get("name", ""), ConditionKind(how))
     return HttpResponse(format_html('<div data-text="{}"></div>', text))

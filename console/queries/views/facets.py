@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from console.grid import cells
 from console.grid.state import GridState, read_state
-from console.site.access import account_required, find_table
+from console.site.access import table_required
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
@@ -20,22 +20,21 @@ from storage.operations.facets import Facet
 
 
 @require_safe
-@account_required(Capability.READ)
-def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    found = find_table(account, table)
-    state = read_state(request.GET, found)
+@table_required(Capability.READ)
+def show(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+    state = read_state(request.GET, table)
     try:
-        counted, error = facets.facets(found, state.wanted), ""
+        counted, error = facets.facets(table, state.wanted), ""
     except StorageError as refused:
         counted, error = [], refused.text
     context: dict[str, Any] = {
-        "table": found,
+        "table": table,
         "state": state,
-        "facets": [_view_facet(account, found, state, facet) for facet in counted],
+        "facets": [_view_facet(account, table, state, facet) for facet in counted],
         "entities": counted[0].entities if counted else 0,
         "is_sample": any(facet.is_sample for facet in counted),
         "error": error,
-        "without": replace(state, has_facets=False).address(account, found),
+        "without": replace(state, has_facets=False).address(account, table),
     }
     return render_part(request, "console/queries/facets/show.html", "_facets.html", context)
 

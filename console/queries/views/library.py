@@ -13,7 +13,7 @@ from console.grid.state import GridState, read_state
 from console.models import RecentQuery, SavedQuery
 from console.queries import recent, saved
 from console.site import addresses, notices
-from console.site.access import account_required, find_table, role_of, user_of
+from console.site.access import account_required, role_of, table_required, user_of
 from console.site.responses import render_part, see_other
 from storage.domain.access.roles import Capability
 from storage.models import Account, Table
@@ -64,18 +64,17 @@ def clear_recent(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 @require_safe
-@account_required(Capability.READ)
-def menu(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def menu(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Fill the menu of the query bar; htmx names the grid that it was opened on."""
-    found = find_table(account, table)
     user = user_of(request)
     context: dict[str, Any] = {
-        "table": found,
-        "state": _current_state(request, account, found),
-        "queries": [(query, saved.list_parameters(query)) for query in saved.for_table(user, found)],
+        "table": table,
+        "state": _current_state(request, account, table),
+        "queries": [(query, saved.list_parameters(query)) for query in saved.for_table(user, table)],
         "recent": [
-            (query, GridState(filter=query.text).address(account, found))
-            for query in recent.for_table(user, found, top=MENU_LENGTH)
+            (query, GridState(filter=query.text).address(account, table))
+            for query in recent.for_table(user, table, top=MENU_LENGTH)
         ],
     }
     return render(request, "console/queries/saved/_menu_list.html", context)

@@ -13,7 +13,7 @@ from console.models import SavedQuery, SavedQueryVersion
 from console.queries import saved, saved_changes
 from console.queries.forms import ParameterValuesForm, VersionForm, field_name
 from console.site import notices
-from console.site.access import account_required, actor_of, find_table, role_of, user_of
+from console.site.access import account_required, actor_of, role_of, table_required, user_of
 from console.site.addresses import is_console_path
 from console.site.responses import see_other
 from storage.domain.access.roles import Capability
@@ -22,20 +22,19 @@ from storage.operations.activity import ChangedSince
 
 
 @require_safe
-@account_required(Capability.READ)
-def run(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
+@table_required(Capability.READ)
+def run(request: HttpRequest, account: Account, table: Table, slug: str) -> HttpResponse:
     """Redirect to the grid; ask for the values of parameters first, unless the address has them."""
-    found = find_table(account, table)
-    query = saved.find_query(user_of(request), account.pk, table, slug)
+    query = saved.find_query(user_of(request), account.pk, table.folded_name, slug)
     if query is None:
-        return _show_deleted(request, account, found, slug)
+        return _show_deleted(request, account, table, slug)
     names = saved.list_parameters(query)
     is_given = all(field_name(name) in request.GET for name in names)
     form = ParameterValuesForm(query.content.get("f", ""), names, data=request.GET if is_given else None)
     if is_given and not (names and "ask" in request.GET) and form.is_valid():
-        state = saved.fill_state(query, form.values).shortened(account, found)
-        return redirect(state.address(account, found))
-    return _ask(request, account, found, query, form)
+        state = saved.fill_state(query, form.values).shortened(account, table)
+        return redirect(state.address(account, table))
+    return _ask(request, account, table, query, form)
 
 
 def _ask(
@@ -65,13 +64,12 @@ def _show_deleted(request: HttpRequest, account: Account, table: Table, slug: st
 
 
 @require_safe
-@account_required(Capability.READ)
-def versions(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
-    found = find_table(account, table)
-    query = saved.get_query(request, account, table, slug)
+@table_required(Capability.READ)
+def versions(request: HttpRequest, account: Account, table: Table, slug: str) -> HttpResponse:
+    query = saved.get_query(request, account, table.folded_name, slug)
     kept = saved.list_versions(user_of(request), query)
     context = {
-        "table": found,
+        "table": table,
         "query": query,
         # each with its differences from the one before
         "versions": [
@@ -94,11 +92,10 @@ def _values(version: SavedQueryVersion | None) -> dict[str, Any]:
 
 
 @require_POST
-@account_required(Capability.READ)
-def restore(request: HttpRequest, account: Account, table: str, slug: str, number: int) -> HttpResponse:
+@table_required(Capability.READ)
+def restore(request: HttpRequest, account: Account, table: Table, slug: str, number: int) -> HttpResponse:
     """Save an earlier version again, as the latest."""
-    found = find_table(account, table)
-    query = saved.get_changeable(request, account, table, slug)
+    query = saved.get_changeable(request, account, table.folded_name, slug)
     kept = {version.number: version for version in saved.list_versions(user_of(request), query)}
     if (version := kept.get(number)) is None:
         raise Http404
@@ -110,7 +107,7 @@ def restore(request: HttpRequest, account: Account, table: str, slug: str, numbe
         notices.notify_error(request, _("Not restored: a newer version was saved in the meantime."))
     else:
         notices.notify_success(request, _("Restored version %(number)s.") % {"number": number})
-    return see_other(reverse("queries:versions", args=(account.name, found.name, slug)))
+    return see_other(reverse("queries:versions", args=(account.name, table.name, slug)))
 
 
 @require_POST

@@ -18,7 +18,7 @@ from console.queries import saved, saved_changes
 from console.queries.forms import SavedQueryForm, VersionForm
 from console.queries.saved import Definition, get_applied, grid_content
 from console.site import notices
-from console.site.access import RoleNeeded, account_required, actor_of, find_table, role_of, user_of
+from console.site.access import RoleNeeded, actor_of, role_of, table_required, user_of
 from console.site.responses import see_other
 from storage.domain.access.roles import LEAST_ROLE, Capability, may
 from storage.editing.filters.parameters import UnfilledParameter
@@ -27,25 +27,24 @@ from storage.operations.activity import ChangedSince
 
 
 @require_http_methods(["GET", "POST"])
-@account_required(Capability.READ)
-def new(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def new(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Save the grid that the address describes, which may be a changed saved query."""
-    found = find_table(account, table)
-    state = _read_state(request, found)
+    state = _read_state(request, table)
     form = SavedQueryForm(
         request.POST if request.method == "POST" else None,
-        initial=_initial_of_grid(request, account, found, state),
-        taken=_taken_names(request, found),
+        initial=_initial_of_grid(request, account, table, state),
+        taken=_taken_names(request, table),
     )
     if request.method == "POST" and form.is_valid():
         _check_sharing(request, account, form)
         definition = _definition(form, grid_content(state))
-        query = saved_changes.create_query(found, definition, owner=user_of(request), by=actor_of(request))
+        query = saved_changes.create_query(table, definition, owner=user_of(request), by=actor_of(request))
         notices.notify_success(request, _("Saved the query %(name)s.") % {"name": query.name})
-        return see_other(_grid_address(account, found, query, dict(state.values) | form.parameter_values))
+        return see_other(_grid_address(account, table, query, dict(state.values) | form.parameter_values))
     form.fields["name"].widget.attrs["autofocus"] = not form.is_bound
-    context = _form_context(request, account, found, state, form) | {
-        "action": reverse("queries:new", args=(account.name, found.name)),
+    context = _form_context(request, account, table, state, form) | {
+        "action": reverse("queries:new", args=(account.name, table.name)),
         "sent": state.query(),
     }
     return render(request, "console/queries/saved/edit.html", context, status=422 if form.is_bound else 200)
@@ -112,18 +111,17 @@ def _form_context(
 
 
 @require_http_methods(["GET", "POST"])
-@account_required(Capability.READ)
-def edit(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
+@table_required(Capability.READ)
+def edit(request: HttpRequest, account: Account, table: Table, slug: str) -> HttpResponse:
     """Change a query; its content too, if the address describes the grid of this query."""
-    found = find_table(account, table)
-    query = saved.get_changeable(request, account, table, slug)
-    state = _read_state(request, found)
+    query = saved.get_changeable(request, account, table.folded_name, slug)
+    state = _read_state(request, table)
     is_from_grid = state.saved == slug
     content = grid_content(state) if is_from_grid else query.content
     form = SavedQueryForm(
         request.POST if request.method == "POST" else None,
         initial=_initial_of_query(query, content),
-        taken=_taken_names(request, found, but=query),
+        taken=_taken_names(request, table, but=query),
     )
     status = 422 if form.is_bound else 200
     if request.method == "POST" and form.is_valid():
@@ -138,10 +136,10 @@ def edit(request: HttpRequest, account: Account, table: str, slug: str) -> HttpR
         else:
             notices.notify_success(request, _("Saved the query %(name)s.") % {"name": definition.name})
             target = "queries:run" if is_from_grid else "queries:versions"
-            return see_other(reverse(target, args=(account.name, found.name, slug)))
+            return see_other(reverse(target, args=(account.name, table.name, slug)))
     shown = state if is_from_grid else replace(_saved_state(query), saved=slug)
-    context = _form_context(request, account, found, shown, form) | {
-        "action": reverse("queries:edit", args=(account.name, found.name, slug)),
+    context = _form_context(request, account, table, shown, form) | {
+        "action": reverse("queries:edit", args=(account.name, table.name, slug)),
         "query": query,
         "version": saved.latest_version(query) if status != 422 else request.POST.get("version"),
         "is_late": status == 409,
@@ -177,21 +175,20 @@ def _saved_state(query: SavedQuery) -> GridState:
 
 
 @require_POST
-@account_required(Capability.READ)
-def update(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
+@table_required(Capability.READ)
+def update(request: HttpRequest, account: Account, table: Table, slug: str) -> HttpResponse:
     """Save what the grid shows as the content of its query."""
-    found = find_table(account, table)
-    query = saved.get_changeable(request, account, table, slug)
-    state = replace(_read_state(request, found), saved=slug)
-    applied = get_applied(user_of(request), role_of(request), account, found, state)
+    query = saved.get_changeable(request, account, table.folded_name, slug)
+    state = replace(_read_state(request, table), saved=slug)
+    applied = get_applied(user_of(request), role_of(request), account, table, state)
     assert applied is not None
     definition = replace(saved_changes.read_definition(query), content=applied.content)
     try:
         seen = VersionForm(request.POST).seen
         saved_changes.change_query(query, definition, seen=seen, by=actor_of(request))
     except ChangedSince:
-        link = reverse("queries:versions", args=(account.name, found.name, slug))
+        link = reverse("queries:versions", args=(account.name, table.name, slug))
         notices.notify_error(request, _("Not saved: a newer version was saved in the meantime."), link=link)
     else:
         notices.notify_success(request, _("Saved the query %(name)s.") % {"name": query.name})
-    return see_other(state.shortened(account, found).address(account, found))
+    return see_other(state.shortened(account, table).address(account, table))

@@ -21,7 +21,7 @@ from console.sas.key_range import Fit, KeyRange, cover_filter, cover_rows
 from console.sas.labels import PERMISSIONS, RESOURCE_TYPES
 from console.sas.registry import combine_terms, describe_token
 from console.sas.sentences import ParameterView, describe_summary, view_parameters
-from console.site.access import account_required, actor_of, find_table
+from console.site.access import account_required, actor_of, table_required
 from console.site.notices import notify_error
 from console.snippets.connections import endpoint
 from storage.domain import sas
@@ -70,19 +70,18 @@ def preview(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 @require_POST
-@account_required(Capability.MANAGE_ACCESS)
-def from_selection(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.MANAGE_ACCESS)
+def from_selection(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     """Turn the rows selected in the grid, or its filter, into a key range."""
-    found = find_table(account, table)
     try:
         chosen = tokens.read_selection(request.POST)
     except StorageError as error:
         notify_error(request, error.text)
-        return redirect("entities:index", account.name, found.name)
+        return redirect("entities:index", account.name, table.name)
     if chosen.scope is Scope.ROWS:
-        return _redirect_to_form(account, found.name, cover_rows(chosen.keys), Scope.ROWS)
+        return _redirect_to_form(account, table.name, cover_rows(chosen.keys), Scope.ROWS)
     key_range = None if chosen.filter is None else cover_filter(chosen.filter)
-    return _redirect_to_form(account, found.name, key_range, Scope.QUERY)
+    return _redirect_to_form(account, table.name, key_range, Scope.QUERY)
 
 
 def _cover_filter_text(text: str) -> KeyRange | None:

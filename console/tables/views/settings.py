@@ -5,7 +5,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from console.site.access import account_required, actor_of, find_table
+from console.site.access import account_required, actor_of, find_table, table_required
 from console.site.forms import changed_values
 from console.site.notices import notify_success
 from console.tables.forms import NotesForm
@@ -26,20 +26,19 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     )
 
 
-@account_required(Capability.MANAGE_TABLES)
+@table_required(Capability.MANAGE_TABLES)
 @require_POST
-def save_notes(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    found = find_table(account, table)
+def save_notes(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     form = NotesForm(request.POST)
     if not form.is_valid():
-        return _render(request, account, found, form)
+        return _render(request, account, table, form)
     try:
-        done = tables.change(found, by=actor_of(request), **changed_values(form))
+        done = tables.change(table, by=actor_of(request), **changed_values(form))
     except StorageError as error:
         form.add_error(None, error.text)
-        return _render(request, account, found, form)
-    notify_success(request, _("Saved the notes for %(table)s.") % {"table": found.name}, undo=done)
-    return redirect("tables:settings", account.name, found.name)
+        return _render(request, account, table, form)
+    notify_success(request, _("Saved the notes for %(table)s.") % {"table": table.name}, undo=done)
+    return redirect("tables:settings", account.name, table.name)
 
 
 def _render(request: HttpRequest, account: Account, table: Table, form: NotesForm) -> HttpResponse:
