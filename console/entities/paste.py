@@ -111,24 +111,10 @@ class PastePlan:
     rows: tuple[PlannedRow, ...]
     mode: Mode
 
-    def count(self, effect: Effect) -> int:
-        return sum(planned.effect is effect for planned in self.rows)
-
     @property
-    def inserts(self) -> int:
-        return self.count(Effect.INSERT)
-
-    @property
-    def updates(self) -> int:
-        return self.count(Effect.UPDATE)
-
-    @property
-    def sames(self) -> int:
-        return self.count(Effect.SAME)
-
-    @property
-    def conflicts(self) -> int:
-        return self.count(Effect.EXISTS)
+    def counts(self) -> dict[str, int]:
+        """The number of rows with each effect."""
+        return {effect.value: sum(planned.effect is effect for planned in self.rows) for effect in Effect}
 
     @property
     def token(self) -> str:

@@ -1,9 +1,13 @@
 """Why an entity cannot be saved, in the language of the user."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from django.conf import settings
 from django.template.defaultfilters import filesizeformat
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from console.entities.entity_form import FieldError
 from storage.domain.entities.entity import PROPERTY_LIMIT, SIZE_LIMIT, Entity, EntityKey, entity_size
@@ -17,41 +21,30 @@ from storage.domain.errors import (
 )
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import check_key
-from storage.editing import document
+from storage.editing.document import DocumentFault, InvalidDocument
+
+_FAULTS: Final[Mapping[DocumentFault, Promise]] = {
+    DocumentFault.NOT_JSON: gettext_lazy("JSON syntax error."),
+    DocumentFault.NOT_OBJECT: gettext_lazy("An entity must be a single JSON object: { … }."),
+    DocumentFault.TWICE: gettext_lazy("%(name)s appears twice."),
+    DocumentFault.NO_TYPE: gettext_lazy("%(name)s is not a type. Use one of %(types)s."),
+    DocumentFault.NO_PROPERTY: gettext_lazy("This declares the type of %(name)s, which is missing."),
+    DocumentFault.NESTED: gettext_lazy("%(name)s must be a single value. Store objects and arrays as text."),
+    DocumentFault.NULL: gettext_lazy("Properties cannot be null. Leave out %(name)s instead."),
+    DocumentFault.VALUE: gettext_lazy("This is not a valid %(name)s value."),
+    DocumentFault.TOO_LARGE: gettext_lazy("%(name)s is larger than 64 KiB, the limit for a value."),
+    DocumentFault.OUT_OF_RANGE: gettext_lazy("A DateTime must be between the years 1601 and 9999."),
+    DocumentFault.NAME: gettext_lazy(
+        "A property name starts with a letter or underscore and contains only letters, digits and underscores."
+    ),
+    DocumentFault.KEY: gettext_lazy("%(name)s must be a string."),
+    DocumentFault.NO_KEY: gettext_lazy("%(name)s is missing."),
+}
 
 
-def describe_invalid_document(refusal: document.InvalidDocument) -> str:
-    name = refusal.about
-    match refusal.fault:
-        case document.DocumentFault.NOT_JSON:
-            return _("JSON syntax error.")
-        case document.DocumentFault.NOT_OBJECT:
-            return _("An entity must be a single JSON object: { … }.")
-        case document.DocumentFault.TWICE:
-            return _("%(name)s appears twice.") % {"name": name}
-        case document.DocumentFault.NO_TYPE:
-            types = ", ".join(type_.value for type_ in Edm)
-            return _("%(name)s is not a type. Use one of %(types)s.") % {"name": name, "types": types}
-        case document.DocumentFault.NO_PROPERTY:
-            return _("This declares the type of %(name)s, which is missing.") % {"name": name}
-        case document.DocumentFault.NESTED:
-            return _("%(name)s must be a single value. Store objects and arrays as text.") % {"name": name}
-        case document.DocumentFault.NULL:
-            return _("Properties cannot be null. Leave out %(name)s instead.") % {"name": name}
-        case document.DocumentFault.VALUE:
-            return _("This is not a valid %(name)s value.") % {"name": name}
-        case document.DocumentFault.TOO_LARGE:
-            return _("%(name)s is larger than 64 KiB, the limit for a value.") % {"name": name}
-        case document.DocumentFault.OUT_OF_RANGE:
-            return _("A DateTime must be between the years 1601 and 9999.")
-        case document.DocumentFault.NAME:
-            return _(
-                "A property name starts with a letter or underscore and contains only letters, digits and underscores."
-            )
-        case document.DocumentFault.KEY:
-            return _("%(name)s must be a string.") % {"name": name}
-        case document.DocumentFault.NO_KEY:
-            return _("%(name)s is missing.") % {"name": name}
+def describe_invalid_document(refusal: InvalidDocument) -> str:
+    types = ", ".join(type_.value for type_ in Edm)
+    return str(_FAULTS[refusal.fault]) % {"name": refusal.about, "types": types}
 
 
 def check_key_values(key: EntityKey) -> list[FieldError]:

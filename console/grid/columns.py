@@ -13,9 +13,9 @@ from typing import Final
 from django.db.models import Q
 
 from console.models import ColumnLayout, User
+from storage.domain.entities.entity import KEY_PROPERTIES
 from storage.models import Account, Table
 
-KEYS: Final = ("PartitionKey", "RowKey")
 TIMESTAMP: Final = "Timestamp"
 WIDTHS: Final = range(40, 2001)  # pixels
 _REST: Final = "*"
@@ -38,7 +38,7 @@ class ColumnChoice:
         return f"{mark}{self.name}{width}"
 
 
-_PINNED: Final = [ColumnChoice(name, is_pinned=True) for name in KEYS]
+_PINNED: Final = [ColumnChoice(name, is_pinned=True) for name in KEY_PROPERTIES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def parse_columns(text: str) -> Columns:
 
 def _choice(mark: str, name: str, width: str | None) -> ColumnChoice:
     # keys are never hidden: they identify the row
-    is_hidden = mark == "-" and name not in KEYS
+    is_hidden = mark == "-" and name not in KEY_PROPERTIES
     pixels = None if width is None else min(max(int(width), WIDTHS[0]), WIDTHS[-1])
     return ColumnChoice(name, None if is_hidden else pixels, mark == "!", is_hidden)
 
@@ -117,7 +117,7 @@ def describe_columns(
         named.pop()
     if named[: len(_PINNED)] == _PINNED:
         named = named[len(_PINNED) :]
-    gone = [ColumnChoice(name, is_hidden=True) for name in hidden if name not in KEYS]
+    gone = [ColumnChoice(name, is_hidden=True) for name in hidden if name not in KEY_PROPERTIES]
     return Columns((*named, *gone), len(named) + len(gone))
 
 

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from console.grid import cells
 from console.grid.cells import Cell
 from console.grid.tokens import encode_key
-from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
 from storage.domain.entities.previews import STRING_PREVIEW_LENGTH, EntityPreview
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue, write_datetime
@@ -95,6 +95,18 @@ def _laid_out(text: str) -> str:
 
 
 # one entity
+
+
+def find_value(stored: StoredEntity, name: str) -> EdmValue | None:
+    """The value of a property, of a key, or of the Timestamp."""
+    match name:
+        case "PartitionKey":
+            return EdmValue(Edm.STRING, stored.key.partition_key)
+        case "RowKey":
+            return EdmValue(Edm.STRING, stored.key.row_key)
+        case "Timestamp":
+            return EdmValue(Edm.DATETIME, stored.timestamp)
+    return read_stored(stored).properties.get(name)
 
 
 def draw_whole(value: EdmValue, zone: tzinfo | None) -> Cell:

@@ -13,8 +13,8 @@ from enum import StrEnum
 from html import escape
 from typing import Final
 
-from console.grid.columns import KEYS, TIMESTAMP
-from storage.domain.entities.entity import StoredEntity, read_stored
+from console.grid.columns import TIMESTAMP
+from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES, StoredEntity, read_stored
 from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue, write_datetime
 
@@ -84,7 +84,7 @@ def _write_json(pages: Iterable[list[StoredEntity]]) -> Iterator[str]:
 
 def _write_csv(pages: Iterable[list[StoredEntity]], names: Sequence[str], *, typed: bool) -> Iterator[str]:
     heads = [(name, f"{name}@type") if typed else (name,) for name in names]
-    yield _csv([[*KEYS, TIMESTAMP, *(head for pair in heads for head in pair)]])
+    yield _csv([[*SYSTEM_PROPERTIES, *(head for pair in heads for head in pair)]])
     known = frozenset(names)
     for page in pages:
         yield _csv(_csv_row(stored, names, known, typed=typed) for stored in page)
@@ -126,7 +126,10 @@ def value_text(value: EdmValue) -> str:
 def column_texts(stored: StoredEntity, names: Sequence[str]) -> list[str]:
     """The text of each column, including the keys and the Timestamp."""
     entity = read_stored(stored)
-    system = {**dict(zip(KEYS, entity.key, strict=True)), TIMESTAMP: write_datetime(stored.timestamp)}
+    system = {
+        **dict(zip(KEY_PROPERTIES, entity.key, strict=True)),
+        TIMESTAMP: write_datetime(stored.timestamp),
+    }
     return [system[name] if name in system else _text_or_nothing(entity.properties, name) for name in names]
 
 

@@ -14,11 +14,11 @@ from django.utils.translation import gettext as _
 
 from console.grid import cells, columns
 from console.grid.cells import MIXED, NUMBERS, Cell
-from console.grid.columns import KEYS, TIMESTAMP, ColumnChoice, Columns
+from console.grid.columns import TIMESTAMP, ColumnChoice, Columns
 from console.grid.state import read_state
 from console.grid.tokens import encode_key
 from console.site.glyphs import mark
-from storage.domain.entities.entity import StoredEntity, read_stored
+from storage.domain.entities.entity import KEY_PROPERTIES, StoredEntity, read_stored
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import write_etag
@@ -114,7 +114,9 @@ def build_grid(setting: GridOptions, found: Sequence[EntityPreview], *, before: 
 
 
 def _selected(shown: Sequence[ColumnChoice], select: Sequence[str]) -> list[ColumnChoice]:
-    return [choice for choice in shown if not select or choice.name in KEYS or choice.name in select]
+    return [
+        choice for choice in shown if not select or choice.name in KEY_PROPERTIES or choice.name in select
+    ]
 
 
 def draw_row(account: Account, table: Table, stored: StoredEntity, page: QueryDict) -> SafeString:
@@ -169,7 +171,7 @@ def _draw(
 def _draw_system(glance: EntityPreview, name: str, zone: tzinfo | None) -> Cell:
     if name == TIMESTAMP:
         return cells.draw_time(glance.timestamp, zone, with_fraction=False)
-    return cells.draw(EdmValue(Edm.STRING, glance.key[KEYS.index(name)]))
+    return cells.draw(EdmValue(Edm.STRING, glance.key[KEY_PROPERTIES.index(name)]))
 
 
 def _columns(

@@ -9,8 +9,8 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from console.grid.columns import KEYS, TIMESTAMP
-from storage.domain.entities.entity import EntityKey, read_stored
+from console.grid.documents import find_value
+from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter, IsSet, Not
 from storage.domain.filters.literals import write_literal
@@ -25,7 +25,7 @@ PropertyTypes = Mapping[str, Sequence[Edm]]
 
 LITERAL_LENGTH: Final = 100  # characters of a literal that is offered
 ABSENT: Final = "absent"  # in place of the type of a property that is not set
-_SYSTEM_TYPES: Final = {KEYS[0]: (Edm.STRING,), KEYS[1]: (Edm.STRING,), TIMESTAMP: (Edm.DATETIME,)}
+_SYSTEM_TYPES: Final = {"PartitionKey": (Edm.STRING,), "RowKey": (Edm.STRING,), "Timestamp": (Edm.DATETIME,)}
 _ABSENT_FILTERS: Final[Mapping[ConditionKind, Callable[[str], Filter]]] = {
     ConditionKind.IS: lambda name: Not(IsSet(name)),
     ConditionKind.IS_NOT: IsSet,
@@ -103,7 +103,8 @@ def list_cell_filters() -> list[CellFilter]:
 
 def filter_by_cell(table: Table, text: str, key: EntityKey, name: str, how: ConditionKind) -> str:
     """Add a condition on the value of a cell to the filter; raises Http404 when the value allows none."""
-    added = _cell_condition(name, how, _cell_value(table, key, name))
+    stored = entities.get(table, key)
+    added = _cell_condition(name, how, None if stored is None else find_value(stored, name))
     if added is None:
         raise Http404
     try:
@@ -117,15 +118,3 @@ def _cell_condition(name: str, how: ConditionKind, value: EdmValue | None) -> Fi
     if value is None:
         return _ABSENT_FILTERS[how](name) if how in _ABSENT_FILTERS and name.isidentifier() else None
     return build_condition(name, how, value) if value.type in how.types and fits_in_url(value) else None
-
-
-def _cell_value(table: Table, key: EntityKey, name: str) -> EdmValue | None:
-    stored = entities.get(table, key)
-    if stored is None:
-        return None
-    system = {
-        KEYS[0]: EdmValue(Edm.STRING, key.partition_key),
-        KEYS[1]: EdmValue(Edm.STRING, key.row_key),
-        TIMESTAMP: EdmValue(Edm.DATETIME, stored.timestamp),
-    }
-    return system.get(name) or read_stored(stored).properties.get(name)

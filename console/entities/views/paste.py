@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from console.entities import paste
-from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Mode, PastePlan
+from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Effect, Mode, PastePlan
 from console.grid import cells
 from console.site import notices
 from console.site.access import actor_of, table_required
@@ -54,7 +54,9 @@ def index(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     if pasted.count > LIMIT:
         return _show(request, table, {"error": paste.too_many_rows_message(pasted.count)}, status=422)
     plan = paste.plan(table, pasted, _mode(request), now)
-    is_agreed = request.POST.get("apply") == plan.token and not pasted.problems and not plan.conflicts
+    is_agreed = (
+        request.POST.get("apply") == plan.token and not pasted.problems and not plan.counts[Effect.EXISTS]
+    )
     if not is_agreed:
         return _preview(request, table, pasted, plan, has_changed="apply" in request.POST)
     return _apply(request, table, pasted, plan)
@@ -137,16 +139,17 @@ def _preview(
     context = {
         "pasted": pasted,
         "plan": plan,
+        "counts": plan.counts,
         "problems": problems,
         "more_problems": len(pasted.problems) - len(problems),
         "columns": [(column, WHYS[column.why]) for column in pasted.columns],
         "lines": [_line(planned, names) for planned in plan.rows[:SHOWN]],
         "more_lines": len(plan.rows) - SHOWN,
-        "has_changed": has_changed and not pasted.problems and not plan.conflicts,
+        "has_changed": has_changed and not pasted.problems and not plan.counts[Effect.EXISTS],
         "unlike": TypeSource.DIFFERENT,
         "error": error,
     }
-    is_refused = bool(problems or plan.conflicts or error)
+    is_refused = bool(problems or plan.counts[Effect.EXISTS] or error)
     return _show(request, table, context, status=422 if is_refused or not plan.changes else 200)
 
 

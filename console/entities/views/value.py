@@ -14,11 +14,11 @@ from django.views.decorators.http import require_safe
 from console.entities import viewers
 from console.entities.entity_page import EntityTarget, find_target
 from console.entities.viewers import Viewer
+from console.grid.documents import find_value
 from console.grid.tokens import encode_key
 from console.site.access import account_required
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability
-from storage.domain.entities.entity import StoredEntity, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
 from storage.models import Account
@@ -44,24 +44,12 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     target = find_target(request, account, table)
     name = request.GET.get("property", request.GET.get("name", ""))
     stored = entities.get(target.table, target.key)
-    value = None if stored is None else _find_value(stored, name)
+    value = None if stored is None else find_value(stored, name)
     if value is None:
         raise Http404
     if "download" in request.GET:
         return _download(value, name)
     return _view(request, target, name, value)
-
-
-def _find_value(stored: StoredEntity, name: str) -> EdmValue | None:
-    """The value of a property, of a key, or of the Timestamp."""
-    match name:
-        case "PartitionKey":
-            return EdmValue(Edm.STRING, stored.key.partition_key)
-        case "RowKey":
-            return EdmValue(Edm.STRING, stored.key.row_key)
-        case "Timestamp":
-            return EdmValue(Edm.DATETIME, stored.timestamp)
-    return read_stored(stored).properties.get(name)
 
 
 def _view(request: HttpRequest, target: EntityTarget, name: str, value: EdmValue) -> HttpResponse:

@@ -11,13 +11,14 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.grid import columns
 from console.grid.cells import MIXED
-from console.grid.columns import KEYS, TIMESTAMP, ColumnChoice, Columns
+from console.grid.columns import TIMESTAMP, ColumnChoice, Columns
 from console.grid.state import GridState, read_state
 from console.models import ColumnLayout
 from console.site import notices
 from console.site.access import account_context, table_required, user_of
 from console.site.responses import wants_part
 from storage.domain.access.roles import Capability, may
+from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm
 from storage.models import Account, Table
@@ -82,7 +83,7 @@ def _seen(table: Table, state: GridState) -> list[str]:
 
 def _line(choice: ColumnChoice, known: dict[str, Property]) -> tuple[ColumnChoice, str, int | None]:
     """A column to choose, its type, and the percentage of sampled entities that have it."""
-    if choice.name in (*KEYS, TIMESTAMP):
+    if choice.name in SYSTEM_PROPERTIES:
         return choice, Edm.DATETIME if choice.name == TIMESTAMP else Edm.STRING, None
     found = known.get(choice.name)
     if found is None:
@@ -112,7 +113,7 @@ def _read(form: QueryDict) -> Columns:
         ColumnChoice(name, _width(form.get(f"width-{name}", "")), name in pins)
         for name in dict.fromkeys(form.getlist("name"))
     ]
-    shown = [choice for choice in every if choice.name in show or choice.name in KEYS]
+    shown = [choice for choice in every if choice.name in show or choice.name in KEY_PROPERTIES]
     hidden = [choice.name for choice in every if choice not in shown]
     for name, by in ((form.get("up"), -1), (form.get("down"), 1)):
         shown = columns.move_column(shown, name, by) if name else shown
