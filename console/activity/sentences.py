@@ -132,10 +132,6 @@ def _name_sas(done: Activity) -> SafeString:
     return _strong_bdi(label) if label else _fingerprint(str(done.detail.get("fingerprint", "")))
 
 
-def _name_role(done: Activity) -> SafeString:
-    return _strong(roles.label(done.after) if isinstance(done.after, int) else "")
-
-
 def _count(done: Activity) -> int:
     """Entities that were changed, or rows that were exported."""
     rows = done.detail.get("rows")
@@ -176,7 +172,7 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "sas": _name_sas,
     "token": lambda done: _mono(done.detail.get("token", "")),
     "user": lambda done: _strong(done.detail.get("user", "")),
-    "role": _name_role,
+    "role": lambda done: _strong(roles.label(done.after) if isinstance(done.after, int) else ""),
 }
 
 

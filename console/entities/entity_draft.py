@@ -100,15 +100,11 @@ def _read_text(draft: EntityDraft) -> EntityDraft:
     try:
         found = document.read(text)
     except document.InvalidDocument as refusal:
-        placed = replace(draft, line=refusal.line, column=refusal.column)
-        return placed.refused(
-            FieldError("text", _place(refusal), problems.describe_invalid_document(refusal))
-        )
+        line, column = refusal.line, refusal.column
+        about = _("Line %(line)s, column %(column)s") % {"line": line, "column": column}
+        error = FieldError("text", about, problems.describe_invalid_document(refusal))
+        return replace(draft, line=line, column=column).refused(error)
     draft = replace(draft, properties=found.properties)
     if draft.before is not None and found.key != draft.key:
         return draft.refused(FieldError("text", "", _("Keys can't be changed here. Use Change key instead.")))
     return replace(draft, key=found.key)
-
-
-def _place(refusal: document.InvalidDocument) -> str:
-    return _("Line %(line)s, column %(column)s") % {"line": refusal.line, "column": refusal.column}

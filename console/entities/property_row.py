@@ -85,17 +85,15 @@ class PropertyRow:
         return self.before is not None and self.before.value in ("", b"")
 
 
-def rows_of(properties: Mapping[str, EdmValue], *, is_new: bool = False) -> list[PropertyRow]:
-    return [
-        row_of(number, name, value, is_new=is_new) for number, (name, value) in enumerate(properties.items())
-    ]
+def rows_of(properties: Mapping[str, EdmValue]) -> list[PropertyRow]:
+    return [row_of(number, name, value) for number, (name, value) in enumerate(properties.items())]
 
 
-def row_of(number: int, name: str, value: EdmValue, *, is_new: bool = False) -> PropertyRow:
+def row_of(number: int, name: str, value: EdmValue) -> PropertyRow:
     is_kept = value.type is Edm.BINARY and len(cast("bytes", value.value)) > LONGEST_HEX
     form = typed_text.field_form(value)
     text = "" if is_kept else typed_text.write(value, form)
-    return PropertyRow(number, name, value.type, text, form, before=value, is_new=is_new, is_kept=is_kept)
+    return PropertyRow(number, name, value.type, text, form, before=value, is_kept=is_kept)
 
 
 def blank_row(number: int) -> PropertyRow:
@@ -107,7 +105,6 @@ def suggested_row(number: int, name: str, type_: Edm) -> PropertyRow:
     return PropertyRow(number, name, type_, text="false" if type_ is Edm.BOOLEAN else "", is_set=False)
 
 
-def blanks(rows: Sequence[PropertyRow], count: int = 1) -> list[PropertyRow]:
-    """Empty rows for new properties."""
-    following = max((row.number for row in rows), default=-1) + 1
-    return [blank_row(following + place) for place in range(count)]
+def next_blank_row(rows: Sequence[PropertyRow]) -> PropertyRow:
+    """An empty row for a new property below the others."""
+    return blank_row(max((row.number for row in rows), default=-1) + 1)

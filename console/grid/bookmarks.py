@@ -33,14 +33,14 @@ def _write(bookmark: Bookmark, field: str) -> None:
     )
 
 
-def starred_tables(user: User, account_ids: Collection[int], *, top: int = 12) -> list[Table]:
+def starred_tables(user: User, account_ids: Collection[int]) -> list[Table]:
     found = _tables(user, account_ids).filter(is_starred=True)
-    return [bookmark.table for bookmark in found.order_by("table__folded_name", "pk")[:top]]
+    return [bookmark.table for bookmark in found.order_by("table__folded_name", "pk")[:12]]
 
 
-def recent_tables(user: User, account_ids: Collection[int], *, top: int = 8) -> list[Table]:
+def recent_tables(user: User, account_ids: Collection[int]) -> list[Table]:
     found = _tables(user, account_ids).exclude(opened_at=None)
-    return [bookmark.table for bookmark in found.order_by("-opened_at")[:top]]
+    return [bookmark.table for bookmark in found.order_by("-opened_at")[:8]]
 
 
 def _tables(user: User, account_ids: Collection[int]) -> QuerySet[Bookmark]:

@@ -55,11 +55,12 @@ def find(user: User, text: str, current: AccountContext | None, *, top: int = TO
     """Search; without a text, return recent tables and pages. ``current``: the account of the page, if any."""
     accounts = visible_accounts(user)
     if not text:
-        return [*_recent(user, accounts), *_pages(user, current)]
+        recent = bookmarks.recent_tables(user, [account.pk for account, _role in accounts])
+        return [*(_table(table, ResultKind.RECENT) for table in recent), *_pages(user, current)]
     # names compare by ASCII case, texts of the console by the case rules of Unicode
-    tables = list(_tables(accounts, text, top))
+    tables = search.tables([account for account, _role in accounts], text, top=top)
     return [
-        *tables,
+        *(_table(table, ResultKind.TABLE) for table in tables),
         *(hit for account, _role in accounts for hit in _account(account, text)),
         *_queries(user, accounts, text),
         *_policies(accounts, text),
@@ -78,16 +79,6 @@ def find_exact(hits: list[SearchResult], text: str) -> SearchResult | None:
     """Return the only table with exactly this name, in any letter case."""
     found = [hit for hit in hits if hit.kind is ResultKind.TABLE and str(hit.text).lower() == text.lower()]
     return found[0] if len(found) == 1 else None
-
-
-def _recent(user: User, accounts: list[tuple[Account, Role]]) -> Iterator[SearchResult]:
-    for table in bookmarks.recent_tables(user, [account.pk for account, _role in accounts]):
-        yield _table(table, ResultKind.RECENT)
-
-
-def _tables(accounts: list[tuple[Account, Role]], text: str, top: int) -> Iterator[SearchResult]:
-    for table in search.tables([account for account, _role in accounts], text, top=top):
-        yield _table(table, ResultKind.TABLE)
 
 
 def _table(table: Table, kind: ResultKind) -> SearchResult:

@@ -54,7 +54,8 @@ def issue(offer: Offer, invited_by: User, *, by: Actor) -> str:
         invited_by=invited_by,
         expires_at=timezone.now() + timedelta(days=offer.days),
     )
-    activity.record(Verb.USER_INVITE, by, account=offer.account, detail=_offer_detail(offer))
+    detail = {"user": offer.note, "role": int(offer.role), "is_admin": offer.is_admin, "days": offer.days}
+    activity.record(Verb.USER_INVITE, by, account=offer.account, detail=detail)
     return token
 
 
@@ -126,7 +127,3 @@ def _use(invitation: Invitation, user: User) -> None:
     used = Invitation.objects.filter(pk=invitation.pk, used_at=None, expires_at__gt=now)
     if not used.update(used_at=now, user=user):
         raise NoLongerOpen
-
-
-def _offer_detail(offer: Offer) -> dict[str, object]:
-    return {"user": offer.note, "role": int(offer.role), "is_admin": offer.is_admin, "days": offer.days}

@@ -59,13 +59,13 @@ _WRITES: Final = frozenset({Capability.WRITE, Capability.MANAGE_TABLES})
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
+    # a request that fails early has no user yet
+    is_admin = getattr(getattr(request, "user", None), "is_admin", False)
     found: dict[str, Any] = {
         "appearance": appearance.read(request),
         "languages": settings.LANGUAGES,
         "has_data_styles": _shows_table(request),
-        "server_sidebar_items": [
-            item for item in SERVER_SIDEBAR if not item.is_for_admins or _is_admin(request)
-        ],
+        "server_sidebar_items": [item for item in SERVER_SIDEBAR if is_admin or not item.is_for_admins],
     }
     current = account_context(request)
     if current is not None:
@@ -76,11 +76,6 @@ def context(request: HttpRequest) -> dict[str, Any]:
 def _shows_table(request: HttpRequest) -> bool:
     match = request.resolver_match
     return match is not None and "table" in match.kwargs
-
-
-def _is_admin(request: HttpRequest) -> bool:
-    # a request that fails early has no user yet
-    return getattr(getattr(request, "user", None), "is_admin", False)
 
 
 def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 Revealing a key needs a recent confirmation of the user's identity, and is recorded each time.
 """
 
-from datetime import datetime
 from typing import Any, Final
 
 from django.db import transaction
@@ -24,13 +23,13 @@ from console.site.responses import render_part, wants_part
 from console.snippets.connections import FORMATS, MASK, Choice, hosts, read_choice
 from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import retired_key_name
-from storage.domain.sas.known import ACCEPTED_STATES, KnownToken, Policies, TokenState
-from storage.domain.sas.known import token_state as state_of
+from storage.domain.sas.known import ACCEPTED_STATES, TokenState, token_state
 from storage.domain.service.activity import Verb
 from storage.models import Account
 from storage.operations import accounts, activity, keys, retired_keys, sas
 
 REVEALED_FOR: Final = 60  # seconds
+USABLE_STATES: Final = ACCEPTED_STATES | {TokenState.NOT_YET_VALID}  # now or later
 
 
 @account_required(Capability.MANAGE_ACCESS)
@@ -160,7 +159,9 @@ def _render_rotation(request: HttpRequest, account: Account, which: int, form: R
     context = {
         "state": state,
         "dying": [
-            describe_token(token, policies, now) for token in state.tokens if _is_usable(token, policies, now)
+            describe_token(token, policies, now)
+            for token in state.tokens
+            if token_state(token, policies, now) in USABLE_STATES
         ],
         "other": other,
         "clients": keys.clients(account, state, now),
@@ -175,11 +176,6 @@ def _render_rotation(request: HttpRequest, account: Account, which: int, form: R
         context,
         status=422 if form.is_bound else 200,
     )
-
-
-def _is_usable(token: KnownToken, policies: Policies, now: datetime) -> bool:
-    """Whether the token works now or will work later."""
-    return state_of(token, policies, now) in ACCEPTED_STATES | {TokenState.NOT_YET_VALID}
 
 
 def _key(account: Account, which: int) -> str:

@@ -45,7 +45,8 @@ def entity(request: HttpRequest, **names: Any) -> HttpResponseBase:
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     target = pages.find_target(request, account, table)
     if target.table.name != table:
-        return redirect(target.address(**_others(request)), permanent=True)
+        others = {name: request.GET[name] for name in ("tab", "lang") if name in request.GET}
+        return redirect(target.address(**others), permanent=True)
     if request.GET.get("go") == "next":
         return _next(request, target)
     stored = entities.get(target.table, target.key)
@@ -53,10 +54,6 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         return pages.render_missing(request, target)
     tab = request.GET.get("tab", "")
     return render(request, target, open_draft(stored, tab if tab in TABS else "form"))
-
-
-def _others(request: HttpRequest) -> dict[str, str]:
-    return {name: request.GET[name] for name in ("tab", "lang") if name in request.GET}
 
 
 def _next(request: HttpRequest, target: EntityTarget) -> HttpResponse:
@@ -116,7 +113,7 @@ def save(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         return conflict.settle_conflict(request, target, action)
     draft = read_draft(request, _before(request, target), target.key, now_of(request))
     if action == "add":
-        rows = [*draft.rows, *property_row.blanks(draft.rows)]
+        rows = [*draft.rows, property_row.next_blank_row(draft.rows)]
         return render(request, target, replace(draft, rows=rows, is_dirty=True))
     if draft.problems:
         return render(request, target, replace(draft, is_dirty=True), 422)

@@ -97,7 +97,7 @@ def _save(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
         case "draft":  # from the form of an existing entity
             return render(request, target, replace(draft, problems=(), is_dirty=True))
         case "add":
-            rows = [*draft.rows, *property_row.blanks(draft.rows)]
+            rows = [*draft.rows, property_row.next_blank_row(draft.rows)]
             return render(request, target, replace(draft, rows=rows, problems=(), is_dirty=True))
     draft = draft.refused(*problems.check_key_values(draft.key))
     if not draft.problems and (problem := problems.check_limits(draft.entity)):

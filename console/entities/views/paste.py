@@ -6,7 +6,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.formats import number_format
-from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
@@ -25,7 +24,7 @@ from storage.domain.errors import (
     StorageError,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.edm import Edm
 from storage.editing import typed_csv
 from storage.editing.pasted_rows import PastedRows, TypeSource, UnreadableRows
 from storage.editing.typed_csv import ColumnOptions
@@ -155,12 +154,10 @@ def _preview(
 
 def _line(planned: paste.PlannedRow, names: list[str]) -> dict[str, Any]:
     found = planned.row.entity
-    drawn = [(_markup(found.properties.get(name)), name in planned.changed) for name in names]
+    drawn = [
+        (cells.draw_or_absent(found.properties.get(name)).markup, name in planned.changed) for name in names
+    ]
     return {"number": planned.row.line, "key": found.key, "effect": planned.effect, "cells": drawn}
-
-
-def _markup(value: EdmValue | None) -> SafeString:
-    return cells.draw_or_absent(value).markup
 
 
 def _show(request: HttpRequest, table: Table, context: dict[str, Any], status: int = 200) -> HttpResponse:

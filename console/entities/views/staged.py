@@ -8,8 +8,8 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from console.entities import staged
-from console.entities.staged import StagedChange, StagedRow
-from console.grid import cells
+from console.entities.staged import StagedChange
+from console.grid.cells import draw_or_absent
 from console.site import notices
 from console.site.access import actor_of, table_required
 from console.site.responses import render_part, wants_part
@@ -65,13 +65,8 @@ def _show(
     lines = staged.lines(table, kept, errors)
     context = {
         "table": table,
-        "lines": [(line, _markup(line, now=True), _markup(line, now=False)) for line in lines],
+        "lines": [(line, draw_or_absent(line.now), draw_or_absent(line.staged.value)) for line in lines],
         "failed": sum(bool(line.error) for line in lines),
         "changes": request.POST.get("changes", ""),
     }
     return render_part(request, "console/entities/staged/review.html", "_review.html", context, status=status)
-
-
-def _markup(line: StagedRow, *, now: bool) -> str:
-    value = line.now if now else line.staged.value
-    return cells.draw_or_absent(value).markup

@@ -13,9 +13,9 @@ from console.models import User
 from console.site.forms import VERBATIM
 
 
-def new_password(label: Any, help_text: Any = "") -> forms.CharField:
+def new_password(label: Any) -> forms.CharField:
     widget = forms.PasswordInput(attrs={"autocomplete": "new-password"})
-    return forms.CharField(label=label, help_text=help_text, strip=False, max_length=1024, widget=widget)
+    return forms.CharField(label=label, strip=False, max_length=1024, widget=widget)
 
 
 class SetupForm(forms.Form):

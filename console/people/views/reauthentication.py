@@ -17,7 +17,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from console.models import User
 from console.people import providers
 from console.people.forms import passkeys
 from console.people.forms.sessions import ReauthenticateCodeForm
@@ -63,15 +62,12 @@ class _ReauthenticationMixin:
                 field.help_text = ""
         if Authenticator.Type.WEBAUTHN in types and can_use_passkeys(self.request):
             forms["passkey"] = json.dumps(auth.begin_authentication(user))
-        forms["providers"] = [one for one in providers.offered() if one["id"] in _connected_providers(user)]
+        connected = set(SocialAccount.objects.filter(user=user).values_list("provider", flat=True))
+        forms["providers"] = [one for one in providers.offered() if one["id"] in connected]
         return forms
 
     def _check_reauthentication_method_available(self, request: HttpRequest) -> None:
         """There is always a method: users with only a provider sign in there again."""
-
-
-def _connected_providers(user: User) -> set[str]:
-    return set(SocialAccount.objects.filter(user=user).values_list("provider", flat=True))
 
 
 class ReauthenticateByPassword(_ReauthenticationMixin, ByPassword):  # type: ignore[misc]

@@ -40,7 +40,9 @@ _SECRET: Final = re.compile(
 @never_cache
 @sensitive_post_parameters("text")
 def index(request: HttpRequest) -> HttpResponse:
-    managed = _managed_accounts(user_of(request))
+    # the accounts whose keys the user may view
+    visible = visible_accounts(user_of(request))
+    managed = [account for account, role in visible if may(role, Capability.MANAGE_ACCESS)]
     chosen = _chosen_account(request, managed)
     context: dict[str, Any] = {"managed": managed, "chosen": chosen}
     if request.method == "POST":
@@ -52,11 +54,6 @@ def index(request: HttpRequest) -> HttpResponse:
         context,
         status=422 if context.get("unreadable") else 200,
     )
-
-
-def _managed_accounts(user: User) -> list[Account]:
-    """The accounts whose keys the user may view."""
-    return [account for account, role in visible_accounts(user) if may(role, Capability.MANAGE_ACCESS)]
 
 
 def _chosen_account(request: HttpRequest, managed: list[Account]) -> str:
@@ -118,12 +115,10 @@ def _report_context(report: Report, known: Facts, user: User) -> dict[str, Any]:
             for setting in report.settings
         ],
         "who_may": [] if report.is_managed else _find_helpers(report.account, user),
-        "account_shown": next((it for it in _shown(user) if it.name == report.account), None),
+        "account_shown": next(
+            (account for account, _role in visible_accounts(user) if account.name == report.account), None
+        ),
     }
-
-
-def _shown(user: User) -> list[Account]:
-    return [account for account, _role in visible_accounts(user)]
 
 
 def _describe_token(report: Report, known: Facts) -> str:

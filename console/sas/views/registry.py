@@ -29,7 +29,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import Authentication
 from storage.domain.sas import to_parameters
 from storage.domain.sas.explain import explain
-from storage.domain.sas.known import ACCEPTED_STATES, KnownToken, TokenState
+from storage.domain.sas.known import ACCEPTED_STATES, TokenState
 from storage.models import Account, StoredAccessPolicy, Table
 from storage.operations import keys, usage
 from storage.operations import sas as sas_operations
@@ -124,6 +124,7 @@ def _show(
     if shown is None:
         raise Http404
     known = shown.known
+    notes = {"label": known.label, "purpose": known.purpose, "owner": known.owner}
     context = {
         "row": shown,
         "known": known,
@@ -133,15 +134,11 @@ def _show(
         "clients": usage.clients(account.pk, Authentication.SAS, fingerprint, now - keys.WEEK),
         "policy_impact": _policy_impact(shown, list(found.values())),
         "key_impact": _key_impact(account, shown, list(found.values())),
-        "form": form or DescriptionForm(_initial_notes(known) if known.is_registered else None),
+        "form": form or DescriptionForm(notes if known.is_registered else None),
         "now": now,
     }
     status = 422 if form is not None else 200
     return render_part(request, "console/sas/show.html", "_token.html", context, status=status)
-
-
-def _initial_notes(known: KnownToken) -> dict[str, str]:
-    return {"label": known.label, "purpose": known.purpose, "owner": known.owner}
 
 
 def _policy_impact(shown: RegistryRow, found: list[RegistryRow]) -> Impact | None:
