@@ -3,7 +3,7 @@
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -11,12 +11,14 @@ from typing import Any, Final
 from django.http import QueryDict
 from django.utils import timezone
 
-from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import Dialect, parse
-from storage.domain.filters.query import Position, SortedPosition
+from storage.domain.filters.query import EntityQuery, Position, SortedPosition
 from storage.domain.values.names import check_key
+from storage.models import Table
+from storage.operations import entities
 
 # keys
 
@@ -118,6 +120,12 @@ class Selection:
     keys: tuple[EntityKey, ...] = ()
     filter: Filter | None = None
     text: str = ""
+
+
+def selected_pages(table: Table, selection: Selection) -> Iterator[list[StoredEntity]]:
+    if selection.scope is Scope.ROWS:
+        return entities.get_many_paged(table, selection.keys)
+    return entities.all_pages(table, EntityQuery(filter=selection.filter))
 
 
 def read_selection(form: QueryDict) -> Selection:

@@ -13,7 +13,7 @@ from console.policies import notes, presets
 from console.policies.drafts import PolicyDraft, draft_set
 from console.policies.effects import LETTERS, Narrator, Preview, order_tokens, tokens_of_table
 from console.policies.forms import BasePolicyFormSet
-from console.site.access import account_context, user_of
+from console.site.access import role_of, user_of
 from console.site.typed_text import now_of
 from storage.domain.access.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier
 from storage.domain.access.roles import Capability, may
@@ -49,9 +49,7 @@ class PolicyRequest:
 
     @property
     def may_edit(self) -> bool:
-        place = account_context(self.request)
-        is_allowed = place is not None and may(place.role, Capability.MANAGE_ACCESS)
-        return is_allowed and not self.account.read_only
+        return may(role_of(self.request), Capability.MANAGE_ACCESS) and not self.account.read_only
 
     def page_address(self, *, xml: bool) -> str:
         path = reverse("policies:show", args=(self.account.name, self.table.name))

@@ -13,7 +13,7 @@ from console.grid import differences
 from console.grid.state import GridState, read_state
 from console.models import SavedQuery, SavedQueryVersion, User
 from console.site.access import RoleNeeded, role_of, user_of
-from storage.domain.access.roles import LEAST_ROLE, Capability, Role, may
+from storage.domain.access.roles import Capability, Role, may
 from storage.editing.filters import parameters
 from storage.editing.filters.parameters import UnfilledParameter
 from storage.models import Account, Table
@@ -99,7 +99,7 @@ def get_changeable(request: HttpRequest, account: Account, table_name: str, slug
     """Raises Http404 or RoleNeeded."""
     query = get_query(request, account, table_name, slug)
     if not can_change(user_of(request), role_of(request), query):
-        raise RoleNeeded(LEAST_ROLE[Capability.WRITE], account)
+        raise RoleNeeded(Capability.WRITE, account)
     return query
 
 

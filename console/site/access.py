@@ -86,7 +86,7 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
             if account is None or role is None:
                 raise Http404
             if not may(role, capability):
-                raise RoleNeeded(LEAST_ROLE[capability], account)
+                raise RoleNeeded(capability, account)
             request.account_context = AccountContext(account, role)  # type: ignore[attr-defined]
             return view(request, account, *args, **kwargs)
 
@@ -130,13 +130,13 @@ def admin_required(view: View[P]) -> View[P]:
 
 
 class RoleNeeded(PermissionDenied):
-    """``role``: the lowest role that is enough; None if only an admin of the server may."""
+    """``role``: the lowest role with the capability; None if only an admin of the server may."""
 
-    def __init__(self, role: Role | None, account: Account | None = None) -> None:
-        label = ADMIN if role is None else roles.label(role)
-        super().__init__(_("This requires the %(role)s role.") % {"role": label})
-        self.role = role
+    def __init__(self, capability: Capability | None, account: Account | None = None) -> None:
+        self.role = None if capability is None else LEAST_ROLE[capability]
         self.account = account
+        label = ADMIN if self.role is None else roles.label(self.role)
+        super().__init__(_("This requires the %(role)s role.") % {"role": label})
 
 
 def users_with_role(needed: RoleNeeded) -> list[User]:

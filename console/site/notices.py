@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from django.contrib import messages
 from django.http import HttpRequest
+from django.utils.formats import number_format
 
 from storage.models import Activity
 
@@ -18,6 +19,11 @@ def notify_success(
     done = [undo] if isinstance(undo, Activity) else undo or ()
     numbers = ",".join(str(activity.pk) for activity in done)
     messages.success(request, text, extra_tags=f"{UNDO}{numbers}" if numbers else "")
+
+
+def count_text(text: str, count: int) -> str:
+    """Fill in ``shown``, the count with the separators of the reader's language."""
+    return text % {"shown": number_format(count, force_grouping=True)}
 
 
 def notify_error(request: HttpRequest, text: str, *, link: str = "") -> None:

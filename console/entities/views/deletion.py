@@ -2,7 +2,6 @@
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
@@ -61,14 +60,11 @@ def _delete(request: HttpRequest, table: Table, wanted: Selection) -> bool:
         if applied is None:
             notices.notify_success(request, _("These entities were already deleted"))
         else:
-            notices.notify_success(request, _sentence(len(applied.timestamps)), undo=applied.activity)
+            count = len(applied.timestamps)
+            text = ngettext("Deleted %(shown)s entity", "Deleted %(shown)s entities", count)
+            notices.notify_success(request, notices.count_text(text, count), undo=applied.activity)
         return True
     return False
-
-
-def _sentence(count: int) -> str:
-    shown = number_format(count, force_grouping=True)
-    return ngettext("Deleted %(shown)s entity", "Deleted %(shown)s entities", count) % {"shown": shown}
 
 
 def _ask(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.formats import number_format
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
@@ -78,18 +77,15 @@ def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: PastePl
         return _preview(request, table, pasted, plan, error=error)
     except StorageError as failure:
         return _preview(request, table, pasted, plan, error=failure.text)
-    notices.notify_success(request, _sentence(len(plan.changes)), undo=applied.activity)
+    count = len(plan.changes)
+    text = ngettext("Pasted %(shown)s entity", "Pasted %(shown)s entities", count)
+    notices.notify_success(request, notices.count_text(text, count), undo=applied.activity)
     address = reverse("entities:index", args=(table.account.name, table.name))
     if not wants_part(request):
         return HttpResponseRedirect(address)
     response = HttpResponse(status=200)
     response["HX-Redirect"] = address
     return response
-
-
-def _sentence(count: int) -> str:
-    shown = number_format(count, force_grouping=True)
-    return ngettext("Pasted %(shown)s entity", "Pasted %(shown)s entities", count) % {"shown": shown}
 
 
 def _mode(request: HttpRequest) -> Mode:

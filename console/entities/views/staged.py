@@ -3,7 +3,6 @@
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.formats import number_format
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
@@ -44,15 +43,11 @@ def _apply(request: HttpRequest, table: Table, kept: list[StagedChange]) -> Http
         return _show(request, table, kept, {changes[failure.index].key: failure.error.text}, status=409)
     except StorageError as error:
         return _show(request, table, kept, dict.fromkeys((one.key for one in kept), error.text), status=409)
-    notices.notify_success(request, _sentence(len(kept)), undo=applied.activity)
+    text = ngettext("Saved %(shown)s change", "Saved %(shown)s changes", len(kept))
+    notices.notify_success(request, notices.count_text(text, len(kept)), undo=applied.activity)
     if wants_part(request):
         return HttpResponse(status=SAVED)
     return HttpResponseRedirect(reverse("entities:index", args=(table.account.name, table.name)))
-
-
-def _sentence(count: int) -> str:
-    shown = number_format(count, force_grouping=True)
-    return ngettext("Saved %(shown)s change", "Saved %(shown)s changes", count) % {"shown": shown}
 
 
 def _show(

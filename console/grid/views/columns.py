@@ -15,7 +15,7 @@ from console.grid.columns import TIMESTAMP, ColumnChoice, Columns
 from console.grid.state import GridState, read_state
 from console.models import ColumnLayout
 from console.site import notices
-from console.site.access import account_context, table_required, user_of
+from console.site.access import role_of, table_required, user_of
 from console.site.responses import wants_part
 from storage.domain.access.roles import Capability, may
 from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
@@ -128,8 +128,7 @@ def _width(text: str) -> int | None:
 
 
 def _may_share(request: HttpRequest) -> bool:
-    place = account_context(request)
-    return place is not None and may(place.role, Capability.WRITE)
+    return may(role_of(request), Capability.WRITE)
 
 
 @require_POST

@@ -16,9 +16,7 @@ from console.snippets.connections import endpoint
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, StoredEntity, read_stored
 from storage.domain.errors import StorageError
-from storage.domain.filters.query import EntityQuery
 from storage.models import Account, Table
-from storage.operations import entities
 
 LIMIT: Final = 10_000  # entities; more belong in a file
 SIZE_LIMIT: Final = 16 * 1024 * 1024  # bytes, of all of them
@@ -43,16 +41,9 @@ def copy(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
 
 
 def _stored(table: Table, request: HttpRequest) -> list[StoredEntity]:
-    chosen = tokens.read_selection(request.POST)
-    is_rows = chosen.scope is tokens.Scope.ROWS
-    pages = (
-        entities.get_many_paged(table, chosen.keys)
-        if is_rows
-        else entities.all_pages(table, EntityQuery(filter=chosen.filter))
-    )
     found: list[StoredEntity] = []
     size = 0
-    for page in pages:
+    for page in tokens.selected_pages(table, tokens.read_selection(request.POST)):
         found += page
         size += _size(page)
         if len(found) > LIMIT or size > SIZE_LIMIT:

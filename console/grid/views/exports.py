@@ -95,7 +95,7 @@ def _pieces(wanted: ExportRequest) -> Generator[str, None, None]:
 
     def counted() -> Iterator[list[StoredEntity]]:
         nonlocal count
-        for page in _pages(wanted):
+        for page in tokens.selected_pages(wanted.table, wanted.selection):
             count += len(page)
             yield page
 
@@ -108,18 +108,11 @@ def _pieces(wanted: ExportRequest) -> Generator[str, None, None]:
         _record(wanted, count, is_whole=is_whole)
 
 
-def _pages(wanted: ExportRequest) -> Iterator[list[StoredEntity]]:
-    chosen = wanted.selection
-    if chosen.scope is Scope.ROWS:
-        return entities.get_many_paged(wanted.table, chosen.keys)
-    return entities.all_pages(wanted.table, EntityQuery(filter=chosen.filter))
-
-
 def _names(wanted: ExportRequest) -> list[str]:
     """All properties, in the order of the grid as far as it has them."""
     chosen = wanted.selection
     if chosen.scope is Scope.ROWS:
-        pages = entities.get_many_paged(wanted.table, chosen.keys)
+        pages = tokens.selected_pages(wanted.table, chosen)
         found = list(dict.fromkeys(name for page in pages for name in _seen(page)))
     else:
         first = next(entities.all_pages(wanted.table, EntityQuery(filter=chosen.filter, top=100)), [])

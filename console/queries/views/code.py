@@ -17,11 +17,11 @@ from django.views.decorators.http import require_http_methods
 from console import snippets
 from console.grid.state import GridState, read_state
 from console.people import reauthentication
-from console.site.access import RoleNeeded, account_context, actor_of, table_required
+from console.site.access import RoleNeeded, actor_of, role_of, table_required
 from console.snippets import Language, Query, Target
 from console.snippets.connections import endpoint
 from storage.domain import sas
-from storage.domain.access.roles import LEAST_ROLE, Capability, may
+from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
 from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.ast import all_of, conjuncts, is_console_only
@@ -44,17 +44,12 @@ def show(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
     target = Target(endpoint(request, account), account.name, table.name)
     if request.method == "POST":
-        _check_can_issue(request, account)
+        if not may(role_of(request), Capability.MANAGE_ACCESS):
+            raise RoleNeeded(Capability.MANAGE_ACCESS, account)
         if not reauthentication.is_recent(request):
             return reauthentication.ask(request, _address(account, table, state, language))
         return _show(request, table, state, language, replace(target, token=_issue(request, account, table)))
     return _show(request, table, state, language, target)
-
-
-def _check_can_issue(request: HttpRequest, account: Account) -> None:
-    context = account_context(request)
-    if context is None or not may(context.role, Capability.MANAGE_ACCESS):
-        raise RoleNeeded(LEAST_ROLE[Capability.MANAGE_ACCESS], account)
 
 
 @sensitive_variables("issued")

@@ -20,7 +20,7 @@ from console.queries.saved import Definition, get_applied, grid_content
 from console.site import notices
 from console.site.access import RoleNeeded, actor_of, role_of, table_required, user_of
 from console.site.responses import see_other
-from storage.domain.access.roles import LEAST_ROLE, Capability, may
+from storage.domain.access.roles import Capability, may
 from storage.editing.filters.parameters import UnfilledParameter
 from storage.models import Account, Table
 from storage.operations.activity import ChangedSince
@@ -76,7 +76,7 @@ def _taken_names(request: HttpRequest, table: Table, *, but: SavedQuery | None =
 
 def _check_sharing(request: HttpRequest, account: Account, form: SavedQueryForm) -> None:
     if form.cleaned_data["is_shared"] and not may(role_of(request), Capability.WRITE):
-        raise RoleNeeded(LEAST_ROLE[Capability.WRITE], account)
+        raise RoleNeeded(Capability.WRITE, account)
 
 
 def _definition(form: SavedQueryForm, content: Mapping[str, str]) -> Definition:

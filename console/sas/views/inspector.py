@@ -20,7 +20,7 @@ from console.sas.registry import combine_terms
 from console.sas.sentences import describe_summary, view_parameters
 from console.site.access import RoleNeeded, user_of, users_with_role
 from console.site.responses import render_part
-from storage.domain.access.roles import LEAST_ROLE, Capability, may
+from storage.domain.access.roles import Capability, may
 from storage.domain.sas.explain import summarize
 from storage.domain.sas.known import find_policy
 from storage.inspector import Facts, Report, UnreadableText, inspect
@@ -136,4 +136,4 @@ def _find_helpers(name: str, user: User) -> list[User]:
     account = accounts.find(name)
     if account is None or role_in(user, account) is None:
         return []
-    return users_with_role(RoleNeeded(LEAST_ROLE[Capability.MANAGE_ACCESS], account))
+    return users_with_role(RoleNeeded(Capability.MANAGE_ACCESS, account))

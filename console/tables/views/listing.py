@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from console.site.access import account_context, account_required, find_table
+from console.site.access import account_required, find_table, role_of
 from console.site.responses import render_part, wants_part
 from console.snippets import connections
 from console.tables.list_query import TableListQuery, read_list_query
@@ -66,8 +66,7 @@ def _find_page(account: Account, query: TableListQuery) -> Listing[Table]:
 
 def _account_context(request: HttpRequest, account: Account, listing: Listing[Table]) -> dict[str, Any]:
     """Below the first page: deleted tables, or how to create the first one."""
-    context = account_context(request)
-    may_restore = context is not None and may(context.role, Capability.MANAGE_TABLES)
+    may_restore = may(role_of(request), Capability.MANAGE_TABLES)
     found: dict[str, Any] = {"deleted": _deleted_tables(account) if may_restore else []}
     if not listing.total:
         found["snippet"] = SNIPPET % connections.masked_connection_string(
