@@ -1,6 +1,7 @@
 """Draws a page of entities as a grid."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import tzinfo
 from html import escape
@@ -138,21 +139,18 @@ def draw_row(account: Account, table: Table, stored: StoredEntity, page: QueryDi
     return SafeString(f"<tr {attributes}>{row.markup}</tr>")
 
 
-def _types(found: Iterable[EntityPreview]) -> dict[str, frozenset[Edm]]:
-    types: dict[str, set[Edm]] = {}
+def _types(found: Iterable[EntityPreview]) -> Mapping[str, Set[Edm]]:
+    types: defaultdict[str, set[Edm]] = defaultdict(set)
     for glance in found:
         for name, value in glance.properties.items():
-            if name in types:
-                types[name].add(value.type)
-            else:
-                types[name] = {value.type}
-    return {name: frozenset(of_name) for name, of_name in types.items()}
+            types[name].add(value.type)
+    return types
 
 
 def _draw(
     glance: EntityPreview,
     shown: Sequence[ColumnChoice],
-    types: Mapping[str, frozenset[Edm]],
+    types: Mapping[str, Set[Edm]],
     zone: tzinfo | None,
 ) -> list[Cell]:
     none = cells.absent()
@@ -177,7 +175,7 @@ def _draw_system(glance: EntityPreview, name: str, zone: tzinfo | None) -> Cell:
 def _columns(
     asked: Columns,
     shown: Sequence[ColumnChoice],
-    types: Mapping[str, frozenset[Edm]],
+    types: Mapping[str, Set[Edm]],
     drawn: Sequence[Sequence[Cell]],
 ) -> list[Column]:
     named = {choice.name for choice in asked.choices}
@@ -201,7 +199,7 @@ def _columns(
     return made
 
 
-def _type(name: str, types: frozenset[Edm]) -> str:
+def _type(name: str, types: Set[Edm]) -> str:
     if name in _SYSTEM:
         return _SYSTEM[name]
     if len(types) > 1:

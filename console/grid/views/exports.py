@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.text import get_valid_filename
@@ -52,7 +52,9 @@ def export(request: HttpRequest, account: Account, table: Table) -> HttpResponse
     if format_ not in list(ExportFormat):
         return _ask(request, account, table, _("Unknown format."))
     asked = columns.parse_columns(request.POST.get("cols", ""))
-    return _file(request, ExportRequest(table, chosen, ExportFormat(format_), asked, actor_of(request)))
+    wanted = ExportRequest(table, chosen, ExportFormat(format_), asked, actor_of(request))
+    name = get_valid_filename(f"{table.name}.{format_}")
+    return stream_file(request, _pieces(wanted), content_type=formats.TYPES[wanted.format], filename=name)
 
 
 def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") -> HttpResponse:
@@ -81,12 +83,6 @@ def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") 
         "here": back if is_console_path(back) else state.address(account, table),
     }
     return render(request, "console/grid/export.html", context, status=422 if error else 200)
-
-
-def _file(request: HttpRequest, wanted: ExportRequest) -> StreamingHttpResponse:
-    name = get_valid_filename(f"{wanted.table.name}.{wanted.format}")
-    content_type = formats.TYPES[wanted.format]
-    return stream_file(request, _pieces(wanted), content_type=content_type, filename=name)
 
 
 def _pieces(wanted: ExportRequest) -> Generator[str, None, None]:
