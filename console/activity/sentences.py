@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from html import unescape
 from typing import Final
-from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.formats import number_format
@@ -116,8 +115,8 @@ def _shorten(key: str) -> str:
 
 
 def entity_address(done: Activity, partition_key: str, row_key: str) -> str:
-    address = reverse("entities:show", args=(done.account_name, done.table_name))
-    return f"{address}?{urlencode({'pk': partition_key, 'rk': row_key})}"
+    query = {"pk": partition_key, "rk": row_key}
+    return reverse("entities:show", args=(done.account_name, done.table_name), query=query)
 
 
 def _name_key(done: Activity) -> SafeString:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 
@@ -47,22 +47,12 @@ class EntityTarget:
     key: EntityKey
 
     def address(self, name: str = "entities:show", **parameters: str) -> str:
-        return entity_address(self.account, self.table, self.key, name, **parameters)
+        query = {"pk": self.key.partition_key, "rk": self.key.row_key, **parameters}
+        return reverse(name, args=(self.account.name, self.table.name), query=query)
 
     @property
     def table_address(self) -> str:
         return reverse("entities:index", args=(self.account.name, self.table.name))
-
-
-# addresses
-
-
-def entity_address(
-    account: Account, table: Table, key: EntityKey, name: str = "entities:show", **parameters: str
-) -> str:
-    query = QueryDict(mutable=True)
-    query.update({"pk": key.partition_key, "rk": key.row_key, **parameters})
-    return f"{reverse(name, args=(account.name, table.name))}?{query.urlencode()}"
 
 
 def find_target(request: HttpRequest, account: Account, table: str) -> EntityTarget:

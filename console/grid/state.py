@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from enum import StrEnum
 from typing import Final, Self
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from django.http import QueryDict
 from django.urls import reverse
@@ -147,21 +147,16 @@ class GridState:
         return [(name, value) for name, value in named if value]
 
     @property
-    def _address_fields(self) -> list[tuple[str, str]]:
+    def address_fields(self) -> list[tuple[str, str]]:
         return (
             self.fields if self.saved_url is None else saved_urls.fields_beside(self.saved_url, self.fields)
         )
 
     def query(self) -> str:
-        found = QueryDict(mutable=True)
-        for name, value in self._address_fields:
-            found.appendlist(name, value)
-        return found.urlencode()
+        return urlencode(self.address_fields)
 
     def address(self, account: Account, table: Table) -> str:
-        path = reverse("entities:index", args=(account.name, table.name))
-        query = self.query()
-        return f"{path}?{query}" if query else path
+        return reverse("entities:index", args=(account.name, table.name), query=self.address_fields)
 
     def shortened(self, account: Account, table: Table) -> Self:
         """The same state; if its address is too long, with a saved URL."""

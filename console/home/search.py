@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
 from typing import Final
-from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -133,7 +132,7 @@ def _users(user: User, text: str) -> Iterator[SearchResult]:
 
 
 def _more(text: str) -> Iterator[SearchResult]:
-    address = f"{reverse('home:search')}?{urlencode({'q': text})}"
+    address = reverse("home:search", query={"q": text})
     yield SearchResult(ResultKind.MORE, _("Show all matching tables"), address, "search")
 
 

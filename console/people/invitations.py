@@ -38,7 +38,7 @@ class NoLongerOpen(Exception):
 def issue_link(request: HttpRequest, offer: Offer) -> str:
     """Create an invitation and return its link, on the host that the browser used."""
     token = issue(offer, user_of(request), by=actor_of(request))
-    return request.build_absolute_uri(f"{reverse('people:join')}?token={token}")
+    return request.build_absolute_uri(reverse("people:join", query={"token": token}))
 
 
 @transaction.atomic

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, cast
-from urllib.parse import urlencode
 
 from allauth.account.authentication import get_authentication_records
 from django.contrib.auth.decorators import login_required
@@ -40,7 +39,7 @@ def is_recent(request: HttpRequest) -> bool:
 
 def ask(request: HttpRequest, back: str = "") -> HttpResponse:
     """Redirect to the confirmation page; ``back``: the URL to return to, by default the current page."""
-    address = f"{reverse('account_reauthenticate')}?{urlencode({'next': back or _page_of(request)})}"
+    address = reverse("account_reauthenticate", query={"next": back or _page_of(request)})
     if request.headers.get("HX-Request") == "true":
         return HttpResponseClientRedirect(address)
     return redirect(address)

@@ -184,9 +184,9 @@ def _changed_fields(saved: Mapping[str, str], shown: Mapping[str, str]) -> list[
 
 
 def _run_address(query: SavedQuery, account: Account, table: Table, state: GridState) -> str:
-    address = reverse("queries:run", args=(account.name, table.name, query.slug))
-    if not list_parameters(query):
-        return address
-    fields = QueryDict(mutable=True)
-    fields.update({"ask": "1", **{f"v-{name}": value for name, value in state.values}})
-    return f"{address}?{fields.urlencode()}"
+    fields = {"ask": "1", **{f"v-{name}": value for name, value in state.values}}
+    return reverse(
+        "queries:run",
+        args=(account.name, table.name, query.slug),
+        query=fields if list_parameters(query) else None,
+    )

@@ -15,11 +15,9 @@ class TableListQuery:
     after: str = ""
 
     def address(self, account: Account, name: str = "tables:index", **changed: str) -> str:
-        data = QueryDict(mutable=True)
         values = {"q": self.containing, "tag": self.tag, "after": self.after} | changed
-        data.update({name: value for name, value in values.items() if value})
-        path = reverse(name, args=(account.name,))
-        return f"{path}?{data.urlencode()}" if data else path
+        query = {name: value for name, value in values.items() if value}
+        return reverse(name, args=(account.name,), query=query)
 
 
 def read_list_query(data: QueryDict) -> TableListQuery:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -100,6 +99,5 @@ def _portable_query(state: GridState) -> tuple[Query, list[str]]:
 
 
 def _address(account: Account, table: Table, state: GridState, language: Language) -> str:
-    path = reverse("queries:code", args=(account.name, table.name))
-    query = state.at_start().query()
-    return f"{path}?{query}{'&' if query else ''}{urlencode({'lang': language.slug})}"
+    query = [*state.at_start().address_fields, ("lang", language.slug)]
+    return reverse("queries:code", args=(account.name, table.name), query=query)

@@ -1,7 +1,6 @@
 """The saved and recent queries of an account, and the menu that lists those of a table."""
 
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
@@ -29,7 +28,9 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
     queries = _recent(request, account) if tab == "recent" else _saved(request, account, text)
     context: dict[str, Any] = {"text": text, "tab": tab, "queries": queries}
     response = render_part(request, "console/queries/saved/index.html", "_list.html", context)
-    response["HX-Replace-Url"] = f"{request.path}?{urlencode({'q': text})}" if text else request.path
+    response["HX-Replace-Url"] = reverse(
+        "queries:index", args=(account.name,), query={"q": text} if text else None
+    )
     return response
 
 
@@ -50,7 +51,7 @@ def _recent(request: HttpRequest, account: Account) -> list[tuple[RecentQuery, s
     lines = []
     for query in recent.for_account(user_of(request), account.pk):
         state, names = GridState(filter=query.text), (account.name, query.table.name)
-        save = f"{reverse('queries:new', args=names)}?{state.query()}"
+        save = reverse("queries:new", args=names, query=state.address_fields)
         lines.append((query, state.address(account, query.table), save))
     return lines
 

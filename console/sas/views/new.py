@@ -94,7 +94,6 @@ def _cover_filter_text(text: str) -> KeyRange | None:
 
 def _redirect_to_form(account: Account, table: str, key_range: KeyRange | None, scope: Scope) -> HttpResponse:
     """``key_range`` is None without a selection or filter."""
-    query = QueryDict(mutable=True)
     keys = key_range.keys if key_range else KeyLimits()
     named = {
         "table": table,
@@ -104,8 +103,8 @@ def _redirect_to_form(account: Account, table: str, key_range: KeyRange | None, 
         "erk": keys.end_row,
         "of": f"{scope}-{key_range.fit}" if key_range else "",
     }
-    query.update({name: value for name, value in named.items() if value})
-    return redirect(f"{reverse('sas:new', args=(account.name,))}?{query.urlencode()}")
+    query = {name: value for name, value in named.items() if value}
+    return redirect(reverse("sas:new", args=(account.name,), query=query))
 
 
 def _bind_form(request: HttpRequest, account: Account, data: QueryDict) -> SasForm:

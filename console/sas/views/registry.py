@@ -11,7 +11,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -85,7 +84,7 @@ def _read_page(text: str) -> int:
 
 
 def _address(name: str, account: Account, **query: str) -> str:
-    return f"{reverse(name, args=(account.name,))}?{urlencode({k: v for k, v in query.items() if v})}"
+    return reverse(name, args=(account.name,), query={k: v for k, v in query.items() if v})
 
 
 @require_safe
