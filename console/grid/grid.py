@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from html import escape
 from typing import Final
-from urllib.parse import urlencode
 
 from django.http import QueryDict
 from django.urls import reverse
@@ -17,7 +16,7 @@ from console.grid import cells, columns
 from console.grid.cells import MIXED, NUMBERS, Cell
 from console.grid.columns import TIMESTAMP, ColumnChoice, Columns
 from console.grid.state import read_state
-from console.grid.tokens import encode_key
+from console.grid.tokens import encode_key, key_query
 from console.site.glyphs import mark
 from storage.domain.entities.entity import KEY_PROPERTIES, StoredEntity, read_stored
 from storage.domain.entities.previews import EntityPreview
@@ -88,7 +87,7 @@ class GridOptions:
 
     @property
     def entity_path(self) -> str:
-        return reverse("entities:index", args=(self.account.name, self.table.name)) + "entity/"
+        return reverse("entities:show", args=(self.account.name, self.table.name))
 
     @property
     def select_label(self) -> str:
@@ -246,7 +245,7 @@ def _opening(at: int, name: str, pin: int, *, is_number: bool) -> str:
 def _handle(setting: GridOptions, glance: EntityPreview) -> str:
     """The first cell, which selects and opens the row."""
     partition_key, row_key = glance.key
-    href = f"{setting.entity_path}?{urlencode({'pk': partition_key, 'rk': row_key})}"
+    href = f"{setting.entity_path}?{key_query(glance.key)}"
     name = escape(f"{partition_key}, {row_key}")
     return (
         f'<td class="handle" aria-colindex="1"><input type="checkbox" name="key" form="selection"'

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.http import QueryDict
 from django.utils import timezone
@@ -25,6 +26,11 @@ from storage.operations import entities
 
 def encode_key(key: EntityKey) -> str:
     return _encode(key)
+
+
+def key_query(key: EntityKey) -> str:
+    """The fields of a key in an address; empty keys are included."""
+    return urlencode({"pk": key.partition_key, "rk": key.row_key})
 
 
 def decode_key(token: str) -> EntityKey | None:

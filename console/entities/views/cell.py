@@ -14,7 +14,7 @@ from console.entities.cell import CellForm, Note, change_type, check_input, hint
 from console.entities.staged import is_staging
 from console.entities.value_field import TypedInput, read_form, read_type, typed_input
 from console.grid import cells, grid
-from console.grid.tokens import decode_key, encode_key
+from console.grid.tokens import decode_key, encode_key, key_query
 from console.site import notices
 from console.site.access import account_required, actor_of, find_table, user_of
 from console.site.addresses import is_console_path
@@ -214,7 +214,7 @@ def _editor(
         "zone": user_of(request).time_zone,
         "next": _back(request, target),
         "download": urlencode({"key": token, "property": target.name, "download": "1"}),
-        "address": urlencode({"pk": target.key.partition_key, "rk": target.key.row_key}),
+        "address": key_query(target.key),
     }
     return render_part(request, "console/entities/cell/edit.html", "_editor.html", context, status=status)
 

@@ -4,7 +4,6 @@ from typing import Final
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -86,11 +85,8 @@ def _as(form: str, request: HttpRequest, account: Account, table: Table, stored:
         target = Target(endpoint(request, account), account.name, table.name)
         return _code(form, target, [read_stored(one) for one in stored])
     if form == "address":
-        path = request.build_absolute_uri(
-            reverse("entities:index", args=(account.name, table.name)) + "entity/"
-        )
-        keys = (one.key for one in stored)
-        return "\n".join(f"{path}?{urlencode({'pk': key.partition_key, 'rk': key.row_key})}" for key in keys)
+        path = request.build_absolute_uri(reverse("entities:show", args=(account.name, table.name)))
+        return "\n".join(f"{path}?{tokens.key_query(one.key)}" for one in stored)
     if len(stored) == 1:
         return formats.write_pretty_document(stored[0])
     return "[" + ",\n".join(map(formats.write_pretty_document, stored)) + "]"
