@@ -1,6 +1,5 @@
 """Users, invitations, and what the console stores for users: bookmarks, layouts and queries."""
 
-from enum import StrEnum
 from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -13,16 +12,16 @@ from storage.domain.access.roles import Role
 from storage.models import Account, Table
 
 
-class Theme(StrEnum):
-    SYSTEM = "system"
-    LIGHT = "light"
-    DARK = "dark"
+class Theme(models.TextChoices):
+    SYSTEM = "system", _("Match system")
+    LIGHT = "light", _("Light")
+    DARK = "dark", _("Dark")
 
 
-class Density(StrEnum):
-    COMFORTABLE = "comfortable"
-    DEFAULT = "default"
-    COMPACT = "compact"
+class Density(models.TextChoices):
+    COMFORTABLE = "comfortable", _("Comfortable")
+    DEFAULT = "default", _("Default")
+    COMPACT = "compact", _("Compact")
 
 
 class EditMode(models.TextChoices):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.utils import timezone
 from django.utils.formats import number_format
@@ -46,34 +46,15 @@ _UNCHANGED: Final[Mapping[TokenState, Promise]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class EffectLine:
-    effect: TokenEffect
-    icon: str
-    texts: tuple[str, ...]
-
-    @property
-    def known(self) -> KnownToken:
-        return self.effect.known
-
-    @property
-    def kind(self) -> str:
-        return self.effect.kind.value
-
-
-@dataclass(frozen=True, slots=True)
-class UnchangedTokens:
-    """The unaffected tokens of one policy; only the first have lines."""
-
-    identifier: str
-    lines: tuple[EffectLine, ...]
-    number: int
+Lines = Sequence[Mapping[str, Any]]  # about one token each
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    changed: tuple[EffectLine, ...]  # the first of them
-    unchanged: tuple[UnchangedTokens, ...]
+    """Only the first tokens have lines."""
+
+    changed: Lines
+    unchanged: Sequence[tuple[str, Lines, int]]  # the tokens of each policy, by its Id, and their number
     change_count: int
     stay_count: int
     unregistered: int  # created elsewhere
@@ -100,20 +81,23 @@ class Narrator:
                 unchanged.setdefault(effect.known.identifier, []).append(effect)
         return Preview(
             self._lines(changed),
-            tuple(UnchangedTokens(name, self._lines(those), len(those)) for name, those in unchanged.items()),
+            [(name, self._lines(those), len(those)) for name, those in unchanged.items()],
             len(changed),
             len(effects) - len(changed),
             sum(not effect.known.is_registered for effect in effects),
             sum(effect.kind is EffectKind.REVOKED for effect in effects),
         )
 
-    def _lines(self, effects: Sequence[TokenEffect]) -> tuple[EffectLine, ...]:
-        return tuple(
-            EffectLine(
-                effect, _ICONS[effect.kind], (*self._describe(effect), _describe_use(effect.known, self.now))
-            )
+    def _lines(self, effects: Sequence[TokenEffect]) -> Lines:
+        return [
+            {
+                "known": effect.known,
+                "kind": effect.kind.value,
+                "icon": _ICONS[effect.kind],
+                "texts": (*self._describe(effect), _describe_use(effect.known, self.now)),
+            }
             for effect in effects[:_SHOWN]
-        )
+        ]
 
     def _describe(self, effect: TokenEffect) -> Iterable[str]:
         match effect.kind:

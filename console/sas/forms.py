@@ -20,6 +20,7 @@ from storage.domain.errors import StorageError
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import Policies
 from storage.domain.sas.tokens import WRITTEN_VERSION
+from storage.domain.service.lifetimes import read_lifetime
 from storage.domain.values.names import check_key, fold_table_name
 from storage.models import Account, Table
 from storage.operations import sas as sas_operations
@@ -43,13 +44,6 @@ DEFAULTS: Final[Mapping[str, list[str]]] = {
 
 _LISTS: Final = frozenset({"permissions", "levels"})
 _LONGEST: Final = 1800  # bytes of a query string
-
-_LIFETIMES: Final[Mapping[str, timedelta]] = {
-    "1h": timedelta(hours=1),
-    "1d": timedelta(days=1),
-    "7d": timedelta(days=7),
-    "30d": timedelta(days=30),
-}
 
 
 class SasForm(SasFields):
@@ -176,12 +170,13 @@ class SasForm(SasFields):
         return None
 
     def _read_expiry(self, found: Mapping[str, Any]) -> datetime | None:
-        chosen = found.get("expiry", "")
-        if chosen in _LIFETIMES:
-            return self.now + _LIFETIMES[chosen]
-        if chosen == "quarter":
-            return end_of_quarter(timezone.localtime(self.now))
-        return self._read_time("expiry_at", found)
+        match found.get("expiry", "at"):
+            case "at":
+                return self._read_time("expiry_at", found)
+            case "quarter":
+                return end_of_quarter(timezone.localtime(self.now))
+            case lifetime:
+                return self.now + read_lifetime(lifetime)
 
     def _read_time(self, name: str, found: Mapping[str, Any]) -> datetime | None:
         moment: datetime | None = found.get(name)

@@ -12,17 +12,6 @@ from django.utils.translation import gettext_lazy as _
 from console.models import Density, EditMode, Theme, User
 from console.people.forms.setup import check_new_password, new_password
 
-THEMES = [
-    (Theme.SYSTEM.value, _("Match system")),
-    (Theme.LIGHT.value, _("Light")),
-    (Theme.DARK.value, _("Dark")),
-]
-DENSITIES = [
-    (Density.COMFORTABLE.value, _("Comfortable")),
-    (Density.DEFAULT.value, _("Default")),
-    (Density.COMPACT.value, _("Compact")),
-]
-
 
 def time_zones() -> list[tuple[str, Any]]:
     return [("UTC", "UTC"), *((name, name) for name in sorted(zoneinfo.available_timezones()) if "/" in name)]
@@ -35,8 +24,8 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]
         choices=time_zones,
         help_text=_("Used for times in the console. Times inside entities stay in UTC, as they are stored."),
     )
-    theme = forms.ChoiceField(label=_("Theme"), choices=THEMES, widget=forms.RadioSelect)
-    density = forms.ChoiceField(label=_("Table density"), choices=DENSITIES, widget=forms.RadioSelect)
+    theme = forms.ChoiceField(label=_("Theme"), choices=Theme, widget=forms.RadioSelect)
+    density = forms.ChoiceField(label=_("Table density"), choices=Density, widget=forms.RadioSelect)
     edit_mode = forms.ChoiceField(
         label=_("Save cell changes"),
         help_text=_("In protected accounts, changes are always collected first and saved together."),
