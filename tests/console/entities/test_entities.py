@@ -185,7 +185,7 @@ def test_two_beside_each_other(visit, people):
     people("se", "alan", Age=36, Note="<i>")
     keys = [encode_key(EntityKey("se", name)) for name in ("ada", "alan")]
     answer = visit("victor").get(PEOPLE + "compare/", {"key": keys})
-    assert [(line.name, line.is_same) for line in answer.context["lines"]] == [
+    assert [(line["name"], line["is_same"]) for line in answer.context["lines"]] == [
         ("Age", True), ("Name", False), ("Note", False),
     ]  # fmt: skip
     assert b"<i>" not in answer.content

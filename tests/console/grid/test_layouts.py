@@ -27,9 +27,9 @@ def test_offers_all_there_are(visit, logs, people):
     for number in range(60):
         people("q", f"{number}", **({"Rare": 1} if number == 59 else {"Name": "x"}))
     answer = visit("victor").get(PEOPLE + "columns/", {"top": 25})
-    found = {line.choice.name: line for line in answer.context["lines"]}
-    assert found["Rare"].choice.is_hidden
-    assert (found["Rare"].type, found["Name"].type) == ("Edm.Int32", "Edm.String")
+    found = {line[0].name: line for line in answer.context["lines"]}
+    assert found["Rare"][0].is_hidden
+    assert (found["Rare"][1], found["Name"][1]) == ("Edm.Int32", "Edm.String")
 
 
 def test_a_choice_becomes_an_address(visit, logs):
