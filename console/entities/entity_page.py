@@ -13,7 +13,6 @@ from django.utils import timezone
 from console.entities import entity_form, property_row
 from console.entities.entity_draft import EntityDraft, sign_entity
 from console.grid import tokens
-from console.site.access import find_table
 from console.site.responses import render_part, wants_part
 from storage.domain.entities.entity import (
     PROPERTY_LIMIT,
@@ -29,7 +28,7 @@ from storage.domain.errors import (
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, second_text, write_datetime
 from storage.domain.values.etag import write_etag
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations import activity, entities
 
 EMPTY: Final = Entity(EntityKey("", ""), {})
@@ -42,26 +41,25 @@ MOST_SUGGESTED: Final = 40  # properties
 class EntityTarget:
     """The entity that an address names; it may not exist."""
 
-    account: Account
     table: Table
     key: EntityKey
 
     def address(self, name: str = "entities:show", **parameters: str) -> str:
         query = {"pk": self.key.partition_key, "rk": self.key.row_key, **parameters}
-        return reverse(name, args=(self.account.name, self.table.name), query=query)
+        return reverse(name, args=(self.table.account.name, self.table.name), query=query)
 
     @property
     def table_address(self) -> str:
-        return reverse("entities:index", args=(self.account.name, self.table.name))
+        return reverse("entities:index", args=(self.table.account.name, self.table.name))
 
 
-def find_target(request: HttpRequest, account: Account, table: str) -> EntityTarget:
+def find_target(request: HttpRequest, table: Table) -> EntityTarget:
     """Find the entity of an address; an empty key is valid, an absent one is not found."""
     if (key := tokens.decode_key(request.GET.get("key", ""))) is not None:
-        return EntityTarget(account, find_table(account, table), key)
+        return EntityTarget(table, key)
     if "pk" not in request.GET or "rk" not in request.GET:
         raise Http404
-    return EntityTarget(account, find_table(account, table), EntityKey(request.GET["pk"], request.GET["rk"]))
+    return EntityTarget(table, EntityKey(request.GET["pk"], request.GET["rk"]))
 
 
 # contexts
@@ -85,7 +83,7 @@ def draft_context(target: EntityTarget, draft: EntityDraft, *, in_drawer: bool) 
         "is_too_many": len(entity.properties) > PROPERTY_LIMIT,
         "table_address": target.table_address,
         "blank": property_row.blank_row(BLANK),
-        "row_address": reverse("entities:row", args=(target.account.name, target.table.name)),
+        "row_address": reverse("entities:row", args=(target.table.account.name, target.table.name)),
         **({} if draft.before is None else stored_context(target, draft.before)),
     }
 

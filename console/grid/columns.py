@@ -144,9 +144,9 @@ def list_columns(columns: Columns, names: Iterable[str]) -> Columns:
 LAST = ""  # the name of the layout with the columns that a user last saw in a table
 
 
-def last_columns(user: User, account: Account, table: Table) -> str:
+def last_columns(user: User, table: Table) -> str:
     """The columns for an address without columns: those the user last saw, or those of the closest layout."""
-    found = _of(user, account)
+    found = _of(user, table.account)
     for layout in found:
         if layout.user_id is not None and layout.name == LAST and layout.tables == table.name:
             return layout_text(layout)
@@ -154,9 +154,9 @@ def last_columns(user: User, account: Account, table: Table) -> str:
     return layout_text(named[0]) if named else ""
 
 
-def layouts_for(user: User, account: Account, table: Table) -> list[ColumnLayout]:
+def layouts_for(user: User, table: Table) -> list[ColumnLayout]:
     """The named layouts that match a table, the closest first."""
-    return fitting_layouts(_of(user, account), table)
+    return fitting_layouts(_of(user, table.account), table)
 
 
 def fitting_layouts(found: Sequence[ColumnLayout], table: Table) -> list[ColumnLayout]:
@@ -169,12 +169,12 @@ def fitting_layouts(found: Sequence[ColumnLayout], table: Table) -> list[ColumnL
     return sorted(fits, key=lambda it: ("*" in it.tables, -len(it.tables), it.user_id is None, it.name))
 
 
-def remember_columns(user: User, account: Account, table: Table, columns: str) -> None:
-    save_layout(user, account, LAST, table.name, columns)
+def remember_columns(user: User, table: Table, columns: str) -> None:
+    save_layout(user, table.account, LAST, table.name, columns)
 
 
-def forget_columns(user: User, account: Account, table: Table) -> None:
-    ColumnLayout.objects.filter(user=user, account=account, name=LAST, tables=table.name).delete()
+def forget_columns(user: User, table: Table) -> None:
+    ColumnLayout.objects.filter(user=user, account=table.account, name=LAST, tables=table.name).delete()
 
 
 def save_layout(user: User | None, account: Account, name: str, tables: str, columns: str) -> None:

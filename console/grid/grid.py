@@ -22,7 +22,7 @@ from storage.domain.entities.entity import KEY_PROPERTIES, StoredEntity, read_st
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import write_etag
-from storage.models import Account, Table
+from storage.models import Table
 
 _SYSTEM: Final = {"PartitionKey": Edm.STRING, "RowKey": Edm.STRING, TIMESTAMP: Edm.DATETIME}
 _WIDTHS: Final = range(88, 361)  # pixels, of columns without a chosen width
@@ -79,7 +79,6 @@ SELECT_WIDTH: Final = 64
 class GridOptions:
     """The table of a grid, and how its entities are displayed."""
 
-    account: Account
     table: Table
     columns: Columns
     zone: tzinfo | None = None  # None: UTC
@@ -87,7 +86,7 @@ class GridOptions:
 
     @property
     def entity_path(self) -> str:
-        return reverse("entities:show", args=(self.account.name, self.table.name))
+        return reverse("entities:show", args=(self.table.account.name, self.table.name))
 
     @property
     def select_label(self) -> str:
@@ -119,16 +118,14 @@ def _selected(shown: Sequence[ColumnChoice], select: Sequence[str]) -> list[Colu
     ]
 
 
-def draw_row(account: Account, table: Table, stored: StoredEntity, page: QueryDict) -> SafeString:
+def draw_row(table: Table, stored: StoredEntity, page: QueryDict) -> SafeString:
     """Draw one row again for the grid that a page shows.
 
     The fields of ``page``: ``next``, the address of the grid, ``column``, the names of its columns, and ``index``,
     the aria-rowindex of the row.
     """
     state = read_state(QueryDict(page.get("next", "").partition("?")[2]), table)
-    setting = GridOptions(
-        account, table, columns.list_columns(state.columns, page.getlist("column")), state.zone
-    )
+    setting = GridOptions(table, columns.list_columns(state.columns, page.getlist("column")), state.zone)
     entity = read_stored(stored)
     glance = EntityPreview(entity.key, stored.timestamp, entity.properties, {})
     index = page.get("index", "")

@@ -17,7 +17,7 @@ from console.grid.tokens import Cursor
 from console.models import SavedUrl
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery, Position, Sort, SortedPosition
-from storage.models import Account, Table
+from storage.models import Table
 
 SIZES: Final = (25, 50, 100, 200)
 DEFAULT_SIZE: Final = 50
@@ -155,17 +155,17 @@ class GridState:
     def query(self) -> str:
         return urlencode(self.address_fields)
 
-    def address(self, account: Account, table: Table) -> str:
-        return reverse("entities:index", args=(account.name, table.name), query=self.address_fields)
+    def address(self, table: Table) -> str:
+        return reverse("entities:index", args=(table.account.name, table.name), query=self.address_fields)
 
-    def shortened(self, account: Account, table: Table) -> Self:
+    def shortened(self, table: Table) -> Self:
         """The same state; if its address is too long, with a saved URL."""
-        if len(self.address(account, table)) <= LONGEST:
+        if len(self.address(table)) <= LONGEST:
             return self
         # without the start of the page, so that all pages of a query share one key, unless even that is too long
         lasting = replace(self.at_start(), open="", is_counted=False, saved_url=None)
         short = replace(self, saved_url=saved_urls.keep(table, lasting.query()))
-        if len(short.address(account, table)) <= LONGEST:
+        if len(short.address(table)) <= LONGEST:
             return short
         return replace(self, saved_url=saved_urls.keep(table, replace(self, saved_url=None).query()))
 

@@ -19,7 +19,7 @@ from storage.domain.access.policies import POLICY_LIMIT, AccessPolicy, SignedIde
 from storage.domain.access.roles import Capability, may
 from storage.domain.sas.known import KnownToken
 from storage.editing.policy_effects import predict_effects
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations import policies, sas
 
 _NONE_RENAMED: Final[Mapping[str, str]] = MappingProxyType({})
@@ -40,7 +40,6 @@ class ComparedPolicy:
 @dataclass(frozen=True)
 class PolicyRequest:
     request: HttpRequest
-    account: Account
     table: Table
 
     @property
@@ -49,18 +48,18 @@ class PolicyRequest:
 
     @property
     def may_edit(self) -> bool:
-        return may(role_of(self.request), Capability.MANAGE_ACCESS) and not self.account.read_only
+        return may(role_of(self.request), Capability.MANAGE_ACCESS) and not self.table.account.read_only
 
     def page_address(self, *, xml: bool) -> str:
-        path = reverse("policies:show", args=(self.account.name, self.table.name))
+        path = reverse("policies:show", args=(self.table.account.name, self.table.name))
         return f"{path}?view=xml" if xml else path
 
     def stored(self) -> list[SignedIdentifier]:
-        return policies.stored(self.account.pk, self.table.folded_name)
+        return policies.stored(self.table.account.pk, self.table.folded_name)
 
     @cached_property
     def tokens(self) -> list[KnownToken]:
-        known = sas.known(self.account, now_of(self.request))
+        known = sas.known(self.table.account, now_of(self.request))
         return tokens_of_table(known, self.table.folded_name)
 
     def form_context(self, formset: BasePolicyFormSet) -> dict[str, Any]:

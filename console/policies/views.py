@@ -34,7 +34,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     found = find_table(account, table)
     if found.name != table:
         return redirect("policies:show", account.name, found.name, permanent=True)
-    editor = PolicyRequest(request, account, found)
+    editor = PolicyRequest(request, found)
     stored = editor.stored()
     if request.GET.get("view") == "xml":
         return _render_xml(editor, xml_text.write_xml(stored), stored)
@@ -43,9 +43,9 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 
 @table_required(Capability.MANAGE_ACCESS)
 @require_POST
-def save(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def save(request: HttpRequest, table: Table) -> HttpResponse:
     """Do what the pressed button says; only "save" saves."""
-    editor = PolicyRequest(request, account, table)
+    editor = PolicyRequest(request, table)
     command = request.POST.get("do", "save")
     if "xml" in request.POST:
         return _submit_xml(editor, command)
@@ -105,7 +105,7 @@ def _replace_policies(
     before = editor.stored()
     try:
         done = policies.replace(
-            editor.account.pk, editor.table.folded_name, wanted, by=actor_of(editor.request), seen=seen
+            editor.table.account.pk, editor.table.folded_name, wanted, by=actor_of(editor.request), seen=seen
         )
     except activity.ChangedSince:
         return _render_conflict(editor, wanted)
@@ -144,8 +144,8 @@ def _preview_form(editor: PolicyRequest, formset: BasePolicyFormSet) -> HttpResp
 def _copy_from_table(editor: PolicyRequest, draft: SetDraft) -> HttpResponse:
     """Fill the form with the policies of another table."""
     try:
-        source = tables.get(editor.account.pk, editor.request.POST.get("source", ""))
-        copied = policies.stored(editor.account.pk, source.folded_name)
+        source = tables.get(editor.table.account.pk, editor.request.POST.get("source", ""))
+        copied = policies.stored(editor.table.account.pk, source.folded_name)
     except StorageError as error:
         notify_error(editor.request, error.text)
         return _render_draft(editor, draft)
@@ -236,7 +236,9 @@ def _render_editor(editor: PolicyRequest, context: Mapping[str, Any], status: in
         "_editor.html",
         {
             "table": editor.table,
-            "sources": policies.tables_with_policies(editor.account.pk, except_table=editor.table.pk),
+            "sources": policies.tables_with_policies(
+                editor.table.account.pk, except_table=editor.table.pk
+            ),
             "is_draft": is_draft,
             "may_edit": editor.may_edit,
             **context,
@@ -251,7 +253,7 @@ def _render_editor(editor: PolicyRequest, context: Mapping[str, Any], status: in
 def _render_conflict(editor: PolicyRequest, mine: Sequence[SignedIdentifier]) -> HttpResponse:
     stored = editor.stored()
     changes = activity.ActivityFilter(
-        account_ids=[editor.account.pk], verbs=[Verb.POLICIES_SET], table=editor.table.name
+        account_ids=[editor.table.account.pk], verbs=[Verb.POLICIES_SET], table=editor.table.name
     )
     context = {
         "table": editor.table,

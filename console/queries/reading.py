@@ -20,7 +20,7 @@ from storage.editing.filters import parameters
 from storage.editing.filters.lint import KnownTypes, LintFinding, LintRule, lint_filter
 from storage.editing.filters.narrowing import add_condition_text
 from storage.editing.filters.quick_fixes import QuickFix, diagnose
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations import estimates, properties
 from storage.operations.properties import EMPTY, PropertySample
 
@@ -66,11 +66,9 @@ class Reading:
     hints: Sequence[Diagnostic] = ()
 
 
-def read_filter(
-    account: Account, table: Table, state: GridState, *, sample: PropertySample | None = None
-) -> Reading:
+def read_filter(table: Table, state: GridState, *, sample: PropertySample | None = None) -> Reading:
     """Without a sample of the table's properties, nothing is estimated and no property is unknown."""
-    reader = _Reader(account, table, state.at_start(), sample or EMPTY)
+    reader = _Reader(table, state.at_start(), sample or EMPTY)
     reading = Reading(
         reader.address(by=""),
         reader.address(by=ROWS),
@@ -87,13 +85,12 @@ def read_filter(
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    account: Account
     table: Table
     state: GridState
     sample: PropertySample
 
     def address(self, **changes: Any) -> str:
-        return replace(self.state, **changes).address(self.account, self.table)
+        return replace(self.state, **changes).address(self.table)
 
     def diagnose(self, error: StorageError) -> Diagnostic:
         found = diagnose(self.state.filter, error, timezone.now())

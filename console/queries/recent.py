@@ -39,7 +39,7 @@ def for_account(user: User, account_id: int) -> list[RecentQuery]:
 
 
 def _latest(user: User) -> list[RecentQuery]:
-    found = RecentQuery.objects.filter(user=user).select_related("table").order_by("-used_at")
+    found = RecentQuery.objects.filter(user=user).select_related("table__account").order_by("-used_at")
     return [recent for recent in found[:LIMIT] if recent.table.deleted_at is None]
 
 

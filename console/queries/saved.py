@@ -140,11 +140,9 @@ def fill_state(query: SavedQuery, values: Mapping[str, str]) -> GridState:
     return replace(read_state(fields), saved=query.slug, values=used)
 
 
-def get_applied(
-    user: User, role: Role, account: Account, table: Table, state: GridState
-) -> AppliedQuery | None:
+def get_applied(user: User, role: Role, table: Table, state: GridState) -> AppliedQuery | None:
     """The saved query that the address of a grid names, if it exists."""
-    query = find_query(user, account.pk, table.folded_name, state.saved) if state.saved else None
+    query = find_query(user, table.account.pk, table.folded_name, state.saved) if state.saved else None
     if query is None:
         return None
     text = _unfill(query, state)
@@ -157,7 +155,7 @@ def get_applied(
         content,
         is_filled="f" in changed and bool(list_parameters(query)),
         can_change=can_change(user, role, query),
-        run_address=_run_address(query, account, table, state),
+        run_address=_run_address(query, table, state),
     )
 
 
@@ -183,10 +181,10 @@ def _changed_fields(saved: Mapping[str, str], shown: Mapping[str, str]) -> list[
     ]
 
 
-def _run_address(query: SavedQuery, account: Account, table: Table, state: GridState) -> str:
+def _run_address(query: SavedQuery, table: Table, state: GridState) -> str:
     fields = {"ask": "1", **{f"v-{name}": value for name, value in state.values}}
     return reverse(
         "queries:run",
-        args=(account.name, table.name, query.slug),
+        args=(table.account.name, table.name, query.slug),
         query=fields if list_parameters(query) else None,
     )

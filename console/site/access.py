@@ -24,7 +24,7 @@ from storage.operations.members import role_in
 
 P = ParamSpec("P")
 AccountView = Callable[Concatenate[HttpRequest, Account, P], HttpResponseBase]
-TableView = Callable[Concatenate[HttpRequest, Account, Table, P], HttpResponseBase]
+TableView = Callable[Concatenate[HttpRequest, Table, P], HttpResponseBase]
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
@@ -96,15 +96,17 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
 
 
 def find_table(account: Account, name: str) -> Table:
-    """Return the table named in a URL, in any letter case; raises Http404."""
+    """Return the table named in a URL, in any letter case, with its account; raises Http404."""
     try:
-        return tables.get(account.pk, name)
+        table = tables.get(account.pk, name)
     except StorageError:
         raise Http404 from None
+    table.account = account
+    return table
 
 
 def table_required(capability: Capability) -> Callable[[TableView[P]], View[P]]:
-    """Pass the account and the table in the URL to the view, as `account_required` does with the account."""
+    """Pass the table in the URL to the view, with its account, if the user has the capability there."""
 
     def decorate(view: TableView[P]) -> View[P]:
         @wraps(view)
@@ -112,7 +114,7 @@ def table_required(capability: Capability) -> Callable[[TableView[P]], View[P]]:
             request: HttpRequest, account: Account, /, *args: P.args, **kwargs: P.kwargs
         ) -> HttpResponseBase:
             table = find_table(account, cast("str", kwargs.pop("table")))
-            return view(request, account, table, *args, **kwargs)
+            return view(request, table, *args, **kwargs)
 
         return account_required(capability)(find)
 

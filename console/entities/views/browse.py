@@ -72,21 +72,21 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     if saved_urls.NAME in request.GET and state.saved_url is None:
         return render(request, "console/queries/saved/expired.html", {"table": found}, status=404)
     if found.name != table:
-        return redirect(state.address(account, found), permanent=True)
-    arranged = _arranged(request, account, found, state)
-    shown = arranged.shortened(account, found)
+        return redirect(state.address(found), permanent=True)
+    arranged = _arranged(request, found, state)
+    shown = arranged.shortened(found)
     if shown is not arranged or (arranged is not state and arranged.columns_text):
-        return redirect(shown.address(account, found))
+        return redirect(shown.address(found))
     state = arranged
-    context = results(account, found, state)
-    context["applied"] = saved.get_applied(user_of(request), role_of(request), account, found, state)
+    context = results(found, state)
+    context["applied"] = saved.get_applied(user_of(request), role_of(request), found, state)
     if not context["error"]:
         context["stats"] = QueryStats(
             context["rows"], state, bool(context["next"]), getattr(request, "number", "")
         )
         _remember(request, found, state)
     if not wants_part(request):
-        context |= _frame(request, account, found)
+        context |= _frame(request, found)
         context["narrowings"] = list_cell_filters()
         context["builder"] = draw_builder(found, state, context["reading"])
     response = render_part(
@@ -98,7 +98,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     )
     if wants_part(request):
         # without the defaults that a form sends
-        response.headers["HX-Push-Url"] = state.address(account, found)
+        response.headers["HX-Push-Url"] = state.address(found)
     return response
 
 
@@ -109,23 +109,23 @@ def _remember(request: HttpRequest, table: Table, state: GridState) -> None:
         recent.record_run(user_of(request), table, state.filter)
 
 
-def _arranged(request: HttpRequest, account: Account, table: Table, state: GridState) -> GridState:
+def _arranged(request: HttpRequest, table: Table, state: GridState) -> GridState:
     """The state with the columns of last time if the address has none."""
-    layout = "" if state.has_columns else columns.last_columns(user_of(request), account, table)
+    layout = "" if state.has_columns else columns.last_columns(user_of(request), table)
     return replace(state, columns=columns.parse_columns(layout), has_columns=True) if layout else state
 
 
 @table_required(Capability.READ)
-def count(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def count(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the exact number of matching entities, or that counting took too long."""
     state = read_state(request.GET, table)
     if not wants_part(request):
-        return redirect(replace(state, is_counted=True).address(account, table))
+        return redirect(replace(state, is_counted=True).address(table))
     context = {"table": table, "state": state, "total": _count(table, state), "counted": True}
     return render(request, "console/entities/browse/_total.html", context)
 
 
-def results(account: Account, table: Table, state: GridState) -> dict[str, Any]:
+def results(table: Table, state: GridState) -> dict[str, Any]:
     """The context of the results."""
     began = time.perf_counter()
     page, error = _query(table, state)
@@ -137,18 +137,18 @@ def results(account: Account, table: Table, state: GridState) -> dict[str, Any]:
         "error": error,
         "milliseconds": max(1, round(milliseconds)),
         "sizes": SIZES,
-        "reading": read_filter(account, table, state),
-        **_listing(account, table, state, page),
-        **(_shown(account, table, state, page) if page.entities else _nothing(account, table, state, error)),
+        "reading": read_filter(table, state),
+        **_listing(table, state, page),
+        **(_shown(table, state, page) if page.entities else _nothing(table, state, error)),
         "total": _total(table, overview, state, page) if page.entities else Total(None),
     }
 
 
-def _shown(account: Account, table: Table, state: GridState, page: FoundPage) -> dict[str, object]:
+def _shown(table: Table, state: GridState, page: FoundPage) -> dict[str, object]:
     before = state.cursor.rows if state.cursor else 0
     match state.view:
         case View.GRID:
-            setting = grid.GridOptions(account, table, state.columns, state.zone, state.select)
+            setting = grid.GridOptions(table, state.columns, state.zone, state.select)
             return {"grid": grid.build_grid(setting, page.entities, before=before, is_last=page.next is None)}
         case View.JSON:
             return {"documents": [documents.build_document(glance) for glance in page.entities]}
@@ -174,18 +174,18 @@ def _fields(entity: Entity, state: GridState) -> list[tuple[str, str, Cell]]:
     ]
 
 
-def _nothing(account: Account, table: Table, state: GridState, error: str) -> dict[str, object]:
+def _nothing(table: Table, state: GridState, error: str) -> dict[str, object]:
     found = None if error else suggest_looser(table, state)
     return {
         "hints": found,
-        "looser": found.looser.address(account, table) if found is not None and found.looser else "",
+        "looser": found.looser.address(table) if found is not None and found.looser else "",
         "snippet": SNIPPET % table.name,
     }
 
 
-def _frame(request: HttpRequest, account: Account, table: Table) -> dict[str, Any]:
+def _frame(request: HttpRequest, table: Table) -> dict[str, Any]:
     return {
-        "listing": table_list.overview(account.pk),
+        "listing": table_list.overview(table.account.pk),
         "is_starred": bookmarks.record_visit(user_of(request), table),
         "queries": saved.for_table(user_of(request), table),
     }
@@ -214,7 +214,7 @@ def _selected(glance: EntityPreview, state: GridState) -> EntityPreview:
     return glance._replace(properties=kept)
 
 
-def _listing(account: Account, table: Table, state: GridState, page: FoundPage) -> dict[str, object]:
+def _listing(table: Table, state: GridState, page: FoundPage) -> dict[str, object]:
     before = state.cursor.rows if state.cursor else 0
     after = before + len(page.entities)
     following = state.after(Cursor(page.next, after)) if page.next else None
@@ -225,18 +225,16 @@ def _listing(account: Account, table: Table, state: GridState, page: FoundPage) 
         "last": after,
         "first_key": _key(page.entities[0]) if page.entities else None,
         "last_key": _key(page.entities[-1]) if page.entities else None,
-        "here": state.address(account, table),
-        "start": state.at_start().address(account, table) if state.starts else "",
-        "previous": state.before().address(account, table) if state.has_earlier else "",
-        "next": following.address(account, table) if following else "",
-        "views": [
-            (view, replace(state, view=view).address(account, table), view is state.view) for view in View
-        ],
-        "facets": replace(state, has_facets=not state.has_facets).address(account, table),
-        "times": replace(state, is_utc=not state.is_utc).address(account, table),
+        "here": state.address(table),
+        "start": state.at_start().address(table) if state.starts else "",
+        "previous": state.before().address(table) if state.has_earlier else "",
+        "next": following.address(table) if following else "",
+        "views": [(view, replace(state, view=view).address(table), view is state.view) for view in View],
+        "facets": replace(state, has_facets=not state.has_facets).address(table),
+        "times": replace(state, is_utc=not state.is_utc).address(table),
         "zone_name": _zone_name(state),
-        "pauses": [(pause, replace(state, pause=pause).address(account, table)) for pause in (0, *PAUSES)],
-        "all": replace(state.at_start(), filter="").address(account, table),
+        "pauses": [(pause, replace(state, pause=pause).address(table)) for pause in (0, *PAUSES)],
+        "all": replace(state.at_start(), filter="").address(table),
     }
 
 

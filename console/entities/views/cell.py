@@ -16,7 +16,7 @@ from console.entities.value_field import TypedInput, read_form, read_type, typed
 from console.grid import cells, grid
 from console.grid.tokens import decode_key, encode_key, key_query
 from console.site import notices
-from console.site.access import account_required, actor_of, find_table, user_of
+from console.site.access import actor_of, table_required, user_of
 from console.site.addresses import is_console_path
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import now_of
@@ -28,7 +28,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, read_if_match, write_etag
 from storage.domain.values.names import check_property_name
 from storage.editing import typed_text
-from storage.models import Account, Activity, Table
+from storage.models import Activity, Table
 from storage.operations import activity, edits, entities
 
 CONFLICT = 412
@@ -61,12 +61,12 @@ class CellConflict:
 
 
 @require_http_methods(["GET", "POST"])
-@account_required(Capability.WRITE)
-def edit(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.WRITE)
+def edit(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the editor of a property of an entity, or save it; ``type`` is that of its column."""
     if request.method == "POST":
-        return _save(request, _find_target(account, table, request.POST))
-    target = _find_target(account, table, request.GET)
+        return _save(request, _find_target(table, request.POST))
+    target = _find_target(table, request.GET)
     if target.stored is None:
         raise Http404
     typed = typed_input(target.value, read_type(request.GET.get("type", "")))
@@ -78,10 +78,10 @@ def edit(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 
 
 @require_POST
-@account_required(Capability.WRITE)
-def check(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.WRITE)
+def check(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the note on a text while it is typed; with ``retype``, the editor as another type or form."""
-    target = _find_target(account, table, request.POST)
+    target = _find_target(table, request.POST)
     if "retype" in request.POST:
         return _change_type(request, target)
     form = CellForm(request.POST, target.value, now_of(request))
@@ -150,7 +150,7 @@ def _saved(request: HttpRequest, target: CellTarget, stored: StoredEntity) -> Ht
         return HttpResponseRedirect(_back(request, target))
     # a page without a grid sends no index of a row
     has_grid = request.POST.get("index", "").isdecimal()
-    row = grid.draw_row(target.table.account, target.table, stored, request.POST) if has_grid else ""
+    row = grid.draw_row(target.table, stored, request.POST) if has_grid else ""
     return render_part(request, "console/entities/cell/edit.html", "_saved.html", {"row": row})
 
 
@@ -219,7 +219,7 @@ def _editor(
     return render_part(request, "console/entities/cell/edit.html", "_editor.html", context, status=status)
 
 
-def _find_target(account: Account, table: str, sent: QueryDict) -> CellTarget:
+def _find_target(table: Table, sent: QueryDict) -> CellTarget:
     key = decode_key(sent.get("key", ""))
     name = sent.get("property", "")
     if key is None or name in SYSTEM_PROPERTIES:
@@ -228,7 +228,7 @@ def _find_target(account: Account, table: str, sent: QueryDict) -> CellTarget:
         check_property_name(name)
     except StorageError:
         raise Http404 from None
-    return _read_again(CellTarget(find_table(account, table), key, name, None, None))
+    return _read_again(CellTarget(table, key, name, None, None))
 
 
 def _read_again(target: CellTarget) -> CellTarget:

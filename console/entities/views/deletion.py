@@ -14,13 +14,13 @@ from console.site.addresses import is_console_path
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ChangeSetError, StorageError
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations import edits
 
 
 @require_POST
 @table_required(Capability.WRITE)
-def delete(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def delete(request: HttpRequest, table: Table) -> HttpResponse:
     """Delete all selected entities or none; a protected account asks first."""
     wanted = _selection(request)
     is_done = False
@@ -30,7 +30,7 @@ def delete(request: HttpRequest, account: Account, table: Table) -> HttpResponse
         )
     elif not wanted.keys:
         notices.notify_error(request, _("Select at least one row."))
-    elif account.protected and "confirmed" not in request.POST:
+    elif table.account.protected and "confirmed" not in request.POST:
         return _ask(request, table, wanted)
     else:
         is_done = _delete(request, table, wanted)

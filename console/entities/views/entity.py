@@ -16,7 +16,7 @@ from console.entities import conflict, entity_form, problems, property_row
 from console.entities import entity_page as pages
 from console.entities.entity_draft import EntityDraft, open_draft, read_draft, read_signed_entity
 from console.entities.entity_page import EntityTarget
-from console.site.access import account_required, actor_of, table_required
+from console.site.access import account_required, actor_of, find_table, table_required
 from console.site.notices import notify_error, notify_success
 from console.site.responses import redirect_page, render_part, see_other, wants_part
 from console.site.typed_text import now_of
@@ -43,7 +43,7 @@ def entity(request: HttpRequest, **names: Any) -> HttpResponseBase:
 
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    target = pages.find_target(request, account, table)
+    target = pages.find_target(request, find_table(account, table))
     if target.table.name != table:
         others = {name: request.GET[name] for name in ("tab", "lang") if name in request.GET}
         return redirect(target.address(**others), permanent=True)
@@ -86,7 +86,9 @@ def _tabs(target: EntityTarget, draft: EntityDraft) -> list[tuple[str, str, bool
 
 def _snippets(request: HttpRequest, target: EntityTarget, draft: EntityDraft) -> dict[str, Any]:
     language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
-    table = snippets.Target(endpoint(request, target.account), target.account.name, target.table.name)
+    table = snippets.Target(
+        endpoint(request, target.table.account), target.table.account.name, target.table.name
+    )
     is_whole = draft.before is None or len(draft.before.content) <= WHOLE
     written = language.write(table, draft.entity if is_whole else Entity(draft.key, {}))
     return {
@@ -103,9 +105,9 @@ def _snippets(request: HttpRequest, target: EntityTarget, draft: EntityDraft) ->
 # saving
 
 
-@account_required(Capability.WRITE)
-def save(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    target = pages.find_target(request, account, table)
+@table_required(Capability.WRITE)
+def save(request: HttpRequest, table: Table) -> HttpResponse:
+    target = pages.find_target(request, table)
     action = request.POST.get("action", "save")
     if action == "delete":
         return _delete(request, target)
@@ -207,14 +209,14 @@ def shown_key(key: EntityKey) -> str:
 
 
 @table_required(Capability.WRITE)
-def row(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def row(request: HttpRequest, table: Table) -> HttpResponse:
     """Show one row of the form with its value checked, or converted to a new type."""
     before = read_signed_entity(table, request.POST.get("opened", ""))
     base = read_stored(before).properties if before is not None else {}
     row = entity_form.read_property_row(request.POST, request.FILES, base, now_of(request))
     if row is None:
         raise Http404
-    return _row(request, EntityTarget(account, table, EntityKey("", "")), row)
+    return _row(request, EntityTarget(table, EntityKey("", "")), row)
 
 
 def _row(request: HttpRequest, target: EntityTarget, row: property_row.PropertyRow) -> HttpResponse:

@@ -12,7 +12,7 @@ from console.entities import entity_page as pages
 from console.entities import problems
 from console.entities.entity_form import FieldError
 from console.entities.entity_page import EntityTarget
-from console.site.access import account_required, actor_of
+from console.site.access import actor_of, table_required
 from console.site.notices import notify_success
 from console.site.responses import render_part, see_other, wants_part
 from storage.domain.access.roles import Capability
@@ -24,14 +24,14 @@ from storage.domain.errors import (
     UpdateConditionNotSatisfied,
 )
 from storage.domain.values.etag import ANY, read_if_match, write_etag
-from storage.models import Account
+from storage.models import Table
 from storage.operations import edits, entities
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@account_required(Capability.WRITE)
-def change(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    target = pages.find_target(request, account, table)
+@table_required(Capability.WRITE)
+def change(request: HttpRequest, table: Table) -> HttpResponse:
+    target = pages.find_target(request, table)
     stored = entities.get(target.table, target.key)
     if stored is None:
         return pages.render_missing(request, target)

@@ -25,7 +25,7 @@ from storage.domain.errors import (
     StorageError,
 )
 from storage.editing import document
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations import edits, entities
 
 TABS: Final = ("form", "json")
@@ -33,14 +33,14 @@ TABS: Final = ("form", "json")
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @table_required(Capability.WRITE)
-def new(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def new(request: HttpRequest, table: Table) -> HttpResponse:
     if request.method == "POST":
-        return _save(request, account, table)
-    target, draft = _opened(request, account, table)
+        return _save(request, table)
+    target, draft = _opened(request, table)
     return render(request, target, draft)
 
 
-def _opened(request: HttpRequest, account: Account, table: Table) -> tuple[EntityTarget, EntityDraft]:
+def _opened(request: HttpRequest, table: Table) -> tuple[EntityTarget, EntityDraft]:
     """A draft with the values of another entity, or with the properties of other entities and no values."""
     key = EntityKey(request.GET.get("pk", ""), request.GET.get("rk", ""))
     tab = "json" if request.GET.get("tab") == "json" else "form"
@@ -54,8 +54,8 @@ def _opened(request: HttpRequest, account: Account, table: Table) -> tuple[Entit
         draft = EntityDraft(
             None, key, rows=rows, tab=tab, text=document.write(Entity(key, {})), properties={}
         )
-        return EntityTarget(account, table, key), draft
-    return EntityTarget(account, table, stored.key), replace(open_draft(stored, tab), is_dirty=False)
+        return EntityTarget(table, key), draft
+    return EntityTarget(table, stored.key), replace(open_draft(stored, tab), is_dirty=False)
 
 
 def render(request: HttpRequest, target: EntityTarget, draft: EntityDraft, status: int = 200) -> HttpResponse:
@@ -83,13 +83,13 @@ def _tabs(request: HttpRequest, draft: EntityDraft) -> list[tuple[str, str, bool
     return found
 
 
-def _save(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def _save(request: HttpRequest, table: Table) -> HttpResponse:
     action = request.POST.get("action", "save")
     # the form of an existing entity has its key in the address
     names = request.GET if action == "draft" and "pk" not in request.POST else request.POST
     if not {"pk", "rk"} <= names.keys() and request.POST.get("tab") != "json":
         raise Http404
-    target = EntityTarget(account, table, EntityKey(names.get("pk", ""), names.get("rk", "")))
+    target = EntityTarget(table, EntityKey(names.get("pk", ""), names.get("rk", "")))
     if action == "draft_mine":
         return _begin(request, target)
     draft = _draft(request, target)

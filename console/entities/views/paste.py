@@ -27,7 +27,7 @@ from storage.domain.values.edm import Edm
 from storage.editing import typed_csv
 from storage.editing.pasted_rows import PastedRows, TypeSource, UnreadableRows
 from storage.editing.typed_csv import ColumnOptions
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations import edits
 
 SHOWN = 100  # rows of a preview
@@ -38,7 +38,7 @@ _MEANWHILE = (EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSatisfied
 
 @require_http_methods(["GET", "POST"])
 @table_required(Capability.WRITE)
-def index(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def index(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the input or the preview of a text, or apply it with ``apply``."""
     if request.method == "GET":
         return _show(request, table, {})

@@ -16,7 +16,7 @@ from console.site.typed_text import now_of
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import ChangeSetError, StorageError
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations import edits
 
 SAVED = 204  # the page drops its staged changes and reloads
@@ -24,7 +24,7 @@ SAVED = 204  # the page drops its staged changes and reloads
 
 @require_POST
 @table_required(Capability.WRITE)
-def review(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def review(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the staged changes, or apply all of them or none with ``apply``."""
     try:
         kept = staged.read(request.POST.get("changes", ""), now_of(request))

@@ -16,12 +16,12 @@ from console.entities.entity_page import EntityTarget, find_target
 from console.entities.viewers import Viewer
 from console.grid.documents import find_value
 from console.grid.tokens import encode_key
-from console.site.access import account_required
+from console.site.access import table_required
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
-from storage.models import Account
+from storage.models import Table
 from storage.operations import entities
 
 LABELS: dict[Viewer, str | Promise] = {
@@ -38,10 +38,10 @@ LABELS: dict[Viewer, str | Promise] = {
 
 
 @require_safe
-@account_required(Capability.READ)
-def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+@table_required(Capability.READ)
+def show(request: HttpRequest, table: Table) -> HttpResponse:
     """Show a value; the address has the key (``key``, or ``pk`` and ``rk``), the property and the viewer (``as``)."""
-    target = find_target(request, account, table)
+    target = find_target(request, table)
     name = request.GET.get("property", request.GET.get("name", ""))
     stored = entities.get(target.table, target.key)
     value = None if stored is None else find_value(stored, name)

@@ -21,25 +21,25 @@ from storage.domain.access.roles import Capability, may
 from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations import entities, properties
 from storage.operations.properties import Property
 
 
 @require_http_methods(["GET", "POST"])
 @table_required(Capability.READ)
-def choose(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def choose(request: HttpRequest, table: Table) -> HttpResponse:
     """Show all columns with their settings, or apply the choice."""
     if request.method == "POST":
-        return _chosen(request, account, table)
-    return _show(request, account, table, read_state(request.GET, table))
+        return _chosen(request, table)
+    return _show(request, table, read_state(request.GET, table))
 
 
-def _show(request: HttpRequest, account: Account, table: Table, state: GridState) -> HttpResponse:
+def _show(request: HttpRequest, table: Table, state: GridState) -> HttpResponse:
     context: dict[str, Any] = {
         "table": table,
         "state": state,
-        "here": state.address(account, table),
+        "here": state.address(table),
         **_lines(table, state),
         "layouts": [
             (
@@ -48,7 +48,7 @@ def _show(request: HttpRequest, account: Account, table: Table, state: GridState
                     state, columns=columns.parse_columns(columns.layout_text(layout)), has_columns=True
                 ).query(),
             )
-            for layout in columns.layouts_for(user_of(request), account, table)
+            for layout in columns.layouts_for(user_of(request), table)
         ],
         "may_share": _may_share(request),
     }
@@ -91,20 +91,20 @@ def _line(choice: ColumnChoice, known: dict[str, Property]) -> tuple[ColumnChoic
     return choice, found.types[0] if len(found.types) == 1 else MIXED, round(100 * found.share)
 
 
-def _chosen(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def _chosen(request: HttpRequest, table: Table) -> HttpResponse:
     """Apply the fields name (in order), show, pin and width-NAME; up and down move a column."""
     state = read_state(QueryDict(request.POST.get("state", "")), table)
     asked = columns.parse_columns(request.POST["cols"]) if "cols" in request.POST else _read(request.POST)
-    columns.remember_columns(user_of(request), account, table, str(asked))
+    columns.remember_columns(user_of(request), table, str(asked))
     wanted = replace(state, columns=asked, has_columns=True)
     if wants_part(request):
         return HttpResponse(status=204)
     if request.accepts("application/json") and not request.accepts("text/html"):
         choice = f"{request.path}?{wanted.query()}"
-        return JsonResponse({"here": wanted.address(account, table), "choice": choice})
+        return JsonResponse({"here": wanted.address(table), "choice": choice})
     if "up" in request.POST or "down" in request.POST:
         return redirect(f"{request.path}?{wanted.query()}")
-    return redirect(wanted.address(account, table))
+    return redirect(wanted.address(table))
 
 
 def _read(form: QueryDict) -> Columns:
@@ -133,7 +133,7 @@ def _may_share(request: HttpRequest) -> bool:
 
 @require_POST
 @table_required(Capability.READ)
-def save_layout(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def save_layout(request: HttpRequest, table: Table) -> HttpResponse:
     """Save the fields name, tables (a table or a pattern), shared and cols; then return to ``state``."""
     state = read_state(QueryDict(request.POST.get("state", "")), table)
     name, pattern = (
@@ -144,17 +144,19 @@ def save_layout(request: HttpRequest, account: Account, table: Table) -> HttpRes
         raise PermissionDenied
     if name:
         asked = str(columns.parse_columns(request.POST.get("cols", "")))
-        columns.save_layout(None if shared else user_of(request), account, name, pattern or table.name, asked)
-        columns.forget_columns(user_of(request), account, table)
+        columns.save_layout(
+            None if shared else user_of(request), table.account, name, pattern or table.name, asked
+        )
+        columns.forget_columns(user_of(request), table)
         notices.notify_success(request, _("Layout %(name)s saved") % {"name": name})
-    return redirect(state.address(account, table))
+    return redirect(state.address(table))
 
 
 @require_POST
 @table_required(Capability.READ)
-def delete_layout(request: HttpRequest, account: Account, table: Table, layout: int) -> HttpResponse:
+def delete_layout(request: HttpRequest, table: Table, layout: int) -> HttpResponse:
     state = read_state(QueryDict(request.POST.get("state", "")), table)
-    kept = ColumnLayout.objects.filter(account=account, pk=layout).first()
+    kept = ColumnLayout.objects.filter(account=table.account, pk=layout).first()
     if kept is not None and kept.user_id not in (None, user_of(request).pk):
         kept = None
     if kept is not None and kept.user_id is None and not _may_share(request):
@@ -162,4 +164,4 @@ def delete_layout(request: HttpRequest, account: Account, table: Table, layout: 
     if kept is not None:
         kept.delete()
         notices.notify_success(request, _("Layout %(name)s deleted") % {"name": kept.name})
-    return redirect(state.address(account, table))
+    return redirect(state.address(table))

@@ -11,12 +11,12 @@ from console.site.access import table_required
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
 from storage.editing import merge
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations import entities
 
 
 @table_required(Capability.READ)
-def compare(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def compare(request: HttpRequest, table: Table) -> HttpResponse:
     """Compare the entities of the two fields ``key``, property by property."""
     wanted = [tokens.decode_key(token) for token in request.GET.getlist("key")[:2]]
     stored = [entities.get(table, key) for key in wanted if key is not None]

@@ -15,7 +15,7 @@ from console.snippets.connections import endpoint
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, StoredEntity, read_stored
 from storage.domain.errors import StorageError
-from storage.models import Account, Table
+from storage.models import Table
 
 LIMIT: Final = 10_000  # entities; more belong in a file
 SIZE_LIMIT: Final = 16 * 1024 * 1024  # bytes, of all of them
@@ -24,7 +24,7 @@ _LANGUAGES: Final = ("python", "javascript")
 
 @require_POST
 @table_required(Capability.READ)
-def copy(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def copy(request: HttpRequest, table: Table) -> HttpResponse:
     """Answer with ``text`` in the format ``as``, and with ``html`` for programs that prefer it."""
     try:
         stored = _stored(table, request)
@@ -34,7 +34,7 @@ def copy(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
         return JsonResponse(
             {"error": _("Too many entities to copy. Export them to a file instead.")}, status=422
         )
-    answer = JsonResponse(_written(request, account, table, stored))
+    answer = JsonResponse(_written(request, table, stored))
     answer["Cache-Control"] = "no-store"
     return answer
 
@@ -54,9 +54,7 @@ def _size(stored: list[StoredEntity]) -> int:
     return sum(len(one.content) for one in stored)
 
 
-def _written(
-    request: HttpRequest, account: Account, table: Table, stored: list[StoredEntity]
-) -> dict[str, object]:
+def _written(request: HttpRequest, table: Table, stored: list[StoredEntity]) -> dict[str, object]:
     form = request.POST.get("as", "tsv")
     names = _names(request, stored)
     if form in formats.WRITERS:
@@ -67,7 +65,7 @@ def _written(
         text = formats.WRITERS[form](rows, names if form != "tsv" else heads)
         html = formats.write_table(rows, heads) if form == "tsv" else None
         return {"text": text, "html": html, "count": len(stored)}
-    return {"text": _as(form, request, account, table, stored), "count": len(stored)}
+    return {"text": _as(form, request, table, stored), "count": len(stored)}
 
 
 def _names(request: HttpRequest, stored: list[StoredEntity]) -> list[str]:
@@ -78,14 +76,14 @@ def _names(request: HttpRequest, stored: list[StoredEntity]) -> list[str]:
     return [choice.name for choice in columns.arrange_columns(columns.DEFAULT, seen)]
 
 
-def _as(form: str, request: HttpRequest, account: Account, table: Table, stored: list[StoredEntity]) -> str:
+def _as(form: str, request: HttpRequest, table: Table, stored: list[StoredEntity]) -> str:
     if form == "ndjson":
         return "".join(formats.write_document(one).decode() + "\n" for one in stored)
     if form in _LANGUAGES:
-        target = Target(endpoint(request, account), account.name, table.name)
+        target = Target(endpoint(request, table.account), table.account.name, table.name)
         return _code(form, target, [read_stored(one) for one in stored])
     if form == "address":
-        path = request.build_absolute_uri(reverse("entities:show", args=(account.name, table.name)))
+        path = request.build_absolute_uri(reverse("entities:show", args=(table.account.name, table.name)))
         return "\n".join(f"{path}?{tokens.key_query(one.key)}" for one in stored)
     if len(stored) == 1:
         return formats.write_pretty_document(stored[0])

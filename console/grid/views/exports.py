@@ -25,7 +25,7 @@ from storage.domain.entities.entity import StoredEntity, read_stored
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.domain.service.activity import Verb
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations import activity, entities, properties, table_list
 
 
@@ -40,24 +40,24 @@ class ExportRequest:
 
 @require_http_methods(["GET", "POST"])
 @table_required(Capability.READ)
-def export(request: HttpRequest, account: Account, table: Table) -> HttpResponseBase:
+def export(request: HttpRequest, table: Table) -> HttpResponseBase:
     """Show the choice of scope and format, or send the file."""
     if request.method == "GET" or "format" not in request.POST:
-        return _ask(request, account, table)
+        return _ask(request, table)
     try:
         chosen = tokens.read_selection(request.POST)
     except StorageError as error:
-        return _ask(request, account, table, error.text)
+        return _ask(request, table, error.text)
     format_ = request.POST["format"]
     if format_ not in list(ExportFormat):
-        return _ask(request, account, table, _("Unknown format."))
+        return _ask(request, table, _("Unknown format."))
     asked = columns.parse_columns(request.POST.get("cols", ""))
     wanted = ExportRequest(table, chosen, ExportFormat(format_), asked, actor_of(request))
     name = get_valid_filename(f"{table.name}.{format_}")
     return stream_file(request, _pieces(wanted), content_type=formats.TYPES[wanted.format], filename=name)
 
 
-def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") -> HttpResponse:
+def _ask(request: HttpRequest, table: Table, error: str = "") -> HttpResponse:
     asked = request.POST if request.method == "POST" else request.GET
     state = read_state(asked, table)
     keys = asked.getlist("key")
@@ -80,7 +80,7 @@ def _ask(request: HttpRequest, account: Account, table: Table, error: str = "") 
         "scope": asked.get("scope") or scopes[0][0],
         "formats": list(ExportFormat),
         "error": error,
-        "here": back if is_console_path(back) else state.address(account, table),
+        "here": back if is_console_path(back) else state.address(table),
     }
     return render(request, "console/grid/export.html", context, status=422 if error else 200)
 

@@ -92,7 +92,7 @@ SCORES = [
 
 
 def rows() -> Grid:
-    setting = GridOptions(StoredAccount(name="acme"), Table(name="people"), DEFAULT)
+    setting = GridOptions(Table(account=StoredAccount(name="acme"), name="people"), DEFAULT)
     return grid.build_grid(setting, [_glance(number) for number in range(24)], before=0, is_last=False)
 
 

@@ -138,11 +138,11 @@ def _getting_started(cards: list[AccountCard]) -> dict[str, Any]:
 
 @table_required(Capability.READ)
 @require_POST
-def star(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def star(request: HttpRequest, table: Table) -> HttpResponse:
     """Star a table, or remove its star."""
     is_starred = request.POST.get("starred") == "1"
     bookmarks.star(user_of(request), table, on=is_starred)
     if not wants_part(request):
-        return redirect("entities:index", account.name, table.name)
+        return redirect("entities:index", table.account.name, table.name)
     context = {"is_starred": is_starred, "table_name": table.name}
     return render(request, "components/star.html", context)

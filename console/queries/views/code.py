@@ -27,7 +27,7 @@ from storage.domain.filters.ast import all_of, conjuncts, is_console_only
 from storage.domain.filters.writer import write
 from storage.domain.sas import TableSas
 from storage.domain.sas.tokens import WRITTEN_VERSION
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations import sas as sas_operations
 from storage.operations.sas import SasDescription
 
@@ -37,27 +37,27 @@ TOKEN_LIFETIME: Final = timedelta(hours=1)
 @require_http_methods(["GET", "HEAD", "POST"])
 @table_required(Capability.READ)
 @never_cache
-def show(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def show(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the code with a credential from the environment, or after a POST with a new SAS token."""
     state = read_state(request.GET, table)
     language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
-    target = Target(endpoint(request, account), account.name, table.name)
+    target = Target(endpoint(request, table.account), table.account.name, table.name)
     if request.method == "POST":
         if not may(role_of(request), Capability.MANAGE_ACCESS):
-            raise RoleNeeded(Capability.MANAGE_ACCESS, account)
+            raise RoleNeeded(Capability.MANAGE_ACCESS, table.account)
         if not reauthentication.is_recent(request):
-            return reauthentication.ask(request, _address(account, table, state, language))
-        return _show(request, table, state, language, replace(target, token=_issue(request, account, table)))
+            return reauthentication.ask(request, _address(table, state, language))
+        return _show(request, table, state, language, replace(target, token=_issue(request, table)))
     return _show(request, table, state, language, target)
 
 
 @sensitive_variables("issued")
-def _issue(request: HttpRequest, account: Account, table: Table) -> str:
+def _issue(request: HttpRequest, table: Table) -> str:
     """Issue a token that can read this table for an hour."""
     expiry = (timezone.now() + TOKEN_LIFETIME).strftime("%Y-%m-%dT%H:%M:%SZ")
     token = TableSas(version=WRITTEN_VERSION, table=table.name, permissions="r", expiry=expiry)
     description = SasDescription(_("Query code"))
-    issued = sas_operations.issue(account, token, 1, description, by=actor_of(request))
+    issued = sas_operations.issue(table.account, token, 1, description, by=actor_of(request))
     return sas.write(issued.token)
 
 
@@ -69,10 +69,10 @@ def _show(
         "state": state,
         "language": language,
         "languages": [
-            (found.name, _address(table.account, table, state, found), found is language)
+            (found.name, _address(table, state, found), found is language)
             for found in snippets.LANGUAGES.values()
         ],
-        "here": _address(table.account, table, state, language),
+        "here": _address(table, state, language),
         "has_token": bool(target.token),
     }
     try:
@@ -98,6 +98,6 @@ def _portable_query(state: GridState) -> tuple[Query, list[str]]:
     return Query(root, wanted.select or (), state.size, keys), left_out
 
 
-def _address(account: Account, table: Table, state: GridState, language: Language) -> str:
+def _address(table: Table, state: GridState, language: Language) -> str:
     query = [*state.at_start().address_fields, ("lang", language.slug)]
-    return reverse("queries:code", args=(account.name, table.name), query=query)
+    return reverse("queries:code", args=(table.account.name, table.name), query=query)

@@ -23,23 +23,23 @@ from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import PAGE_LIMIT
 from storage.editing.filters.builder import to_filter, to_text
 from storage.editing.filters.narrowing import ConditionKind
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations import properties
 
 
 @require_POST
 @table_required(Capability.READ)
-def check(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def check(request: HttpRequest, table: Table) -> HttpResponse:
     """Explain why a filter is invalid, or how it would reach its entities; no entity is read."""
     state = read_state(request.POST, table)
     if not wants_part(request):
-        return redirect(state.address(account, table))
-    return render(request, "console/queries/builder/_answer.html", _bar_context(account, table, state))
+        return redirect(state.address(table))
+    return render(request, "console/queries/builder/_answer.html", _bar_context(table, state))
 
 
 @require_POST
 @table_required(Capability.READ)
-def edit_conditions(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def edit_conditions(request: HttpRequest, table: Table) -> HttpResponse:
     """Apply a button of the builder; answer the conditions and the filter they make."""
     types = property_types(table)
     draft = read_form(request.POST, types)
@@ -47,13 +47,13 @@ def edit_conditions(request: HttpRequest, account: Account, table: Table) -> Htt
     state = read_state(request.POST, table)
     state = replace(state, filter=_filter_text(draft, state.filter))
     if request.POST.get("do") == "run" and not wants_part(request):
-        return redirect(state.address(account, table))
+        return redirect(state.address(table))
     builder = Builder(view_group(draft, types), names=sorted(types), focus=focus, text=state.filter)
     return render_part(
         request,
         "console/queries/builder/conditions.html",
         "_answer.html",
-        _bar_context(account, table, state) | {"builder": builder},
+        _bar_context(table, state) | {"builder": builder},
     )
 
 
@@ -69,8 +69,8 @@ def _filter_text(draft: GroupDraft, text: str) -> str:
     return to_text(group)
 
 
-def _bar_context(account: Account, table: Table, state: GridState) -> dict[str, Any]:
-    reading = read_filter(account, table, state, sample=properties.sample(table, quickly=True))
+def _bar_context(table: Table, state: GridState) -> dict[str, Any]:
+    reading = read_filter(table, state, sample=properties.sample(table, quickly=True))
     return {
         "table": table,
         "state": state,
@@ -83,14 +83,14 @@ def _bar_context(account: Account, table: Table, state: GridState) -> dict[str, 
 
 @require_GET
 @table_required(Capability.READ)
-def names(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def names(request: HttpRequest, table: Table) -> HttpResponse:
     """Complete names of properties and functions."""
     return JsonResponse(complete_names(table))
 
 
 @require_GET
 @table_required(Capability.READ)
-def values(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def values(request: HttpRequest, table: Table) -> HttpResponse:
     """Complete values of a property, as literals."""
     found = complete_values(table, request.GET.get("name", ""))
     return JsonResponse({"values": found})
@@ -98,7 +98,7 @@ def values(request: HttpRequest, account: Account, table: Table) -> HttpResponse
 
 @require_GET
 @table_required(Capability.READ)
-def select(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def select(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the choice of properties to return."""
     state = read_state(request.GET, table).at_start()
     types = property_types(table)
@@ -115,7 +115,7 @@ def select(request: HttpRequest, account: Account, table: Table) -> HttpResponse
 
 @require_POST
 @table_required(Capability.READ)
-def cell(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def cell(request: HttpRequest, table: Table) -> HttpResponse:
     """Add a condition on the value of a cell to the filter."""
     state = read_state(request.POST, table)
     key = decode_key(request.POST.get("key", ""))

@@ -14,14 +14,14 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import EdmValue
 from storage.editing.filters.narrowing import ConditionKind, add_condition, build_condition, fits_in_url
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations import facets
 from storage.operations.facets import Facet
 
 
 @require_safe
 @table_required(Capability.READ)
-def show(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def show(request: HttpRequest, table: Table) -> HttpResponse:
     state = read_state(request.GET, table)
     try:
         counted, error = facets.facets(table, state.wanted), ""
@@ -30,19 +30,19 @@ def show(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
     context: dict[str, Any] = {
         "table": table,
         "state": state,
-        "facets": [_view_facet(account, table, state, facet) for facet in counted],
+        "facets": [_view_facet(table, state, facet) for facet in counted],
         "entities": counted[0].entities if counted else 0,
         "is_sample": any(facet.is_sample for facet in counted),
         "error": error,
-        "without": replace(state, has_facets=False).address(account, table),
+        "without": replace(state, has_facets=False).address(table),
     }
     return render_part(request, "console/queries/facets/show.html", "_facets.html", context)
 
 
-def _view_facet(account: Account, table: Table, state: GridState, facet: Facet) -> dict[str, Any]:
+def _view_facet(table: Table, state: GridState, facet: Facet) -> dict[str, Any]:
     # each value with the number of entities that have it, and the address of their grid
     values = [
-        (cells.draw(value, zone=state.zone), count, _narrow(state, facet.name, value).address(account, table))
+        (cells.draw(value, zone=state.zone), count, _narrow(state, facet.name, value).address(table))
         for value, count in facet.values
         if fits_in_url(value)
     ]

@@ -52,7 +52,7 @@ def _recent(request: HttpRequest, account: Account) -> list[tuple[RecentQuery, s
     for query in recent.for_account(user_of(request), account.pk):
         state, names = GridState(filter=query.text), (account.name, query.table.name)
         save = reverse("queries:new", args=names, query=state.address_fields)
-        lines.append((query, state.address(account, query.table), save))
+        lines.append((query, state.address(query.table), save))
     return lines
 
 
@@ -66,22 +66,22 @@ def clear_recent(request: HttpRequest, account: Account) -> HttpResponse:
 
 @require_safe
 @table_required(Capability.READ)
-def menu(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def menu(request: HttpRequest, table: Table) -> HttpResponse:
     """Fill the menu of the query bar; htmx names the grid that it was opened on."""
     user = user_of(request)
     context: dict[str, Any] = {
         "table": table,
-        "state": _current_state(request, account, table),
+        "state": _current_state(request, table),
         "queries": [(query, saved.list_parameters(query)) for query in saved.for_table(user, table)],
         "recent": [
-            (query, GridState(filter=query.text).address(account, table))
+            (query, GridState(filter=query.text).address(table))
             for query in recent.for_table(user, table, top=MENU_LENGTH)
         ],
     }
     return render(request, "console/queries/saved/_menu_list.html", context)
 
 
-def _current_state(request: HttpRequest, account: Account, table: Table) -> GridState:
+def _current_state(request: HttpRequest, table: Table) -> GridState:
     page = addresses.split_url(request.headers.get("HX-Current-URL", ""))
-    is_grid = page.path == reverse("entities:index", args=(account.name, table.name))
+    is_grid = page.path == reverse("entities:index", args=(table.account.name, table.name))
     return read_state(QueryDict(page.query) if is_grid else request.GET, table)

@@ -23,23 +23,21 @@ from storage.operations.activity import ChangedSince
 
 @require_safe
 @table_required(Capability.READ)
-def run(request: HttpRequest, account: Account, table: Table, slug: str) -> HttpResponse:
+def run(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
     """Redirect to the grid; ask for the values of parameters first, unless the address has them."""
-    query = saved.find_query(user_of(request), account.pk, table.folded_name, slug)
+    query = saved.find_query(user_of(request), table.account.pk, table.folded_name, slug)
     if query is None:
-        return _show_deleted(request, account, table, slug)
+        return _show_deleted(request, table, slug)
     names = saved.list_parameters(query)
     is_given = all(field_name(name) in request.GET for name in names)
     form = ParameterValuesForm(query.content.get("f", ""), names, data=request.GET if is_given else None)
     if is_given and not (names and "ask" in request.GET) and form.is_valid():
-        state = saved.fill_state(query, form.values).shortened(account, table)
-        return redirect(state.address(account, table))
-    return _ask(request, account, table, query, form)
+        state = saved.fill_state(query, form.values).shortened(table)
+        return redirect(state.address(table))
+    return _ask(request, table, query, form)
 
 
-def _ask(
-    request: HttpRequest, account: Account, table: Table, query: SavedQuery, form: ParameterValuesForm
-) -> HttpResponse:
+def _ask(request: HttpRequest, table: Table, query: SavedQuery, form: ParameterValuesForm) -> HttpResponse:
     is_refused = form.is_bound and "ask" not in request.GET
     if not is_refused:
         form = ParameterValuesForm(
@@ -49,7 +47,7 @@ def _ask(
     return render(request, "console/queries/saved/run.html", context, status=422 if is_refused else 200)
 
 
-def _show_deleted(request: HttpRequest, account: Account, table: Table, slug: str) -> HttpResponse:
+def _show_deleted(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
     query = saved.find_deleted(user_of(request), table, slug)
     if query is None:
         raise Http404
@@ -65,8 +63,8 @@ def _show_deleted(request: HttpRequest, account: Account, table: Table, slug: st
 
 @require_safe
 @table_required(Capability.READ)
-def versions(request: HttpRequest, account: Account, table: Table, slug: str) -> HttpResponse:
-    query = saved.get_query(request, account, table.folded_name, slug)
+def versions(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
+    query = saved.get_query(request, table.account, table.folded_name, slug)
     kept = saved.list_versions(user_of(request), query)
     context = {
         "table": table,
@@ -93,9 +91,9 @@ def _values(version: SavedQueryVersion | None) -> dict[str, Any]:
 
 @require_POST
 @table_required(Capability.READ)
-def restore(request: HttpRequest, account: Account, table: Table, slug: str, number: int) -> HttpResponse:
+def restore(request: HttpRequest, table: Table, slug: str, number: int) -> HttpResponse:
     """Save an earlier version again, as the latest."""
-    query = saved.get_changeable(request, account, table.folded_name, slug)
+    query = saved.get_changeable(request, table.account, table.folded_name, slug)
     kept = {version.number: version for version in saved.list_versions(user_of(request), query)}
     if (version := kept.get(number)) is None:
         raise Http404
@@ -107,7 +105,7 @@ def restore(request: HttpRequest, account: Account, table: Table, slug: str, num
         notices.notify_error(request, _("Not restored: a newer version was saved in the meantime."))
     else:
         notices.notify_success(request, _("Restored version %(number)s.") % {"number": number})
-    return see_other(reverse("queries:versions", args=(account.name, table.name, slug)))
+    return see_other(reverse("queries:versions", args=(table.account.name, table.name, slug)))
 
 
 @require_POST

@@ -28,23 +28,23 @@ from storage.operations.activity import ChangedSince
 
 @require_http_methods(["GET", "POST"])
 @table_required(Capability.READ)
-def new(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def new(request: HttpRequest, table: Table) -> HttpResponse:
     """Save the grid that the address describes, which may be a changed saved query."""
     state = _read_state(request, table)
     form = SavedQueryForm(
         request.POST if request.method == "POST" else None,
-        initial=_initial_of_grid(request, account, table, state),
+        initial=_initial_of_grid(request, table, state),
         taken=_taken_names(request, table),
     )
     if request.method == "POST" and form.is_valid():
-        _check_sharing(request, account, form)
+        _check_sharing(request, table.account, form)
         definition = _definition(form, grid_content(state))
         query = saved_changes.create_query(table, definition, owner=user_of(request), by=actor_of(request))
         notices.notify_success(request, _("Saved the query %(name)s.") % {"name": query.name})
-        return see_other(_grid_address(account, table, query, dict(state.values) | form.parameter_values))
+        return see_other(_grid_address(table, query, dict(state.values) | form.parameter_values))
     form.fields["name"].widget.attrs["autofocus"] = not form.is_bound
-    context = _form_context(request, account, table, state, form) | {
-        "action": reverse("queries:new", args=(account.name, table.name)),
+    context = _form_context(request, table, state, form) | {
+        "action": reverse("queries:new", args=(table.account.name, table.name)),
         "sent": state.query(),
     }
     return render(request, "console/queries/saved/edit.html", context, status=422 if form.is_bound else 200)
@@ -56,11 +56,9 @@ def _read_state(request: HttpRequest, table: Table) -> GridState:
     return replace(read_state(sent, table).at_start(), open="", is_counted=False)
 
 
-def _initial_of_grid(
-    request: HttpRequest, account: Account, table: Table, state: GridState
-) -> dict[str, object]:
+def _initial_of_grid(request: HttpRequest, table: Table, state: GridState) -> dict[str, object]:
     initial: dict[str, object] = {"filter": state.filter, "keeps_view": True}
-    source = get_applied(user_of(request), role_of(request), account, table, state)
+    source = get_applied(user_of(request), role_of(request), table, state)
     if source is not None:
         initial |= {
             "name": _("%(name)s (copy)") % {"name": source.query.name[:50]},
@@ -86,17 +84,17 @@ def _definition(form: SavedQueryForm, content: Mapping[str, str]) -> Definition:
     return Definition(values["name"], values["description"], text | kept, values["is_shared"])
 
 
-def _grid_address(account: Account, table: Table, query: SavedQuery, values: Mapping[str, str]) -> str:
+def _grid_address(table: Table, query: SavedQuery, values: Mapping[str, str]) -> str:
     """The grid of the saved query; its own address, which asks for values, if some are missing."""
     try:
         state = saved.fill_state(query, values)
     except UnfilledParameter:
-        return reverse("queries:run", args=(account.name, table.name, query.slug))
-    return state.shortened(account, table).address(account, table)
+        return reverse("queries:run", args=(table.account.name, table.name, query.slug))
+    return state.shortened(table).address(table)
 
 
 def _form_context(
-    request: HttpRequest, account: Account, table: Table, state: GridState, form: SavedQueryForm
+    request: HttpRequest, table: Table, state: GridState, form: SavedQueryForm
 ) -> dict[str, Any]:
     if not may(role_of(request), Capability.WRITE):
         form.fields.pop("is_shared")
@@ -106,15 +104,15 @@ def _form_context(
         "state": state,
         "form": form,
         "kept": [(differences.setting_name(f"query.{name}"), value) for name, value in kept.items()],
-        "back": state.shortened(account, table).address(account, table),
+        "back": state.shortened(table).address(table),
     }
 
 
 @require_http_methods(["GET", "POST"])
 @table_required(Capability.READ)
-def edit(request: HttpRequest, account: Account, table: Table, slug: str) -> HttpResponse:
+def edit(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
     """Change a query; its content too, if the address describes the grid of this query."""
-    query = saved.get_changeable(request, account, table.folded_name, slug)
+    query = saved.get_changeable(request, table.account, table.folded_name, slug)
     state = _read_state(request, table)
     is_from_grid = state.saved == slug
     content = grid_content(state) if is_from_grid else query.content
@@ -125,7 +123,7 @@ def edit(request: HttpRequest, account: Account, table: Table, slug: str) -> Htt
     )
     status = 422 if form.is_bound else 200
     if request.method == "POST" and form.is_valid():
-        _check_sharing(request, account, form)
+        _check_sharing(request, table.account, form)
         _check_unsharing(request, query, form)
         try:
             definition = _definition(form, content)
@@ -136,10 +134,10 @@ def edit(request: HttpRequest, account: Account, table: Table, slug: str) -> Htt
         else:
             notices.notify_success(request, _("Saved the query %(name)s.") % {"name": definition.name})
             target = "queries:run" if is_from_grid else "queries:versions"
-            return see_other(reverse(target, args=(account.name, table.name, slug)))
+            return see_other(reverse(target, args=(table.account.name, table.name, slug)))
     shown = state if is_from_grid else replace(_saved_state(query), saved=slug)
-    context = _form_context(request, account, table, shown, form) | {
-        "action": reverse("queries:edit", args=(account.name, table.name, slug)),
+    context = _form_context(request, table, shown, form) | {
+        "action": reverse("queries:edit", args=(table.account.name, table.name, slug)),
         "query": query,
         "version": saved.latest_version(query) if status != 422 else request.POST.get("version"),
         "is_late": status == 409,
@@ -176,19 +174,19 @@ def _saved_state(query: SavedQuery) -> GridState:
 
 @require_POST
 @table_required(Capability.READ)
-def update(request: HttpRequest, account: Account, table: Table, slug: str) -> HttpResponse:
+def update(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
     """Save what the grid shows as the content of its query."""
-    query = saved.get_changeable(request, account, table.folded_name, slug)
+    query = saved.get_changeable(request, table.account, table.folded_name, slug)
     state = replace(_read_state(request, table), saved=slug)
-    applied = get_applied(user_of(request), role_of(request), account, table, state)
+    applied = get_applied(user_of(request), role_of(request), table, state)
     assert applied is not None
     definition = replace(saved_changes.read_definition(query), content=applied.content)
     try:
         seen = VersionForm(request.POST).seen
         saved_changes.change_query(query, definition, seen=seen, by=actor_of(request))
     except ChangedSince:
-        link = reverse("queries:versions", args=(account.name, table.name, slug))
+        link = reverse("queries:versions", args=(table.account.name, table.name, slug))
         notices.notify_error(request, _("Not saved: a newer version was saved in the meantime."), link=link)
     else:
         notices.notify_success(request, _("Saved the query %(name)s.") % {"name": query.name})
-    return see_other(state.shortened(account, table).address(account, table))
+    return see_other(state.shortened(table).address(table))

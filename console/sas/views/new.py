@@ -71,17 +71,17 @@ def preview(request: HttpRequest, account: Account) -> HttpResponse:
 
 @require_POST
 @table_required(Capability.MANAGE_ACCESS)
-def from_selection(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def from_selection(request: HttpRequest, table: Table) -> HttpResponse:
     """Turn the rows selected in the grid, or its filter, into a key range."""
     try:
         chosen = tokens.read_selection(request.POST)
     except StorageError as error:
         notify_error(request, error.text)
-        return redirect("entities:index", account.name, table.name)
+        return redirect("entities:index", table.account.name, table.name)
     if chosen.scope is Scope.ROWS:
-        return _redirect_to_form(account, table.name, cover_rows(chosen.keys), Scope.ROWS)
+        return _redirect_to_form(table.account, table.name, cover_rows(chosen.keys), Scope.ROWS)
     key_range = None if chosen.filter is None else cover_filter(chosen.filter)
-    return _redirect_to_form(account, table.name, key_range, Scope.QUERY)
+    return _redirect_to_form(table.account, table.name, key_range, Scope.QUERY)
 
 
 def _cover_filter_text(text: str) -> KeyRange | None:

@@ -21,32 +21,30 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     found = find_table(account, table)
     if found.name != table:
         return redirect("tables:settings", account.name, found.name, permanent=True)
-    return _render(
-        request, account, found, NotesForm(initial={"description": found.description, "tags": found.tags})
-    )
+    return _render(request, found, NotesForm(initial={"description": found.description, "tags": found.tags}))
 
 
 @table_required(Capability.MANAGE_TABLES)
 @require_POST
-def save_notes(request: HttpRequest, account: Account, table: Table) -> HttpResponse:
+def save_notes(request: HttpRequest, table: Table) -> HttpResponse:
     form = NotesForm(request.POST)
     if not form.is_valid():
-        return _render(request, account, table, form)
+        return _render(request, table, form)
     try:
         done = tables.change(table, by=actor_of(request), **changed_values(form))
     except StorageError as error:
         form.add_error(None, error.text)
-        return _render(request, account, table, form)
+        return _render(request, table, form)
     notify_success(request, _("Saved the notes for %(table)s.") % {"table": table.name}, undo=done)
-    return redirect("tables:settings", account.name, table.name)
+    return redirect("tables:settings", table.account.name, table.name)
 
 
-def _render(request: HttpRequest, account: Account, table: Table, form: NotesForm) -> HttpResponse:
+def _render(request: HttpRequest, table: Table, form: NotesForm) -> HttpResponse:
     context = {
         "table": table,
         "form": form,
         "size": table_list.sizes([table])[table.name],
         "parts": table_list.disk_usage(table),
-        "tags": table_list.tags(account.pk),
+        "tags": table_list.tags(table.account.pk),
     }
     return render(request, "console/tables/settings.html", context, status=422 if form.errors else 200)

@@ -79,7 +79,7 @@ def test_the_closest_one_is_taken(cast, account, logs):
         ("long", "logs4*", None),
     ]:
         columns.save_layout(user, account, name, pattern, name)
-    found = columns.layouts_for(cast["victor"], account, logs["logs42"])
+    found = columns.layouts_for(cast["victor"], logs["logs42"])
     assert [layout.name for layout in found] == ["long", "own", "all", "any"]
 
 
