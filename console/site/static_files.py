@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1] / "static"
-CONSOLE = (
-    ROOT / "console"
-)  # one folder per subject; of its many small styles the browser gets one, two or three sheets
+CONSOLE = ROOT / "console"  # one folder per subject, with many small styles
 STYLESHEET = "console/console.css"
-# the subjects that only some pages need: those of a table, those about access
-DATA_STYLESHEET = "console/data.css"
-DATA_SUBJECTS = frozenset({"entities", "grid", "queries"})
-ACCESS_STYLESHEET = "console/access.css"
-ACCESS_SUBJECTS = frozenset({"help", "policies", "sas"})
+# the sheets of subjects that only some pages need: those of a table, those about access
+OTHER_STYLESHEETS = {
+    **dict.fromkeys(("entities", "grid", "queries"), "console/data.css"),
+    **dict.fromkeys(("help", "policies", "sas"), "console/access.css"),
+}
 PREFIX = "/ui/static/"
 TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -54,22 +52,15 @@ def _sources() -> dict[str, list[Path]]:
     """The files behind each name; a stylesheet is made of many, of which layers.css says which layer wins."""
     found = [path for path in sorted(ROOT.rglob("*")) if path.suffix in TYPES]
     sources = {path.relative_to(ROOT).as_posix(): [path] for path in found if not _is_style(path)}
-    sources |= {STYLESHEET: [], DATA_STYLESHEET: [], ACCESS_STYLESHEET: []}
-    for path in found:
-        if _is_style(path):
-            sources[_sheet_of(path)].insert(0 if path.name == "layers.css" else len(found), path)
+    sources |= {sheet: [] for sheet in (STYLESHEET, *OTHER_STYLESHEETS.values())}
+    for path in filter(_is_style, found):
+        sheet = OTHER_STYLESHEETS.get(path.relative_to(CONSOLE).parts[0], STYLESHEET)
+        sources[sheet].insert(0 if path.name == "layers.css" else len(found), path)
     return sources
 
 
 def _is_style(path: Path) -> bool:
     return path.suffix == ".css" and CONSOLE in path.parents
-
-
-def _sheet_of(style: Path) -> str:
-    subject = style.relative_to(CONSOLE).parts[0]
-    if subject in DATA_SUBJECTS:
-        return DATA_STYLESHEET
-    return ACCESS_STYLESHEET if subject in ACCESS_SUBJECTS else STYLESHEET
 
 
 def _read(paths: list[Path]) -> bytes:

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from storage.domain.service.connections import PROGRAMS, ConnectionFormat, connection_string, read_host
+from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
 from storage.domain.service.connections import write_connection as write_form
 from storage.models import Account
 from storage.operations import accounts
@@ -82,10 +82,6 @@ class Format:
     @property
     def slug(self) -> str:
         return self.form.value
-
-    @property
-    def is_code(self) -> bool:
-        return self.form in PROGRAMS
 
     def write(self, text: str) -> str:
         return write_form(self.form, text)

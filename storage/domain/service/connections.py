@@ -22,11 +22,6 @@ class ConnectionFormat(StrEnum):
     GO = "go"
 
 
-PROGRAMS: Final = frozenset(
-    {ConnectionFormat.PYTHON, ConnectionFormat.JAVASCRIPT, ConnectionFormat.CSHARP, ConnectionFormat.GO}
-)
-
-
 def connection_string(account: str, endpoint: str, key: str) -> str:
     """Build a connection string; ``key`` is base64 or a placeholder."""
     scheme = urlsplit(endpoint).scheme
