@@ -1,1 +1,1 @@
-"""What is asked of a table: filters as text, rows and code, and those that are kept."""
+"""Queries of a table: filters as text, conditions and code, and saved queries."""

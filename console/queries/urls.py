@@ -1,4 +1,4 @@
-"""The query of a table while it is written, and saved queries."""
+"""URLs of the query bar and of saved queries."""
 
 from django.urls import path
 

@@ -1,1 +1,1 @@
-"""The ground of the console: layout, permissions, notices, appearance, errors, health and static files."""
+"""The base of all subjects: layout, permissions, notices, appearance, errors, health and static files."""

@@ -1,4 +1,4 @@
-"""Where the console may send a browser."""
+"""Safe redirect targets, and parsing of URLs in headers."""
 
 import posixpath
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -8,7 +8,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 
 def is_console_path(address: str) -> bool:
-    """Whether it is a path of the console: everything else on this host is data that anybody may have written."""
+    """Whether it is a path of the console; other paths on this host are data that anybody may have written."""
     if (
         not address.startswith("/")
         or not address.isprintable()
@@ -22,7 +22,7 @@ def is_console_path(address: str) -> bool:
 
 
 def split_url(address: str) -> SplitResult:
-    """What a browser says in a header; the parts of what is no address are empty."""
+    """Split the URL in a header; all parts of an invalid URL are empty."""
     try:
         return urlsplit(address)
     except ValueError:

@@ -35,7 +35,7 @@ def read(request: HttpRequest) -> Appearance:
 def remember(
     response: HttpResponse, *, language: str = "", theme: str = "", density: str = ""
 ) -> HttpResponse:
-    """Set the cookies of these choices; an empty one stays as it is."""
+    """Set the cookies of these choices; an empty choice leaves its cookie unchanged."""
     if language and check_for_language(language):
         _set(response, settings.LANGUAGE_COOKIE_NAME, language)
     if theme in set(Theme):

@@ -1,4 +1,4 @@
-"""Downloads that are sent while they are made, so that none of them is held in memory, and CSV files."""
+"""Downloads that are streamed, so that no file is held in memory, and lists as CSV or NDJSON files."""
 
 import asyncio
 import csv
@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, StreamingHttpResponse
 Item = TypeVar("Item")
 
 _PIECE: Final = 64 * 1024  # characters sent at once
-# a spreadsheet runs text that begins like this as a formula, and clients choose their own names
+# spreadsheets run text that starts like this as a formula, and clients choose their own names
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -52,7 +52,7 @@ async def _in_thread(pieces: Generator[bytes, None, None]) -> AsyncIterator[byte
         while (piece := await following()) is not None:
             yield piece
     finally:
-        # also when the client is gone: the record made at the end must not wait for the garbage collector
+        # also when the client is gone: a record written at the end must not wait for the garbage collector
         await asyncio.shield(sync_to_async(pieces.close)())
 
 
@@ -101,7 +101,7 @@ def _write_csv(items: Iterable[Item], fields: Mapping[str, Callable[[Item], Any]
 
 
 class _LineBuffer:
-    """A file for the csv module to write to; it keeps only the last line."""
+    """A file-like object for the csv module, which keeps only the last line."""
 
     text = ""
 

@@ -1,4 +1,4 @@
-"""The pages of what went wrong. Those of a server in need ask the database nothing."""
+"""The error pages. Those for server errors do not use the database."""
 
 import logging
 import sys
@@ -17,8 +17,8 @@ from storage.domain.errors import OperationTimedOut, ServerBusy
 
 logger = logging.getLogger(__name__)
 
-AWAY = (OperationalError, InterfaceError, OperationTimedOut, ServerBusy)  # of the database
-PAUSE = 5  # seconds until a page asks again by itself
+UNAVAILABLE = (OperationalError, InterfaceError, OperationTimedOut, ServerBusy)  # the database
+PAUSE = 5  # seconds until the page reloads itself
 
 
 @login_not_required
@@ -38,7 +38,7 @@ def _too_large(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Says which role would do and who has it, when that is the reason."""
+    """Name the role that is missing, and the people who have it."""
     context: dict[str, object] = {"reason": str(exception)}
     if isinstance(exception, RoleNeeded):
         context["people"] = users_with_role(exception)
@@ -63,7 +63,7 @@ def too_many(request: HttpRequest) -> HttpResponse:
 def failed(request: HttpRequest) -> HttpResponse:
     number = getattr(request, "number", "")
     error = sys.exception()
-    if isinstance(error, AWAY):
+    if isinstance(error, UNAVAILABLE):
         response = _bare(request, "503.html", {"pause": PAUSE}, status=503)
         response["Retry-After"] = str(PAUSE)
         return response
@@ -72,12 +72,12 @@ def failed(request: HttpRequest) -> HttpResponse:
 
 
 def _bare(request: HttpRequest, template: str, context: dict[str, object], status: int) -> HttpResponse:
-    """Without the context processors, one of which asks who it is."""
+    """Render without context processors, one of which reads the user from the database."""
     seen = {"request": request, "appearance": appearance.read(request), "languages": settings.LANGUAGES}
     return HttpResponse(render_to_string(template, {**seen, **context}), status=status)
 
 
 @login_not_required
 def untrusted(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form that did not come from a page of ours, or from one that is too old."""
+    """Answer a form that was not sent by one of our pages, or by one that is too old."""
     return render(request, "403_csrf.html", status=403)

@@ -1,4 +1,4 @@
-"""What forms of several subjects share."""
+"""Helpers for the forms of several subjects."""
 
 from dataclasses import dataclass
 from typing import Any, Final

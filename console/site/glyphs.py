@@ -30,7 +30,7 @@ GLYPHS: Final = {
 
 
 def mark(type_: str) -> SafeString:
-    """The mark of an EDM name, or of mix."""
+    """Draw the mark of an EDM type, or of mixed types."""
     return _mark(type_, get_language())
 
 

@@ -1,4 +1,4 @@
-"""What an operator's tools ask: is the process alive, can it serve, and what do its metrics say.
+"""Endpoints for monitoring: liveness, readiness and metrics.
 
 These paths bypass the console's middleware, which runs in a thread that probes do not need.
 """

@@ -1,4 +1,4 @@
-"""How long somebody waits who tried too often; allauth counts in the cache, which all processes share."""
+"""How long a client has to wait after too many attempts; allauth counts them in the cache that processes share."""
 
 import math
 import time
@@ -14,7 +14,7 @@ ACTIONS = ("login", "reauthenticate", "change_password")
 
 
 def refuse_if_limited(request: HttpRequest, key: str) -> None:
-    """Raises what a form shows when there were too many failed attempts for this key, or from this address."""
+    """Raise a ValidationError after too many failed attempts for this key or from this address."""
     seconds = seconds_to_wait(request, FAILED, key)
     if seconds:
         raise ValidationError(wait_message(seconds), code="limited", params={"seconds": seconds})
@@ -29,7 +29,7 @@ def wait_message(seconds: int) -> str:
 
 
 def seconds_to_wait(request: HttpRequest, action: str, key: str = "", app: str = "allauth.account") -> int:
-    """Seconds until this may be tried again; 0 when it may be now."""
+    """Return the seconds until the next attempt is allowed, 0 for now."""
     now = time.time()
     longest = 0.0
     for rate in ratelimit.get_rates(app=app, action=action):
@@ -43,6 +43,6 @@ def seconds_to_wait(request: HttpRequest, action: str, key: str = "", app: str =
 
 
 def longest_wait(request: HttpRequest) -> int:
-    """Of whatever this client does too often that has no key."""
+    """Return the longest wait of the actions that are limited by client."""
     found = [seconds_to_wait(request, action) for action in ACTIONS]
     return max(*found, seconds_to_wait(request, "webauthn_login", app="allauth.mfa"))

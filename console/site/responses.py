@@ -1,4 +1,4 @@
-"""The answers of views: pages, the parts of pages that htmx swaps, and redirects."""
+"""Responses: pages, the parts of pages that htmx swaps, and redirects."""
 
 import posixpath
 from typing import Any

@@ -1,4 +1,4 @@
-"""The names of roles, as people read them."""
+"""The labels of roles."""
 
 from typing import Final
 
@@ -17,5 +17,5 @@ CHOICES: Final[list[tuple[int, str | Promise]]] = [(role.value, label) for role,
 
 
 def label(role: int) -> str:
-    """Nothing for a number that is none."""
+    """Return the label of a role, "" for an unknown number."""
     return str(LABELS[Role(role)]) if role in list(Role) else ""

@@ -44,12 +44,12 @@ class File:
 
 
 def read_all() -> dict[str, bytes]:
-    """Contents by name; a licence, or the list of the vendored files, is not among them."""
+    """Contents by name, without licences and the list of vendored files."""
     return {name: _read(paths) for name, paths in _sources().items()}
 
 
 def _sources() -> dict[str, list[Path]]:
-    """The files behind each name; a stylesheet is made of many, of which layers.css says which layer wins."""
+    """The files behind each name; a stylesheet joins many, first layers.css, which orders the layers."""
     found = [path for path in sorted(ROOT.rglob("*")) if path.suffix in TYPES]
     sources = {path.relative_to(ROOT).as_posix(): [path] for path in found if not _is_style(path)}
     sources |= {sheet: [] for sheet in (STYLESHEET, *OTHER_STYLESHEETS.values())}
@@ -70,7 +70,7 @@ def _read(paths: list[Path]) -> bytes:
 
 @cache
 def _minified(style: bytes) -> bytes:
-    """Without what is for people."""
+    """Remove comments and whitespace."""
     style = re.sub(rb"/\*.*?\*/", b"", style, flags=re.DOTALL)
     return re.sub(rb"\s*([{};,])\s*|(?<=[\w-])(:)\s+", rb"\1\2", style)
 
@@ -88,7 +88,7 @@ def files() -> Mapping[str, File]:
     return {name: _prepare(name, content) for name, content in read_all().items()}
 
 
-@cache  # for development, in which it is asked at every request
+@cache  # for development, where it is called at every request
 def _prepare(name: str, content: bytes) -> File:
     suffix = Path(name).suffix
     # mtime, so that all workers answer with the same bytes
@@ -97,12 +97,12 @@ def _prepare(name: str, content: bytes) -> File:
 
 
 class StaticFiles:
-    """An ASGI application; `development` reads each file anew, from the disk."""
+    """An ASGI application; in development, each file is read from disk again."""
 
     def __init__(self, *, development: bool) -> None:
         self._development = development
         if not development:
-            files()  # compressing takes a moment, in which no request should wait
+            files()  # compress before the first request
 
     async def __call__(self, scope: Scope, receive: object, send: Send) -> None:
         tree, _, name = scope["path"].removeprefix(PREFIX).partition("/")
@@ -114,7 +114,7 @@ class StaticFiles:
         else:
             headers = [
                 (b"content-type", found.type.encode()),
-                # an address of another version is answered, for a page that was loaded before, but not kept
+                # pages loaded before an update still get their files, but these are not cached
                 (b"cache-control", FOREVER if tree == version() and not self._development else b"no-cache"),
                 (b"x-content-type-options", b"nosniff"),
                 (b"cross-origin-resource-policy", b"same-origin"),

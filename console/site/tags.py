@@ -24,7 +24,7 @@ SPRITE = "vendor/lucide/1.62.0/sprite.svg"
 @register.simple_tag
 @lru_cache(maxsize=512)  # a page has dozens of them, and looking up the sprite's address is most of each
 def icon(name: str, size: int = 16) -> SafeString:
-    """One of the sprite's icons, as decoration: its meaning stands in the text beside it."""
+    """Draw an icon as decoration; the text beside it carries the meaning."""
     return format_html(
         '<svg class="icon" width="{0}" height="{0}" aria-hidden="true" focusable="false"><use href="{1}#{2}"/></svg>',
         size,
@@ -35,7 +35,7 @@ def icon(name: str, size: int = 16) -> SafeString:
 
 @register.filter
 def initials(name: str) -> str:
-    """A letter for the badge of a person, two of a name of several words; what follows an @ is none of it."""
+    """One or two letters for the badge of a person; the domain of an e-mail address is ignored."""
     words = re.split(r"[\s._-]+", name.partition("@")[0].strip(" ._-"))
     return "".join(word[0] for word in words[:2] if word)
 
@@ -47,7 +47,7 @@ def type_glyph(name: str) -> Glyph:
 
 @register.filter
 def grouped(number: int) -> str:
-    """A count as people read it: with the separators of their language."""
+    """A count with the separators of the reader's language."""
     return number_format(number, force_grouping=True)
 
 
@@ -79,5 +79,5 @@ HUES = 6
 
 @register.filter
 def hue(text: str) -> int:
-    """One of the colours of tags, the same each time."""
+    """Choose one of the colours of tags, always the same for a text."""
     return crc32(text.casefold().encode()) % HUES

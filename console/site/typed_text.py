@@ -1,4 +1,4 @@
-"""What to tell somebody whose text is not a value of its type, and the clock by which they type times."""
+"""Messages about texts that are not values of their type, and the clock for typed times."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -55,5 +55,5 @@ def now_of(request: HttpRequest) -> datetime:
 
 
 def field_text(text: str) -> str:
-    """What was typed into a field: browsers send every line end as two characters."""
+    """Normalize the text of a field: browsers send every line end as two characters."""
     return text.replace("\r\n", "\n")

@@ -1,4 +1,4 @@
-"""What every page has: the choice of its appearance."""
+"""URLs that every page uses."""
 
 from django.urls import path
 
