@@ -7,6 +7,7 @@ The rows are read here and not by a formset: a formset wants a count and consecu
 remove rows, and it builds ten fields for each of up to 252 properties. The values are read by ValueField all the same.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -226,9 +227,8 @@ def is_changed(before: Properties, after: Properties) -> bool:
 
 def names_and_types(samples: Iterable[Properties]) -> dict[str, Edm]:
     """The properties of some entities, in the order they are seen, each with its most frequent type."""
-    counts: dict[str, dict[Edm, int]] = {}
+    counts: defaultdict[str, Counter[Edm]] = defaultdict(Counter)
     for properties in samples:
         for name, value in properties.items():
-            types = counts.setdefault(name, {})
-            types[value.type] = types.get(value.type, 0) + 1
-    return {name: max(types, key=lambda type_: types[type_]) for name, types in counts.items()}
+            counts[name][value.type] += 1
+    return {name: types.most_common(1)[0][0] for name, types in counts.items()}

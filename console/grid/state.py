@@ -60,6 +60,11 @@ class GridState:
         return tokens.decode_cursor(self.starts[-1]) if self.starts else None
 
     @property
+    def rows_before(self) -> int:
+        """The number of rows on the pages before."""
+        return self.cursor.rows if self.cursor else 0
+
+    @property
     def zone(self) -> tzinfo | None:
         """None: UTC."""
         return None if self.is_utc else timezone.get_current_timezone()

@@ -24,16 +24,10 @@ PAUSE = 5  # seconds until the page reloads itself
 @login_not_required
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, RequestDataTooBig):
-        return _too_large(request)
+        size = int(request.headers.get("Content-Length") or 0)
+        context = {"limit": settings.DATA_UPLOAD_MAX_MEMORY_SIZE, "size": size}
+        return render(request, "413.html", context, status=413)
     return render(request, "400.html", status=400)
-
-
-def _too_large(request: HttpRequest) -> HttpResponse:
-    context = {
-        "limit": settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
-        "size": int(request.headers.get("Content-Length") or 0),
-    }
-    return render(request, "413.html", context, status=413)
 
 
 @login_not_required

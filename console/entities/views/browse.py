@@ -145,11 +145,14 @@ def results(table: Table, state: GridState) -> dict[str, Any]:
 
 
 def _shown(table: Table, state: GridState, page: FoundPage) -> dict[str, object]:
-    before = state.cursor.rows if state.cursor else 0
     match state.view:
         case View.GRID:
             setting = grid.GridOptions(table, state.columns, state.zone, state.select)
-            return {"grid": grid.build_grid(setting, page.entities, before=before, is_last=page.next is None)}
+            return {
+                "grid": grid.build_grid(
+                    setting, page.entities, before=state.rows_before, is_last=page.next is None
+                )
+            }
         case View.JSON:
             return {"documents": [documents.build_document(glance) for glance in page.entities]}
         case View.FORM:
@@ -215,13 +218,12 @@ def _selected(glance: EntityPreview, state: GridState) -> EntityPreview:
 
 
 def _listing(table: Table, state: GridState, page: FoundPage) -> dict[str, object]:
-    before = state.cursor.rows if state.cursor else 0
-    after = before + len(page.entities)
+    after = state.rows_before + len(page.entities)
     following = state.after(Cursor(page.next, after)) if page.next else None
     return {
         "has_rows": bool(page.entities),
         "rows": len(page.entities),
-        "first": before + 1,
+        "first": state.rows_before + 1,
         "last": after,
         "first_key": _key(page.entities[0]) if page.entities else None,
         "last_key": _key(page.entities[-1]) if page.entities else None,
@@ -250,9 +252,8 @@ def _zone_name(state: GridState) -> str:
 
 
 def _total(table: Table, overview: Overview, state: GridState, page: FoundPage) -> Total:
-    before = state.cursor.rows if state.cursor else 0
     if page.next is None:
-        return Total(before + len(page.entities), is_exact=True)
+        return Total(state.rows_before + len(page.entities), is_exact=True)
     if state.is_counted:
         return _count(table, state)
     if not state.filter:
@@ -261,7 +262,7 @@ def _total(table: Table, overview: Overview, state: GridState, page: FoundPage) 
     if found.is_exact or found.number is None:
         return found
     # at least one more than displayed, whatever the planner estimates
-    return Total(max(found.number, before + len(page.entities) + 1))
+    return Total(max(found.number, state.rows_before + len(page.entities) + 1))
 
 
 def _count(table: Table, state: GridState) -> Total:

@@ -213,13 +213,9 @@ def row(request: HttpRequest, table: Table) -> HttpResponse:
     """Show one row of the form with its value checked, or converted to a new type."""
     before = read_signed_entity(table, request.POST.get("opened", ""))
     base = read_stored(before).properties if before is not None else {}
-    row = entity_form.read_property_row(request.POST, request.FILES, base, now_of(request))
-    if row is None:
+    found = entity_form.read_property_row(request.POST, request.FILES, base, now_of(request))
+    if found is None:
         raise Http404
-    return _row(request, EntityTarget(table, EntityKey("", "")), row)
-
-
-def _row(request: HttpRequest, target: EntityTarget, row: property_row.PropertyRow) -> HttpResponse:
-    draft = EntityDraft(None, target.key, rows=[row])
-    context = pages.draft_context(target, draft, in_drawer=True)
-    return shortcuts.render(request, "console/entities/entity/_row.html", {**context, "row": row})
+    target = EntityTarget(table, EntityKey("", ""))
+    context = pages.draft_context(target, EntityDraft(None, target.key, rows=[found]), in_drawer=True)
+    return shortcuts.render(request, "console/entities/entity/_row.html", {**context, "row": found})
