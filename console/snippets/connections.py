@@ -10,9 +10,10 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from console.snippets.parts import Target
 from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
 from storage.domain.service.connections import write_connection as write_form
-from storage.models import Account
+from storage.models import Account, Table
 from storage.operations import accounts
 
 MASK: Final = "•" * 12
@@ -21,6 +22,10 @@ MASK: Final = "•" * 12
 def endpoint(request: HttpRequest, account: Account) -> str:
     """The account's endpoint on the host that the browser uses."""
     return f"{request.scheme}://{request.get_host()}/{account.name}"
+
+
+def snippet_target(request: HttpRequest, table: Table) -> Target:
+    return Target(endpoint(request, table.account), table.account.name, table.name)
 
 
 def masked_connection_string(account: Account, endpoint: str) -> str:

@@ -148,10 +148,9 @@ def _shown(table: Table, state: GridState, page: FoundPage) -> dict[str, object]
     match state.view:
         case View.GRID:
             setting = grid.GridOptions(table, state.columns, state.zone, state.select)
+            is_last = page.next is None
             return {
-                "grid": grid.build_grid(
-                    setting, page.entities, before=state.rows_before, is_last=page.next is None
-                )
+                "grid": grid.build_grid(setting, page.entities, before=state.rows_before, is_last=is_last)
             }
         case View.JSON:
             return {"documents": [documents.build_document(glance) for glance in page.entities]}

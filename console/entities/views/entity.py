@@ -20,7 +20,7 @@ from console.site.access import account_required, actor_of, find_table, table_re
 from console.site.notices import notify_error, notify_success
 from console.site.responses import redirect_page, render_part, see_other, wants_part
 from console.site.typed_text import now_of
-from console.snippets.connections import endpoint
+from console.snippets.connections import snippet_target
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Delete, Update
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored, write_stored
@@ -86,11 +86,10 @@ def _tabs(target: EntityTarget, draft: EntityDraft) -> list[tuple[str, str, bool
 
 def _snippets(request: HttpRequest, target: EntityTarget, draft: EntityDraft) -> dict[str, Any]:
     language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
-    table = snippets.Target(
-        endpoint(request, target.table.account), target.table.account.name, target.table.name
-    )
     is_whole = draft.before is None or len(draft.before.content) <= WHOLE
-    written = language.write(table, draft.entity if is_whole else Entity(draft.key, {}))
+    written = language.write(
+        snippet_target(request, target.table), draft.entity if is_whole else Entity(draft.key, {})
+    )
     return {
         "language": language,
         "languages": [

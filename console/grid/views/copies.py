@@ -11,7 +11,7 @@ from console import snippets
 from console.grid import columns, formats, tokens
 from console.site.access import table_required
 from console.snippets import Target
-from console.snippets.connections import endpoint
+from console.snippets.connections import snippet_target
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, StoredEntity, read_stored
 from storage.domain.errors import StorageError
@@ -80,8 +80,7 @@ def _as(form: str, request: HttpRequest, table: Table, stored: list[StoredEntity
     if form == "ndjson":
         return "".join(formats.write_document(one).decode() + "\n" for one in stored)
     if form in _LANGUAGES:
-        target = Target(endpoint(request, table.account), table.account.name, table.name)
-        return _code(form, target, [read_stored(one) for one in stored])
+        return _code(form, snippet_target(request, table), [read_stored(one) for one in stored])
     if form == "address":
         path = request.build_absolute_uri(reverse("entities:show", args=(table.account.name, table.name)))
         return "\n".join(f"{path}?{tokens.key_query(one.key)}" for one in stored)

@@ -18,7 +18,7 @@ from console.grid.state import GridState, read_state
 from console.people import reauthentication
 from console.site.access import RoleNeeded, actor_of, role_of, table_required
 from console.snippets import Language, Query, Target
-from console.snippets.connections import endpoint
+from console.snippets.connections import snippet_target
 from storage.domain import sas
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
@@ -41,7 +41,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the code with a credential from the environment, or after a POST with a new SAS token."""
     state = read_state(request.GET, table)
     language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
-    target = Target(endpoint(request, table.account), table.account.name, table.name)
+    target = snippet_target(request, table)
     if request.method == "POST":
         if not may(role_of(request), Capability.MANAGE_ACCESS):
             raise RoleNeeded(Capability.MANAGE_ACCESS, table.account)
