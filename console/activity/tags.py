@@ -1,7 +1,6 @@
 """Template tags that draw an activity."""
 
 from django import template
-from django.utils.safestring import SafeString
 
 from console.activity import sentences
 from console.activity.presentation import PRESENTATIONS
@@ -10,11 +9,7 @@ from storage.models import Activity
 from storage.operations.undo import effect
 
 register = template.Library()
-
-
-@register.simple_tag
-def activity_sentence(done: Activity) -> SafeString:
-    return sentences.sentence(done)
+register.simple_tag(sentences.sentence, name="activity_sentence")
 
 
 @register.simple_tag

@@ -160,10 +160,6 @@ def _url(value: EdmValue) -> View | None:
     return View(decoded) if decoded is not None else None
 
 
-def _gzip(value: EdmValue) -> View | None:
-    return _unpacked(cast("bytes", value.value)) if value.type is Edm.BINARY else None
-
-
 def _unpacked(data: bytes) -> View | None:
     if data[:2] == b"\x1f\x8b":
         unpacked = _inflated(data, 16 + zlib.MAX_WBITS)
@@ -214,10 +210,6 @@ def _image(value: EdmValue) -> View | None:
     return View(image=f"data:{type_};base64,{base64.b64encode(data).decode()}")
 
 
-def _hex(value: EdmValue) -> View | None:
-    return _dump(cast("bytes", value.value)) if value.type is Edm.BINARY else None
-
-
 def _dump(data: bytes) -> View:
     shown = data[:HEX_LIMIT]
     lines = tuple(_line(shown, start) for start in range(0, len(shown), _LINE))
@@ -241,11 +233,11 @@ def _time(value: EdmValue) -> View | None:
 _VIEWERS: Final[Mapping[Viewer, Callable[[EdmValue], View | None]]] = {
     Viewer.IMAGE: _image,
     Viewer.JWT: _jwt,
-    Viewer.GZIP: _gzip,
+    Viewer.GZIP: lambda value: _unpacked(value.value) if isinstance(value.value, bytes) else None,
     Viewer.JSON: _json,
     Viewer.BASE64: _base64,
     Viewer.URL: _url,
     Viewer.TIME: _time,
     Viewer.PLAIN: _plain,
-    Viewer.HEX: _hex,
+    Viewer.HEX: lambda value: _dump(value.value) if isinstance(value.value, bytes) else None,
 }

@@ -72,8 +72,7 @@ def reveal(request: HttpRequest, account: Account, which: int) -> HttpResponse:
     context = _context(request, account) | {"revealed": which, "key": _key(account, which)}
     _record(Verb.KEY_REVEAL, request, account, which)
     context["state"] = context["keys"][which - 1]
-    response = render_part(request, "console/accounts/keys/index.html", "_key.html", context)
-    return _hide_later(response, request, account)
+    return _show_secret(request, account, "_key.html", context)
 
 
 @account_required(Capability.MANAGE_ACCESS)
@@ -97,8 +96,7 @@ def reveal_connection(request: HttpRequest, account: Account) -> HttpResponse:
     choice: Choice = context["choice"]
     context |= {"text": choice.write(request, account, _key(account, choice.key)), "is_revealed": True}
     _record(Verb.KEY_REVEAL, request, account, choice.key)
-    response = render_part(request, "console/accounts/keys/index.html", "_connection.html", context)
-    return _hide_later(response, request, account)
+    return _show_secret(request, account, "_connection.html", context)
 
 
 @account_required(Capability.MANAGE_ACCESS)
@@ -199,7 +197,8 @@ def _record(verb: Verb, request: HttpRequest, account: Account, which: int) -> N
     activity.record(verb, actor_of(request), account=account, detail={"key": f"key{which}"})
 
 
-def _hide_later(response: HttpResponse, request: HttpRequest, account: Account) -> HttpResponse:
+def _show_secret(request: HttpRequest, account: Account, part: str, context: dict[str, Any]) -> HttpResponse:
+    response = render_part(request, "console/accounts/keys/index.html", part, context)
     # without JavaScript, leave the page instead of hiding the key
     if not wants_part(request):
         response["Refresh"] = f"{REVEALED_FOR}; url={reverse('accounts:keys', args=(account.name,))}"

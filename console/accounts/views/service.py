@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from console.accounts import preflight, service_xml
+from console.accounts import service_xml
 from console.accounts.forms.cors import METHODS, add_rule, move_rule, remove_rule
 from console.accounts.forms.service import ServiceForms
 from console.site.access import account_required, actor_of
@@ -16,11 +16,13 @@ from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part
 from console.site.xml_text import error_position
 from storage.domain.access.roles import Capability
-from storage.domain.errors import StorageError
+from storage.domain.errors import CorsPreflightFailure, InvalidHeaderValue, StorageError
+from storage.domain.service import cors
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import (
     CORS_RULE_LIMIT,
     CORS_SIZE_LIMIT,
+    CorsRule,
     PropertiesUpdate,
     ServiceProperties,
 )
@@ -47,7 +49,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     else:
         context = {"forms": ServiceForms.from_properties(properties, version)}
         if "origin" in request.GET:
-            context |= preflight.apply_rules(properties.cors, preflight.read_request(request.GET))
+            context |= _check_preflight(properties.cors, request.GET)
     return _render_editor(request, account, context)
 
 
@@ -128,11 +130,36 @@ def _test(request: HttpRequest, account: Account, forms: ServiceForms) -> HttpRe
     """Test the rules in the form, saved or not."""
     rules = forms.cors.rules
     is_unsaved = rules != service_properties.for_account(account).cors
-    verdict = preflight.apply_rules(rules, preflight.read_request(request.POST))
+    verdict = _check_preflight(rules, request.POST)
     context = {"forms": forms.with_rules(list), **verdict, "is_unsaved": is_unsaved}
     if request.headers.get("HX-Request") == "true":
         return render(request, "console/accounts/service/_verdict.html", context)
     return _render_editor(request, account, context)
+
+
+def _check_preflight(rules: tuple[CorsRule, ...], data: QueryDict) -> dict[str, Any]:
+    """Return the verdict on the preflight request that a browser would send."""
+    question = {name: data.get(name, "").strip() for name in ("origin", "method", "headers")}
+    origin, method, headers = question.values()
+    if not origin or not method:
+        return {"question": question, "refusal": InvalidHeaderValue(cors.MISSING_CORS_HEADER)}
+    verdict = cors.check_preflight(rules, origin, method, headers)
+    return {
+        "question": question,
+        "verdict": verdict,
+        "number": None if verdict.place is None else verdict.place + 1,
+        "rule": None if verdict.place is None else rules[verdict.place],
+        "refusal": None if verdict.is_allowed else CorsPreflightFailure(),
+        # why the rules before it do not match
+        "reasons": [
+            {
+                "number": number,
+                "is_other_origin": not cors.allows_origin(rule, origin),
+                "is_other_method": method not in rule.methods,
+            }
+            for number, rule in enumerate(rules[: verdict.place], start=1)
+        ],
+    }
 
 
 def _render_editor(
