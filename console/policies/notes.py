@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -43,22 +43,7 @@ class TimeNote:
     is_over: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyNotes:
-    identifier: str
-    allows: str
-    lacks_upsert: bool  # has only one of the two permissions
-    gained: str
-    lost: str
-    start: TimeNote | None
-    expiry: TimeNote | None
-    warnings: tuple[str, ...]  # about the Id
-    is_backwards: bool  # expires before it starts
-    tokens: int
-    last_used: str
-
-
-def note_policies(draft: SetDraft, tokens: Sequence[KnownToken], now: datetime) -> list[PolicyNotes]:
+def note_policies(draft: SetDraft, tokens: Sequence[KnownToken], now: datetime) -> list[dict[str, Any]]:
     read = draft.read(now)
     return [
         _note_policy(
@@ -70,23 +55,24 @@ def note_policies(draft: SetDraft, tokens: Sequence[KnownToken], now: datetime) 
 
 def _note_policy(
     draft: SetDraft, row: PolicyDraft, read: SignedIdentifier, users: Sequence[KnownToken], now: datetime
-) -> PolicyNotes:
+) -> dict[str, Any]:
     policy, stored = read.policy or AccessPolicy(), _stored_permissions(draft, row)
     start, expiry = _note_time(policy.start, now), _note_time(policy.expiry, now)
     last_used = max((token.last_used for token in users if token.last_used), default=None)
-    return PolicyNotes(
-        read.identifier,
-        join_items(str(text) for found, text in ALLOWS.items() if set(found) <= row.permissions),
-        len(row.permissions & {"a", "u"}) == 1,
-        _name_missing(row.permissions, stored),
-        _name_missing(stored, row.permissions),
-        start,
-        expiry,
-        tuple(_warn_about_id(draft, row, read.identifier)),
-        bool(start and expiry and start.utc and expiry.utc and start.utc >= expiry.utc),
-        len(users),
-        describe_distance(last_used, now, past_depth=1) if last_used else "",
-    )
+    return {
+        "identifier": read.identifier,
+        "allows": join_items(str(text) for found, text in ALLOWS.items() if set(found) <= row.permissions),
+        "lacks_upsert": len(row.permissions & {"a", "u"}) == 1,  # which needs both
+        "gained": _name_missing(row.permissions, stored),
+        "lost": _name_missing(stored, row.permissions),
+        "start": start,
+        "expiry": expiry,
+        "warnings": tuple(_warn_about_id(draft, row, read.identifier)),
+        # expires before it starts
+        "is_backwards": bool(start and expiry and start.utc and expiry.utc and start.utc >= expiry.utc),
+        "tokens": len(users),
+        "last_used": describe_distance(last_used, now, past_depth=1) if last_used else "",
+    }
 
 
 def _stored_permissions(draft: SetDraft, row: PolicyDraft) -> frozenset[str]:
