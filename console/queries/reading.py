@@ -174,20 +174,10 @@ def _console_functions(root: Filter | None) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
-    """A comparison that no entity can meet: its property is unknown, or has other types than the literal."""
-
-    name: str
-    asked: str
-    types: Sequence[str]
-    similar: str
-
-
-@dataclass(frozen=True, slots=True)
 class Suggestions:
     """``looser`` is the grid without the last condition, which is ``dropped``."""
 
-    mismatches: Sequence[Mismatch]
+    mismatches: Sequence[Mapping[str, Any]]
     looser: GridState | None = None
     dropped: str = ""
 
@@ -204,7 +194,8 @@ def suggest_looser(table: Table, state: GridState) -> Suggestions | None:
     return Suggestions(mismatches, replace(state.at_start(), filter=write(all_of(rest))), write(last))
 
 
-def _mismatches(text: str, sample: PropertySample) -> list[Mismatch]:
+def _mismatches(text: str, sample: PropertySample) -> list[dict[str, Any]]:
+    """The comparisons that no entity can meet: of an unknown property, or with a literal of another type."""
     if not sample.is_whole:
         return []
     found = lint_filter(text, _types(sample), timezone.now())
@@ -212,10 +203,13 @@ def _mismatches(text: str, sample: PropertySample) -> list[Mismatch]:
     return list({finding.name: _mismatch(finding) for finding in relevant}.values())
 
 
-def _mismatch(finding: LintFinding) -> Mismatch:
-    similar = finding.fixes[0].replacement if finding.asked is None and finding.fixes else ""
-    asked = finding.asked.short_name if finding.asked else ""
-    return Mismatch(finding.name, asked, [type_.short_name for type_ in finding.types], similar)
+def _mismatch(finding: LintFinding) -> dict[str, Any]:
+    return {
+        "name": finding.name,
+        "asked": finding.asked.short_name if finding.asked else "",
+        "types": [type_.short_name for type_ in finding.types],
+        "similar": finding.fixes[0].replacement if finding.asked is None and finding.fixes else "",
+    }
 
 
 def _types(sample: PropertySample) -> KnownTypes:

@@ -1,7 +1,7 @@
 """Browses the entities of a table."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, assert_never
 
 from django.http import HttpRequest, HttpResponse
@@ -46,24 +46,6 @@ class FoundPage(NamedTuple):
     next: Position | SortedPosition | None
 
 
-@dataclass(frozen=True, slots=True)
-class QueryStats:
-    """The figures of a finished query."""
-
-    rows: int
-    state: GridState
-    has_next: bool
-    request: str  # the request id
-
-    @property
-    def page(self) -> int:
-        return len(self.state.starts) + 1
-
-    @property
-    def is_only_page(self) -> bool:
-        return not self.has_next and not self.state.starts
-
-
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """Show a page of entities; the error of an invalid filter is shown beside its field."""
@@ -81,9 +63,12 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     context = results(found, state)
     context["applied"] = saved.get_applied(user_of(request), role_of(request), found, state)
     if not context["error"]:
-        context["stats"] = QueryStats(
-            context["rows"], state, bool(context["next"]), getattr(request, "number", "")
-        )
+        context["stats"] = {
+            "rows": context["rows"],
+            "page": len(state.starts) + 1,
+            "is_only_page": not context["next"] and not state.starts,
+            "request": getattr(request, "number", ""),
+        }
         _remember(request, found, state)
     if not wants_part(request):
         context |= _frame(request, found)

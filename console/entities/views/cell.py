@@ -28,7 +28,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, read_if_match, write_etag
 from storage.domain.values.names import check_property_name
 from storage.editing import typed_text
-from storage.models import Activity, Table
+from storage.models import Table
 from storage.operations import activity, edits, entities
 
 CONFLICT = 412
@@ -47,17 +47,6 @@ class CellTarget:
     @property
     def etag(self) -> str:
         return "" if self.stored is None else write_etag(self.stored.timestamp)
-
-
-@dataclass(frozen=True, slots=True)
-class CellConflict:
-    """Another save came first: the value it left, and who made it, if that is known."""
-
-    theirs: str
-    mine: str
-    etag: str
-    is_gone: bool
-    by: Activity | None
 
 
 @require_http_methods(["GET", "POST"])
@@ -174,15 +163,16 @@ def _staged(
 def _conflict(
     request: HttpRequest, target: CellTarget, value: EdmValue | None, typed: TypedInput
 ) -> HttpResponse:
+    """Another save came first: show the value it left, and who made it, if that is known."""
     changed = activity.latest_change(target.table, target.key)
     ticks = target.stored.timestamp if target.stored else None
-    conflict = CellConflict(
-        theirs=shorten_value(target.value),
-        mine=shorten_value(value),
-        etag=target.etag,
-        is_gone=target.stored is None,
-        by=changed.activity if changed is not None and changed.ticks_after == ticks else None,
-    )
+    conflict = {
+        "theirs": shorten_value(target.value),
+        "mine": shorten_value(value),
+        "etag": target.etag,
+        "is_gone": target.stored is None,
+        "by": changed.activity if changed is not None and changed.ticks_after == ticks else None,
+    }
     return _editor(request, target, typed, None, conflict=conflict, status=CONFLICT)
 
 
@@ -193,7 +183,7 @@ def _editor(
     note: Note | None,
     *,
     etag: str = "",
-    conflict: CellConflict | None = None,
+    conflict: dict[str, Any] | None = None,
     status: int = 200,
 ) -> HttpResponse:
     token = encode_key(target.key)
