@@ -89,20 +89,16 @@ def draft_context(target: EntityTarget, draft: EntityDraft, *, in_drawer: bool) 
 
 
 def stored_context(target: EntityTarget, stored: StoredEntity) -> dict[str, Any]:
+    seconds, fraction = divmod(stored.timestamp, TICKS_PER_SECOND)
     return {
         "etag": write_etag(stored.timestamp),
         "timestamp": local_time(stored.timestamp),
-        "utc": utc_time(stored.timestamp),
+        "utc": f"{second_text(seconds)}.{fraction:07}Z",
         "instant": write_datetime(stored.timestamp),
         "opened": sign_entity(target.table, stored),
         "address": target.address(),
         "value_address": target.address("entities:value"),
     }
-
-
-def utc_time(ticks: int) -> str:
-    """A time in UTC with all seven digits."""
-    return f"{second_text(ticks // TICKS_PER_SECOND)}.{ticks % TICKS_PER_SECOND:07}Z"
 
 
 def local_time(ticks: int) -> str:

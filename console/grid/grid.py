@@ -62,17 +62,11 @@ class Grid:
     count: int  # of all rows including the header; -1 if unknown
     hidden: Sequence[str]
     has_rest: bool  # whether unnamed columns are visible
+    select_width: int = 64
 
     @property
     def width(self) -> int:
-        return SELECT_WIDTH + sum(column.width for column in self.columns)
-
-    @property
-    def select_width(self) -> int:
-        return SELECT_WIDTH
-
-
-SELECT_WIDTH: Final = 64
+        return self.select_width + sum(column.width for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True)

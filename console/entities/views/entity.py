@@ -195,13 +195,10 @@ def _delete(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     except StorageError as error:
         notify_error(request, problems.describe_error(error, pages.EMPTY).text)
         return see_other(target.address())
-    notify_success(request, _("Deleted %(key)s") % {"key": shown_key(target.key)}, undo=done.activity)
+    # in quotation marks, because keys may be empty or end in spaces
+    key = f'"{target.key.partition_key}", "{target.key.row_key}"'
+    notify_success(request, _("Deleted %(key)s") % {"key": key}, undo=done.activity)
     return redirect_page(request, target.table_address)
-
-
-def shown_key(key: EntityKey) -> str:
-    """A key for a sentence, in quotation marks because it may be empty or end in spaces."""
-    return f'"{key.partition_key}", "{key.row_key}"'
 
 
 # checks while a user types
