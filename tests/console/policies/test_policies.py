@@ -250,11 +250,11 @@ def test_adds_from_templates_and_removes_without_saving(visit, keep):
     answer = client.get(PAGE)
     for template in TEMPLATES:
         answer = client.post(SAVE, form_of(answer, do=f"add:{template.name}"))
-    names = [row.notes.identifier for row in answer.context["rows"]]
+    names = [row["notes"]["identifier"] for row in answer.context["rows"]]
     assert names == ["partner", "ci", "partner-read", "device-append", "ci-full"]
     answer = client.post(SAVE, form_of(answer, do="remove:0"))
     again = client.post(SAVE, form_of(answer, do="add:partner"))
-    assert [row.notes.identifier for row in again.context["rows"]][-1] == "partner-read-2"
+    assert [row["notes"]["identifier"] for row in again.context["rows"]][-1] == "partner-read-2"
     assert stored() == PLAIN
     client.post(SAVE, form_of(answer, do="save"))
     found = {it.identifier: it.policy for it in stored()}
@@ -327,7 +327,7 @@ def test_form_and_xml_are_one(visit, keep):
     ]
     assert read_identifiers(document.encode()) == same
     back = client.post(SAVE, form_of(xml, do="form", xml=document.replace("absent", "present")))
-    rows = [row.notes.identifier for row in back.context["rows"]]
+    rows = [row["notes"]["identifier"] for row in back.context["rows"]]
     assert rows[0] == "present"
     client.post(SAVE, form_of(back, do="save"))
     assert stored()[0] == SignedIdentifier("present", AccessPolicy(None, None, "r"))
@@ -456,7 +456,7 @@ def test_p5_two_editors(visit, keep, issue, view):
     assert all(side.is_different for side in conflict.context["theirs"])
     assert stored()[0].identifier == "other"
     edited = first.post(SAVE, lists_of(conflict, None, do="form"))
-    assert [row.notes.identifier for row in edited.context["rows"]] == ["partner", "ci"]
+    assert [row["notes"]["identifier"] for row in edited.context["rows"]] == ["partner", "ci"]
     first.post(SAVE, lists_of(conflict, None, do="save"))
     assert stored() == [PLAIN[0], SignedIdentifier("ci", AccessPolicy(None, LATER, "r"))]
 

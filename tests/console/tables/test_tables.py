@@ -178,12 +178,12 @@ def test_deletes_and_restores(visit, account, people, add):
     assert answer["Location"] == "/ui/a/acme/?q=o"
     assert existing(account) == set()
     page = client.get(LIST)
-    assert [gone.table.name for gone in page.context["deleted"]] == ["other", "people"]
-    assert page.context["deleted"][0].days_left == 7
+    assert [gone["table"].name for gone in page.context["deleted"]] == ["other", "people"]
+    assert page.context["deleted"][0]["days_left"] == 7
     (done,) = [str(message) for message in page.context["messages"] if "Deleted" in str(message)]
     assert done == "Deleted 2 tables."
     assert re.search(r"/ui/undo/\d+,\d+/", text(page))
-    wanted = page.context["deleted"][1].table.pk
+    wanted = page.context["deleted"][1]["table"].pk
     assert client.post(RESTORE, {"table": wanted}).status_code == 302
     table = tables.get(account.pk, "people")
     assert (table.tags, table.description) == (["prod"], "who")
@@ -195,7 +195,7 @@ def test_restore_refuses(visit, account, add):
     add("people")
     client = visit("max")
     client.post(DELETE, {"table": "people"})
-    gone = client.get(LIST).context["deleted"][0].table.pk
+    gone = client.get(LIST).context["deleted"][0]["table"].pk
     assert "Recently deleted" not in text(visit("eve").get(LIST))
     add("People")
     client.post(RESTORE, {"table": gone})
