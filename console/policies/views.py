@@ -236,9 +236,7 @@ def _render_editor(editor: PolicyRequest, context: Mapping[str, Any], status: in
         "_editor.html",
         {
             "table": editor.table,
-            "sources": policies.tables_with_policies(
-                editor.table.account.pk, except_table=editor.table.pk
-            ),
+            "sources": policies.tables_with_policies(editor.table.account.pk, except_table=editor.table.pk),
             "is_draft": is_draft,
             "may_edit": editor.may_edit,
             **context,
