@@ -7,17 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain import errors
-from storage.domain.errors import InvalidInput, StorageError
+from storage.domain.errors import InvalidInput
 from storage.protocol.errors import ErrorOrigin, reason_phrase, write_error
 
 REQUEST_ID = "1056d2e8-0002-001e-6603-674cea000000"
 NOW = 1504099210_0000120
 SUFFIX = f"\nRequestId:{REQUEST_ID}\nTime:2017-08-30T13:20:10.0000120Z"
 XML_NAMESPACE = "{http://schemas.microsoft.com/ado/2007/08/dataservices/metadata}"
-NAMED = [
-    error for error in vars(errors).values() if isinstance(error, type) and issubclass(error, StorageError)
-]
 
 
 def write(error, origin=ErrorOrigin.ODATA, **options):

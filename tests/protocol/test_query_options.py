@@ -61,9 +61,6 @@ def test_refuses_what_is_not_utf8(text):
         read_options(text)
 
 
-# queries
-
-
 # continuation tokens
 
 
