@@ -148,6 +148,7 @@ def test_the_dearest_documents_within_the_limits_are_read_at_once():
             read_xml(document)
 
 
+@pytest.mark.slow
 def test_keeps_no_names(resident_memory):
     number = itertools.count()
 

@@ -27,6 +27,7 @@ class Case:
     variables: dict[str, str]
     peer: str
     read_only: bool
+    is_variant: bool  # with another item of `each` than the first
 
     def mentions(self, placeholder: str) -> bool:
         return f"{{{placeholder}}}" in json.dumps([self.given, self.steps, self.variables])
@@ -43,7 +44,7 @@ def _load_file(path: Path) -> Iterator[Case]:
     for entry in _entries(document):
         if unknown := entry.keys() - CASE_KEYS:
             raise ValueError(f"{path.name}: {entry['name']}: unknown keys {unknown}")
-        for variables in _variants(entry):
+        for number, variables in enumerate(_variants(entry)):
             given = entry.get("given", [])
             yield Case(
                 id=f"{path.stem}: {_title(entry['name'], variables)}",
@@ -52,6 +53,7 @@ def _load_file(path: Path) -> Iterator[Case]:
                 variables={**names, **variables},
                 peer=variables.get("peer", entry.get("peer", "")),
                 read_only=entry.get("read_only", False),
+                is_variant=number > 0,
             )
 
 

@@ -29,7 +29,12 @@ INSTANT = "%Y-%m-%dT%H:%M:%SZ"
 MOMENTS = {"second_ago": -1, "hour_ago": -3600, "in_a_minute": 60, "in_an_hour": 3600}  # seconds from now
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in cases.load()])
+def parameter(case: Case) -> Any:
+    """The fast tier is content with the first of several values."""
+    return pytest.param(case, id=case.id, marks=pytest.mark.slow if case.is_variant else ())
+
+
+@pytest.mark.parametrize("case", [parameter(case) for case in cases.load()])
 def test_wire(case: Case, endpoint: Endpoint, connection: Connection, request: pytest.FixtureRequest) -> None:
     if case.peer and endpoint.foreign:
         pytest.skip(case.peer)
