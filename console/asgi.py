@@ -1,9 +1,10 @@
-"""The ASGI application: /ui/ goes to Django, everything else to the Table service."""
+"""What answers at the server's port: /ui/ is Django's, an ASGI application; everything else the Table service's."""
 
 import os
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, Final
+from urllib.parse import unquote_to_bytes
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
@@ -15,6 +16,7 @@ from console.site import probes, static_files  # noqa: E402
 from storage.api import middleware as api  # noqa: E402
 from storage.api import problems  # noqa: E402
 from storage.protocol.call import ServerSettings  # noqa: E402
+from storage.protocol.http_connection import Applications  # noqa: E402
 from storage.protocol.table_service import TableService  # noqa: E402
 
 Scope = MutableMapping[str, Any]
@@ -39,15 +41,23 @@ ENTITY_PATH = re.compile(r"/ui/a/[^/]+/t/[^/]+/entity/")
 HOST_SUFFIXES = tuple(f".{suffix}".encode() for suffix in settings.HOST_SUFFIXES)
 
 
+def is_console(path: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bool:
+    """Whether a request is for the console or its API; ``path`` is as on the wire."""
+    if b"%" in path:
+        path = unquote_to_bytes(path)
+    return (path.startswith(b"/ui/") or path in (b"/", b"/ui")) and not _names_an_account(headers)
+
+
 def application(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
     if scope["type"] == "lifespan":
         return _live(receive, send)
     path: str = scope["path"]
-    if (path.startswith("/ui/") or path in {"/", "/ui"}) and not _names_an_account(scope):
-        if path.startswith(static_files.PREFIX):
-            return static(scope, receive, send)
-        return _console(probing if path in probes.PATHS else django, scope, receive, send)
-    return service(scope, receive, send)
+    if path.startswith(static_files.PREFIX):
+        return static(scope, receive, send)
+    return _console(probing if path in probes.PATHS else django, scope, receive, send)
+
+
+applications = Applications(service.serve, application, is_console, settings.OPTIONS.trusted_proxies)
 
 
 class _TooLarge(Exception):
@@ -77,11 +87,11 @@ async def _console(django: Any, scope: Scope, receive: Receive, send: Send) -> N
         await send({"type": "http.response.body", "body": problem})
 
 
-def _names_an_account(scope: Scope) -> bool:
+def _names_an_account(headers: Sequence[tuple[bytes, bytes]]) -> bool:
     """Whether the host is ACCOUNT.SUFFIX, where every path belongs to the account."""
     if not HOST_SUFFIXES:
         return False
-    host: bytes = next((value for name, value in scope["headers"] if name == b"host"), b"")
+    host = next((value for name, value in headers if name == b"host"), b"")
     return host.partition(b":")[0].lower().endswith(HOST_SUFFIXES)
 
 

@@ -24,8 +24,9 @@ from storage.domain.requests.routes import TargetKind, inner_path, resolve_opera
 from storage.domain.values.names import fold_table_name
 from storage.protocol import entities, multipart
 from storage.protocol.accept import Format
-from storage.protocol.call import Answer, Call, Headers, OperationRequest
+from storage.protocol.call import Answer, Call, OperationRequest
 from storage.protocol.errors import ErrorFormat, ErrorOrigin, write_error
+from storage.protocol.http_request import Headers
 from storage.protocol.multipart import AnswerPart, Part
 from storage.protocol.negotiation import (
     FIRST_WITHOUT_ATOM,

@@ -13,11 +13,10 @@ from storage.domain.values.names import KEY_LENGTH_LIMIT
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
 from storage.protocol.accept import Format
+from storage.protocol.http_request import Headers
 from storage.protocol.json_format import Context
 from storage.protocol.negotiation import response_format
 from storage.protocol.query_options import read_select
-
-Headers = list[tuple[bytes, bytes]]
 
 
 class Answer(NamedTuple):

@@ -10,8 +10,9 @@ from storage.domain.requests.routes import TargetKind, key_count_error
 from storage.domain.values.etag import read_if_match, write_etag
 from storage.domain.values.names import fold_table_name
 from storage.protocol import formats, json_format
-from storage.protocol.call import CONTENT_TYPES, Answer, Call, Headers, OperationRequest
+from storage.protocol.call import CONTENT_TYPES, Answer, Call, OperationRequest
 from storage.protocol.formats import Members
+from storage.protocol.http_request import Headers
 from storage.protocol.negotiation import FIRST_WITH_UPSERT, Preference, read_preference
 from storage.protocol.query_options import read_entity_query, read_select, write_token
 

@@ -1,13 +1,27 @@
-"""An HTTP/1.1 connection: uvicorn's protocol with limits, deadlines, and error answers for malformed requests."""
+"""An HTTP/1.1 connection: requests parsed, limited and put in order, and error answers for what is not a request.
+
+httptools parses. uvicorn accepts connections, stops, and runs the ASGI applications behind the same port; its own
+protocol would spend half the time of a request on dictionaries, tasks, events and timers that the Table service does
+not need. Servers in Rust (granian, robyn) and hypercorn were compared: they hand every request to Python as the same
+ASGI dictionaries and tasks, and have neither these limits nor an answer of ours to a malformed request.
+"""
 
 import asyncio
+import logging
 from collections import deque
+from collections.abc import Callable, MutableMapping
 from enum import Enum, auto
-from typing import Any, Final
+from math import inf
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.config import Config
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
+from uvicorn.server import ServerState
 
 from storage.domain.errors import (
     InvalidHeaderValue,
@@ -17,14 +31,40 @@ from storage.domain.errors import (
     StorageError,
 )
 from storage.protocol.errors import ErrorOrigin, write_error
+from storage.protocol.http_exchange import (
+    AsgiApplication,
+    AsgiExchange,
+    Exchange,
+    Serve,
+    ServiceExchange,
+    asgi_scope,
+)
+from storage.protocol.http_request import Headers, RequestHead, join_repeated
+
+logger = logging.getLogger(__name__)
 
 SERVER: Final = b"Windows-Azure-Table/1.0 Tablero"  # clients look for the first part
 MAX_HEAD: Final = 64 * 1024  # bytes of the request line and the headers together
-MAX_STALL: Final = 30.0  # seconds a head may take, and a body may pause
+MAX_STALL: Final = (
+    30.0  # seconds a head may take, a body may pause, and a client may read nothing of its answers
+)
 LINGER: Final = 2.0  # seconds a refused client has to read the answer
 FAREWELL: Final = 1.0  # seconds an idle TLS client has to close its side
 
 _TOO_LONG: Final = "The request line and the headers are longer than 65536 bytes."
+
+
+class Applications(NamedTuple):
+    """What answers requests: ``serve`` those of the Table service, ``asgi`` those for which ``is_asgi`` is true.
+
+    ``is_asgi`` takes the path as on the wire and the headers. ``proxies`` are the addresses and networks whose
+    X-Forwarded headers are believed.
+    """
+
+    serve: Serve
+    asgi: AsgiApplication
+    is_asgi: Callable[[bytes, Headers], bool]
+    proxies: tuple[str, ...] = ()
 
 
 class _Stage(Enum):
@@ -33,45 +73,75 @@ class _Stage(Enum):
     BODY = auto()
 
 
-class HttpConnection(HttpToolsProtocol):
-    """Only a request that arrives in pieces needs a timer."""
+_IDLE, _HEAD, _BODY = _Stage.IDLE, _Stage.HEAD, _Stage.BODY
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._stage = _Stage.IDLE
-        self._running: RequestResponseCycle | None = None
-        self._refused = False
+
+class HttpConnection(asyncio.Protocol):
+    """One timer serves for all deadlines: it looks whether the present one has passed, and is seldom set anew."""
+
+    transport: asyncio.Transport
+    flow: FlowControl
+
+    def __init__(
+        self,
+        applications: Applications,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self.loop = _loop or asyncio.get_running_loop()
+        self.state = server_state
+        self._applications = applications
+        self._idle_limit = config.timeout_keep_alive
+        self._parser: Any = self._new_parser()
+        # requests in the order of their arrival: the first is being answered, the last may still be arriving
+        self._exchanges: deque[Exchange] = deque()
+        self._arriving: Exchange | None = None
+        self._is_advancing = False
+        self._stage = _IDLE
+        self._is_refused = False
         self._chunk = 0
         self._pending = 0  # bytes since the parser last delivered the start of a message or a piece of a body
-        self._deadline = 0.0
-        self._watch: asyncio.TimerHandle | None = None
+        self._url = b""
+        self._fields: Headers = []
+        self._deadline = inf  # in seconds of the loop's clock
+        self._head_deadline = inf
+        self._timer: asyncio.TimerHandle | None = None
+        self._unsent = 0  # bytes that waited for the client at the last look
+
+    # callbacks of the event loop
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._close_when_idle(MAX_STALL)
+        self.transport = transport
+        self.flow = FlowControl(transport)
+        self._client = get_remote_addr(transport) or ("", 0)
+        self._server = get_local_addr(transport)
+        self._scheme = "https" if is_ssl(transport) else "http"
+        self.state.connections.add(self)  # type: ignore[arg-type]
+        self._expect(MAX_STALL)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.pipeline.clear()
-        super().connection_lost(exc)
-        # of pipelined requests uvicorn notifies only the last one
-        if self._running is not None and not self._running.response_complete:
-            self._running.disconnected = True
-            self._running.message_event.set()
-        self._unset_keepalive_if_required()
-        if self._watch is not None:
-            self._watch.cancel()
+        self.state.connections.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+        exchanges, self._exchanges = self._exchanges, deque()
+        for exchange in exchanges:
+            exchange.lose()
+        self.flow.resume_writing()
+        self._parser = None
 
-    def eof_received(self) -> bool:  # type: ignore[override]
+    def eof_received(self) -> bool:
         """A client may close its side after a complete request and still wait for the answer."""
-        if self._stage is not _Stage.IDLE or not self._answering():
+        if self._stage is not _IDLE or not self._exchanges:
             return False
-        self.cycle.keep_alive = False
+        self._exchanges[-1].keep_alive = False
         return True
 
     def data_received(self, data: bytes) -> None:
-        if self._refused:
+        if self._is_refused:
             return
-        self._unset_keepalive_if_required()
+        self._deadline = inf
         self._chunk = len(data)
         self._pending += self._chunk
         try:
@@ -79,78 +149,117 @@ class HttpConnection(HttpToolsProtocol):
         except httptools.HttpParserError as error:
             self._refuse(self._reason(error))
             return
-        if self._stage is _Stage.IDLE:
-            if not self._answering() and self.timeout_keep_alive_task is None:
-                self._close_when_idle(self.timeout_keep_alive)
+        if self._stage is _IDLE:
+            if not self._exchanges:
+                self._expect(self._idle_limit)
         elif self._pending > MAX_HEAD:
             self._refuse(InvalidHeaderValue(_TOO_LONG))
+        elif self._stage is _BODY:
+            self._expect(MAX_STALL)
         else:
-            self._expect_more()
+            self._head_deadline = min(self._head_deadline, self.loop.time() + MAX_STALL)
+            self._expect_at(self._head_deadline)
+
+    def pause_writing(self) -> None:
+        self.flow.pause_writing()
+        self._expect(MAX_STALL)
+
+    def resume_writing(self) -> None:
+        self.flow.resume_writing()
+        self._unsent = 0
+        self._advance()
 
     def shutdown(self) -> None:
-        super().shutdown()
-        if self.scheme == "https" and not self._answering():
+        """Close when nothing is left to answer; called by uvicorn when the server ends."""
+        if self._exchanges:
+            self._exchanges[-1].keep_alive = False
+            return
+        self.transport.close()
+        if self._scheme == "https":
             # TLS closes when both sides agree; a client that reads only when it sends its next request never does
             self.loop.call_later(FAREWELL, self.transport.abort)
 
     # callbacks of the parser
 
     def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._stage = _Stage.HEAD
+        self._stage = _HEAD
+        self._url = b""
+        self._fields = []
         self._pending = 0
-        self._deadline = 0.0
+        self._head_deadline = inf
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._fields.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         if self._pending + self._chunk > MAX_HEAD and self._head_length() > MAX_HEAD:
             raise InvalidHeaderValue(_TOO_LONG)
-        if self.parser.should_upgrade():
+        parser = self._parser
+        if parser.should_upgrade():
             return  # _feed begins again
-        super().on_headers_complete()
-        self._stage = _Stage.BODY
-        self._pending = 0
+        version = parser.get_http_version()
+        head = self._read_head(parser.get_method().decode("ascii"))
         # trailers are allowed to be dropped; collected, they would have no limit
-        self.headers = _NOWHERE
-        if self.expect_100_continue and not self.pipeline:
-            self._ask_for_body()
+        self._fields = _NOWHERE
+        self._stage = _BODY
+        self._pending = 0
+        is_waiting = bool(self._exchanges)
+        if (
+            not is_waiting
+            and head.headers.get(b"expect", b"").lower() == b"100-continue"
+            and version == "1.1"
+        ):
+            # at once, not when the body is read: if the request is answered before, it is unknown whether the
+            # client still sends the body, and so where its next request begins
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        exchange = self._exchange(head, version, version != "1.0" and parser.should_keep_alive())
+        self._arriving = exchange
+        self._exchanges.append(exchange)
+        if is_waiting:
+            self.flow.pause_reading()
+        else:
+            exchange.begin()
 
     def on_body(self, body: bytes) -> None:
         self._pending = 0
-        super().on_body(body)
+        if self._arriving is not None:
+            self._arriving.feed(body)
 
     def on_message_complete(self) -> None:
-        self._stage = _Stage.IDLE
-        if not self.parser.should_upgrade():
-            super().on_message_complete()
+        self._stage = _IDLE
+        exchange, self._arriving = self._arriving, None
+        if exchange is not None:
+            exchange.finish()
 
     # requests
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self._running = cycle
-        super()._start_asgi_task(cycle, app)
+    def _new_parser(self) -> httptools.HttpRequestParser:
+        parser = httptools.HttpRequestParser(self)
+        parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+        return parser
 
     def _feed(self, data: bytes) -> None:
         while data:
             try:
-                self.parser.feed_data(data)
+                self._parser.feed_data(data)
             except httptools.HttpParserUpgrade as upgrade:
                 # some clients offer an upgrade to HTTP/2 with each request; the parser then does not read the body
-                if self.parser.get_method() == b"CONNECT":
+                if self._parser.get_method() == b"CONNECT":
                     raise httptools.HttpParserInvalidMethodError("CONNECT") from None
                 data = self._head_without_upgrade() + data[upgrade.args[0] :]
-                self._set_parser()
+                self._parser = self._new_parser()
             else:
                 return
 
-    def _set_parser(self) -> None:
-        self.parser = httptools.HttpRequestParser(self)
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
-
     def _head_without_upgrade(self) -> bytes:
         lines = [
-            b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+            b"%b %b HTTP/%b"
+            % (self._parser.get_method(), self._url, self._parser.get_http_version().encode())
         ]
-        for name, value in self.headers:
+        for name, value in self._fields:
             if name == b"connection":
                 lines.append(b"connection: close" if b"close" in value.lower() else b"connection: keep-alive")
             elif name != b"upgrade":
@@ -158,40 +267,92 @@ class HttpConnection(HttpToolsProtocol):
         return b"\r\n".join(lines) + b"\r\n\r\n"
 
     def _head_length(self) -> int:
-        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        return len(self._url) + sum(len(name) + len(value) + 4 for name, value in self._fields)
 
-    def _ask_for_body(self) -> None:
-        # at once, not when the application reads: if it answered without reading, it would be unknown whether the
-        # client still sends the body, and so where its next request begins
-        self.cycle.waiting_for_100_continue = False
-        if self.scope["http_version"] == "1.1":
-            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    def _read_head(self, method: str) -> RequestHead:
+        url = self._url
+        if url.startswith(b"/") and b"#" not in url and url.isascii():
+            path, _, query = url.partition(b"?")
+        else:
+            parsed = httptools.parse_url(url)
+            if not parsed.path or not parsed.path.isascii():
+                raise RequestUrlFailedToParse
+            path, query = parsed.path, parsed.query or b""
+        fields = self._fields
+        scheme, (client, port) = self._scheme, self._client
+        if self._applications.proxies:
+            scheme, (client, port) = _forwarded(self._applications.proxies, scheme, (client, port), fields)
+        return RequestHead(method, path, query, fields, join_repeated(fields), scheme, client, port)
 
-    def _answering(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete and not self.cycle.disconnected
+    def _exchange(self, head: RequestHead, version: str, keep_alive: bool) -> Exchange:
+        applications = self._applications
+        if not applications.is_asgi(head.path, head.fields):
+            return ServiceExchange(self, applications.serve, head, keep_alive)
+        return AsgiExchange(self, applications.asgi, asgi_scope(head, version, self._server), keep_alive)
+
+    # answers
+
+    def answered(self) -> None:
+        exchange = self._exchanges[0]
+        if not exchange.keep_alive:
+            self._close()
+            return
+        self.flow.resume_reading()
+        self._advance()
+        if not self._exchanges and self._stage is _IDLE:
+            self._expect(self._idle_limit)
+
+    def _advance(self) -> None:
+        """Begin the next requests, as long as the client takes the answers."""
+        if self._is_advancing:
+            return  # in the loop below, which goes on by itself: pipelined requests must not nest
+        self._is_advancing = True
+        try:
+            exchanges = self._exchanges
+            while exchanges and exchanges[0].is_complete and not self.transport.is_closing():
+                if len(exchanges) > 1 and self.flow.write_paused:
+                    break
+                exchanges.popleft()
+                if exchanges:
+                    exchanges[0].begin()
+        finally:
+            self._is_advancing = False
 
     # deadlines
 
-    def _close_when_idle(self, seconds: float) -> None:
-        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+    def _expect(self, seconds: float) -> None:
+        """Have the client do something within so many seconds."""
+        self._expect_at(self.loop.time() + seconds)
 
-    def _expect_more(self) -> None:
-        if self._stage is _Stage.BODY or not self._deadline:
-            self._deadline = self.loop.time() + MAX_STALL
-        if self._watch is None:
-            self._watch = self.loop.call_later(MAX_STALL, self._check_progress)
+    def _expect_at(self, deadline: float) -> None:
+        self._deadline = deadline
+        timer = self._timer
+        if timer is None or timer.when() > deadline:
+            if timer is not None:
+                timer.cancel()
+            self._timer = self.loop.call_at(deadline, self._check_progress)
 
     def _check_progress(self) -> None:
-        self._watch = None
-        if self._stage is _Stage.IDLE or self.transport.is_closing():
-            return
+        self._timer = None
         now = self.loop.time()
-        if self.flow.read_paused:  # the application is not reading
-            self._deadline = now + MAX_STALL
-        if now >= self._deadline:
+        unsent = self.transport.get_write_buffer_size()
+        if now < self._deadline < inf:
+            self._expect_at(self._deadline)
+        elif unsent:
+            if unsent == self._unsent:
+                self.transport.abort()  # closing would wait for a client that does not read
+            else:
+                self._unsent = unsent
+                self._expect(MAX_STALL)
+        elif self._stage is _BODY and self.flow.read_paused:
+            self._expect(MAX_STALL)  # it is the service that does not go on
+        elif self._deadline < inf and (self._stage is not _IDLE or not self._exchanges):
             self.transport.close()
-        else:
-            self._watch = self.loop.call_later(self._deadline - now, self._check_progress)
+
+    def _close(self) -> None:
+        self.transport.close()
+        if self.transport.get_write_buffer_size():
+            self._expect(MAX_STALL)
 
     # refusals
 
@@ -200,26 +361,25 @@ class HttpConnection(HttpToolsProtocol):
             return error.__context__
         if isinstance(error, httptools.HttpParserInvalidMethodError):
             return InvalidHttpVerb()
-        if self._stage is _Stage.BODY:
+        if self._stage is _BODY:
             return InvalidInput()
         # a callback fails only on the URL, and the version is known once the request line is read
-        version = self.parser.get_http_version()
+        version = self._parser.get_http_version()
         if isinstance(error, httptools.HttpParserCallbackError) or version not in ("1.0", "1.1"):
             return RequestUrlFailedToParse()
         return InvalidHeaderValue()
 
     def _refuse(self, error: StorageError) -> None:
         """Answer a request that cannot be read, and close; the answer to an earlier request goes out first."""
-        self._refused = True
-        self.logger.info("Refused a request: %s", error.text)
-        if self._stage is not _Stage.BODY:
-            if self._answering():
-                self.cycle.keep_alive = False
+        self._is_refused = True
+        logger.info("Refused a request: %s", error.text)
+        if self._stage is not _BODY:
+            if self._exchanges:
+                self._exchanges[-1].keep_alive = False
             else:
                 self._write_refusal(error)
-        elif self._answering() and not self.cycle.response_started and not self.pipeline:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        elif len(self._exchanges) == 1 and not self._exchanges[0].is_started:
+            self._exchanges.pop().lose()
             self._write_refusal(error)
         else:
             self.transport.close()
@@ -229,7 +389,7 @@ class HttpConnection(HttpToolsProtocol):
         answer = write_error(error, ErrorOrigin.CONNECTION, request_id)
         headers = {
             b"server": SERVER,
-            **dict(self.server_state.default_headers),
+            **dict(self.state.default_headers),
             b"content-type": answer.content_type,
             b"content-length": b"%d" % len(answer.body),
             b"x-ms-request-id": request_id.encode(),
@@ -238,7 +398,7 @@ class HttpConnection(HttpToolsProtocol):
         }
         fields = [b"%b: %b\r\n" % header for header in headers.items()]
         # after an unknown verb the parser still holds the previous one; it has a URL only after the verb
-        body = b"" if self.url and self.parser.get_method() == b"HEAD" else answer.body
+        body = b"" if self._url and self._parser.get_method() == b"HEAD" else answer.body
         self.transport.write(b"".join([STATUS_LINE[answer.status], *fields, b"\r\n", body]))
         self._linger()
 
@@ -246,9 +406,26 @@ class HttpConnection(HttpToolsProtocol):
         # closed with bytes unread, the connection would be reset and the answer lost
         if self.transport.can_write_eof():
             self.transport.write_eof()
-            self._close_when_idle(LINGER)
+            self._expect(LINGER)
         else:
             self.transport.close()
+
+
+def _forwarded(
+    proxies: tuple[str, ...], scheme: str, client: tuple[str, int], fields: Headers
+) -> tuple[str, tuple[str, int]]:
+    """What a trusted proxy says of the client; uvicorn decides, whose middleware does nothing else to a scope."""
+    scope: MutableMapping[str, Any] = {"type": "http", "scheme": scheme, "client": client, "headers": fields}
+
+    async def nothing(*_: Any) -> None:
+        pass
+
+    coroutine: Any = ProxyHeadersMiddleware(nothing, list(proxies))(scope, None, None)  # type: ignore[arg-type]
+    try:
+        coroutine.send(None)
+    except StopIteration:
+        pass
+    return scope["scheme"], scope["client"]
 
 
 # discards headers that come after a body

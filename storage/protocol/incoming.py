@@ -1,13 +1,14 @@
 """The head of a request, and the operation it asks for."""
 
-from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from storage.domain.access.grants import Operation
 from storage.domain.errors import InsufficientAccountPermissions, StorageError
 from storage.domain.requests.options import read_options
 from storage.domain.requests.routes import Address, Target, resolve_address, resolve_operation, resolve_target
 from storage.protocol.errors import ErrorOrigin
+from storage.protocol.http_request import RequestHead
 from storage.protocol.negotiation import effective_method, read_version, supported_options
 
 
@@ -44,23 +45,20 @@ class ResolvedRequest(NamedTuple):
     operation: Operation | None
 
 
-def read_incoming_request(
-    scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes], host_suffixes: Sequence[str]
-) -> IncomingRequest:
-    path, query, scheme = scope["raw_path"], scope["query_string"], scope["scheme"]
-    where = resolve_address(path, headers.get(b"host"), scheme, host_suffixes)
-    options = read_options(query)
+def read_incoming_request(head: RequestHead, host_suffixes: Sequence[str]) -> IncomingRequest:
+    headers = head.headers
+    where = resolve_address(head.path, headers.get(b"host"), head.scheme, host_suffixes)
+    options = read_options(head.query)
     version, version_error = negotiate_version(headers, options)
-    client = scope["client"][0] if scope.get("client") else ""
     return IncomingRequest(
         where,
-        scope["method"],
-        path,
-        query,
+        head.method,
+        head.path,
+        head.query,
         supported_options(options, version),
         headers,
-        scheme,
-        client,
+        head.scheme,
+        head.client,
         version,
         version_error,
     )

@@ -1,13 +1,13 @@
 """The request log's entry for a request, made from the headers of the request and of the answer."""
 
 import re
-from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from storage.domain.requests.observed import ObservedRequest
 from storage.domain.requests.request_log import LogEntry
-from storage.protocol.call import Headers
+from storage.protocol.http_request import Headers, RequestHead
 
 _CONDITIONS: Final = (b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since")
 _URL_LIMIT: Final = 4096  # characters; what is longer is cut
@@ -26,26 +26,26 @@ _SIGNATURE: Final = re.compile(
 
 
 def log_entry(
-    scope: MutableMapping[str, Any],
-    headers: Mapping[bytes, bytes],
+    head: RequestHead,
     observed: ObservedRequest,
     version: str,
     answered: Headers,
 ) -> LogEntry:
-    """``headers`` are those of the request by lower-case name, ``answered`` those of the answer."""
+    """``answered`` are the headers of the answer."""
+    headers = head.headers
 
     def sent(name: bytes) -> str:
         return headers.get(name, b"")[:_LIMIT].decode("latin-1")
 
-    path = scope["raw_path"].decode("latin-1")
-    query = scope["query_string"].decode("latin-1")
+    path = head.path.decode("latin-1")
+    query = head.query.decode("latin-1")
     conditions = [f"{name.decode().title()}={sent(name)}" for name in _CONDITIONS if name in headers]
     return LogEntry(
-        url=_redacted(f"{scope['scheme']}://{sent(b'host')}{path}{'?' if query else ''}{query}", _URL_LIMIT),
+        url=_redacted(f"{head.scheme}://{sent(b'host')}{path}{'?' if query else ''}{query}", _URL_LIMIT),
         key=_redacted(_key(observed.account, _decoded(path[:_URL_LIMIT])), _URL_LIMIT),
         request_id=observed.request_id,
         version=version,
-        request_header_size=len(scope["method"]) + len(path) + len(query) + 12 + _size(scope["headers"]),
+        request_header_size=len(head.method) + len(path) + len(query) + 12 + _size(head.fields),
         response_header_size=_size(answered),
         content_length=observed.ingress,
         content_md5=sent(b"content-md5"),

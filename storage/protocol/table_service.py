@@ -1,14 +1,14 @@
-"""The front door of the Table service: an ASGI application in which a request passes through named stages.
+"""The front door of the Table service, in which a request passes through named stages.
 
 read_incoming_request → authorize → resolve_request → RequestBody.read → perform → Response. Each stage takes the values
 of the earlier ones and returns its own; an error is answered in the format of the stage that raised it.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from itertools import count
 from time import perf_counter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from storage.domain.access.grants import Operation
@@ -22,11 +22,12 @@ from storage.operations.service import Service
 from storage.protocol import batch, entities, tables, xml_operations
 from storage.protocol.accept import Format
 from storage.protocol.authorization import Authorized, authorize, read_authentication
-from storage.protocol.body import ClientDisconnected, Receive, RequestBody
-from storage.protocol.call import CONTENT_TYPES, Answer, Call, Headers, OperationRequest, ServerSettings
+from storage.protocol.call import CONTENT_TYPES, Answer, Call, OperationRequest, ServerSettings
 from storage.protocol.cors import preflight, response_headers
 from storage.protocol.errors import HEADERS, ErrorOrigin, write_error
 from storage.protocol.http_connection import SERVER
+from storage.protocol.http_exchange import Write
+from storage.protocol.http_request import ClientDisconnected, Headers, RequestBody, RequestHead
 from storage.protocol.incoming import (
     IncomingRequest,
     ResolvedRequest,
@@ -39,9 +40,6 @@ from storage.protocol.query_options import check_options
 from storage.protocol.request_log import log_entry
 
 logger = logging.getLogger(__name__)
-
-Scope = MutableMapping[str, Any]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _CLIENT_REQUEST_ID_LIMIT: Final = 1024
 _SLOW: Final = 1.0  # seconds after which a request is authorized again before anything is done
@@ -77,57 +75,50 @@ class TableService:
     async def shutdown(self) -> None:
         await self._service.close()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, head: RequestHead, body: RequestBody, write: Write) -> None:
+        """Answer a request: ``write`` is called once, unless the client has gone."""
         # a GUID: the process at random, the request in order
         request_id = f"{self._request_prefix}{next(self._request_numbers):012x}"
         observed = ObservedRequest(perf_counter(), request_id=request_id)
-        fields = join_repeated(scope["headers"])
-        body = RequestBody(fields, receive)
         try:
-            response = await self._respond(scope, fields, body, observed)
+            response = await self._respond(head, body, observed)
             observed.answered = perf_counter()
-            if not await body.drain():
-                response.headers.append((b"Connection", b"close"))
+            reusable = body.complete or await body.drain()
         except ClientDisconnected:
             self._service.observer.record(observed)
             return
-        await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
-        if scope["method"] == "HEAD":
-            await send({"type": "http.response.body"})
-        else:
-            await send({"type": "http.response.body", "body": response.body})
+        sent = response.body if head.method != "HEAD" else b""
+        write(response.status, response.headers, sent, reusable)
         observed.status = response.status
         observed.ingress = body.received
         observed.egress = len(response.body)
         observed.sent = perf_counter()
         self._service.observer.record(observed)
         if response.logging is not NO_LOGGING and should_log(response.logging, observed.operation):
-            entry = log_entry(scope, fields, observed, response.version, response.headers)
+            entry = log_entry(head, observed, response.version, response.headers)
             self._service.observer.log(observed, entry)
 
-    async def _respond(
-        self, scope: Scope, fields: Mapping[bytes, bytes], body: RequestBody, observed: ObservedRequest
-    ) -> Response:
+    async def _respond(self, head: RequestHead, body: RequestBody, observed: ObservedRequest) -> Response:
         """Run the stages of a request."""
         request: IncomingRequest | None = None
         account: KnownAccount | None = None
         origin = ErrorOrigin.ODATA
         try:
-            request = read_incoming_request(scope, fields, self._settings.host_suffixes)
+            request = read_incoming_request(head, self._settings.host_suffixes)
             account = await self._service.account(request.address.account)
-            _observe_caller(observed, scope, request, account)
+            _observe_caller(observed, head, request, account)
             if request.method == "OPTIONS":
                 observed.operation = Operation.PREFLIGHT
-                answer = Answer(200, preflight(_cors_rules(account), fields))
+                answer = Answer(200, preflight(_cors_rules(account), head.headers))
             else:
                 origin = ErrorOrigin.AUTHORIZATION
                 authorized = await self._authorize(request, account, observed)
                 origin = request.operation_origin
-                resolved = resolve_request(request, scope["headers"], authorized.account.name)
+                resolved = resolve_request(request, head.fields, authorized.account.name)
                 observed.table, observed.operation = resolved.target.table, resolved.operation
                 check_target(authorized.grant, resolved.operation, resolved.target)
                 check_options(request.options)
-                content = await body.read(request.method)
+                content = await body.read(head)
                 if perf_counter() - observed.started > _SLOW:
                     # a key, a policy or a token may have been revoked since the request began
                     current = await self._service.account(request.address.account)
@@ -137,13 +128,13 @@ class TableService:
                     check_target(authorized.grant, resolved.operation, resolved.target)
                 answer = await perform(self._call(request, resolved, authorized, content, observed))
         except StorageError as error:
-            answer = _refuse(error, origin, request, fields, observed)
+            answer = _refuse(error, origin, request, head.headers, observed)
         except ClientDisconnected:
             raise
         except Exception:
             logger.exception("Request %s failed", observed.request_id)
-            answer = _refuse(InternalError(), origin, request, fields, observed)
-        return _complete(answer, origin, request, account, scope["method"], fields, observed.request_id)
+            answer = _refuse(InternalError(), origin, request, head.headers, observed)
+        return _complete(answer, origin, request, account, head, observed.request_id)
 
     async def _authorize(
         self, request: IncomingRequest, account: KnownAccount | None, observed: ObservedRequest
@@ -201,25 +192,14 @@ def perform(call: Call) -> Awaitable[Answer]:
             raise UnsupportedHttpVerb
 
 
-def join_repeated(fields: Headers) -> dict[bytes, bytes]:
-    """Headers by name; the values of a repeated one are joined by commas, as HTTP allows."""
-    headers = dict(fields)
-    if len(headers) == len(fields):
-        return headers
-    values: dict[bytes, list[bytes]] = {}
-    for name, value in fields:
-        values.setdefault(name, []).append(value)
-    return {name: b", ".join(several) for name, several in values.items()}
-
-
 def _observe_caller(
-    observed: ObservedRequest, scope: Scope, request: IncomingRequest, account: KnownAccount | None
+    observed: ObservedRequest, head: RequestHead, request: IncomingRequest, account: KnownAccount | None
 ) -> None:
     if account is not None:
         observed.account_id, observed.account = account.id, account.name
     observed.secondary = request.address.secondary
     observed.address = request.client[:_ADDRESS_LIMIT]  # a proxy may have passed on anything
-    observed.port = scope["client"][1] if scope.get("client") else 0
+    observed.port = head.port
     observed.agent = request.headers.get(b"user-agent", b"")[:_AGENT_LIMIT]
 
 
@@ -254,11 +234,11 @@ def _complete(
     origin: ErrorOrigin,
     request: IncomingRequest | None,
     account: KnownAccount | None,
-    method: str,
-    fields: Mapping[bytes, bytes],
+    head: RequestHead,
     request_id: str,
 ) -> Response:
     """Add the headers that every response has."""
+    fields, method = head.headers, head.method
     # the options may be what could not be read
     version = request.version if request is not None else negotiate_version(fields, {})[0]
     headers = [

@@ -6,14 +6,17 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
+from uvicorn.importer import import_from_string
 
 from storage.protocol.http_connection import HttpConnection
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 
 APPLICATION = "console.asgi:application"
+APPLICATIONS = "console.asgi:applications"
 BACKLOG = 2048
 KEEP_ALIVE = 75  # seconds; longer than load balancers keep theirs, so that they close first
 DRAIN = 10  # seconds for requests in flight when the server ends
@@ -81,21 +84,25 @@ def _config(options: Options) -> uvicorn.Config:
         APPLICATION,
         interface="asgi3",
         loop="uvloop",
-        http=HttpConnection,
+        http=_connect,  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=bool(options.trusted_proxies),
-        forwarded_allow_ips=list(options.trusted_proxies),
+        proxy_headers=False,  # the connection reads them, for both applications
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=DRAIN,
         ssl_certfile=options.tls_cert or None,
         ssl_keyfile=options.tls_key or None,
     )
+
+
+def _connect(**arguments: Any) -> HttpConnection:
+    """A new connection, as uvicorn asks for one."""
+    return HttpConnection(import_from_string(APPLICATIONS), **arguments)
 
 
 def _why(options: Options, error: OSError) -> str:

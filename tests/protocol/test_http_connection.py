@@ -29,20 +29,35 @@ async def echo(scope, receive, send):
     await send({"type": "http.response.body", "body": seen})
 
 
+async def serve_echo(head, body, write):
+    """The same as the Table service would answer it."""
+    content = await body.read(head) if head.path != b"/early" else b""
+    if head.path == b"/quiet":
+        await asyncio.sleep(0.3)
+    seen = b"%b %b %b %d" % (head.method.encode(), head.path, head.query, len(content))
+    reusable = await body.drain()
+    seen += bytes(int(head.query)) if head.path == b"/big" else b""
+    headers = [(b"Content-Length", b"%d" % len(seen)), (b"X-Headers", repr(head.fields).encode())]
+    write(200, headers, seen, reusable)
+
+
+@pytest.fixture(params=["asgi", "service"])
+def applications(request):
+    return http_connection.Applications(serve_echo, echo, lambda path, headers: request.param == "asgi")
+
+
 @pytest.fixture
 def config():
-    return uvicorn.Config(
-        echo, http=http_connection.HttpConnection, ws="none", lifespan="off", log_level="warning"
-    )
+    return uvicorn.Config(echo, ws="none", lifespan="off", log_level="warning")
 
 
 @pytest.fixture
-async def port(config):
+async def port(config, applications):
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
-        lambda: http_connection.HttpConnection(config, state, {}), "127.0.0.1", 0
+        lambda: http_connection.HttpConnection(applications, config, state, {}), "127.0.0.1", 0
     )
     yield server.sockets[0].getsockname()[1]
     server.close()
@@ -233,3 +248,38 @@ async def test_an_early_answer_leaves_no_connection_open_for_ever(config, talk):
     config.timeout_keep_alive = 0.3
     head = b"PUT /early HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n"
     assert seen(await talk(head, b"abc", pause=0.1)) == ["PUT /early  0"]
+
+
+async def test_answers_pipelined_requests_in_their_order(talk):
+    requests = [b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n" % number for number in range(3000)]
+    received = await talk(b"".join(requests), LAST)
+    assert seen(received) == [*(f"GET /{number}  0" for number in range(3000)), "GET /last  0"]
+
+
+@pytest.mark.parametrize("applications", ["service"], indirect=True)
+@pytest.mark.parametrize("closing", [b"", b"Connection: close\r\n"], ids=["stays", "closes"])
+async def test_drops_a_client_that_never_reads_its_answers(monkeypatch, config, port, closing):
+    monkeypatch.setattr(http_connection, "MAX_STALL", 0.2)
+    config.timeout_keep_alive = 0.2
+    _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
+    # more than the buffers of both sides hold
+    request = b"GET /big?30000000 HTTP/1.1\r\nHost: h\r\n%b\r\n" % closing
+    writer.write(request)
+    async with asyncio.timeout(20):
+        while not writer.transport.is_closing():
+            writer.write(b"x" * 100_000)
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("applications", ["service"], indirect=True)
+async def test_lets_a_client_read_slowly(monkeypatch, config, port):
+    monkeypatch.setattr(http_connection, "MAX_STALL", 0.3)
+    config.timeout_keep_alive = 0.3
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
+    writer.write(b"GET /big?20000000 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+    received = 0
+    while data := await reader.read(2_000_000):
+        received += len(data)
+        await asyncio.sleep(0.01)
+    assert received > 20_000_000
+    writer.transport.abort()

@@ -3,14 +3,15 @@
 import pytest
 
 from storage.domain.requests.observed import ObservedRequest
+from storage.protocol.http_request import RequestHead
 from storage.protocol.request_log import log_entry
 
 
 def logged(query=b"", path=b"/people/Staff", headers=(), answered=()):
     fields = [(b"host", b"example.org:10002"), *headers]
-    scope = {"scheme": "http", "method": "GET", "raw_path": path, "query_string": query, "headers": fields}
+    head = RequestHead("GET", path, query, fields, dict(fields), "http", "", 0)
     observed = ObservedRequest(0.0, account="people", ingress=7, request_id="id")
-    return log_entry(scope, dict(fields), observed, "2019-02-02", list(answered))
+    return log_entry(head, observed, "2019-02-02", list(answered))
 
 
 def test_tells_address_and_headers():

@@ -14,14 +14,16 @@ from xml.etree import ElementTree
 import psycopg
 import pytest
 from django.conf import settings
+from uvicorn.protocols.http.flow_control import FlowControl
 
 from storage.domain.access.signature import SignedRequest, sign
 from storage.models import Account, Activity
 from storage.operations import accounts, tables
 from storage.operations.threads import in_thread
-from storage.protocol import body as request_body
+from storage.protocol import http_request
 from storage.protocol.call import ServerSettings
-from storage.protocol.table_service import TableService, join_repeated
+from storage.protocol.http_request import RequestBody, RequestHead, join_repeated
+from storage.protocol.table_service import TableService
 from storage.sql import lanes
 from storage.sql.statement import Lane
 from tests.cost import costs_less_than
@@ -104,30 +106,32 @@ def sender(service):
 
 async def call(service, method, path, query, fields, chunks):
     """The reply, None when nothing was sent; a chunk that is None is the end of the connection."""
-    incoming = [
-        {"type": "http.disconnect"}
-        if chunk is None
-        else {"type": "http.request", "body": chunk, "more_body": number < len(chunks)}
-        for number, chunk in enumerate(chunks, 1)
-    ]
-    outgoing = []
+    replies = []
 
-    async def receive():
-        return incoming.pop(0)
+    def write(status, headers, body, reusable):
+        names = {name.decode(): value.decode() for name, value in headers}
+        assert len(names) == len(headers), "a header came twice"
+        assert method == "HEAD" or names["Content-Length"] == str(len(body))
+        replies.append(Reply(status, names if reusable else {**names, "Connection": "close"}, body))
 
-    async def put(message):
-        outgoing.append(message)
+    head = RequestHead(method, path, query, fields, join_repeated(fields), "http", "", 0)
+    body = RequestBody(FlowControl(Reading()))
+    serving = asyncio.create_task(service.serve(head, body, write))
+    for chunk in chunks:
+        await asyncio.sleep(0)  # the service may read before the next one comes
+        body.feed(chunk) if chunk is not None else body.lose()
+    if None not in chunks:
+        body.finish()
+    await serving
+    return replies[0] if replies else None
 
-    scope = {"type": "http", "method": method, "scheme": "http", "raw_path": path, "query_string": query}
-    await service({**scope, "headers": fields}, receive, put)
-    if not outgoing:
-        return None
-    start, *parts = outgoing
-    headers = {name.decode(): value.decode() for name, value in start["headers"]}
-    assert len(headers) == len(start["headers"]), "a header came twice"
-    body = b"".join(part.get("body", b"") for part in parts)
-    assert method == "HEAD" or headers["Content-Length"] == str(len(body))
-    return Reply(start["status"], headers, body)
+
+class Reading(asyncio.Transport):
+    """A connection that may be told to stop reading."""
+
+    def pause_reading(self): ...
+
+    def resume_reading(self): ...
 
 
 @pytest.fixture
@@ -233,7 +237,7 @@ async def test_a_body_that_is_too_large_is_read_to_its_end_so_that_the_connectio
     assert reply.error == "RequestBodyTooLarge"
     assert "Connection" not in reply.headers
 
-    monkeypatch.setattr(request_body, "DRAIN_LIMIT", 6 * 1024 * 1024)
+    monkeypatch.setattr(http_request, "DRAIN_LIMIT", 6 * 1024 * 1024)
     reply = await send("POST", "/People", chunks=[piece] * 12)
     assert reply.error == "RequestBodyTooLarge"
     assert reply.headers["Connection"] == "close"

@@ -1,0 +1,253 @@
+"""A request and its answer on a connection: one of the Table service, or one of an ASGI application.
+
+The Table service gets a request when it is complete and answers with one write. It needs no task: most of its work is
+done in one go, and a task with its turn of the event loop would cost as much as reading an entity.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import Any, Final, Protocol
+from urllib.parse import unquote
+
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from storage.protocol.http_request import Headers, RequestBody, RequestHead
+
+logger = logging.getLogger(__name__)
+
+AsgiApplication = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
+# status, headers, body, and whether the connection can serve another request
+Write = Callable[[int, Headers, bytes, bool], None]
+Serve = Callable[[RequestHead, RequestBody, Write], Coroutine[Any, Any, None]]
+
+
+class Connection(Protocol):
+    """What an exchange needs of its connection."""
+
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport
+    flow: FlowControl
+    state: ServerState
+
+    def answered(self) -> None:
+        """The answer to the current request has been written."""
+
+
+class Exchange(Protocol):
+    """``keep_alive`` tells whether the connection stays open after the answer."""
+
+    keep_alive: bool
+
+    @property
+    def is_started(self) -> bool:
+        """Whether a part of the answer has been written."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the answer has been written."""
+
+    def begin(self) -> None:
+        """Its turn has come: all earlier requests of the connection are answered."""
+
+    def feed(self, chunk: bytes) -> None: ...
+
+    def finish(self) -> None:
+        """The request has arrived completely."""
+
+    def lose(self) -> None:
+        """The connection is gone, or an error has been answered instead."""
+
+
+class ServiceExchange:
+    """A request of the Table service."""
+
+    __slots__ = (
+        "_body",
+        "_connection",
+        "_head",
+        "_is_lost",
+        "_is_turn",
+        "_serve",
+        "_steps",
+        "is_complete",
+        "keep_alive",
+    )
+
+    def __init__(self, connection: Connection, serve: Serve, head: RequestHead, keep_alive: bool) -> None:
+        self.keep_alive = keep_alive
+        self.is_complete = False
+        self._connection = connection
+        self._serve = serve
+        self._head = head
+        self._body = RequestBody(connection.flow)
+        self._steps: Coroutine[Any, Any, None] | None = None
+        self._is_turn = False
+        self._is_lost = False
+
+    @property
+    def is_started(self) -> bool:
+        return self.is_complete
+
+    def begin(self) -> None:
+        self._is_turn = True
+        if self._body.complete or self._body.is_large:
+            self._run()
+
+    def feed(self, chunk: bytes) -> None:
+        self._body.feed(chunk)
+        if self._is_turn and self._steps is None and self._body.is_large:
+            self._run()  # it may be refused before the rest has arrived
+
+    def finish(self) -> None:
+        self._body.finish()
+        if self._is_turn and self._steps is None:
+            self._run()
+
+    def lose(self) -> None:
+        self._is_lost = True
+        self._body.lose()
+
+    def _run(self) -> None:
+        if not self._is_lost:
+            self._steps = self._serve(self._head, self._body, self._write)
+            self._step()
+
+    def _step(self, _: "asyncio.Future[Any] | None" = None) -> None:
+        """Go on until the next wait, as a task would, but at once."""
+        assert self._steps is not None
+        try:
+            future = self._steps.send(None)
+        except StopIteration:
+            return
+        except Exception:
+            logger.exception("A request failed")
+            self._connection.transport.abort()
+            return
+        if future is None:  # of asyncio.sleep(0)
+            self._connection.loop.call_soon(self._step)
+            return
+        future._asyncio_future_blocking = False  # what a task does when it begins to wait
+        future.add_done_callback(self._step)
+
+    def _write(self, status: int, headers: Headers, body: bytes, reusable: bool) -> None:
+        if self._is_lost:
+            return
+        if not reusable:
+            self.keep_alive = False
+        head = _write_head(status, self._connection.state.default_headers, headers, self.keep_alive)
+        self._connection.transport.write(head + body)
+        self.is_complete = True
+        self._connection.answered()
+
+
+# of a name or a value: what would end a line, or is no text
+_CONTROL: Final = bytes(set(range(32)) - set(b"\t")) + b"\x7f"
+
+
+def _write_head(status: int, default_headers: Headers, headers: Headers, keep_alive: bool) -> bytes:
+    lines = [STATUS_LINE[status]]
+    for name, value in default_headers:
+        lines.append(b"%b: %b\r\n" % (name, value))
+    for name, value in headers:
+        lines.append(b"%b: %b\r\n" % (name.lower(), value))
+    if not keep_alive:
+        lines.append(b"connection: close\r\n")
+    lines.append(b"\r\n")
+    head = b"".join(lines)
+    if len(head) - len(head.translate(None, _CONTROL)) != 2 * len(lines):
+        raise ValueError("A header contains a control character.")
+    return head
+
+
+class AsgiExchange:
+    """A request of an ASGI application; uvicorn does the work."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        application: AsgiApplication,
+        scope: MutableMapping[str, Any],
+        keep_alive: bool,
+    ) -> None:
+        self._connection = connection
+        self._application: Any = application
+        self._cycle = RequestResponseCycle(
+            scope=scope,  # type: ignore[arg-type]
+            transport=connection.transport,
+            flow=connection.flow,
+            logger=logger,
+            access_logger=logger,
+            access_log=False,
+            default_headers=connection.state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,  # the connection has asked for the body
+            keep_alive=keep_alive,
+            on_response=connection.answered,
+        )
+
+    @property
+    def keep_alive(self) -> bool:
+        return self._cycle.keep_alive
+
+    @keep_alive.setter
+    def keep_alive(self, value: bool) -> None:
+        self._cycle.keep_alive = value
+
+    @property
+    def is_started(self) -> bool:
+        return self._cycle.response_started
+
+    @property
+    def is_complete(self) -> bool:
+        return self._cycle.response_complete
+
+    def begin(self) -> None:
+        tasks = self._connection.state.tasks
+        task = self._connection.loop.create_task(self._cycle.run_asgi(self._application))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    def feed(self, chunk: bytes) -> None:
+        cycle = self._cycle
+        if cycle.response_complete:
+            return
+        cycle.body += chunk
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self._connection.flow.pause_reading()
+        cycle.message_event.set()
+
+    def finish(self) -> None:
+        self._cycle.more_body = False
+        self._cycle.message_event.set()
+
+    def lose(self) -> None:
+        self._cycle.disconnected = True
+        self._cycle.message_event.set()
+
+
+def asgi_scope(
+    head: RequestHead, http_version: str, server: tuple[str, int | None] | None
+) -> MutableMapping[str, Any]:
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": http_version,
+        "server": server,
+        "client": (head.client, head.port) if head.client else None,
+        "scheme": head.scheme,
+        "root_path": "",
+        "method": head.method,
+        "path": decoded_path(head.path),
+        "raw_path": head.path,
+        "query_string": head.query,
+        "headers": head.fields,
+        "state": {},
+    }
+
+
+def decoded_path(path: bytes) -> str:
+    text = path.decode("ascii")
+    return unquote(text) if "%" in text else text

@@ -1,0 +1,155 @@
+"""A request as it comes off a connection: its head, and its body while it arrives."""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
+
+from storage.domain.errors import InvalidMd5, Md5Mismatch, MissingContentLengthHeader, RequestBodyTooLarge
+
+BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes
+# bytes of a refused body that are read and discarded, so that the client receives the error
+DRAIN_LIMIT: Final = 64 * 1024 * 1024
+
+Headers = list[tuple[bytes, bytes]]
+
+_WITH_BODY: Final = frozenset({"POST", "PUT", "MERGE", "PATCH"})
+
+
+class RequestHead(NamedTuple):
+    """``path`` and ``query`` are as on the wire; ``fields`` are the headers as sent, with lower-case names.
+
+    In ``headers`` the values of a repeated header are joined by commas. ``client`` and ``port`` are the address that
+    the request came from, empty and 0 if there is none.
+    """
+
+    method: str
+    path: bytes
+    query: bytes
+    fields: Headers
+    headers: Mapping[bytes, bytes]
+    scheme: str
+    client: str
+    port: int
+
+
+def join_repeated(fields: Headers) -> dict[bytes, bytes]:
+    """Headers by name; the values of a repeated one are joined by commas, as HTTP allows."""
+    headers = dict(fields)
+    if len(headers) == len(fields):
+        return headers
+    values: dict[bytes, list[bytes]] = {}
+    for name, value in fields:
+        values.setdefault(name, []).append(value)
+    return {name: b", ".join(several) for name, several in values.items()}
+
+
+class ClientDisconnected(Exception):
+    """The connection was lost before the request was read."""
+
+
+class RequestBody:
+    """The body of a request: the connection feeds it; it is read once and whole, or else discarded.
+
+    The connection is told to stop reading when more than HIGH_WATER_LIMIT bytes wait here that nobody has asked for.
+    """
+
+    __slots__ = ("_chunks", "_flow", "_lost", "_taken", "_waiter", "complete", "received")
+
+    def __init__(self, flow: FlowControl) -> None:
+        self._flow = flow
+        self._chunks: list[bytes] = []
+        self._waiter: asyncio.Future[None] | None = None
+        self._lost = False
+        self._taken = 0
+        self.received = 0
+        self.complete = False
+
+    # for the connection
+
+    @property
+    def is_large(self) -> bool:
+        """Whether so much has arrived that reading stops until somebody takes it."""
+        return self.received - self._taken > HIGH_WATER_LIMIT
+
+    def feed(self, chunk: bytes) -> None:
+        self._chunks.append(chunk)
+        self.received += len(chunk)
+        if self._waiter is not None:
+            self._wake()
+        elif self.is_large:
+            self._flow.pause_reading()
+
+    def finish(self) -> None:
+        self.complete = True
+        self._wake()
+
+    def lose(self) -> None:
+        self._lost = True
+        self._wake()
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    # for the service
+
+    async def read(self, head: RequestHead) -> bytes:
+        """Raises MissingContentLengthHeader, RequestBodyTooLarge, InvalidMd5, Md5Mismatch, ClientDisconnected."""
+        headers = head.headers
+        if b"content-length" not in headers and b"transfer-encoding" not in headers:
+            if head.method in _WITH_BODY:
+                raise MissingContentLengthHeader
+            return b""
+        pieces = self._take()
+        while not self.complete:
+            await self._arrival()
+            pieces += self._take()
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        if b"content-md5" in headers:
+            _check_md5(headers[b"content-md5"], body)
+        return body
+
+    def _take(self) -> list[bytes]:
+        if self.received > BODY_LIMIT:
+            raise RequestBodyTooLarge
+        pieces, self._chunks = self._chunks, []
+        self._taken = self.received
+        return pieces
+
+    async def drain(self) -> bool:
+        """Discard the rest; False if it is too long, so that the connection cannot serve another request."""
+        while True:
+            self._chunks.clear()
+            self._taken = self.received
+            if self.complete:
+                return True
+            if self.received > DRAIN_LIMIT:
+                return False
+            await self._arrival()
+
+    async def _arrival(self) -> None:
+        """Wait for more of the body; the connection disconnects a client that stalls."""
+        if not self._lost:
+            self._waiter = asyncio.get_running_loop().create_future()
+            self._flow.resume_reading()
+            await self._waiter
+        if self._lost:
+            raise ClientDisconnected
+
+
+def _check_md5(value: bytes, body: bytes) -> None:
+    try:
+        expected = base64.b64decode(value, validate=True)
+    except binascii.Error:
+        raise InvalidMd5 from None
+    if len(expected) != 16:
+        raise InvalidMd5
+    if not hmac.compare_digest(expected, hashlib.md5(body, usedforsecurity=False).digest()):
+        raise Md5Mismatch
