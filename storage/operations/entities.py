@@ -15,7 +15,15 @@ from storage.domain.errors import (
     ResourceNotFound,
     TableNotFound,
 )
-from storage.domain.filters.query import EntityQuery, Page, Position, Sort, SortedPage, SortedPosition
+from storage.domain.filters.query import (
+    PAGE_BYTES,
+    EntityQuery,
+    Page,
+    Position,
+    Sort,
+    SortedPage,
+    SortedPosition,
+)
 from storage.domain.values.names import check_key
 from storage.models import Table
 from storage.sql import counts, pages, previews
@@ -149,12 +157,22 @@ def query(
     if wanted.start is not None and statement.lane is Lane.FILTER and not pages.is_indexed(wanted):
         return (yield from _walk(relation, wanted, clock, read))
     try:
-        page: Page[T] = yield statement
+        return (yield from _read_page(relation, wanted, read))
     except Canceled:
         if statement.lane is Lane.KEY:
             raise
         return (yield from _walk(relation, wanted, clock, read))
-    return page
+
+
+def _read_page(relation: str, wanted: EntityQuery, read: Read[T]) -> Steps[Page[T]]:
+    """Read a page, the part of it from the first large entity on by a statement of its own."""
+    page: Page[Any] = yield read(relation, wanted)
+    if page.next is None or len(page.entities) == wanted.top:
+        return page
+    size = PAGE_BYTES - sum(len(stored.content) for stored in page.entities)
+    beyond = replace(wanted, start=page.next, top=wanted.top - len(page.entities))
+    rest: Page[Any] = yield pages.measured_page(relation, beyond, size)
+    return Page(page.entities + rest.entities, rest.next)
 
 
 def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float], read: Read[T]) -> Steps[Page[T]]:
@@ -168,7 +186,7 @@ def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float], read: 
             end: Position | None = yield pages.window_end(relation, replace(wanted, start=start), window)
             top = wanted.top - len(found.entities)
             rest = replace(wanted, start=start, end=end or wanted.end, top=top)
-            page: Page[T] = yield read(relation, rest)
+            page = yield from _read_page(relation, rest, read)
         except Canceled:
             if window <= _SMALLEST_WINDOW:
                 raise

@@ -6,18 +6,21 @@ argument is the partition key, by which a distributed PostgreSQL can route the c
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple, assert_never
 
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Fragments
 from storage.domain.errors import ChangeSetError, StorageError
-from storage.domain.values.edm import quote
-from storage.sql import entities
+from storage.sql import arrays, entities
 from storage.sql.statement import Lane, Result, Statement
 
 _MERGE_OF_ROW = entities.merge_parts("c.anns", "c.vals", "c.gone")
 
 _FUNCTION: Final = """
-CREATE FUNCTION {{relation}}_apply(p text, changes jsonb, only_inserts boolean) RETURNS bigint[]
+CREATE FUNCTION {{relation}}_change(
+    p text, places integer[], ops text[], rks text[], expecteds bigint[],
+    propss jsonb[], annss text[], valss text[], gones text[]
+) RETURNS bigint[]
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -29,15 +32,15 @@ DECLARE
     problem text;
     inserted integer;
 BEGIN
-    IF only_inserts THEN
+    IF ops IS NULL THEN
         -- all at once takes half the time; if one fails, the loop below finds out which
         BEGIN
             INSERT INTO {{relation}} (pk, rk, ts, props, anns, vals)
             SELECT p, rk, {now}, props, anns, vals
-            FROM jsonb_to_recordset(changes) AS change (rk text, props jsonb, anns text, vals text)
+            FROM unnest(rks, propss, annss, valss) AS change (rk, props, anns, vals)
             ON CONFLICT DO NOTHING;
             GET DIAGNOSTICS inserted = ROW_COUNT;
-            IF inserted = jsonb_array_length(changes) THEN
+            IF inserted = cardinality(rks) THEN
                 RETURN array_fill({now}, ARRAY[inserted]);
             END IF;
             RAISE EXCEPTION USING ERRCODE = 'TB002';
@@ -46,8 +49,9 @@ BEGIN
         END;
     END IF;
     FOR c IN
-        SELECT * FROM jsonb_to_recordset(changes) AS change (
-            i integer, op text, rk text, expected bigint, props jsonb, anns text, vals text, gone text[])
+        SELECT i, coalesce(op, 'insert') AS op, rk, expected, props, anns, vals, gone::text[] AS gone
+        FROM unnest(places, ops, rks, expecteds, propss, annss, valss, gones)
+            AS change (i, op, rk, expected, props, anns, vals, gone)
     LOOP
         done := NULL;
         CASE c.op
@@ -93,7 +97,7 @@ BEGIN
                 SELECT CASE
                     WHEN e.ts <> c.expected THEN 'UpdateConditionNotSatisfied'
                     WHEN c.gone IS NOT NULL THEN
-                        coalesce(entity_excess(e.pk, e.rk, {merged_anns}, {merged_vals}), 'ServerBusy')
+                        coalesce({excess}, 'ServerBusy')
                     ELSE 'ServerBusy'
                 END INTO problem
                 FROM {{relation}} AS e WHERE e.pk = p AND e.rk = c.rk;
@@ -128,12 +132,23 @@ def create_function(relation: str) -> str:
 
 
 def drop_function(relation: str) -> str:
-    return f"DROP FUNCTION {relation}_apply(text, jsonb, boolean)"
+    # servers before 0.5 used the first; it is kept until the table goes, so that they run on during an upgrade
+    return f"DROP FUNCTION IF EXISTS {relation}_apply; DROP FUNCTION {relation}_change"
 
 
 @lru_cache(maxsize=1024)
 def _call(relation: str) -> str:
-    return f"SELECT {relation}_apply($1, $2::jsonb, $3::boolean)"
+    return f"SELECT {relation}_change($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+
+
+class _Row(NamedTuple):
+    """A change as the function takes it."""
+
+    operation: str
+    row_key: str
+    expected: int | None
+    fragments: Fragments
+    gone: str | None
 
 
 def apply(relation: str, changes: Sequence[Change]) -> Statement[list[int]]:
@@ -142,43 +157,53 @@ def apply(relation: str, changes: Sequence[Change]) -> Statement[list[int]]:
     Raises ChangeSetError with the index of the change that failed. Rows are locked in the order of their keys, so that
     change sets on the same entities wait for each other instead of deadlocking.
     """
-    order = sorted(range(len(changes)), key=lambda index: changes[index].key.row_key)
-    documents = ",".join([_document(index, changes[index]) for index in order])
-    only_inserts = all(type(change) is Insert for change in changes)
-    parameters = (changes[0].key.partition_key, f"[{documents}]", str(only_inserts))
+    rows = [_row(index, change) for index, change in enumerate(changes)]
+    order = sorted(range(len(rows)), key=lambda index: rows[index].row_key)
+    operations, row_keys, expected, fragments, gone = zip(*[rows[index] for index in order], strict=True)
+    projections, annotations, values = zip(*fragments, strict=True)
+    only_inserts = set(operations) == {"insert"}
+    parameters = (
+        changes[0].key.partition_key,
+        arrays.integers(order),
+        None if only_inserts else arrays.texts(operations),
+        arrays.texts(row_keys),
+        None if only_inserts else arrays.bigints(expected),
+        arrays.documents(projections),
+        arrays.texts(annotations),
+        arrays.texts(values),
+        None if only_inserts else arrays.texts(gone),
+    )
 
     def read(result: Result) -> list[int]:
         applied = result.get_value(0, 0)
         assert applied is not None
-        by_index = dict(zip(order, applied[1:-1].split(b","), strict=True))
-        return [int(by_index[index]) for index in range(len(order))]
+        timestamps = [0] * len(order)
+        for index, ticks in zip(order, applied[1:-1].split(b","), strict=True):
+            timestamps[index] = int(ticks)
+        return timestamps
 
     return Statement(_call(relation), parameters, Lane.KEY, read)
 
 
-def _document(index: int, change: Change) -> str:
-    head = f'{{"i":{index},"rk":{quote(change.key.row_key)}'
-    match change:
-        case Delete(_, condition):
-            return f'{head},"op":"delete","expected":{_expected(condition.expected)}}}'
-        case Insert():
-            op, expected = "insert", "null"
-        case Update():
-            op, expected = "merge" if change.merge else "replace", _expected(change.condition.expected)
-        case Upsert():
-            op, expected = "upsert_merge" if change.merge else "upsert", "null"
+def _row(index: int, change: Change) -> _Row:
     try:
-        projection, annotations, values = entities.written(change.entity)
+        match change:
+            case Insert(entity):
+                return _Row("insert", entity.key.row_key, None, entities.written(entity), None)
+            case Update(entity, condition, merge):
+                operation = "merge" if merge else "replace"
+                gone = entities.text_array(entity.properties) if merge else None
+                return _Row(operation, entity.key.row_key, condition.expected, entities.written(entity), gone)
+            case Upsert(entity, merge):
+                operation = "upsert_merge" if merge else "upsert"
+                gone = entities.text_array(entity.properties) if merge else None
+                return _Row(operation, entity.key.row_key, None, entities.written(entity), gone)
+            case Delete(key, condition):
+                return _Row("delete", key.row_key, condition.expected, _NOTHING, None)
+            case _:
+                assert_never(change)
     except StorageError as error:
         raise ChangeSetError(index, error) from None
-    merging = (
-        f',"gone":{quote(entities.text_array(change.entity.properties))}' if op.endswith("merge") else ""
-    )
-    return (
-        f'{head},"op":"{op}","expected":{expected},"props":{projection},'
-        f'"anns":{quote(annotations)},"vals":{quote(values)}{merging}}}'
-    )
 
 
-def _expected(ticks: int | None) -> str:
-    return "null" if ticks is None else str(ticks)
+_NOTHING: Final = Fragments("{}", "", "")

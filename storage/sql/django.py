@@ -7,6 +7,8 @@ from typing import Any, TypeVar, cast
 
 import psycopg
 from django.db import OperationalError, connection, transaction
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
 
 from storage.domain.errors import OperationTimedOut
 from storage.sql.failures import failure
@@ -16,12 +18,26 @@ from storage.sql.statement import Statement
 T = TypeVar("T")
 
 
+class _Encoded(bytes):
+    """A parameter that is in PostgreSQL's binary format already."""
+
+
+class _EncodedDumper(Dumper):
+    format = Format.BINARY
+    oid = 0  # the server knows the type from the statement
+
+    def dump(self, obj: bytes) -> bytes:
+        return bytes(obj)
+
+
 def run(statement: Statement[T]) -> T:
     """Run a statement; raise its failure as an error of the service."""
     connection.ensure_connection()
+    parameters = [_Encoded(it) if isinstance(it, bytes) else it for it in statement.parameters]
     with psycopg.RawCursor(connection.connection) as cursor:
+        cursor.adapters.register_dumper(_Encoded, _EncodedDumper)
         try:
-            cursor.execute(statement.text.encode(), statement.parameters or None)
+            cursor.execute(statement.text.encode(), parameters or None)
         except psycopg.Error as error:
             raise failure(error.sqlstate, error.diag.message_primary or "") from error
         assert cursor.pgresult is not None

@@ -57,14 +57,21 @@ class _Connection:
         pgconn.nonblocking = 1
         self._loop.add_reader(self._socket, self._readable)
 
-    def start(self, text: str, values: list[bytes | None], waiter: "asyncio.Future[PGresult]") -> None:
+    def start(
+        self,
+        text: str,
+        values: list[bytes | None],
+        formats: list[int] | None,
+        waiter: "asyncio.Future[PGresult]",
+    ) -> None:
+        """Run a statement; ``formats`` are 1 for values in binary, None if all are text."""
         self._waiter = waiter
         name = self._prepared.get(text)
         if name is None:
             name = self._prepare(text)
         else:
             self._prepared.move_to_end(text)
-        self._commands.append(lambda pgconn: pgconn.send_query_prepared(name, values))
+        self._commands.append(lambda pgconn: pgconn.send_query_prepared(name, values, formats))
         self._next()
 
     def _prepare(self, text: str) -> bytes:
@@ -200,17 +207,18 @@ class _Pool:
     async def acquire(self) -> _Connection:
         if self._idle:
             return self._idle.pop()
-        turn: asyncio.Future[_Connection] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[_Connection] = loop.create_future()
         self._line.append(turn)
+        timer = loop.call_later(_ACQUIRE_TIMEOUT, _give_up, turn)
         try:
-            async with asyncio.timeout(_ACQUIRE_TIMEOUT):
-                return await turn
-        except BaseException as error:
-            if turn.done() and not turn.cancelled():
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
                 self.release(turn.result())
-            if isinstance(error, TimeoutError):
-                raise ServerBusy from None
             raise
+        finally:
+            timer.cancel()
 
     def release(self, connection: _Connection) -> None:
         while self._line:
@@ -248,6 +256,11 @@ class _Pool:
             connection.close()
 
 
+def _give_up(turn: "asyncio.Future[_Connection]") -> None:
+    if not turn.done():
+        turn.set_exception(ServerBusy())
+
+
 def _connected(conninfo: bytes, settings: str) -> PGconn:
     pgconn = pq.PGconn.connect(conninfo)
     if pgconn.status != pq.ConnStatus.OK:
@@ -278,12 +291,14 @@ class Lanes:
 
     async def run(self, statement: Statement[T]) -> T:
         """Run a statement; raise its failure as an error of the service."""
-        values = [None if p is None else p.encode() for p in statement.parameters]
+        parameters = statement.parameters
+        values = [it.encode() if isinstance(it, str) else it for it in parameters]
+        formats = [int(type(it) is bytes) for it in parameters] if bytes in map(type, parameters) else None
         pool = self._pools[statement.lane]
         for attempt in range(_ATTEMPTS):
             connection = await pool.acquire()
             waiter: asyncio.Future[PGresult] = asyncio.get_running_loop().create_future()
-            connection.start(statement.text, values, waiter)
+            connection.start(statement.text, values, formats, waiter)
             try:
                 result = await waiter
             except _StatementFailed as error:

@@ -3,42 +3,47 @@
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from storage.domain.entities.entity import SYSTEM_PROPERTIES, EntityKey, StoredEntity, quote_name
 from storage.domain.errors import ResourceNotFound
 from storage.domain.filters.keys import key_range
-from storage.domain.filters.query import PAGE_BYTES, EntityQuery, Page, Position
+from storage.domain.filters.query import PAGE_BYTES, PAGE_LIMIT, EntityQuery, Page, Position
 from storage.domain.values.encoding import escape, write_column
 from storage.sql import walks
 from storage.sql.filters import is_indexable
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
-# keys contain no backslash or control character, so only quotation marks need escaping
-_KEYS: Final = (
-    """'"PartitionKey":"' || replace(pk, '"', '\\"') || '","RowKey":"' || replace(rk, '"', '\\"') || '"'"""
-)
-
 
 def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[StoredEntity]:
     """Query Entity by its key; uses only ``select`` and ``annotations`` of the query."""
+    text, names, read = _point(relation, query.select, query.annotations)
+    return Statement(text, (*key, *names), Lane.KEY, read)
+
+
+@lru_cache(maxsize=1024)
+def _point(
+    relation: str, select: tuple[str, ...] | None, annotations: bool
+) -> tuple[str, tuple[str | None, ...], Callable[[Result], StoredEntity]]:
+    """Return the text, the parameters after the key, and how to read the result."""
     binder = Binder()
-    condition = f"pk = {binder.bind(key.partition_key)} AND rk = {binder.bind(key.row_key)}"
-    content = _content(query, binder)
-    text = f"SELECT pk, rk, ts, {_KEYS}, {', '.join(content.fetched)} FROM {relation} WHERE {condition}"
+    condition = f"pk = {binder.bind('')} AND rk = {binder.bind('')}"
+    content = _content(EntityQuery(select=select, annotations=annotations), binder)
+    text = f"SELECT pk, rk, ts, {', '.join(content.fetched)} FROM {relation} WHERE {condition}"
 
     def read(result: Result) -> StoredEntity:
         if result.ntuples == 0:
             raise ResourceNotFound
         return content.read(result, 1)[0]
 
-    return binder.statement(text, Lane.KEY, read)
+    return text, tuple(binder.parameters[2:]), read
 
 
 # in the order of keys, so that transactions locking the same rows wait for each other instead of deadlocking
 _GET_MANY: Final = """
-SELECT e.pk, e.rk, ts, {keys}, {content}
+SELECT e.pk, e.rk, ts, {content}
 FROM {relation} AS e
 JOIN jsonb_to_recordset($1::jsonb) AS wanted (pk text, rk text) ON e.pk = wanted.pk AND e.rk = wanted.rk
 ORDER BY e.pk, e.rk
@@ -57,7 +62,6 @@ def get_many(
     """Return the entities of these keys that exist; ``lock`` prevents changes until the transaction ends."""
     content = _content(EntityQuery(), Binder())
     text = _GET_MANY.format(
-        keys=_KEYS.replace("(pk,", "(e.pk,").replace("(rk,", "(e.rk,"),
         content=", ".join(content.fetched),
         relation=relation,
         lock="FOR UPDATE OF e" if lock else "",
@@ -82,10 +86,22 @@ def _wanted(keys: Collection[EntityKey]) -> str:
     return json.dumps([{"pk": key.partition_key, "rk": key.row_key} for key in set(keys)])
 
 
+_SMALL: Final = PAGE_BYTES // (
+    PAGE_LIMIT + 1
+)  # bytes of an entity; no page of such entities exceeds its limit
+
+_PAGE: Final = """
+SELECT pk, rk, CASE WHEN {small} THEN ts END, {content}
+FROM {relation}
+WHERE {condition}
+ORDER BY {order}
+LIMIT {limit}
+"""
+
 # the innermost query walks the keys in order, the middle one adds up the sizes of the previous rows, the outer one
 # omits the content of rows beyond the size limit of a page: their keys tell where the next page starts
-_PAGE: Final = """
-SELECT pk, rk, CASE WHEN before < {bytes} THEN ts END, {keys}, {content}
+_MEASURED_PAGE: Final = """
+SELECT pk, rk, CASE WHEN before < {bytes} THEN ts END, {content}
 FROM (
     SELECT *, coalesce(sum({weight}) OVER (
         ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
@@ -101,14 +117,34 @@ ORDER BY {order}
 
 
 def page(relation: str, query: EntityQuery) -> Statement[Page[StoredEntity]]:
-    """Query Entities: return up to ``top`` entities from ``start`` to before ``end``."""
+    """Query Entities: return up to ``top`` entities from ``start`` to before ``end``.
+
+    The page ends before the first large entity: if it has fewer than ``top`` entities and a next position, the rest is
+    to be read by measured_page. Adding up the sizes of all rows would take two thirds of the time of most pages.
+    """
     binder = Binder()
     walk = walks.walk(query, binder)
     content = _content(query, binder)
+    small = f"{content.bound} <= {_SMALL}"
     text = _PAGE.format(
-        bytes=PAGE_BYTES,
-        keys=_KEYS,
-        content=", ".join(f"CASE WHEN before < {PAGE_BYTES} THEN {name} END" for name in content.names),
+        small=small,
+        content=", ".join(f"CASE WHEN {small} THEN {fetched} END" for fetched in content.fetched),
+        relation=relation,
+        condition=walk.condition,
+        order=walk.order,
+        limit=f"{binder.bind(str(query.top + 1))}::bigint",
+    )
+    return binder.statement(text, walk.lane, lambda result: _read_page(result, content, query.top))
+
+
+def measured_page(relation: str, query: EntityQuery, size: int) -> Statement[Page[StoredEntity]]:
+    """Query Entities of any size, at least one: the page ends after the entity that exceeds ``size`` bytes."""
+    binder = Binder()
+    walk = walks.walk(query, binder)
+    content = _content(query, binder)
+    text = _MEASURED_PAGE.format(
+        bytes=size,
+        content=", ".join(f"CASE WHEN before < {size} THEN {name} END" for name in content.names),
         weight=content.weight,
         columns=content.columns,
         relation=relation,
@@ -116,15 +152,14 @@ def page(relation: str, query: EntityQuery) -> Statement[Page[StoredEntity]]:
         order=walk.order,
         limit=f"{binder.bind(str(query.top + 1))}::bigint",
     )
+    return binder.statement(text, walk.lane, lambda result: _read_page(result, content, query.top))
 
-    def read(result: Result) -> Page[StoredEntity]:
-        # rows beyond the page have only a key: one is the row after ``top``, the others lack a Timestamp
-        count = min(result.ntuples, query.top)
-        if count and result.get_value(count - 1, 2) is None:
-            count = next(row for row in range(count) if result.get_value(row, 2) is None)
-        return Page(content.read(result, count), position_at(result, count))
 
-    return binder.statement(text, walk.lane, read)
+def _read_page(result: Result, content: "_Content", top: int) -> Page[StoredEntity]:
+    """Rows beyond the page have only a key: one is the row after ``top``, the others lack a Timestamp."""
+    count = min(result.ntuples, top)
+    count = next((row for row in range(count) if result.get_value(row, 2) is None), count)
+    return Page(content.read(result, count), position_at(result, count))
 
 
 def is_indexed(query: EntityQuery) -> bool:
@@ -150,11 +185,13 @@ def window_end(relation: str, query: EntityQuery, rows: int) -> Statement[Positi
 class _Content:
     """How to select properties: the inner query returns ``columns``, the outer one expressions ``names`` over them.
 
-    ``fetched`` are the same expressions over the relation itself, ``weight`` is their size in bytes.
+    ``fetched`` are the same expressions over the relation itself, ``weight`` is their size in bytes, and ``bound`` an
+    upper bound of it over the relation.
     """
 
     columns: str
     weight: str
+    bound: str
     names: tuple[str, ...]
     fetched: tuple[str, ...]
     read: Callable[[Result, int], list[StoredEntity]]
@@ -163,31 +200,47 @@ class _Content:
 def _content(query: EntityQuery, binder: Binder) -> _Content:
     if query.select is None and query.annotations:
         whole = ("anns || vals",)
-        return _Content("anns, vals", "octet_length(anns) + octet_length(vals)", whole, whole, _read_whole)
+        size = "octet_length(anns) + octet_length(vals)"
+        return _Content("anns, vals", size, size, whole, whole, _read_whole)
     if query.select is None:
-        return _Content("vals", "octet_length(vals)", ("vals",), ("vals",), _read_whole)
+        return _Content("vals", "octet_length(vals)", "octet_length(vals)", ("vals",), ("vals",), _read_whole)
     names = [name for name in query.select if name not in SYSTEM_PROPERTIES]
     if not names:
-        return _Content("true AS nothing", "0", ("''",), ("''",), _read_whole)
+        return _Content("true AS nothing", "0", "0", ("''",), ("''",), _read_whole)
     # escaped, because PostgreSQL text cannot hold every name
     fetched = tuple(f"props->>{binder.bind(escape(name))}" for name in names)
     columns = tuple(f"c{number}" for number in range(len(names)))
     return _Content(
         columns=", ".join(f"{text} AS {name}" for text, name in zip(fetched, columns, strict=True)),
         weight=" + ".join(f"coalesce(octet_length({name}), 0)" for name in columns),
+        bound="octet_length(vals) * 3 / 2",  # a binary value is projected in hexadecimal
         names=columns,
         fetched=fetched,
         read=_read_selected([quote_name(name).encode() for name in names], annotations=query.annotations),
     )
 
 
-_FIRST: Final = 4  # the column where the content starts
+_FIRST: Final = 3  # the column where the content starts
+
+
+def _read_keys(result: Result, count: int) -> list[bytes]:
+    """Return the keys as members of a JSON object."""
+    get: Callable[[int, int], Any] = result.get_value  # the columns read here are never null
+    keys = [b'"PartitionKey":"%b","RowKey":"%b"' % (get(row, 0), get(row, 1)) for row in range(count)]
+    if b"".join(keys).count(b'"') == 8 * count:
+        return keys
+    # keys contain no backslash or control character, so only quotation marks need escaping
+    pairs = [(get(row, 0).replace(b'"', b'\\"'), get(row, 1).replace(b'"', b'\\"')) for row in range(count)]
+    return [b'"PartitionKey":"%b","RowKey":"%b"' % pair for pair in pairs]
 
 
 def _read_whole(result: Result, count: int) -> list[StoredEntity]:
-    get: Callable[[int, int], Any] = result.get_value  # the columns read here are never null
+    get: Callable[[int, int], Any] = result.get_value
     new = tuple.__new__  # a NamedTuple's own constructor is Python code
-    return [new(StoredEntity, (get(row, 3), get(row, 2), get(row, _FIRST))) for row in range(count)]
+    return [
+        new(StoredEntity, (keys, get(row, 2), get(row, _FIRST)))
+        for row, keys in enumerate(_read_keys(result, count))
+    ]
 
 
 def _read_selected(members: list[bytes], *, annotations: bool) -> Callable[[Result, int], list[StoredEntity]]:
@@ -201,7 +254,8 @@ def _read_selected(members: list[bytes], *, annotations: bool) -> Callable[[Resu
         new = tuple.__new__
         contents = map(b"".join, zip(*columns, strict=True))
         return [
-            new(StoredEntity, (get(row, 3), get(row, 2), c)) for row, c in zip(rows, contents, strict=True)
+            new(StoredEntity, (keys, get(row, 2), content))
+            for row, keys, content in zip(rows, _read_keys(result, count), contents, strict=True)
         ]
 
     return read

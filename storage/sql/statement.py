@@ -38,9 +38,12 @@ def integer_at(result: Result, row: int, column: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Statement(Generic[T_co]):
-    """One statement with ``$1`` placeholders; ``parameters`` are in PostgreSQL's text format."""
+    """One statement with ``$1`` placeholders.
+
+    Texts among the ``parameters`` are in PostgreSQL's text format, bytes in its binary one.
+    """
 
     text: str
-    parameters: tuple[str | None, ...]
+    parameters: tuple[str | bytes | None, ...]
     lane: Lane
     read: Callable[[Result], T_co]

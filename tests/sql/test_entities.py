@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import random
+import time
 from functools import partial
 from itertools import count
 
@@ -34,8 +35,9 @@ from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue, read
 from storage.domain.values.encoding import needs_annotation
 from storage.domain.values.etag import ANY, NEVER, Precondition
+from storage.operations.entities import query as query_entities
 from storage.sql import batch, entities, pages
-from storage.sql.django import run
+from storage.sql.django import run, walk
 from storage.sql.statement import Lane, Statement
 from tests.strategies import keys, names, properties, values
 
@@ -98,7 +100,8 @@ def set_timestamp(relation):
 @pytest.fixture
 def page(relation):
     def page(**query):
-        return run(pages.page(relation, EntityQuery(**query)))
+        """A page as operations put it together: what is large comes by a statement of its own."""
+        return walk(query_entities(relation, EntityQuery(**query), time.monotonic), run)
 
     return page
 

@@ -4,6 +4,7 @@ https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key
 """
 
 import binascii
+import hashlib
 import hmac
 import re
 from calendar import timegm
@@ -98,9 +99,22 @@ def string_to_sign(request: SignedRequest, scheme: Scheme) -> bytes:
 
 def _signer(text: bytes, mac: bytes, keys: Sequence[bytes]) -> int | None:
     for index, key in enumerate(keys):
-        if hmac.compare_digest(hmac.digest(key, text, "sha256"), mac):
+        begun_inner, begun_outer = _begin_hmac(key)
+        inner, outer = begun_inner.copy(), begun_outer.copy()
+        inner.update(text)
+        outer.update(inner.digest())
+        if hmac.compare_digest(outer.digest(), mac):
             return index
     return None
+
+
+@lru_cache(maxsize=1024)
+def _begin_hmac(key: bytes) -> "tuple[hashlib._Hash, hashlib._Hash]":
+    """Return the two hashes of HMAC-SHA256 after the key; hmac.digest begins anew and takes twice as long."""
+    block = (hashlib.sha256(key).digest() if len(key) > 64 else key).ljust(64, b"\0")
+    return hashlib.sha256(bytes(byte ^ 0x36 for byte in block)), hashlib.sha256(
+        bytes(byte ^ 0x5C for byte in block)
+    )
 
 
 def _around_path(request: SignedRequest, scheme: Scheme, date: bytes) -> tuple[bytes, bytes]:
