@@ -1,9 +1,11 @@
+from typing import Any
+
 from django.db import migrations
 
 from storage.sql import batch, relations
 
 
-def create_functions(apps, schema_editor):
+def create_functions(apps: Any, schema_editor: Any) -> None:
     """Give every table the function for change sets, which now takes arrays instead of JSON."""
     tables = apps.get_model("storage", "Table").objects.filter(deleted_at=None)
     for table_id in tables.values_list("pk", flat=True).iterator():

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import orjson
 
+from storage.domain.entities import plans
 from storage.domain.entities.entity import ODATA_TYPE, SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity
 from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, PropertiesNeedValue
 from storage.domain.values import edm
@@ -116,7 +117,13 @@ _SYSTEM: Final = frozenset(SYSTEM_PROPERTIES)
 _KEYS: Final = frozenset({"PartitionKey", "RowKey"})
 
 
-def _read_properties(members: Mapping[str, Any]) -> dict[str, EdmValue]:
+def _read_properties(members: Mapping[str, Any]) -> Mapping[str, EdmValue]:
+    encoded = plans.encode(members)
+    return encoded if encoded is not None else read_values(members)
+
+
+def read_values(members: Mapping[str, Any]) -> dict[str, EdmValue]:
+    """The properties among the members of a JSON object, one by one."""
     properties: dict[str, EdmValue] = {}
     for name, value in members.items():
         # null is as good as absent

@@ -36,7 +36,7 @@ def integer_at(result: Result, row: int, column: int) -> int:
     return int(value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Statement(Generic[T_co]):
     """One statement with ``$1`` placeholders.
 

@@ -19,7 +19,7 @@ from storage.domain.values.etag import Precondition
 CHANGE_SET_LIMIT: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Insert:
     entity: Entity
 
@@ -28,7 +28,7 @@ class Insert:
         return self.entity.key
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Update:
     """Update an existing entity that meets the condition; ``merge`` keeps properties that the change does not name."""
 
@@ -41,7 +41,7 @@ class Update:
         return self.entity.key
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Upsert:
     """Insert Or Replace, Insert Or Merge."""
 
@@ -53,7 +53,7 @@ class Upsert:
         return self.entity.key
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delete:
     key: EntityKey
     condition: Precondition

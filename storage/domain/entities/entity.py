@@ -1,7 +1,7 @@
 """Entities as they are sent and as they are stored, and their limits."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -27,20 +27,22 @@ class EntityKey(NamedTuple):
     row_key: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, which would take four times as long to make
 class Entity:
     """A key and properties by name, in the order of the request; keys and Timestamp are not among the properties."""
 
     key: EntityKey
     properties: Mapping[str, EdmValue]
-    _fragments: "Fragments | None" = field(default=None, init=False, repr=False, compare=False)
+    _fragments: "Fragments | None" = field(default=None, repr=False, compare=False)
 
     @property
     def fragments(self) -> "Fragments":
         """The texts of its row, encoded once for the row and for an answer; raises TooManyProperties."""
         if self._fragments is None:
-            object.__setattr__(self, "_fragments", write_fragments(self.properties))
-        assert self._fragments is not None
+            if isinstance(self.properties, EncodedProperties):
+                self._fragments = self.properties.fragments
+            else:
+                self._fragments = write_fragments(self.properties)
         return self._fragments
 
 
@@ -54,6 +56,26 @@ class Fragments(NamedTuple):
     projection: str
     annotations: str
     values: str
+
+
+class EncodedProperties(Mapping[str, EdmValue]):
+    """Properties that came as members of a JSON object and are encoded; their values are read when somebody asks."""
+
+    __slots__ = ("_members", "_names", "fragments")
+
+    def __init__(self, names: tuple[str, ...], members: Mapping[str, object], fragments: Fragments) -> None:
+        self._names = names
+        self._members = members
+        self.fragments = fragments
+
+    def __getitem__(self, name: str) -> EdmValue:
+        return edm.read(self._members[name], self._members.get(name + ODATA_TYPE))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class StoredEntity(NamedTuple):
@@ -115,12 +137,12 @@ def write_fragments(properties: Mapping[str, EdmValue]) -> Fragments:
         projection.append(f"{member}:{projected}")
         values.append(f"\n,{member}:{written}")
         if needs_annotation(value):
-            annotations.append(_annotation(name, value.type))
+            annotations.append(annotation(name, value.type))
     return Fragments("{" + ",".join(projection) + "}", "".join(annotations), "".join(values))
 
 
 @lru_cache(maxsize=8192)
-def _annotation(name: str, type_: Edm) -> str:
+def annotation(name: str, type_: Edm) -> str:
     return f'\n,{quote_name(name)[:-1]}@odata.type":"{type_.value}"'
 
 

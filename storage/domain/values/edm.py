@@ -83,7 +83,7 @@ def read_datetime(text: str) -> int:
     if match is None:
         raise InvalidInput(UNREADABLE)
     day, hour, minute, second, fraction, zone = match.groups()
-    days = _days(day)
+    days = read_days(day)
     h, m, s = int(hour or 0), int(minute or 0), int(second or 0)
     if h > 23 or m > 59 or s > 59:
         raise InvalidInput(UNREADABLE)
@@ -95,8 +95,8 @@ def read_datetime(text: str) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _days(day: str) -> int:
-    """Days from 1970 to a date written YYYY-MM-DD."""
+def read_days(day: str) -> int:
+    """Days from 1970 to a date written YYYY-MM-DD; raises OutOfRangeInput, InvalidInput."""
     if day.startswith("0000"):
         raise OutOfRangeInput
     try:

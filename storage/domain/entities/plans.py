@@ -1,0 +1,208 @@
+"""Plans: from an entity's JSON members to the texts of its row in one pass.
+
+Most entities of a table have the same names and types. What only these decide (whether the names are valid, the order,
+the annotations, everything between the values) is computed once and kept as a plan. A plan takes usual values only; for
+all others, and for every error, ``encode`` returns None, and the entity is read value by value, with the same result.
+"""
+
+import re
+from base64 import b64encode
+from binascii import Error as Base64Error
+from binascii import a2b_base64
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from storage.domain.entities.entity import (
+    ODATA_TYPE,
+    PROPERTY_LIMIT,
+    SYSTEM_PROPERTIES,
+    EncodedProperties,
+    Fragments,
+    annotation,
+    quote_name,
+)
+from storage.domain.errors import StorageError
+from storage.domain.values.edm import BINARY_LIMIT, GUID, STRING_LIMIT, Edm, quote, read_days
+from storage.domain.values.names import check_property_name
+
+# a value as JSON text, and as a member of the projection; None for an unusual one
+_Texts = tuple[str, str] | None
+_Encode = Callable[[Any], _Texts]
+
+_INT32: Final = range(-(2**31), 2**31)
+_INTEGER: Final = re.compile(r"-?[1-9][0-9]{0,17}|0").fullmatch  # surely an Int64, in its only form
+_DATETIME: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d)(T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,7}))?Z", re.ASCII
+).fullmatch
+
+
+def _encode_string(json: Any) -> _Texts:
+    # an astral character is two UTF-16 units, and an escape may be written differently in the projection
+    if type(json) is not str or len(json) > STRING_LIMIT // 2:
+        return None
+    text = quote(json)
+    return None if "\\u" in text else (text, '"s' + text[1:])
+
+
+def _encode_boolean(json: Any) -> _Texts:
+    if json is True:
+        return "true", "true"
+    return ("false", "false") if json is False else None
+
+
+def _encode_int32(json: Any) -> _Texts:
+    if type(json) is not int or json not in _INT32:
+        return None
+    text = str(json)
+    return text, text
+
+
+def _encode_int64(json: Any) -> _Texts:
+    text = json if type(json) is str else str(json) if type(json) is int else ""
+    return (f'"{text}"', f"{text}.00") if _INTEGER(text) else None
+
+
+def _encode_double(json: Any) -> _Texts:
+    if type(json) is not float or not json:
+        return None
+    text = repr(json)
+    return None if "e" in text or "n" in text else (text, text)
+
+
+def _encode_datetime(json: Any) -> _Texts:
+    match = _DATETIME(json) if type(json) is str and json >= "1601" else None
+    if match is None:
+        return None
+    day, time, fraction = match.groups()
+    read_days(day)
+    digits = fraction.rstrip("0") if fraction else ""
+    if not digits:
+        return f'"{day}{time}Z"', f'"t{day}{time}.0000000"'
+    return f'"{day}{time}.{digits}Z"', f'"t{day}{time}.{digits:0<7}"'
+
+
+def _encode_guid(json: Any) -> _Texts:
+    text = json.lower() if type(json) is str else ""
+    return (f'"{text}"', f'"g{text}"') if GUID.fullmatch(text) else None
+
+
+def _encode_binary(json: Any) -> _Texts:
+    if type(json) is not str or not json:
+        return None
+    try:
+        value = a2b_base64(json, strict_mode=True)
+    except (Base64Error, ValueError):
+        return None
+    if len(value) > BINARY_LIMIT:
+        return None
+    return f'"{b64encode(value).decode()}"', f'"b{value.hex()}"'
+
+
+_BY_ANNOTATION: Final[Mapping[str, tuple[_Encode, str | None]]] = {
+    # how to encode, and the type if every response has to name it
+    "Edm.String": (_encode_string, None),
+    "Edm.Boolean": (_encode_boolean, None),
+    "Edm.Int32": (_encode_int32, None),
+    "Edm.Int64": (_encode_int64, Edm.INT64),
+    "Edm.Double": (_encode_double, None),
+    "Edm.DateTime": (_encode_datetime, Edm.DATETIME),
+    "Edm.Guid": (_encode_guid, Edm.GUID),
+    "Edm.Binary": (_encode_binary, Edm.BINARY),
+}
+_BY_JSON: Final[Mapping[type, _Encode]] = {
+    str: _encode_string,
+    bool: _encode_boolean,
+    int: _encode_int32,
+    float: _encode_double,
+}
+
+
+class _Plan(NamedTuple):
+    """``encoders`` has None where the type of the JSON value decides; the templates take one text for each name."""
+
+    names: tuple[str, ...]
+    encoders: tuple[tuple[str, _Encode | None], ...]
+    annotations: str
+    values: str
+    projection: str
+
+
+KEPT: Final = 1024  # plans and sets of names that are kept, so that a client cannot fill the memory
+
+# the names of the annotations among the members, by the names of all members
+_annotations: dict[tuple[str, ...], tuple[str, ...]] = {}
+_plans: dict[tuple[tuple[str, ...], tuple[object, ...]], _Plan | None] = {}
+
+
+def encode(members: Mapping[str, Any]) -> EncodedProperties | None:
+    """Read and encode the properties among the members of a JSON object; None if their plan does not suit them."""
+    if None in members.values():
+        return None  # null is as good as absent
+    all_names = tuple(members)
+    types = _annotations.get(all_names)
+    if types is None:
+        if len(_annotations) >= KEPT:
+            _annotations.clear()
+        types = _annotations[all_names] = tuple(name for name in all_names if name.endswith(ODATA_TYPE))
+    shape = (all_names, tuple([members[name] for name in types]))
+    try:
+        plan = _plans[shape]
+    except KeyError:
+        plan = _remember(shape, members)
+    except TypeError:  # an annotation that is no text
+        return None
+    if plan is None:
+        return None
+    values, projected = [], []
+    try:
+        for name, encode_value in plan.encoders:
+            json = members[name]
+            texts = encode_value(json) if encode_value is not None else _BY_JSON[type(json)](json)
+            if texts is None:
+                return None
+            values.append(texts[0])
+            projected.append(texts[1])
+    except (KeyError, StorageError):
+        return None
+    fragments = Fragments(plan.projection % tuple(projected), plan.annotations, plan.values % tuple(values))
+    return EncodedProperties(plan.names, members, fragments)
+
+
+def _remember(shape: tuple[tuple[str, ...], tuple[object, ...]], members: Mapping[str, Any]) -> _Plan | None:
+    if len(_plans) >= KEPT:
+        _plans.clear()
+    plan = _plans[shape] = _make(members)
+    return plan
+
+
+def _make(members: Mapping[str, Any]) -> _Plan | None:
+    encoders: list[tuple[str, _Encode | None]] = []
+    annotations = []
+    for name in members:
+        if name in SYSTEM_PROPERTIES or "@" in name or name.startswith("odata."):
+            continue
+        try:
+            check_property_name(name)
+        except StorageError:
+            return None
+        type_ = members.get(name + ODATA_TYPE)
+        if type_ is None:
+            encoders.append((name, None))
+            continue
+        if type_ not in _BY_ANNOTATION:
+            return None
+        encode_value, annotated = _BY_ANNOTATION[type_]
+        encoders.append((name, encode_value))
+        if annotated is not None:
+            annotations.append(annotation(name, Edm(annotated)))
+    if len(encoders) > PROPERTY_LIMIT:
+        return None
+    names = tuple(name for name, _ in encoders)
+    quoted = [quote_name(name) for name in names]
+    return _Plan(
+        names,
+        tuple(encoders),
+        "".join(annotations),
+        "".join(f"\n,{member}:%s" for member in quoted),
+        "{" + ",".join(f"{member}:%s" for member in quoted) + "}",
+    )
