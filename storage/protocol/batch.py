@@ -3,10 +3,10 @@
 https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from storage.domain.access.grants import Operation, operation_of
-from storage.domain.entities.changes import Change, check_change_set, check_change_set_size
+from storage.domain.entities.changes import Change, Delete, Insert, check_change_set, check_change_set_size
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import (
     ChangeSetError,
@@ -21,17 +21,20 @@ from storage.domain.errors import (
 from storage.domain.requests import observed
 from storage.domain.requests.options import read_options
 from storage.domain.requests.routes import TargetKind, inner_path, resolve_operation, resolve_target
+from storage.domain.values.etag import write_etag
 from storage.domain.values.names import fold_table_name
 from storage.protocol import entities, multipart
 from storage.protocol.accept import Format
 from storage.protocol.call import Answer, Call, OperationRequest
 from storage.protocol.errors import ErrorFormat, ErrorOrigin, write_error
 from storage.protocol.http_request import Headers
-from storage.protocol.multipart import AnswerPart, Part
+from storage.protocol.multipart import AnswerPart, Part, PartHead
 from storage.protocol.negotiation import (
     FIRST_WITHOUT_ATOM,
     OLDEST_VERSION,
+    Preference,
     effective_method,
+    read_preference,
     read_version,
     supported_options,
 )
@@ -50,7 +53,7 @@ async def handle_batch(call: Call) -> Answer:
         raise MethodNotAllowed(Allow="POST")
     match multipart.read_batch(call.request.headers.get(b"content-type"), call.request.body):
         case multipart.Query(part):
-            content_type, body = multipart.write_query(await _query(call, part))
+            content_type, body = multipart.write_query(multipart.write_part(await _query(call, part)))
         case multipart.ChangeSet(parts):
             content_type, body = multipart.write_change_set(await _change_set(call, parts))
     return Answer(202, [(b"Content-Type", content_type)], body)
@@ -74,36 +77,94 @@ async def _query(call: Call, part: Part) -> AnswerPart:
     return AnswerPart(answer.status, headers, answer.body)
 
 
-async def _change_set(call: Call, parts: list[Part]) -> list[AnswerPart]:
+class _Operation(NamedTuple):
+    """What the parts of one head ask for, without their bodies; ``table`` is the folded name of its table."""
+
+    call: Call
+    table: str
+    head: PartHead
+
+
+async def _change_set(call: Call, parts: list[Part]) -> list[bytes]:
+    """The answers to the parts, as they are sent."""
+    operations: dict[int, _Operation] = {}  # by the identity of the head, which parts share
     try:
         check_change_set_size(len(parts))
         await _check_table(call, parts[0])
-        read = [_read_change(call, index, part) for index, part in enumerate(parts)]
-        changes = [change for _, _, change in read]
-        table = read[0][1]
-        check_change_set([(its_table, change) for _, its_table, change in read])
-        timestamps = await call.service.apply(call.account, table, changes)
+        changes = [_read_change(call, index, part, operations) for index, part in enumerate(parts)]
+        read = [operations[id(part.head)] for part in parts]
+        check_change_set([(operation.table, change) for operation, change in zip(read, changes, strict=True)])
+        timestamps = await call.service.apply(call.account, read[0].table, changes)
     except TableNotFound as error:
         _observe_failure(call, parts[0], error)
-        return [_write_failure(call, parts[0], error, 0)]
+        return [multipart.write_part(_write_failure(call, parts[0], error, 0))]
     except ChangeSetError as failure:
         part = parts[min(failure.index, len(parts) - 1)]
         _observe_failure(call, part, failure.error)
         index = failure.index if len(parts) > 1 or not isinstance(failure.error, _WITHOUT_INDEX) else None
-        return [_write_failure(call, part, failure.error, index)]
+        return [multipart.write_part(_write_failure(call, part, failure.error, index))]
+    writers = {identity: _AnswerWriter(operation) for identity, operation in operations.items()}
     answers = [
-        entities.write_changed(inner, change, timestamp)
-        for (inner, _, change), timestamp in zip(read, timestamps, strict=True)
+        writers[id(part.head)].write(change, timestamp)
+        for part, change, timestamp in zip(parts, changes, timestamps, strict=True)
     ]
     if call.account.properties.logging.write:
         call.observed.parts = [
-            observed.ObservedOperation(operation_of(change), answer.status, "", _resource(inner, change.key))
-            for (inner, _, change), answer in zip(read, answers, strict=True)
+            observed.ObservedOperation(
+                operation_of(change),
+                writers[id(operation.head)].status(change),
+                "",
+                _resource(operation.call, change.key),
+            )
+            for operation, change in zip(read, changes, strict=True)
         ]
-    return [
-        _write_success(part, inner.request, answer)
-        for part, (inner, _, _), answer in zip(parts, read, answers, strict=True)
-    ]
+    return answers
+
+
+class _AnswerWriter:
+    """Writes the answers to successful parts of one head, which differ in location and ETag only."""
+
+    def __init__(self, operation: _Operation) -> None:
+        self._operation = operation
+        request = operation.call.request
+        self._preference = read_preference(request.headers.get(b"prefer"), request.version)
+        self._start: bytes | None = None  # of an answer without content
+        self._etag = (0, b"")
+
+    def write(self, change: Change, timestamp: int) -> bytes:
+        """The headers in the order of the service: some clients split them by hand."""
+        is_insert = isinstance(change, Insert)
+        if is_insert and self._preference is not Preference.NO_CONTENT:
+            answer = entities.write_changed(self._operation.call, change, timestamp)
+            request = self._operation.call.request
+            version = _data_service_version(atom=request.response_format() is Format.ATOM)
+            content_type, *others = answer.headers
+            headers = [version, content_type, *_echo(self._operation.head), *_COMMON, *others]
+            return multipart.write_part(AnswerPart(answer.status, headers, answer.body))
+        if self._start is None:
+            self._start = self._write_start(is_insert)
+        if isinstance(change, Delete):
+            return self._start + b"\r\n\r\n"
+        if timestamp != self._etag[0]:
+            self._etag = timestamp, write_etag(timestamp).encode()
+        if not is_insert:
+            return b"%bETag: %b\r\n\r\n\r\n" % (self._start, self._etag[1])
+        location = entities.write_location(self._operation.call, change.key)
+        return b"%bLocation: %b\r\nDataServiceId: %b\r\nETag: %b\r\n\r\n\r\n" % (
+            self._start, location, location, self._etag[1],
+        )  # fmt: skip
+
+    def status(self, change: Change) -> int:
+        with_content = isinstance(change, Insert) and self._preference is not Preference.NO_CONTENT
+        return 201 if with_content else 204
+
+    def _write_start(self, is_insert: bool) -> bytes:
+        headers = [*_echo(self._operation.head), *_COMMON]
+        if is_insert:
+            headers.append((b"Preference-Applied", b"return-no-content"))
+        is_atom = not is_insert or self._operation.call.request.response_format() is Format.ATOM
+        headers.append(_data_service_version(atom=is_atom))
+        return multipart.write_part(AnswerPart(204, headers)).removesuffix(b"\r\n\r\n")
 
 
 def _observe_failure(call: Call, part: Part, error: StorageError) -> None:
@@ -116,7 +177,7 @@ def _observe_failure(call: Call, part: Part, error: StorageError) -> None:
         known, resource = None, f"/{call.account.name}"
     else:
         request = inner.request
-        conditional = b"if-match" in part.headers
+        conditional = b"if-match" in part.head.headers
         known = resolve_operation(request.target, request.method, request.options, conditional=conditional)
         resource = _resource(inner, request.target.key)
     call.observed.parts = [observed.ObservedOperation(known, error.status, error.code, resource)]
@@ -137,60 +198,58 @@ async def _check_table(call: Call, part: Part) -> None:
     await call.service.check_table(call.account, folded)
 
 
-def _read_change(call: Call, index: int, part: Part) -> tuple[Call, str, Change]:
-    """The part as a call, the folded name of its table, and the change it asks for."""
+def _read_change(call: Call, index: int, part: Part, operations: dict[int, _Operation]) -> Change:
+    """The change that a part asks for; what its head asks for is read once and kept in ``operations``."""
     try:
-        inner = _inner_call(call, part)
-        request = inner.request
-        if request.target.kind not in (TargetKind.ENTITY, TargetKind.ENTITIES):
-            raise InvalidInput
-        request.response_format()  # raises for a format that cannot be answered in
-        table = fold_table_name(request.target.table)
-        change = entities.read_change(request, entities.read_members(request), call.settings.key_length_limit)
-        inner.grant.check(operation_of(change), table)
+        operation = operations.get(id(part.head))
+        is_new = operation is None
+        if operation is None:
+            operation = _read_operation(call, part)
+        inner = operation.call
+        members = entities.read_members(inner.request, part.body)
+        change = entities.read_change(inner.request, members, call.settings.key_length_limit)
+        if is_new:
+            inner.grant.check(operation_of(change), operation.table)
+            operations[id(part.head)] = operation
         inner.grant.check_key(change.key)
-        return inner, table, change
     except StorageError as error:
         raise ChangeSetError(index, error) from None
+    return change
+
+
+def _read_operation(call: Call, part: Part) -> _Operation:
+    inner = _inner_call(call, part)
+    request = inner.request
+    if request.target.kind not in (TargetKind.ENTITY, TargetKind.ENTITIES):
+        raise InvalidInput
+    request.response_format()  # raises for a format that cannot be answered in
+    return _Operation(inner, fold_table_name(request.target.table), part.head)
 
 
 def _inner_call(call: Call, part: Part) -> Call:
-    tunnelled = part.headers.get(b"x-http-method")
-    method = effective_method(part.method, () if tunnelled is None else (tunnelled,))
-    version = _version(call.request, part)
-    options = supported_options(read_options(part.target.partition(b"?")[2]), version)
+    head = part.head
+    tunnelled = head.headers.get(b"x-http-method")
+    method = effective_method(head.method, () if tunnelled is None else (tunnelled,))
+    version = _version(call.request, head)
+    options = supported_options(read_options(head.target.partition(b"?")[2]), version)
     check_options(options)
     return call._replace(
         request=OperationRequest(
             method=method,
-            target=resolve_target(inner_path(part.target, call.address), method, call.account.name),
+            target=resolve_target(inner_path(head.target, call.address), method, call.account.name),
             options=options,
-            headers=part.headers,
+            headers=head.headers,
             version=version,
             body=part.body,
         )
     )
 
 
-def _version(batch: OperationRequest, part: Part) -> str:
+def _version(batch: OperationRequest, part: PartHead) -> str:
     """The version of the batch; a batch that names none and does not use JSON itself leaves it to its parts."""
     if batch.version != OLDEST_VERSION or b"x-ms-version" in batch.headers:
         return batch.version
     return read_version(part.headers, _lenient_options(part))
-
-
-def _write_success(part: Part, request: OperationRequest, answer: Answer) -> AnswerPart:
-    """The headers in the order of the service: some clients split them by hand."""
-    inserted = any(name == b"Location" for name, _ in answer.headers)
-    version = _data_service_version(atom=not inserted or request.response_format() is Format.ATOM)
-    echo = _echo(part)
-    if answer.body:
-        return AnswerPart(
-            answer.status, [version, answer.headers[0], *echo, *_COMMON, *answer.headers[1:]], answer.body
-        )
-    applied = [header for header in answer.headers if header[0] == b"Preference-Applied"]
-    others = [header for header in answer.headers if header[0] != b"Preference-Applied"]
-    return AnswerPart(answer.status, [*echo, *_COMMON, *applied, version, *others])
 
 
 def _data_service_version(*, atom: bool) -> tuple[bytes, bytes]:
@@ -199,18 +258,18 @@ def _data_service_version(*, atom: bool) -> tuple[bytes, bytes]:
 
 
 def _write_failure(call: Call, part: Part, error: StorageError, index: int | None) -> AnswerPart:
-    version = _lenient_version(call.request, part)
+    version = _lenient_version(call.request, part.head)
     written = write_error(
         error,
         ErrorOrigin.BATCH_PART,
         call.observed.request_id,
-        format_option=_lenient_options(part).get("$format"),
-        accept=part.headers.get(b"accept"),
+        format_option=_lenient_options(part.head).get("$format"),
+        accept=part.head.headers.get(b"accept"),
         version=version,
         index=index,
     )
     headers: Headers = [
-        *_echo(part),
+        *_echo(part.head),
         *_COMMON,
         _data_service_version(atom=written.format is ErrorFormat.XML and version < FIRST_WITHOUT_ATOM),
         (b"Content-Type", written.content_type),
@@ -218,18 +277,18 @@ def _write_failure(call: Call, part: Part, error: StorageError, index: int | Non
     return AnswerPart(written.status, headers, written.body)
 
 
-def _echo(part: Part) -> Headers:
+def _echo(part: PartHead) -> Headers:
     return [] if part.content_id is None else [(b"Content-ID", part.content_id)]
 
 
-def _lenient_version(batch: OperationRequest, part: Part) -> str:
+def _lenient_version(batch: OperationRequest, part: PartHead) -> str:
     try:
         return _version(batch, part)
     except StorageError:
         return batch.version
 
 
-def _lenient_options(part: Part) -> dict[str, str]:
+def _lenient_options(part: PartHead) -> dict[str, str]:
     try:
         return dict(read_options(part.target.partition(b"?")[2]))
     except StorageError:

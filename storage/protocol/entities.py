@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entities.entity import StoredEntity, encode_entity_key
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.errors import InvalidInput, MethodNotAllowed, MissingRequiredHeader
 from storage.domain.filters.query import EntityQuery
 from storage.domain.requests.routes import TargetKind, key_count_error
@@ -66,7 +66,7 @@ async def query(call: Call) -> Answer:
 
 async def _change(call: Call) -> Answer:
     folded = fold_table_name(call.request.target.table)
-    members = read_members(call.request)
+    members = read_members(call.request, call.request.body)
     # a missing table is reported before anything that is wrong with the entity, except unreadable JSON
     await call.service.check_table(call.account, folded)
     change = read_change(call.request, members, call.settings.key_length_limit)
@@ -75,7 +75,7 @@ async def _change(call: Call) -> Answer:
     return write_changed(call, change, timestamp)
 
 
-def read_members(request: OperationRequest) -> Members:
+def read_members(request: OperationRequest, body: bytes) -> Members:
     """The properties in the body of a write; a deletion has none."""
     kind, method = request.target.kind, request.method
     if kind is TargetKind.ENTITIES and method != "POST":
@@ -84,7 +84,7 @@ def read_members(request: OperationRequest) -> Members:
         raise MethodNotAllowed(Allow="GET, PUT, MERGE, PATCH, DELETE")
     if method == "DELETE":
         return {}
-    return formats.read_object(request.headers.get(b"content-type"), request.body, request.version)
+    return formats.read_object(request.headers.get(b"content-type"), body, request.version)
 
 
 def read_change(request: OperationRequest, members: Members, key_limit: int) -> Change:
@@ -128,10 +128,15 @@ def write_changed(call: Call, change: Change, timestamp: int) -> Answer:
     return _write_inserted(call, change, timestamp, etag)
 
 
+def write_location(call: Call, key: EntityKey) -> bytes:
+    """The URI of an entity that was inserted."""
+    return f"{call.address.base}/{json_format.entity_link(call.request.target.table, *key)}".encode()
+
+
 def _write_inserted(call: Call, change: Insert, timestamp: int, etag: tuple[bytes, bytes]) -> Answer:
     request, table = call.request, call.request.target.table
     form = request.response_format()
-    location = f"{call.address.base}/{json_format.entity_link(table, *change.key)}".encode()
+    location = write_location(call, change.key)
     preference = read_preference(request.headers.get(b"prefer"), request.version)
     headers: Headers = []
     if preference.applied is not None:

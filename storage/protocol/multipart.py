@@ -5,8 +5,9 @@ https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-tra
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import uuid4
 
@@ -27,16 +28,22 @@ _TOKEN: Final = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijk
 _SUBRESPONSE: Final = b"Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
 
 
-class Part(NamedTuple):
-    """One operation: ``target`` is its URI as sent, header names are lower-case.
+class PartHead(NamedTuple):
+    """``target`` is the URI as sent, header names are lower-case.
 
     ``content_id`` is the one among the HTTP headers, which is echoed; one among the MIME headers is not.
     """
 
     method: str
     target: bytes
-    headers: dict[bytes, bytes]
+    headers: Mapping[bytes, bytes]
     content_id: bytes | None
+
+
+class Part(NamedTuple):
+    """One operation. Parts of a change set whose heads are equal share one."""
+
+    head: PartHead
     body: bytes
 
 
@@ -71,31 +78,25 @@ def read_batch(content_type: bytes | None, body: bytes) -> Query | ChangeSet:
     return ChangeSet(_read_changes(segment, start, boundary))
 
 
-def write_change_set(parts: Iterable[AnswerPart]) -> tuple[bytes, bytes]:
-    """Content type and body; a failed change set has one part, with the error."""
+def write_change_set(parts: Sequence[bytes]) -> tuple[bytes, bytes]:
+    """Content type and body for written parts; a failed change set has one, with the error."""
     batch, changes = b"batchresponse_%b" % _guid(), b"changesetresponse_%b" % _guid()
-    pieces = [b"--%b\r\nContent-Type: multipart/mixed; boundary=%b\r\n\r\n" % (batch, changes)]
-    for part in parts:
-        pieces += (b"--", changes, b"\r\n")
-        _write_part(pieces, part)
-    pieces.append(b"--%b--\r\n--%b--\r\n" % (changes, batch))
-    return b"multipart/mixed; boundary=" + batch, b"".join(pieces)
+    delimiter = b"--%b\r\n" % changes
+    opening = b"--%b\r\nContent-Type: multipart/mixed; boundary=%b\r\n\r\n%b" % (batch, changes, delimiter)
+    closing = b"--%b--\r\n--%b--\r\n" % (changes, batch)
+    return b"multipart/mixed; boundary=" + batch, opening + delimiter.join(parts) + closing
 
 
-def write_query(part: AnswerPart) -> tuple[bytes, bytes]:
+def write_query(part: bytes) -> tuple[bytes, bytes]:
     """Content type and body of the answer to a batch of a single query."""
     batch = b"batchresponse_%b" % _guid()
-    pieces = [b"--", batch, b"\r\n"]
-    _write_part(pieces, part)
-    pieces.append(b"--%b--\r\n" % batch)
-    return b"multipart/mixed; boundary=" + batch, b"".join(pieces)
+    return b"multipart/mixed; boundary=" + batch, b"--%b\r\n%b--%b--\r\n" % (batch, part, batch)
 
 
-def _write_part(pieces: list[bytes], part: AnswerPart) -> None:
-    pieces.append(b"%bHTTP/1.1 %d %b\r\n" % (_SUBRESPONSE, part.status, reason_phrase(part.status)))
-    for name, value in part.headers:
-        pieces += (name, b": ", value, b"\r\n")
-    pieces += (b"\r\n", part.body, b"\r\n")
+def write_part(part: AnswerPart) -> bytes:
+    status = b"%bHTTP/1.1 %d %b\r\n" % (_SUBRESPONSE, part.status, reason_phrase(part.status))
+    headers = b"".join([b"%b: %b\r\n" % header for header in part.headers])
+    return b"%b%b\r\n%b\r\n" % (status, headers, part.body)
 
 
 def _guid() -> bytes:
@@ -103,10 +104,11 @@ def _guid() -> bytes:
 
 
 def _read_changes(segment: bytes, start: int, boundary: bytes) -> list[Part]:
-    parts = []
-    for part in _split(segment, boundary, start):
-        parts.append(_read_part(part))
-        if parts[-1].method not in _CHANGES:
+    parts: list[Part] = []
+    heads: dict[bytes, PartHead] = {}
+    for text in _split(segment, boundary, start):
+        parts.append(_read_part(text, heads))
+        if parts[-1].head.method not in _CHANGES:
             raise InvalidInput
         if len(parts) > MAX_CHANGES:
             break
@@ -116,25 +118,36 @@ def _read_changes(segment: bytes, start: int, boundary: bytes) -> list[Part]:
 
 
 def _read_query(segment: bytes) -> Part:
-    part = _read_part(segment)
-    if part.method != "GET":
+    part = _read_part(segment, {})
+    if part.head.method != "GET":
         raise InvalidInput
     return part
 
 
-def _read_part(segment: bytes) -> Part:
+def _read_part(segment: bytes, heads: dict[bytes, PartHead]) -> Part:
+    """Read a part; ``heads`` are those that were read before, by their bytes, and gets a new one."""
     mime, at = _read_headers(segment, 0)
     if _split_media_type(mime.get(b"content-type", b"application/http"))[0] != b"application/http":
         raise InvalidInput
     at = _skip_blank(segment, at)
+    blank_line = segment.find(b"\r\n\r\n", at) + 4
+    known = heads.get(segment[at:blank_line])
+    if known is not None:
+        return Part(known, segment[blank_line:].strip(_BLANK))
+    head, end = _read_part_head(segment, at)
+    if end == blank_line:
+        heads[segment[at:blank_line]] = head
+    return Part(head, segment[end:].strip(_BLANK))
+
+
+def _read_part_head(segment: bytes, at: int) -> tuple[PartHead, int]:
     end = _line_end(segment, at)
     method, _, rest = segment[at:end].strip().partition(b" ")
     target, _, version = rest.strip().rpartition(b" ")
     if not target or not version.startswith(b"HTTP/") or method not in _METHODS:
         raise InvalidInput
-    headers, at = _read_headers(segment, end)
-    body = segment[at:].strip(_BLANK)
-    return Part(_METHODS[method], target.strip(), headers, headers.get(b"content-id"), body)
+    headers, end = _read_headers(segment, end)
+    return PartHead(_METHODS[method], target.strip(), headers, headers.get(b"content-id")), end
 
 
 def _split(text: bytes, boundary: bytes, start: int = 0) -> Iterator[bytes]:
@@ -159,7 +172,7 @@ def _split(text: bytes, boundary: bytes, start: int = 0) -> Iterator[bytes]:
         yield text[begin:]
 
 
-def _read_headers(text: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
+def _read_headers(text: bytes, at: int) -> tuple[Mapping[bytes, bytes], int]:
     """The header fields from ``at`` on, and the position after them and one blank line.
 
     Blank lines before them are skipped; the first line that is not a field ends them, and there may be none.
@@ -170,12 +183,13 @@ def _read_headers(text: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
         return _scan_headers(text, at)
     # most parts of a change set have the same headers
     headers, length = _scan_known_headers(text[at : blank_line + 4])
-    return headers.copy(), at + length
+    return headers, at + length
 
 
 @lru_cache(maxsize=512)
-def _scan_known_headers(text: bytes) -> tuple[dict[bytes, bytes], int]:
-    return _scan_headers(text, 0)
+def _scan_known_headers(text: bytes) -> tuple[Mapping[bytes, bytes], int]:
+    headers, end = _scan_headers(text, 0)
+    return MappingProxyType(headers), end
 
 
 def _scan_headers(text: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
