@@ -9,6 +9,7 @@ import logging
 import random
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from itertools import count
 from typing import Any, Final, TypeVar, cast
 
@@ -53,6 +54,7 @@ class _Connection:
         self._waiter: asyncio.Future[PGresult] | None = None
         self._result: PGresult | None = None
         self._writing = False
+        self._is_lost = False
         self._socket = pgconn.socket
         pgconn.nonblocking = 1
         self._loop.add_reader(self._socket, self._readable)
@@ -157,6 +159,9 @@ class _Connection:
         return True
 
     def _lost(self) -> None:
+        if self._is_lost:
+            return  # the loop calls back once more for what it had seen before
+        self._is_lost = True
         waiter, self._waiter = self._waiter, None
         self.close()
         self._pool.lost(self)
@@ -165,8 +170,11 @@ class _Connection:
             waiter.set_exception(ServerBusy())
 
     def close(self) -> None:
-        self._loop.remove_reader(self._socket)
-        self._loop.remove_writer(self._socket)
+        # libpq closes the socket of a lost connection, and asyncio's own loop cannot change what it watches of it then
+        with suppress(OSError):
+            self._loop.remove_writer(self._socket)
+        with suppress(OSError):
+            self._loop.remove_reader(self._socket)
         self._pgconn.finish()
 
 
