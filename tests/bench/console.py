@@ -22,6 +22,7 @@ from azure.data.tables import TableServiceClient
 
 from tests.bench import report, rounds, servers
 from tests.bench.__main__ import scratch_folder
+from tests.bench.entities import Dataset
 from tests.bench.rounds import Contender, progress
 from tests.bench.servers import ROOT, Server
 
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with scratch_folder() as folder, ExitStack() as stack:
         server = stack.enter_context(servers.tablero(folder))
-        contender = rounds.enter(server, options.size, 1.0)
+        contender = rounds.enter(server, Dataset(options.size))
         widen(server)
         progress("loaded")
         session = sign_in(server, folder)

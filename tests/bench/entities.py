@@ -1,24 +1,37 @@
 """The data: numbered entities of ten properties of mixed type and about 1 KB, the same on every side.
 
-Every filter of the workloads finds as many entities at any size, so that costs compare across sizes."""
+They are in one partition, or in many of a hundred: servers slow down with the size of a partition or with the number of
+partitions, each in its own way. Every filter of the workloads finds as many entities at any size of a layout, so that
+costs compare across sizes."""
 
 import random
 from base64 import b64encode
 from dataclasses import dataclass
+from enum import Enum
 from uuid import UUID
 
-PARTITIONS = 2
 PER_OWNER = 10
 PER_CITY = 200
 VARIANTS = 97
 """Different texts and pictures; prime, so that they do not keep step with the other properties."""
 
 
+class Layout(Enum):
+    """How the entities of a table are divided into partitions."""
+
+    ONE = "one"
+    MANY = "many"
+
+
+SMALL_PARTITION = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Entities number 0 to size - 1 of a table; the size is a multiple of 1,000."""
+    """Entities number 0 to size - 1 of a table, in the order of their keys; the size is a multiple of 1,000."""
 
     size: int
+    layout: Layout = Layout.ONE
 
     def __post_init__(self) -> None:
         if self.size < 1000 or self.size % 1000:
@@ -26,10 +39,20 @@ class Dataset:
 
     @property
     def per_partition(self) -> int:
-        return self.size // PARTITIONS
+        return self.size if self.layout is Layout.ONE else SMALL_PARTITION
 
     def key(self, number: int) -> tuple[str, str]:
-        return f"p{number // self.per_partition}", row_key(number)
+        return partition_key(number // self.per_partition), row_key(number)
+
+    def new_key(self, number: int) -> tuple[str, str]:
+        """A key that no entity of the table has, anywhere in the order of the keys."""
+        partition, row = self.key(number * 7919 % self.size)
+        return partition, f"{row}n{number // self.size}"
+
+    @property
+    def per_owner_in_partition(self) -> int:
+        """The entities of an owner are spread evenly over the table."""
+        return max(1, PER_OWNER * self.per_partition // self.size)
 
     def body(self, number: int, partition_key: str, row_key: str) -> str:
         """The entity as a client sends it."""
@@ -63,6 +86,10 @@ class Dataset:
 
 def guid(number: int) -> UUID:
     return UUID(int=number * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 2**128)
+
+
+def partition_key(number: int) -> str:
+    return f"p{number:06}"
 
 
 def row_key(number: int) -> str:

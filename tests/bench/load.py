@@ -28,13 +28,13 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The outcome of one run; times in milliseconds."""
+    """The outcome of one run; times in milliseconds, `cpu` in microseconds of the server per request."""
 
     per_second: float
     p50: float
     p99: float
-    worst: float
     answers: int
+    cpu: float = 0.0
     partial: int = 0
     """Answers that stopped early with a continuation token, as the protocol allows."""
     errors: dict[str, int] = field(default_factory=dict)
@@ -261,7 +261,6 @@ class Run:
             per_second=(self.counted - self.cold) * SECOND / max(1, self.ended - self.began),
             p50=rank(latencies, 0.50),
             p99=rank(latencies, 0.99),
-            worst=latencies[-1] / 1e6,
             answers=len(self.latencies),
             partial=self.partial,
             errors=dict(self.errors),

@@ -1,6 +1,8 @@
-"""What a server costs: CPU time and memory of a process and all below it, read from /proc."""
+"""What a server costs: CPU time of a process and all below it, read from /proc."""
 
 import os
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -30,16 +32,10 @@ def busy_seconds() -> float:
     return (user + nice + system + irq + softirq + steal) / TICKS
 
 
-def memory(root: int) -> int:
-    """Resident bytes, memory shared between the processes counted once."""
-    return sum(proportional(pid) for pid in tree(root))
-
-
-def proportional(pid: int) -> int:
-    for line in read(Path(f"/proc/{pid}/smaps_rollup")).splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) * 1024
-    return 0
+def signal_tree(root: int, number: signal.Signals) -> None:
+    for pid in tree(root):
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def read(path: Path) -> str:

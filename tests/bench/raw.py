@@ -12,15 +12,16 @@ import psycopg
 
 from storage.server.cluster import NAME
 from storage.server.data_folder import DataFolder
-from tests.bench.entities import PER_OWNER, Dataset
+from tests.bench.entities import PER_OWNER, SMALL_PARTITION, Dataset, Layout, partition_key
 from tests.bench.servers import UnavailableError
 from tests.bench.workloads import BATCH_SIZE, PAGE_SIZE, RANGE_SIZE
 
 NOW = "(extract(epoch FROM statement_timestamp()) * 10000000)::bigint"
 RELATION = "raw"
 ROWS = 10_000
-DOOMED_PER_SECOND = 20_000
-"""Entities that one client cannot delete faster."""
+"""Rows of a relation that is written to, at most: copying more would take longer than the run."""
+DOOMED_PER_SECOND = 40_000
+"""Entities that all clients together cannot delete faster."""
 KEY = "'r' || lpad((:n)::text, 9, '0')"
 END = f"'r' || lpad((:n + {RANGE_SIZE})::text, 9, '0')"
 FRESH = "'n' || :client_id || '-' || :i"
@@ -43,7 +44,9 @@ class Raw:
         if script is None:
             return None
         seconds = max(1, round(seconds))
-        self._prepare(clients=connections if workload == "delete" else 0, doomed=DOOMED_PER_SECOND * seconds)
+        if workload in WRITES:
+            clients = connections if workload == "delete" else 0
+            self._prepare(clients, DOOMED_PER_SECOND * seconds // connections)
         command = [str(program()), "--no-vacuum", "--protocol=prepared", "--file=/dev/stdin", "--define=i=0"]
         command += [f"--client={connections}", "--jobs=1", f"--time={seconds}"]
         done = subprocess.run(
@@ -90,11 +93,20 @@ class Raw:
         relation = RELATION if workload in WRITES else self.standing
         data = self.data
         text = statement.format(
-            relation=relation, document=self.document, owners=data.size // PER_OWNER, cities=data.cities
+            relation=relation,
+            document=self.document,
+            partition=PARTITIONS[data.layout],
+            start=STARTS[data.layout],
+            owners=data.size // PER_OWNER,
+            cities=data.cities,
         )
-        numbers = min(ROWS, data.per_partition) if workload in WRITES else data.per_partition
+        numbers = min(ROWS, data.size) if workload in WRITES else data.size
         last = max(0, numbers - 1 - LENGTHS.get(workload, 0))
-        return f"\\set n random(0, {last})\n\\set i :i + 1\n{text};\n"
+        first_of_partition = workload == "range" and data.layout is Layout.MANY
+        number = (
+            f"{RANGE_SIZE} * random(0, {last // RANGE_SIZE})" if first_of_partition else f"random(0, {last})"
+        )
+        return f"\\set n {number}\n\\set i :i + 1\n{text};\n"
 
 
 # as the product does it: one plan for what goes by key, a plan per execution for what does not
@@ -107,7 +119,15 @@ BY_KEY = (
 BY_FILTER = ("plan_cache_mode=force_custom_plan",)
 
 LENGTHS = {"page": PAGE_SIZE, "page-minimal": PAGE_SIZE, "select": PAGE_SIZE, "range": RANGE_SIZE}
-PAGE = f"FROM {{relation}} WHERE pk = 'p0' AND rk >= {KEY} ORDER BY pk, rk LIMIT {PAGE_SIZE}"
+PARTITIONS = {
+    Layout.ONE: f"'{partition_key(0)}'",
+    Layout.MANY: f"'p' || lpad((:n / {SMALL_PARTITION})::text, 6, '0')",
+}
+STARTS = {
+    Layout.ONE: f"pk = {PARTITIONS[Layout.ONE]} AND rk >= {KEY}",
+    Layout.MANY: f"pk >= {PARTITIONS[Layout.MANY]}",
+}
+PAGE = f"FROM {{relation}} WHERE {{start}} ORDER BY pk, rk LIMIT {PAGE_SIZE}"
 FOUND = f"SELECT {COLUMNS} FROM {{relation}} WHERE"
 ORDER = "ORDER BY pk, rk LIMIT 1001"
 OWNER = "jsonb_build_object('Owner', 'sowner-' || lpad((:n % {owners})::text, 7, '0'))"
@@ -115,15 +135,15 @@ CITY = "'City', 'scity-' || lpad((:n % {cities})::text, 6, '0')"
 THREE = f"jsonb_build_object({CITY}, 'Active', true, 'Level', :n % 10)"
 
 READS = {
-    "get": f"SELECT {COLUMNS} FROM {{relation}} WHERE pk = 'p0' AND rk = {KEY}",
+    "get": f"SELECT {COLUMNS} FROM {{relation}} WHERE pk = {{partition}} AND rk = {KEY}",
     "page": f"SELECT {COLUMNS} {PAGE}",
     "page-minimal": f"SELECT {COLUMNS} {PAGE}",
     "select": f"SELECT pk, rk, ts, (props->'Owner')::text, (props->'Score')::text {PAGE}",
-    "range": f"{FOUND} pk = 'p0' AND rk >= {KEY} AND rk < {END} {ORDER}",
+    "range": f"{FOUND} pk = {{partition}} AND rk >= {KEY} AND rk < {END} {ORDER}",
 }
 
 FILTERS = {
-    "filter-partition": f"{FOUND} pk = 'p0' AND props @> {OWNER} {ORDER}",
+    "filter-partition": f"{FOUND} pk = {{partition}} AND props @> {OWNER} {ORDER}",
     "filter-three": f"{FOUND} props @> {THREE} {ORDER}",
     "filter-string": f"{FOUND} props @> {OWNER} {ORDER}",
     "filter-number": (
@@ -134,21 +154,21 @@ FILTERS = {
 
 WRITES = {
     "insert": (
-        f"INSERT INTO {{relation}} VALUES ('p0', {FRESH}, {NOW}, {{document}})"
+        f"INSERT INTO {{relation}} VALUES ({{partition}}, {FRESH}, {NOW}, {{document}})"
         " ON CONFLICT DO NOTHING RETURNING ts"
     ),
     "upsert": (
-        f"INSERT INTO {{relation}} AS e VALUES ('p0', {KEY}, {NOW}, {{document}})"
+        f"INSERT INTO {{relation}} AS e VALUES ({{partition}}, {KEY}, {NOW}, {{document}})"
         " ON CONFLICT (pk, rk) DO UPDATE SET ts = greatest(excluded.ts, e.ts + 1),"
         " props = excluded.props, anns = excluded.anns, vals = excluded.vals RETURNING ts"
     ),
     "replace": (
         f"UPDATE {{relation}} SET ts = greatest({NOW}, ts + 1), (props, anns, vals) = ROW({{document}})"
-        f" WHERE pk = 'p0' AND rk = {KEY} RETURNING ts"
+        f" WHERE pk = {{partition}} AND rk = {KEY} RETURNING ts"
     ),
     "merge": (
         f"UPDATE {{relation}} SET ts = greatest({NOW}, ts + 1),"
-        f" props = props || jsonb_build_object('Level', 7) WHERE pk = 'p0' AND rk = {KEY} RETURNING ts"
+        f" props = props || jsonb_build_object('Level', 7) WHERE pk = {{partition}} AND rk = {KEY} RETURNING ts"
     ),
     "delete": f"DELETE FROM {{relation}} WHERE pk = 'd' AND rk = {FRESH} RETURNING ts",
     "batch": (

@@ -1,16 +1,28 @@
-"""The report: tables in Markdown, ready for the README."""
+"""The report: tables in Markdown, ready for the documentation.
+
+Servers slow down with the size of a table and with the size or the number of its partitions, each in its own way. So
+the headline is the median over all tables that were measured, the worst is named beside it, and every table follows."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
+from tests.bench.entities import Dataset, Layout
 from tests.bench.load import Measurement
-from tests.bench.workloads import Target, Workload
+from tests.bench.workloads import Workload
 
-MEGABYTE = 1 << 20
 OURS, PEER = "Tablero", "Azurite"
+IN_LAYOUT = {Layout.ONE: "in one partition", Layout.MANY: "in partitions of a hundred"}
+
+
+class Cell(NamedTuple):
+    """What is compared: a workload on a table at a number of connections."""
+
+    workload: str
+    data: Dataset
+    connections: int
 
 
 @dataclass(slots=True)
@@ -18,218 +30,196 @@ class Results:
     """All that was measured."""
 
     conditions: dict[str, str] = field(default_factory=dict)
-    ceiling: dict[str, dict[int, float]] = field(default_factory=dict)
-    runs: dict[tuple[str, int, str], list[Measurement]] = field(default_factory=lambda: defaultdict(list))
-    """By workload, connections and server."""
-    raw: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(list))
-    loading: dict[str, float] = field(default_factory=dict)
-    memory: dict[str, dict[str, int]] = field(default_factory=dict)
-    growth: dict[tuple[str, int], Measurement] = field(default_factory=dict)
-    """By workload and size."""
-    growth_loading: dict[int, float] = field(default_factory=dict)
-    growth_memory: dict[int, int] = field(default_factory=dict)
+    runs: dict[tuple[Cell, str], list[Measurement]] = field(default_factory=lambda: defaultdict(list))
+    """By cell and server."""
+    raw: dict[Cell, list[float]] = field(default_factory=lambda: defaultdict(list))
+    loading: dict[tuple[Dataset, str], float] = field(default_factory=dict)
+    """Entities per second by table and server."""
 
-    def per_second(self, workload: str, connections: int, server: str) -> float | None:
-        runs = self.runs.get((workload, connections, server))
-        return median(run.per_second for run in runs) if runs else None
+    def tables(self) -> list[Dataset]:
+        return list(dict.fromkeys(cell.data for cell, _ in self.runs))
 
-    def p99(self, workload: str, connections: int, server: str) -> float | None:
-        runs = self.runs.get((workload, connections, server))
-        return median(run.p99 for run in runs) if runs else None
+    def value(self, cell: Cell, server: str, name: str) -> float | None:
+        """The median over the runs of a cell."""
+        runs = self.runs.get((cell, server))
+        return median(getattr(run, name) for run in runs) if runs else None
 
-    def ratio(self, workload: str, connections: int) -> float | None:
-        return divide(
-            self.per_second(workload, connections, OURS), self.per_second(workload, connections, PEER)
-        )
+    def ratio(self, cell: Cell) -> float | None:
+        return divide(self.value(cell, OURS, "per_second"), self.value(cell, PEER, "per_second"))
 
-    def p99_ratio(self, workload: str, connections: int) -> float | None:
+    def p99_ratio(self, cell: Cell) -> float | None:
         """How many times lower ours is."""
-        return divide(self.p99(workload, connections, PEER), self.p99(workload, connections, OURS))
+        return divide(self.value(cell, PEER, "p99"), self.value(cell, OURS, "p99"))
+
+    def share_of_raw(self, cell: Cell) -> float | None:
+        raw = self.raw.get(cell)
+        return divide(self.value(cell, OURS, "per_second"), median(raw) if raw else None)
 
     def errors(self) -> list[str]:
-        found = [
-            (f"{server}, {workload} at {connections}", run)
-            for (workload, connections, server), runs in self.runs.items()
-            for run in runs
-        ]
-        found += [
-            (f"{OURS}, {workload} at {size:,} entities", run) for (workload, size), run in self.growth.items()
-        ]
         return [
-            f"{where}: {count} times {what}" for where, run in found for what, count in run.errors.items()
+            f"{server}, {cell.workload} at {cell.connections}, {described(cell.data)}: {count} times {what}"
+            for (cell, server), runs in self.runs.items()
+            for run in runs
+            for what, count in run.errors.items()
         ]
 
     def as_json(self) -> dict[str, Any]:
         return {
             "conditions": self.conditions,
-            "ceiling": self.ceiling,
             "runs": [
-                {"workload": workload, "connections": connections, "server": server, **asdict(run)}
-                for (workload, connections, server), runs in self.runs.items()
+                {**written(cell), "server": server, **asdict(run)}
+                for (cell, server), runs in self.runs.items()
                 for run in runs
             ],
-            "pgbench": [
-                {"workload": workload, "connections": connections, "per_second": values}
-                for (workload, connections), values in self.raw.items()
+            "pgbench": [{**written(cell), "per_second": values} for cell, values in self.raw.items()],
+            "loading": [
+                {"size": data.size, "layout": data.layout.value, "server": server, "per_second": value}
+                for (data, server), value in self.loading.items()
             ],
-            "loading": self.loading,
-            "memory": self.memory,
-            "growth": [
-                {"workload": workload, "size": size, **asdict(run)}
-                for (workload, size), run in self.growth.items()
-            ],
-            "growth_loading": self.growth_loading,
-            "growth_memory": self.growth_memory,
         }
 
 
-def divide(one: float | None, other: float | None) -> float | None:
-    return one / other if one is not None and other else None
+def written(cell: Cell) -> dict[str, Any]:
+    return {
+        "workload": cell.workload,
+        "size": cell.data.size,
+        "layout": cell.data.layout.value,
+        "connections": cell.connections,
+    }
+
+
+def described(data: Dataset) -> str:
+    return f"{data.size:,} {IN_LAYOUT[data.layout]}"
 
 
 def write(results: Results, workloads: list[Workload], connections: list[int]) -> str:
     parts = [
-        *against_peer(results, workloads, connections),
-        *against_raw(results, workloads, connections),
-        *growth(results, workloads),
-        *memory(results),
-        *ceiling(results),
-        *conditions(results),
+        *headline(results, workloads, connections),
+        *latency(results, workloads, connections),
+        *(text for data in results.tables() for text in one_table(results, workloads, connections, data)),
+        "## Conditions",
+        "",
+        *(f"- {name}: {text}" for name, text in results.conditions.items()),
+        "",
         *invalid(results),
     ]
     return "\n".join(parts) + "\n"
 
 
-def against_peer(results: Results, workloads: list[Workload], connections: list[int]) -> list[str]:
-    at = " / ".join(map(str, connections))
+def headline(results: Results, workloads: list[Workload], connections: list[int]) -> list[str]:
+    at = joined(map(str, connections))
+    overall = [
+        middle(results.ratio(Cell(workload.name, data, number)) for workload in workloads for data in tables)
+        for tables in [results.tables()]
+        for number in connections
+    ]
+    rows = [
+        [
+            workload.title,
+            joined(times(over_tables(results, workload, number, results.ratio)) for number in connections),
+            worst(results, workload, connections),
+            joined(times(workload.target and workload.target.least.get(number)) for number in connections),
+            joined(times(workload.target and workload.target.hoped.get(number)) for number in connections),
+            missed(results, workload, connections),
+        ]
+        for workload in workloads
+    ]
+    heading = [f"requests/s relative to {PEER} at {at} connections", "median", "worst"]
+    return [
+        f"## Against {PEER}",
+        "",
+        f"Median over all operations and tables: {joined(map(times, overall))} times {PEER}'s throughput.",
+        "",
+        *table([*heading, "to reach", "hoped", "missed"], rows),
+        "",
+    ]
+
+
+def worst(results: Results, workload: Workload, connections: list[int]) -> str:
+    found = [
+        (ratio, cell)
+        for cell in cells(results, workload, connections)
+        if (ratio := results.ratio(cell)) is not None
+    ]
+    if not found:
+        return "-"
+    ratio, cell = min(found)
+    return f"{times(ratio)} at {cell.connections}, {described(cell.data)}"
+
+
+def missed(results: Results, workload: Workload, connections: list[int]) -> str:
+    """The connections at which the median misses the target, and in how many cells the p99 of a write is too high."""
+    least = workload.target.least if workload.target else {}
+    texts = [
+        str(number)
+        for number in connections
+        if (over_tables(results, workload, number, results.ratio) or 1e9) < least.get(number, 0)
+    ]
+    if workload.is_write:
+        ratios = [
+            ratio
+            for cell in cells(results, workload, connections)
+            if (ratio := results.p99_ratio(cell)) is not None
+        ]
+        if higher := sum(ratio < 1 for ratio in ratios):
+            texts.append(f"p99 in {higher} of {len(ratios)}")
+    return ", ".join(texts)
+
+
+def latency(results: Results, workloads: list[Workload], connections: list[int]) -> list[str]:
+    def at_each(workload: Workload, value: Callable[[Cell], float | None]) -> str:
+        return joined(amount(over_tables(results, workload, number, value)) for number in connections)
+
+    def of(server: str, name: str) -> Callable[[Cell], float | None]:
+        return lambda cell: results.value(cell, server, name)
+
+    rows = [
+        [
+            workload.title,
+            *(at_each(workload, of(server, name)) for name in ("p50", "p99") for server in (OURS, PEER)),
+            at_each(workload, of(OURS, "cpu")),
+            at_each(workload, results.share_of_raw),
+        ]
+        for workload in workloads
+    ]
+    heading = [f"medians over all tables at {joined(map(str, connections))} connections"]
+    heading += [f"{name} of {server}, ms" for name in ("p50", "p99") for server in (OURS, PEER)]
+    heading += [f"CPU of {OURS}, µs/request", "share of raw PostgreSQL"]
+    return ["## Response times and cost", "", *table(heading, rows), ""]
+
+
+def one_table(
+    results: Results, workloads: list[Workload], connections: list[int], data: Dataset
+) -> list[str]:
     rows = []
     for workload in workloads:
-        used = [number for number in connections if number <= workload.busiest]
-        ratios = [results.ratio(workload.name, number) for number in used]
-        p99 = [results.p99_ratio(workload.name, number) for number in used]
+        row = [Cell(workload.name, data, number) for number in connections]
+        runs = [
+            run for cell in row for server in (OURS, PEER) for run in results.runs.get((cell, server), ())
+        ]
         rows.append(
             [
-                workload.title,
-                joined(amount(results.per_second(workload.name, number, OURS)) for number in used),
-                joined(amount(results.per_second(workload.name, number, PEER)) for number in used),
-                joined(map(times, ratios)),
-                joined(map(times, p99)),
-                wanted(workload.target, used),
-                verdict(
-                    workload.target, dict(zip(used, ratios, strict=True)), dict(zip(used, p99, strict=True))
+                workload.title + (", answers in part" if any(run.partial for run in runs) else ""),
+                *(
+                    joined(amount(results.value(cell, server, "per_second")) for cell in row)
+                    for server in (OURS, PEER)
                 ),
+                joined(times(results.ratio(cell)) for cell in row),
+                joined(times(results.p99_ratio(cell)) for cell in row),
+                joined(amount(median(raw) if (raw := results.raw.get(cell)) else None) for cell in row),
             ]
         )
-    if results.loading:
-        ours, peer = results.loading.get(OURS), results.loading.get(PEER)
-        rows.append(
-            [
-                "loading by batches, entities/s",
-                amount(ours),
-                amount(peer),
-                times(divide(ours, peer)),
-                "",
-                "",
-                "",
-            ]
-        )
-    heading = [f"requests/s at {at} connections", OURS, PEER, "ratio", "p99 lower", "to reach", "met"]
-    return ["## Against Azurite", "", *table(heading, rows), ""]
-
-
-def against_raw(results: Results, workloads: list[Workload], connections: list[int]) -> list[str]:
-    if not results.raw:
-        return []
-    rows = []
-    for workload in workloads:
-        measured = [number for number in connections if (workload.name, number) in results.raw]
-        if not measured:
-            continue
-        ours = [results.per_second(workload.name, number, OURS) for number in measured]
-        limit = [median(results.raw[workload.name, number]) for number in measured]
-        rows.append(
-            [
-                workload.title,
-                joined(map(amount, ours)),
-                joined(map(amount, limit)),
-                joined(times(divide(one, other)) for one, other in zip(ours, limit, strict=True)),
-            ]
-        )
-    at = " / ".join(map(str, connections))
-    return [
-        "## Against raw PostgreSQL (pgbench)",
-        "",
-        *table([f"requests/s at {at} connections", OURS, "pgbench", "ratio"], rows),
-        "",
-    ]
-
-
-def growth(results: Results, workloads: list[Workload]) -> list[str]:
-    sizes = sorted({size for _, size in results.growth})
-    if not sizes:
-        return []
-    rows = []
-    for workload in workloads:
-        runs = [results.growth.get((workload.name, size)) for size in sizes]
-        if runs[0] is None:
-            continue
-        costs = [1000 / run.per_second if run else None for run in runs]
-        partial = ", answers in part" if any(run and run.partial for run in runs) else ""
-        rows.append(
-            [
-                workload.title + partial,
-                *(f"{cost:.3g}" if cost else "-" for cost in costs),
-                times(divide(costs[-1], costs[0])),
-            ]
-        )
-    rows.append(["loading, entities/s", *(amount(results.growth_loading.get(size)) for size in sizes), ""])
+    ours, peer = (results.loading.get((data, server)) for server in (OURS, PEER))
     rows.append(
-        ["memory of the server, MB", *(megabytes(results.growth_memory.get(size, 0)) for size in sizes), ""]
+        ["loading by batches, entities/s", amount(ours), amount(peer), times(divide(ours, peer)), "", ""]
     )
-    heading = [
-        "ms from answer to answer",
-        *(f"{size:,} entities" for size in sizes),
-        "last / first, at most 1.3 where an index serves",
-    ]
-    return ["## Growth with the table", "", *table(heading, rows), ""]
-
-
-def memory(results: Results) -> list[str]:
-    columns = list(dict.fromkeys(moment for moments in results.memory.values() for moment in moments))
-    if not columns:
-        return []
-    rows = [
-        [server, *(megabytes(moments.get(column, 0)) for column in columns)]
-        for server, moments in results.memory.items()
-    ]
+    heading = [f"requests/s at {joined(map(str, connections))} connections", OURS, PEER]
     return [
-        "## Memory",
+        f"## {described(data)}",
         "",
-        "Resident memory of all processes of the server in MB; what they share counts once.",
-        "",
-        *table(["", *columns], rows),
+        *table([*heading, "ratio", "p99 lower by", "raw PostgreSQL"], rows),
         "",
     ]
-
-
-def ceiling(results: Results) -> list[str]:
-    if not results.ceiling:
-        return []
-    rows = [
-        [kind, joined(amount(value) for value in by_connections.values())]
-        for kind, by_connections in results.ceiling.items()
-    ]
-    connections = " / ".join(str(number) for number in next(iter(results.ceiling.values())))
-    return [
-        "## The load generator itself",
-        "",
-        *table(["", f"answers/s at {connections} connections from a process that does nothing else"], rows),
-        "",
-    ]
-
-
-def conditions(results: Results) -> list[str]:
-    return ["## Conditions", "", *(f"- {name}: {text}" for name, text in results.conditions.items()), ""]
 
 
 def invalid(results: Results) -> list[str]:
@@ -239,23 +229,23 @@ def invalid(results: Results) -> list[str]:
     return ["**Invalid: wrong answers.**", "", *(f"- {error}" for error in errors)]
 
 
-def wanted(target: Target | None, connections: list[int]) -> str:
-    if target is None:
-        return ""
-    p99 = f", p99 {target.p99:g}x lower" if target.p99 else ""
-    return joined(f"{target.ratios.get(number, 0) or '-'}" for number in connections) + p99
+def cells(results: Results, workload: Workload, connections: list[int]) -> list[Cell]:
+    return [Cell(workload.name, data, number) for data in results.tables() for number in connections]
 
 
-def verdict(target: Target | None, ratios: dict[int, float | None], p99: dict[int, float | None]) -> str:
-    """Yes, no, or the connections at which it is missed."""
-    if target is None or None in ratios.values() or not ratios:
-        return ""
-    missed = [f"{number}" for number, least in target.ratios.items() if (ratios.get(number) or least) < least]
-    if target.p99:
-        missed += [
-            f"p99 at {number}" for number, value in p99.items() if value is not None and value < target.p99
-        ]
-    return f"no: {', '.join(missed)}" if missed else "yes"
+def over_tables(
+    results: Results, workload: Workload, connections: int, value: Callable[[Cell], float | None]
+) -> float | None:
+    return middle(value(cell) for cell in cells(results, workload, [connections]))
+
+
+def middle(values: Iterable[float | None]) -> float | None:
+    found = [value for value in values if value is not None]
+    return median(found) if found else None
+
+
+def divide(one: float | None, other: float | None) -> float | None:
+    return one / other if one is not None and other else None
 
 
 def table(heading: list[str], rows: list[list[str]]) -> list[str]:
@@ -280,7 +270,3 @@ def times(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.0f}" if value >= 20 else f"{value:.1f}" if value >= 5 else f"{value:.2f}"
-
-
-def megabytes(value: int) -> str:
-    return f"{value / MEGABYTE:,.0f}" if value else "-"

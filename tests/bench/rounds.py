@@ -3,8 +3,8 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from itertools import count, cycle, islice
 
 from tests.bench.entities import Dataset
@@ -14,10 +14,13 @@ from tests.bench.servers import Server
 from tests.bench.workloads import BATCH_SIZE, CYCLE, FASTEST, Ground, Site, Workload, loading
 
 WARM_UP = 0.3
-HOT = 10_000
 LOADERS = 8
 LOADED_AT_ONCE = 200
 """Batches in memory while loading, 20 MB."""
+PACE = {"Azurite": 0.5}
+"""A slower server needs fewer requests made and fewer entities loaded beforehand."""
+ONE_CONNECTION = 0.5
+"""Share of its throughput that a server reaches with one connection, at most."""
 
 tables = (f"bench{number}" for number in count(1))
 
@@ -27,104 +30,62 @@ class WrongAnswerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What all runs have in common."""
-
-    seconds: float
-    settle: bool
-
-
-@dataclass(slots=True)
 class Contender:
     """A server with the table that is only read."""
 
     server: Server
     site: Site
     loaded_per_second: float
-    pace: float
-    """Share of the requests to provide for, against the fastest server."""
-    memory: dict[str, int] = field(default_factory=dict)
 
 
-def enter(server: Server, size: int, pace: float) -> Contender:
-    """Load the table of a server; its memory before and after is part of the report."""
-    empty = server.memory()
-    data = Dataset(size)
+def enter(server: Server, data: Dataset) -> Contender:
+    """Load the table of a server."""
     table = create(server)
     per_second = load(server, table, data)
-    site = Site(server.client(), table, data)
-    contender = Contender(server, site, per_second, pace)
-    contender.memory = {"empty": empty, f"with {size:,} entities": server.memory()}
-    return contender
+    return Contender(server, Site(server.client(), table, data), per_second)
 
 
-def measure(contender: Contender, workload: Workload, connections: int, plan: Plan) -> Measurement:
+def measure(contender: Contender, workload: Workload, connections: int, seconds: float) -> Measurement:
     """One run, on a table of its own when it writes."""
-    with on_ground(contender, workload, plan) as site:
-        if plan.settle:
-            contender.server.settle()
-        return run(contender, workload, site, connections, plan)
+    count = amount(contender, workload, connections, seconds)
+    with on_ground(contender, workload, count) as site:
+        requests = workload.build(site, count)
+        feed = iter(requests) if workload.most else cycle(requests)
+        timed = Run(feed, workload.expected(site.data), seconds=seconds, warm_up=min(WARM_UP, seconds))
+        used = contender.server.cpu_seconds()
+        measured = timed.measure(site.client.address, connections)
+        used = contender.server.cpu_seconds() - used
+        return replace(measured, cpu=used / max(1, measured.answers) * 1e6)
+
+
+def amount(contender: Contender, workload: Workload, connections: int, seconds: float) -> int:
+    """Different requests to make for a run."""
+    duration = seconds + min(WARM_UP, seconds)
+    if workload.most is None:
+        return min(CYCLE, int(FASTEST * duration) + 1)
+    share = PACE.get(contender.server.name, 1.0) * (ONE_CONNECTION if connections == 1 else 1.0)
+    return int(workload.most * share * duration) + 1
 
 
 @contextmanager
-def on_ground(contender: Contender, workload: Workload, plan: Plan) -> Iterator[Site]:
+def on_ground(contender: Contender, workload: Workload, count: int) -> Iterator[Site]:
     """The table that a run needs, dropped afterwards if it was made for it."""
-    site = ground(contender, workload, amount(contender, workload, plan))
-    try:
-        yield site
-    finally:
-        if workload.ground is not Ground.STANDING:
-            contender.server.written = True
-            drop(contender.server, site.table)
-
-
-def measure_in_place(
-    contender: Contender, workload: Workload, connections: int, seconds: float
-) -> Measurement:
-    """One run on the loaded table itself, which a write changes."""
-    site = replace(contender.site, client=contender.server.client())
-    return run(contender, workload, site, connections, Plan(seconds, settle=False))
-
-
-def run(contender: Contender, workload: Workload, site: Site, connections: int, plan: Plan) -> Measurement:
-    requests = workload.build(site, amount(contender, workload, plan))
-    feed = iter(requests) if workload.most else cycle(requests)
-    warm_up = min(WARM_UP, plan.seconds)
-    timed = Run(feed, workload.expected(site.data), seconds=plan.seconds, warm_up=warm_up)
-    return timed.measure(site.client.address, connections)
-
-
-def amount(contender: Contender, workload: Workload, plan: Plan) -> int:
-    """Different requests to make for a run."""
-    duration = plan.seconds + min(WARM_UP, plan.seconds)
-    if workload.most is None:
-        return min(CYCLE, int(FASTEST * duration) + 1)
-    return int(workload.most * contender.pace * duration) + 1
-
-
-def rest(contender: Contender) -> None:
-    """Let autovacuum come by, which looks for work every 20 seconds."""
-    if contender.site.data.size >= HOT:
-        time.sleep(22)
-    contender.server.settle()
-
-
-def ground(contender: Contender, workload: Workload, amount: int) -> Site:
-    server, client = contender.server, contender.server.client()
+    server, data = contender.server, contender.site.data
     if workload.ground is Ground.STANDING:
-        return Site(client, contender.site.table, contender.site.data)
-    size = (
-        -(-amount // 1000) * 1000 if workload.ground is Ground.DOOMED else min(HOT, contender.site.data.size)
-    )
-    data = Dataset(size)
+        yield Site(server.client(), contender.site.table, data)
+        return
+    if workload.ground is Ground.DOOMED:
+        data = replace(data, size=max(data.size, -(-count // 1000) * 1000))
     table = create(server)
-    load(server, table, data)
-    return Site(client, table, data)
+    try:
+        load(server, table, data)
+        yield Site(server.client(), table, data)
+    finally:
+        drop(server, table)
 
 
 def load(server: Server, table: str, data: Dataset) -> float:
     """Insert all entities by batches on several connections; entities per second of the timed parts."""
-    server.written = True
     spent = 0.0
     step = LOADED_AT_ONCE * BATCH_SIZE
     for start in range(0, data.size, step):
@@ -155,9 +116,14 @@ def send(server: Server, requests: Iterable[bytes], expected: Expected, connecti
 
 
 def alternate(contenders: list[Contender], pairs: int) -> Iterator[Contender]:
-    """Each contender once per pair, the order reversed from pair to pair."""
+    """Each contender once per pair, the order reversed from pair to pair; the others are stopped meanwhile."""
     for number in range(pairs):
-        yield from contenders if number % 2 == 0 else reversed(contenders)
+        for contender in contenders if number % 2 == 0 else reversed(contenders):
+            with ExitStack() as stack:
+                for other in contenders:
+                    if other is not contender:
+                        stack.enter_context(other.server.stopped())
+                yield contender
 
 
 def progress(text: str) -> None:

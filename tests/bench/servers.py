@@ -1,9 +1,9 @@
 """The servers under test, started on free ports with their data in a temporary folder."""
 
 import json
-import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from platformdirs import user_cache_path
 
 from tests.bench import processes
 from tests.bench.requests import Client
@@ -26,69 +28,56 @@ class UnavailableError(Exception):
     """A side cannot take part; the message says why."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Server:
-    """A running server; without a process id its idleness and memory are unknown."""
+    """A running server; without a process id its CPU time is unknown."""
 
     name: str
     version: str
     endpoint: str
     pid: int | None
-    late_work: float
-    """Seconds after a write at which the server may still begin work that the write left behind."""
     key: str = DEVELOPMENT_KEY
-    written: bool = False
 
     def client(self) -> Client:
         return Client(self.endpoint, self.key)
 
-    def memory(self) -> int:
-        return processes.memory(self.pid) if self.pid else 0
+    def cpu_seconds(self) -> float:
+        return processes.cpu_seconds(self.pid) if self.pid else 0.0
 
-    def settle(self) -> None:
-        """Wait until the server has used hardly any CPU time for a while."""
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop all its processes, so that work left behind by its own runs does not slow down another server."""
         if self.pid is None:
+            yield
             return
-        quiet = self.late_work if self.written else 0.5
-        deadline = time.monotonic() + 60
-        since, used = time.monotonic(), processes.cpu_seconds(self.pid)
-        while (now := time.monotonic()) < min(since + quiet, deadline):
-            time.sleep(0.25)
-            before, used = used, processes.cpu_seconds(self.pid)
-            if used - before > 0.02:
-                since = now
-        self.written = False
+        processes.signal_tree(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            processes.signal_tree(self.pid, signal.SIGCONT)
 
 
 @contextmanager
-def tablero(folder: Path, *, counted: bool = True) -> Iterator[Server]:
-    """The product as its command starts it, on a port of its choice; or what it would be if it counted nothing."""
-    name = "tablero" if counted else "uncounted"
-    program = ["manage.py"] if counted else ["-m", "tests.bench.uncounted"]
-    options = ["serve", "--listen", "127.0.0.1:0", "--data", str(folder / name)]
-    log = folder / f"{name}.log"
-    with running([sys.executable, *program, *options], log, ROOT) as process:
+def tablero(folder: Path) -> Iterator[Server]:
+    """The product as its command starts it, on a port of its choice."""
+    log = folder / "tablero.log"
+    options = ["serve", "--listen", "127.0.0.1:0", "--data", str(folder / "tablero")]
+    with running([sys.executable, "manage.py", *options], log, ROOT) as process:
         endpoint = wait_for_endpoint(process, log)
-        yield Server("Tablero", commit(), endpoint, process.pid, late_work=1)
+        yield Server("Tablero", commit(), endpoint, process.pid)
 
 
 @contextmanager
-def azurite(folder: Path) -> Iterator[Server]:
+def azurite(folder: Path, program: "Azurite") -> Iterator[Server]:
     """The table service of Azurite with its default persistence, and without a log."""
-    package = find_azurite()
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     data = folder / "azurite"
     data.mkdir()
-    script = package / "dist" / "src" / "table" / "main.js"
     options = ["--tablePort", str(port), "--location", str(data), "--silent", "--disableTelemetry"]
-    with running(["node", str(script), *options], folder / "azurite.log", data) as process:
+    with running([*program.command, *options], folder / "azurite.log", data) as process:
         wait_for_port(process, port, folder / "azurite.log")
-        version = json.loads((package / "package.json").read_text())["version"]
-        # it saves the whole database up to five seconds after a write
-        yield Server(
-            "Azurite", version, f"http://127.0.0.1:{port}/devstoreaccount1", process.pid, late_work=5.5
-        )
+        yield Server("Azurite", program.version, f"http://127.0.0.1:{port}/devstoreaccount1", process.pid)
 
 
 @contextmanager
@@ -139,25 +128,52 @@ def tail(log: Path) -> str:
     return log.read_text(errors="replace")[-600:].strip()
 
 
-def find_azurite() -> Path:
-    """The npm package, installed into the cache folder of the user when it is not there yet."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tablero" / "npm"
-    package = cache / "node_modules" / "azurite"
-    if not shutil.which("node"):
-        raise UnavailableError("Azurite needs Node.js, which is not installed")
-    if not (package / "package.json").exists():
-        install_azurite(cache)
-    return package
+@dataclass(frozen=True, slots=True)
+class Azurite:
+    """The installed package: what starts its table service, and its version with that of Node.js."""
+
+    command: list[str]
+    version: str
 
 
-def install_azurite(cache: Path) -> None:
+def find_azurite() -> Azurite:
+    """Update the npm package in the user's cache folder; without a network, what is there is used.
+
+    Azurite names the oldest Node.js it runs on. If the machine's is older, the npm package `node` brings another.
+    """
+    modules = user_cache_path("tablero") / "npm" / "node_modules"
     if not shutil.which("npm"):
-        raise UnavailableError("Azurite is not installed, nor is npm to install it with")
-    cache.mkdir(parents=True, exist_ok=True)
-    command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(cache), "azurite"]
+        raise UnavailableError("Azurite needs Node.js and npm, which are not installed")
+    install("azurite@latest", modules)
+    package = json.loads((modules / "azurite" / "package.json").read_text())
+    wanted = int((re.search(r"\d+", package["engines"]["node"]) or ["0"])[0])
+    bundled = modules / "node" / "bin" / "node"
+    node = next((name for name in ("node", str(bundled)) if major(node_version(name)) >= wanted), None)
+    if node is None:
+        install(f"node@{wanted}", modules)
+        node = str(bundled)
+    script = modules / "azurite" / "dist" / "src" / "table" / "main.js"
+    return Azurite([node, str(script)], f"{package['version']} on Node.js {node_version(node)}")
+
+
+def install(package: str, modules: Path) -> None:
+    modules.mkdir(parents=True, exist_ok=True)
+    command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(modules.parent), package]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise UnavailableError(f"npm could not install Azurite: {done.stderr.strip()[-300:]}")
+    if done.returncode and not (modules / package.partition("@")[0] / "package.json").exists():
+        raise UnavailableError(f"npm could not install {package}: {done.stderr.strip()[-300:]}")
+
+
+def node_version(program: str) -> str:
+    """The version of a Node.js, empty if the program does not run."""
+    if not shutil.which(program):
+        return ""
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.strip().removeprefix("v")
+
+
+def major(version: str) -> int:
+    return int(version.partition(".")[0] or 0)
 
 
 def commit() -> str:

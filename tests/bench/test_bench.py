@@ -1,45 +1,100 @@
 """The benchmark itself: that it measures, and that it notices wrong answers. Nothing here depends on speed."""
 
 import json
+import os
 import select
 import socket
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
-from tests.bench import access, ceiling, console, raw, rounds
+from tests.bench import console, processes, raw, rounds, stages
 from tests.bench.__main__ import main
-from tests.bench.entities import Dataset
-from tests.bench.load import Expected, Run, occurrences
-from tests.bench.servers import Server
+from tests.bench.entities import PER_OWNER, Dataset, Layout
+from tests.bench.load import Expected, Measurement, Run, occurrences
+from tests.bench.report import OURS, PEER, Cell, Results, write
+from tests.bench.servers import ROOT, Server
 from tests.bench.workloads import WORKLOADS
 
 pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="the load generator needs epoll")
 
-TINY = ["--size=1000", "--pairs=1", "--seconds=0.05", "--connections=4", "--growth=1000"]
+TINY = ["--sizes=1000", "--pairs=1", "--seconds=0.05", "--connections=4"]
 
 
 def test_reports_every_workload_of_a_running_server(server, tmp_path, capsys):
     result = tmp_path / "result.json"
 
-    code = main([*TINY, f"--endpoint={server.endpoint}", "--no-azurite", f"--json={result}"])
+    code = main(
+        [*TINY, "--layouts=many", f"--endpoint={server.endpoint}", "--no-azurite", f"--json={result}"]
+    )
 
     report = capsys.readouterr().out
     assert code == 0, report
+    assert "## Against Azurite" in report
+    assert "## 1,000 in partitions of a hundred" in report
     assert [workload.title for workload in WORKLOADS if f"\n| {workload.title} |" not in report] == []
-    assert "## Growth with the table" in report
     assert "Every answer of every run was the expected one." in report
-    measured = {(run["workload"], run["connections"]) for run in json.loads(result.read_text())["runs"]}
-    assert measured == {(workload.name, 4) for workload in WORKLOADS}
+    measured = {
+        (run["workload"], run["layout"], run["connections"]) for run in json.loads(result.read_text())["runs"]
+    }
+    assert measured == {(workload.name, "many", 4) for workload in WORKLOADS}
 
 
-def test_compares_ways_to_count_and_to_authorize(capsys):
-    assert access.main(["--rounds=1", "--seconds=0.05", "--size=1000"]) == 0
+def test_the_workloads_that_depend_on_the_layout_get_right_answers_in_one_partition(server, capsys):
+    names = "batch,page,range,filter-partition"
+    options = ["--layouts=one", f"--workloads={names}", f"--endpoint={server.endpoint}", "--no-azurite"]
+
+    code = main([*TINY, *options])
 
     report = capsys.readouterr().out
-    for name in access.COMPARED:
-        for way in ("as it is, with a key", "with a shared access signature", "without counting"):
-            assert f"| {name}, {way} |" in report
+    assert code == 0, report
+    assert "## 1,000 in one partition" in report
+
+
+def test_the_report_names_the_median_the_worst_and_what_is_missed():
+    insert = next(workload for workload in WORKLOADS if workload.name == "insert")
+    results = Results()
+    for size, layout, speed, p99 in (
+        (1000, Layout.ONE, 100, 2.0),
+        (1000, Layout.MANY, 300, 2.0),
+        (10_000, Layout.ONE, 90, 9.0),
+    ):
+        cell = Cell("insert", Dataset(size, layout), 1)
+        results.runs[cell, OURS].append(Measurement(speed, 1.0, p99, 10, cpu=50.0))
+        results.runs[cell, PEER].append(Measurement(100, 1.0, 4.0, 10))
+
+    report = write(results, [insert], [1])
+
+    assert "| insert | 1.00 | 0.90 at 1, 10,000 in one partition | 1.15 | 1.30 | 1, p99 in 1 of 3 |" in report
+    assert "| insert | 1 | 1 | 2 | 4 | 50 | - |" in report
+
+
+def test_stages_split_the_time_of_a_request_and_compare_it_with_an_earlier_run(tmp_path):
+    saved = tmp_path / "stages.json"
+    command = [sys.executable, "-m", "tests.bench.stages", "--rounds=1", "--requests=4", f"--save={saved}"]
+    command.append("--workloads=insert,batch,page")
+
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(saved.read_text())["figures"]
+    assert list(figures) == ["insert", "batch", "page"]
+    for name in ("service", "connection", "head", "authorize", "body", "statement", "lane", "answer"):
+        assert figures["insert"][name] > 0
+    assert figures["page"]["rows"] > 0
+    earlier = {"insert": {**figures["insert"], "body": figures["insert"]["body"] / 2}}
+    assert [line.partition(":")[2][:14] for line in stages.compare(figures, earlier)] == [" insert, body:"]
+
+
+def test_a_stopped_server_runs_on_afterwards():
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        with Server("", "", "", process.pid).stopped():
+            os.waitpid(process.pid, os.WUNTRACED)
+            assert "T (stopped)" in processes.read(Path(f"/proc/{process.pid}/status"))
+        assert process.communicate(b"still here")[0] == b"still here"
 
 
 def test_measures_the_console(capsys):
@@ -50,31 +105,52 @@ def test_measures_the_console(capsys):
         assert f"| {page} |" in report
 
 
-def test_measures_raw_postgresql_in_the_database_of_the_server(server):
-    contender = rounds.enter(
-        Server("Tablero", "", server.endpoint, server.pid, late_work=0), size=1000, pace=0.1
-    )
+@pytest.mark.parametrize("layout", Layout)
+def test_measures_raw_postgresql_in_the_database_of_the_server(server, layout):
+    contender = rounds.enter(Server("Tablero", "", server.endpoint, server.pid), Dataset(1000, layout))
+    names = {Layout.ONE: ("get", "delete", "filter-three"), Layout.MANY: ("batch", "page", "range")}[layout]
     limit = raw.prepare(server.data, contender.site.data)
     try:
         assert all(
             limit.per_second(workload.name, connections=2, seconds=1)
             for workload in WORKLOADS
-            if workload.name in ("get", "delete", "batch", "filter-three")
+            if workload.name in names
         )
     finally:
         limit.close()
         rounds.drop(contender.server, contender.site.table)
-    assert contender.memory["empty"] > 0
+    assert contender.server.cpu_seconds() > 0
 
 
-def test_a_wrong_answer_is_an_error():
+def test_a_wrong_answer_is_an_error(answering_server):
     request = b"GET / HTTP/1.1\r\n\r\n"
-    run = ceiling.measure(ceiling.SMALL, request, Expected(b"200"), connections=2, seconds=0.05)
-    assert sum(run.errors.values()) == run.answers > 0
+    for expected, error in (
+        (Expected(b"404"), "200 instead of 404"),
+        (Expected(b"200", b"{", 3), "2 instead of 3"),
+    ):
+        run = Run(iter([request] * 5), expected, seconds=5, warm_up=0).measure(
+            answering_server, connections=1
+        )
+        assert run.answers == 5
+        assert [(text.startswith(error), count) for text, count in run.errors.items()] == [(True, 5)]
 
-    answer = b'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{"value":[{"A":"x"}]}'[:-1]
-    run = ceiling.measure(answer, request, Expected(b"200", b"{", 3), connections=1, seconds=0.05)
-    assert run.errors == {"2 instead of 3 times {": run.answers}
+
+@pytest.fixture
+def answering_server():
+    """Answers two connections, each request with a page of one entity."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer_all() -> None:
+            for _ in range(2):
+                link, _ = listener.accept()
+                with link:
+                    while link.recv(1000):
+                        link.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n{"value":[{"A":"x"}]}')
+
+        thread = threading.Thread(target=answer_all)
+        thread.start()
+        yield listener.getsockname()
+        thread.join()
 
 
 def test_a_closed_connection_is_an_error(closing_server):
@@ -109,15 +185,22 @@ def test_counts_across_chunks_and_not_in_their_framing(text):
     assert occurrences(answer, len(answer), text) == {b"{": 3, b"HTTP/1.1 204": 2}[text]
 
 
+@pytest.mark.parametrize("layout", Layout)
 @pytest.mark.parametrize("size", [1000, 20_000])
-def test_filters_find_as_many_entities_at_any_size(size):
-    data = Dataset(size)
+def test_filters_find_as_many_entities_at_any_size(size, layout):
+    data = Dataset(size, layout)
     turns = [number // data.cities for number in range(size)]
     three = [
         n for n in range(size) if data.city(n) == data.city(3) and turns[n] % 2 and turns[n] // 2 % 10 == 3
     ]
 
-    assert len([n for n in range(size) if data.owner(n) == data.owner(7)]) == 10
+    owned = [n for n in range(size) if data.owner(n) == data.owner(7)]
+    assert len(owned) == PER_OWNER
+    in_partition = [n for n in owned if data.key(n)[0] == data.key(7)[0]]
+    assert len(in_partition) == data.per_owner_in_partition == (10 if layout is Layout.ONE else 1)
+    keys = [data.key(n) for n in range(size)] + [data.new_key(n) for n in range(2 * size)]
+    assert len(set(keys)) == 3 * size
+    assert keys[:size] == sorted(keys[:size])
     assert len(three) == 10
     assert sorted(data.score(n) for n in range(size)) == [n + 0.25 for n in range(size)]
     assert len(data.body(7, *data.key(7))) in range(850, 1100)

@@ -1,0 +1,495 @@
+"""Where the CPU time of a request goes, in microseconds per stage: `python3 -m tests.bench.stages`.
+
+Everything runs in one process, without a network: the connection gets the bytes of signed requests from a transport
+that only collects the answers, and the lanes send statements to a temporary PostgreSQL. One request is under way at a
+time, so that all that happens until its answer belongs to it. Time spent waiting for PostgreSQL is left out.
+
+Rounds with and without timers alternate. Without timers the process's CPU time is the total of a request; with timers
+around the functions of STAGES each stage has its own time, without that of the stages it calls. What the stages leave
+of the total is the rest: the event loop, and the feeding of requests. Figures are medians, at the speed of a machine
+that does a fixed piece of work in YARDSTICK microseconds, so that they can be compared although other programs run.
+"""
+
+import argparse
+import asyncio
+import gc
+import importlib
+import inspect
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from time import process_time_ns, thread_time_ns
+from typing import Any, NamedTuple
+from unittest import mock
+
+from tests.bench import report, servers
+from tests.bench.__main__ import python_build, scratch_folder, words
+from tests.bench.entities import Dataset
+from tests.bench.load import Expected, answer_length, occurrences
+from tests.bench.requests import JSON, Client, with_body
+from tests.bench.rounds import WrongAnswerError, progress
+from tests.bench.workloads import WORKLOADS, Site, Workload, loading
+
+# Each function belongs to the stage it is listed under; `module:name` or `module:Class.name`.
+STAGES = {
+    "service": [  # the steps between the stages, and metrics
+        "storage.protocol.table_service:TableService._respond",
+        "storage.operations.observer:Observer.record",
+    ],
+    "connection": [  # the head parsed, the answer written
+        "storage.protocol.http_connection:HttpConnection.data_received",
+        "storage.protocol.http_exchange:ServiceExchange._write",
+    ],
+    "head": [
+        "storage.protocol.table_service:read_incoming_request",
+        "storage.protocol.table_service:resolve_request",
+        "storage.protocol.table_service:check_target",
+        "storage.protocol.table_service:check_options",
+    ],
+    "authorize": ["storage.protocol.table_service:TableService._authorize"],
+    "body": [
+        "storage.protocol.http_request:RequestBody.read",
+        "storage.protocol.multipart:read_batch",
+        "storage.protocol.batch:_read_change",
+        "storage.protocol.entities:read_members",
+        "storage.protocol.entities:read_change",
+        "storage.protocol.entities:read_entity_query",
+    ],
+    "statement": [
+        "storage.sql.entities:change",
+        "storage.sql.batch:apply",
+        "storage.sql.pages:point",
+        "storage.sql.pages:_content",
+        "storage.sql.walks:walk",
+    ],
+    "lane": ["storage.sql.lanes:Lanes.run"],  # with the database client
+    "rows": ["storage.sql.pages:_read_page"],  # those of a page; one row is read in the lane
+    "answer": [
+        "storage.protocol.entities:write_changed",
+        "storage.protocol.formats:write_entity",
+        "storage.protocol.formats:write_page",
+        "storage.protocol.batch:_AnswerWriter.write",
+        "storage.protocol.multipart:write_change_set",
+        "storage.protocol.table_service:_complete",
+    ],
+}
+STEP = "storage.protocol.http_exchange:ServiceExchange._step"
+READABLE = "storage.sql.lanes:_Connection._readable"
+LANE = 1 + list(STAGES).index("lane")
+REST, TOTAL = "rest", "total"
+NAMES = ("get", "insert", "upsert", "replace", "merge", "delete", "batch", "page", "select")
+LARGE = 10  # times the work of other requests: batches and pages
+SIZE = 5_000
+YARDSTICK = 160.0
+TOLERANCE = 1.1
+LEAST_DIFFERENCE = 1.0  # microseconds; below, a tenth is noise
+
+Figures = dict[str, dict[str, float]]
+"""Microseconds by workload and stage."""
+
+
+class Stopwatch:
+    """Gives the time to one stage after the other; the first one, number 0, is whatever is in no stage."""
+
+    def __init__(self) -> None:
+        self.stage = 0
+        self.since = thread_time_ns()
+        self.reset()
+        self.cost_inside, self.cost_outside = 0.0, 0.0
+        self._calibrate()
+
+    def reset(self) -> None:
+        self.spent = [0] * (len(STAGES) + 1)
+        self.calls = [0] * (len(STAGES) + 1)
+        self.inner_calls = [0] * (len(STAGES) + 1)
+
+    def switch(self, stage: int) -> int:
+        """Begin a stage; the one that it follows."""
+        now = thread_time_ns()
+        self.spent[self.stage] += now - self.since
+        self.since = now
+        previous, self.stage = self.stage, stage
+        return previous
+
+    def take(self) -> list[float]:
+        """The microseconds of all stages since the last time, without those that measuring them took."""
+        self.switch(0)
+        counted = zip(self.spent, self.calls, self.inner_calls, strict=True)
+        taken = [
+            (spent - calls * self.cost_inside - inner * self.cost_outside) / 1000
+            for spent, calls, inner in counted
+        ]
+        self.reset()
+        return taken
+
+    def timed(self, stage: int, function: Callable[..., Any]) -> Callable[..., Any]:
+        def begin() -> int:
+            self.calls[stage] += 1
+            self.inner_calls[self.stage] += 1
+            return self.switch(stage)
+
+        if inspect.iscoroutinefunction(function):
+
+            async def wait(*arguments: Any, **options: Any) -> Any:
+                before = begin()
+                try:
+                    return await function(*arguments, **options)
+                finally:
+                    self.switch(before)
+
+            return wait
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            if self.stage == stage:
+                return function(*arguments, **options)
+            before = begin()
+            try:
+                return function(*arguments, **options)
+            finally:
+                self.switch(before)
+
+        return call
+
+    def stepping(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A step of a request ends in no stage when the event loop took it: the request waits, or is answered."""
+
+        def step(exchange: Any, future: Any = None) -> None:
+            before = self.stage if future is None else 0
+            function(exchange, future)
+            self.switch(before)
+
+        return step
+
+    def reading(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """While a result is incomplete, what follows is waiting; a complete one is taken over in the same stage."""
+
+        def read(connection: Any) -> None:
+            self.switch(LANE)
+            function(connection)
+            if connection._waiter is not None:
+                self.switch(0)
+
+        return read
+
+    def _calibrate(self) -> None:
+        """Nanoseconds that a timed call costs within its stage and around it."""
+
+        def nothing() -> None: ...
+
+        timed, count = self.timed(1, nothing), 2000
+        inside, around = [], []
+        for _ in range(20):
+            began = thread_time_ns()
+            for _ in range(count):
+                nothing()
+            plain = thread_time_ns() - began
+            self.reset()
+            self.switch(0)
+            for _ in range(count):
+                timed()
+            self.switch(0)
+            inside.append((self.spent[1] - plain) / count)
+            around.append(self.spent[0] / count)
+        self.cost_inside, self.cost_outside = max(0.0, min(inside)), min(around)
+        self.reset()
+
+
+@contextmanager
+def timers(watch: Stopwatch) -> Iterator[None]:
+    """The functions of all stages timed, for as long as this lasts."""
+    with ExitStack() as stack:
+        for number, names in enumerate(STAGES.values(), 1):
+            for name in names:
+                stack.enter_context(wrapped(name, partial(watch.timed, number)))
+        stack.enter_context(wrapped(STEP, watch.stepping))
+        yield
+
+
+@contextmanager
+def wrapped(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+    owner, attribute = find(name)
+    with mock.patch.object(owner, attribute, wrap(getattr(owner, attribute))):
+        yield
+
+
+def find(name: str) -> tuple[Any, str]:
+    module, _, path = name.partition(":")
+    *owners, attribute = path.split(".")
+    owner: Any = importlib.import_module(module)
+    for each in owners:
+        owner = getattr(owner, each)
+    return owner, attribute
+
+
+class Transport(asyncio.Transport):
+    """Collects what the connection writes, and tells when an answer is complete."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer = bytearray()
+        self.length = 0
+        self.answered: asyncio.Future[None] | None = None
+
+    def write(self, data: Any) -> None:
+        self.answer += data
+        self.length = self.length or answer_length(self.answer, len(self.answer))
+        if self.length and len(self.answer) >= self.length and self.answered and not self.answered.done():
+            self.answered.set_result(None)
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return ("127.0.0.1", 50_000) if name in ("peername", "sockname") else default
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def is_closing(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+class Link:
+    """A connection of the product without a network."""
+
+    def __init__(self) -> None:
+        from uvicorn import Config
+        from uvicorn.server import ServerState
+
+        from console import asgi
+        from storage.protocol.http_connection import HttpConnection
+
+        state = ServerState()
+        state.default_headers = [(b"date", b"Sun, 22 Nov 2026 12:00:00 GMT")]
+        self._loop = asyncio.get_running_loop()
+        self._transport = Transport()
+        config = Config(asgi.application, ws="none", lifespan="off", log_config=None)
+        self._connection = HttpConnection(asgi.applications, config, state, {}, self._loop)
+        self._connection.connection_made(self._transport)
+
+    async def send(self, request: bytes) -> bytearray:
+        transport = self._transport
+        transport.answer.clear()
+        transport.length = 0
+        transport.answered = self._loop.create_future()
+        self._connection.data_received(request)
+        await transport.answered
+        return transport.answer
+
+    async def send_all(self, requests: list[bytes], expected: Expected) -> None:
+        for request in requests:
+            check(await self.send(request), expected)
+
+
+def check(answer: bytearray, expected: Expected) -> None:
+    is_right = answer[9:12] == expected.status
+    if is_right and expected.text:
+        is_right = occurrences(answer, len(answer), expected.text) == expected.times
+    if not is_right:
+        raise WrongAnswerError(bytes(answer[:600]).decode(errors="replace"))
+
+
+class Extent(NamedTuple):
+    """How much is measured: rounds of each kind, and requests in a round."""
+
+    rounds: int
+    requests: int
+
+
+async def measure(workloads: list[Workload], extent: Extent) -> Figures:
+    from console import asgi
+
+    watch = Stopwatch()
+    # from the beginning, because each lane gives this function to the event loop when it connects
+    with wrapped(READABLE, watch.reading):
+        await asgi.service.startup()
+        # as the server does when it has started
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 20)
+        link = Link()
+        subjects = [await prepare(link, workload, extent) for workload in workloads]
+        for number in range(extent.rounds):
+            progress(f"round {number + 1} of {extent.rounds}")
+            for subject in subjects:
+                await measure_round(link, watch, subject)
+        await asgi.service.shutdown()
+    return {subject.workload.name: subject.figures() for subject in subjects}
+
+
+@dataclass(slots=True)
+class Subject:
+    """A workload, the requests still to be sent, and what its rounds have found."""
+
+    workload: Workload
+    count: int
+    requests: Iterator[bytes]
+    expected: Expected
+    totals: list[float] = field(default_factory=list)
+    stages: list[list[float]] = field(default_factory=list)
+
+    def next_requests(self) -> list[bytes]:
+        return list(islice(self.requests, self.count))
+
+    def figures(self) -> dict[str, float]:
+        stages = {
+            name: median(found) for name, found in zip(STAGES, zip(*self.stages, strict=True), strict=True)
+        }
+        total = median(self.totals)
+        return {**stages, REST: total - sum(stages.values()), TOTAL: total}
+
+
+async def prepare(link: Link, workload: Workload, extent: Extent) -> Subject:
+    """A table of its own, loaded, with all statements prepared."""
+    site = await loaded_table(link, f"stages{workload.name}")
+    is_large = workload.name in ("batch", "page", "select")
+    count = max(2, extent.requests // (LARGE if is_large else 1))
+    requests = workload.build(site, count * (2 * extent.rounds + 1))
+    subject = Subject(workload, count, iter(requests), workload.expected(site.data))
+    await link.send_all(subject.next_requests(), subject.expected)
+    return subject
+
+
+async def measure_round(link: Link, watch: Stopwatch, subject: Subject) -> None:
+    """The requests of a round without timers, then as many with timers."""
+    requests = subject.next_requests()
+    with at_reference_speed() as scale:
+        began = process_time_ns()
+        for request in requests:
+            await link.send(request)
+        total = (process_time_ns() - began) / len(requests) / 1000
+    subject.totals.append(total * scale[0])
+    found = []
+    with timers(watch), at_reference_speed() as scale:
+        for request in subject.next_requests():
+            watch.take()
+            answer = await link.send(request)
+            found.append(watch.take()[1:])
+            check(answer, subject.expected)
+    subject.stages.append([median(values) * scale[0] for values in zip(*found, strict=True)])
+
+
+@contextmanager
+def at_reference_speed() -> Iterator[list[float]]:
+    """What to multiply times with, known afterwards: the speed of a shared machine changes within seconds."""
+    scale: list[float] = []
+    before = yardstick()
+    yield scale
+    scale.append(2 * YARDSTICK / (before + yardstick()))
+
+
+def yardstick() -> float:
+    """Microseconds of a fixed piece of work: what Python does most in a request."""
+
+    def work() -> int:
+        length = 0
+        for number in range(400):
+            headers = {b"name": b"%d" % number, "value": str(number)}
+            length += len(f"{headers['value']}: {number}".encode()) + len(headers[b"name"].decode())
+        return length
+
+    times = []
+    for _ in range(7):
+        began = thread_time_ns()
+        work()
+        times.append(thread_time_ns() - began)
+    return min(times) / 1000
+
+
+async def loaded_table(link: Link, table: str) -> Site:
+    site = Site(
+        Client("http://127.0.0.1:10002/devstoreaccount1", servers.DEVELOPMENT_KEY), table, Dataset(SIZE)
+    )
+    head = site.client.head("POST", "/Tables", content=JSON, extra="Prefer: return-no-content\r\n")
+    await link.send_all([with_body(head, json.dumps({"TableName": table}))], Expected(b"204"))
+    await link.send_all(loading(site, range(SIZE)), Expected(b"202"))
+    return site
+
+
+@contextmanager
+def product(folder: Path) -> Iterator[None]:
+    """The service of this process over a temporary PostgreSQL, which does not wait for the disk."""
+    os.environ |= {"TABLERO_DATA": str(folder / "data"), "DJANGO_SETTINGS_MODULE": "console.settings"}
+    os.environ.pop("DATABASE_URL", None)
+    from storage.server import embedded, options, secret
+
+    settings = options.read(os.environ)
+    fast = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}
+    secret.ensure(settings)
+    with embedded.running(settings, purpose="bench", say=progress, settings=fast):
+        import console.asgi  # noqa: F401  # sets Django up
+        from storage.server import database, migration
+
+        migration.prepare(settings, progress)
+        yield
+        database.close_pools()
+
+
+def compare(figures: Figures, earlier: Figures) -> list[str]:
+    """The stages that need more time than before: more than a tenth, and more than a microsecond.
+
+    The rest is a difference of larger figures, too uncertain to compare; the total contains it.
+    """
+    return [
+        f"slower: {workload}, {stage}: {earlier[workload][stage]:.1f} → {now:.1f} µs"
+        f" (+{now / earlier[workload][stage] - 1:.0%})"
+        for workload, stages in figures.items()
+        if workload in earlier
+        for stage, now in stages.items()
+        if stage != REST
+        and now > max(earlier[workload][stage] * TOLERANCE, earlier[workload][stage] + LEAST_DIFFERENCE)
+    ]
+
+
+def write(figures: Figures) -> str:
+    columns = [*STAGES, REST, TOTAL]
+    rows = [
+        [workload, *(f"{stages[column]:.1f}" for column in columns)] for workload, stages in figures.items()
+    ]
+    return "\n".join(report.table(["µs of CPU per request", *columns], rows)) + "\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m tests.bench.stages", description="CPU time per request and stage, without a network."
+    )
+    parser.add_argument("--workloads", type=words, default=list(NAMES), metavar="NAMES")
+    parser.add_argument("--rounds", type=int, default=10, help="of each kind, default 10")
+    parser.add_argument(
+        "--requests",
+        type=int,
+        default=200,
+        help=f"in a round, default 200; a {LARGE}th of batches and pages",
+    )
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the figures there")
+    parser.add_argument(
+        "--compare", type=Path, metavar="FILE", help="name what got slower by more than a tenth since --save"
+    )
+    options = parser.parse_args(arguments)
+    workloads = [workload for workload in WORKLOADS if workload.name in options.workloads]
+    with scratch_folder() as folder, product(folder):
+        import uvloop
+
+        figures = uvloop.run(measure(workloads, Extent(options.rounds, options.requests)))
+    build = f"Python {platform.python_version()}, {python_build()}"
+    sys.stdout.write(f"{write(figures)}\n{servers.commit()}, {build}\n")
+    if options.save:
+        options.save.write_text(json.dumps({"Python": build, "figures": figures}, indent=1))
+    if options.compare is None:
+        return 0
+    slower = compare(figures, json.loads(options.compare.read_text())["figures"])
+    sys.stdout.write("\n".join(["", *(slower or ["No stage got slower."])]) + "\n")
+    return 1 if slower else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
