@@ -6,8 +6,9 @@ time, so that all that happens until its answer belongs to it. Time spent waitin
 
 Rounds with and without timers alternate. Without timers the process's CPU time is the total of a request; with timers
 around the functions of STAGES each stage has its own time, without that of the stages it calls. What the stages leave
-of the total is the rest: the event loop, and the feeding of requests. Figures are medians, at the speed of a machine
-that does a fixed piece of work in YARDSTICK microseconds, so that they can be compared although other programs run.
+of the total is the rest: the event loop, and the feeding of requests. Figures are medians. A fixed piece of work after
+each request tells how fast the machine is at the moment; figures are those of a machine that does it in YARDSTICK
+microseconds, so that they can be compared although other programs run.
 """
 
 import argparse
@@ -88,7 +89,7 @@ REST, TOTAL = "rest", "total"
 NAMES = ("get", "insert", "upsert", "replace", "merge", "delete", "batch", "page", "select")
 LARGE = 10  # times the work of other requests: batches and pages
 SIZE = 5_000
-YARDSTICK = 160.0
+YARDSTICK = 40.0
 TOLERANCE = 1.1
 LEAST_DIFFERENCE = 1.0  # microseconds; below, a tenth is noise
 
@@ -119,16 +120,14 @@ class Stopwatch:
         previous, self.stage = self.stage, stage
         return previous
 
-    def take(self) -> list[float]:
-        """The microseconds of all stages since the last time, without those that measuring them took."""
+    def take(self) -> tuple[list[float], list[float]]:
+        """The microseconds of all stages since the last time, and how many of them, at reference speed, are timers'."""
         self.switch(0)
-        counted = zip(self.spent, self.calls, self.inner_calls, strict=True)
-        taken = [
-            (spent - calls * self.cost_inside - inner * self.cost_outside) / 1000
-            for spent, calls, inner in counted
-        ]
+        spent = [nanoseconds / 1000 for nanoseconds in self.spent[1:]]
+        calls = zip(self.calls[1:], self.inner_calls[1:], strict=True)
+        cost = [called * self.cost_inside + calling * self.cost_outside for called, calling in calls]
         self.reset()
-        return taken
+        return spent, cost
 
     def timed(self, stage: int, function: Callable[..., Any]) -> Callable[..., Any]:
         def begin() -> int:
@@ -180,25 +179,25 @@ class Stopwatch:
         return read
 
     def _calibrate(self) -> None:
-        """Nanoseconds that a timed call costs within its stage and around it."""
+        """Microseconds at reference speed that a timed call costs within its stage, and in the stage that calls."""
 
         def nothing() -> None: ...
 
-        timed, count = self.timed(1, nothing), 2000
-        inside, around = [], []
-        for _ in range(20):
+        timed, count = self.timed(1, nothing), 300
+        inside, outside = [], []
+        for _ in range(100):
             began = thread_time_ns()
             for _ in range(count):
                 nothing()
             plain = thread_time_ns() - began
-            self.reset()
-            self.switch(0)
+            self.take()
             for _ in range(count):
                 timed()
             self.switch(0)
-            inside.append((self.spent[1] - plain) / count)
-            around.append(self.spent[0] / count)
-        self.cost_inside, self.cost_outside = max(0.0, min(inside)), min(around)
+            scale = YARDSTICK / yardstick() / count / 1000
+            inside.append((self.spent[1] - plain) * scale)
+            outside.append(self.spent[0] * scale)
+        self.cost_inside, self.cost_outside = max(0.0, median(inside)), median(outside)
         self.reset()
 
 
@@ -362,47 +361,40 @@ async def prepare(link: Link, workload: Workload, extent: Extent) -> Subject:
 async def measure_round(link: Link, watch: Stopwatch, subject: Subject) -> None:
     """The requests of a round without timers, then as many with timers."""
     requests = subject.next_requests()
-    with at_reference_speed() as scale:
-        began = process_time_ns()
-        for request in requests:
-            await link.send(request)
-        total = (process_time_ns() - began) / len(requests) / 1000
-    subject.totals.append(total * scale[0])
-    found = []
-    with timers(watch), at_reference_speed() as scale:
+    speeds = []
+    began = process_time_ns()
+    for request in requests:
+        await link.send(request)
+        speeds.append(yardstick())
+    total = (process_time_ns() - began) / 1000 - sum(speeds)
+    subject.totals.append(total / len(requests) * YARDSTICK / median(speeds))
+    spent, costs, speeds = [], [], []
+    with timers(watch):
         for request in subject.next_requests():
             watch.take()
             answer = await link.send(request)
-            found.append(watch.take()[1:])
+            taken, cost = watch.take()
+            spent.append(taken)
+            costs.append(cost)
             check(answer, subject.expected)
-    subject.stages.append([median(values) * scale[0] for values in zip(*found, strict=True)])
-
-
-@contextmanager
-def at_reference_speed() -> Iterator[list[float]]:
-    """What to multiply times with, known afterwards: the speed of a shared machine changes within seconds."""
-    scale: list[float] = []
-    before = yardstick()
-    yield scale
-    scale.append(2 * YARDSTICK / (before + yardstick()))
+            speeds.append(yardstick())
+    scale = YARDSTICK / median(speeds)
+    subject.stages.append(
+        [
+            median(times) * scale - median(cost)
+            for times, cost in zip(zip(*spent, strict=True), zip(*costs, strict=True), strict=True)
+        ]
+    )
 
 
 def yardstick() -> float:
-    """Microseconds of a fixed piece of work: what Python does most in a request."""
-
-    def work() -> int:
-        length = 0
-        for number in range(400):
-            headers = {b"name": b"%d" % number, "value": str(number)}
-            length += len(f"{headers['value']}: {number}".encode()) + len(headers[b"name"].decode())
-        return length
-
-    times = []
-    for _ in range(7):
-        began = thread_time_ns()
-        work()
-        times.append(thread_time_ns() - began)
-    return min(times) / 1000
+    """Microseconds of a fixed piece of work, of the kind that requests consist of."""
+    began = thread_time_ns()
+    length = 0
+    for number in range(100):
+        headers = {b"name": b"%d" % number, "value": str(number)}
+        length += len(f"{headers['value']}: {number}".encode()) + len(headers[b"name"].decode())
+    return (thread_time_ns() - began) / 1000
 
 
 async def loaded_table(link: Link, table: str) -> Site:
