@@ -13,6 +13,7 @@ import psycopg
 from storage.server.cluster import NAME
 from storage.server.data_folder import DataFolder
 from tests.bench.entities import PER_OWNER, SMALL_PARTITION, Dataset, Layout, partition_key
+from tests.bench.rounds import progress
 from tests.bench.servers import UnavailableError
 from tests.bench.workloads import BATCH_SIZE, PAGE_SIZE, RANGE_SIZE
 
@@ -39,9 +40,14 @@ class Raw:
     """props, anns and vals of one entity as SQL literals."""
 
     def per_second(self, workload: str, connections: int, seconds: float) -> float | None:
-        """Transactions per second; None for a workload that has no meaning here."""
+        """Transactions per second; None for a workload that has no meaning here, or without the rows it needs."""
         script = self._script(workload)
         if script is None:
+            return None
+        with connect(self.folder) as connection:
+            rows = connection.execute(f"SELECT count(*) FROM {self.standing}").fetchone()
+        if rows != (self.data.size,):
+            progress(f"pgbench is left out: {self.standing} has {rows and rows[0]:,} rows")
             return None
         seconds = max(1, round(seconds))
         if workload in WRITES:
@@ -187,7 +193,8 @@ def prepare(folder: Path, data: Dataset) -> Raw:
     with connect(data_folder) as connection:
         standing = value(
             connection,
-            "SELECT relname FROM pg_class WHERE relname ~ '^entity_[0-9]+$' ORDER BY relpages DESC LIMIT 1",
+            "SELECT relname FROM pg_class WHERE relname ~ '^entity_[0-9]+$'"
+            " ORDER BY pg_relation_size(oid) DESC LIMIT 1",
         )
         row = connection.execute(f"SELECT props::text, anns, vals FROM {standing} LIMIT 1").fetchone()
     assert row is not None
