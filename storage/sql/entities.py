@@ -1,6 +1,6 @@
 """One statement per entity operation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final, assert_never
 
@@ -12,8 +12,9 @@ from storage.domain.entities.entity import (
     quote_name,
 )
 from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
+from storage.sql import arrays
 from storage.sql.failures import named
-from storage.sql.statement import Lane, Result, Statement, integer_at
+from storage.sql.statement import Combination, Lane, Parameters, Result, Statement, integer_at, text_at
 
 # statement_timestamp, not clock_timestamp: a distributed PostgreSQL refuses volatile functions in an UPDATE
 NOW: Final = "(extract(epoch FROM statement_timestamp()) * 10000000)::bigint"
@@ -55,6 +56,21 @@ ON CONFLICT (pk, rk) DO UPDATE
 SET ts = greatest(excluded.ts, e.ts + 1), props = excluded.props, anns = excluded.anns, vals = excluded.vals
 RETURNING ts
 """
+
+# the same for several rows, in their order
+_SEVERAL: Final = """
+INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals)
+SELECT pk, rk, {now}, props, anns, vals
+FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::text[], $5::text[]) AS new (pk, rk, props, anns, vals)
+ON CONFLICT {conflict}
+RETURNING pk, rk, ts
+"""
+_INSERT_SEVERAL: Final = _SEVERAL.format(now=NOW, conflict="DO NOTHING")
+_UPSERT_SEVERAL: Final = _SEVERAL.format(
+    now=NOW,
+    conflict="""(pk, rk) DO UPDATE
+SET ts = greatest(excluded.ts, e.ts + 1), props = excluded.props, anns = excluded.anns, vals = excluded.vals""",
+)
 
 # A merge removes the lines of the properties in the change and appends its own. The result may exceed a limit that
 # both parts keep; small ones cannot (252 properties take 1,764 characters).
@@ -160,12 +176,14 @@ def change(relation: str, change: Change) -> Statement[int]:
     """Return the statement of a change; its result is the new Timestamp (the last one of a deleted entity)."""
     match change:
         case Insert(entity):
-            return Statement(_text(_INSERT, relation), _row(entity), Lane.KEY, _inserted)
+            several = _combination(_INSERT_SEVERAL, relation)
+            return Statement(_text(_INSERT, relation), _row(entity), Lane.KEY, _inserted, several)
         case Upsert(entity, merge):
             if merge:
                 parameters = (*_row(entity), text_array(entity.properties))
                 return Statement(_text(_UPSERT_MERGE, relation), parameters, Lane.KEY, _timestamp_or_error)
-            return Statement(_text(_UPSERT, relation), _row(entity), Lane.KEY, _timestamp)
+            several = _combination(_UPSERT_SEVERAL, relation)
+            return Statement(_text(_UPSERT, relation), _row(entity), Lane.KEY, _timestamp, several)
         case Update(entity, condition, merge):
             expected = None if condition.expected is None else str(condition.expected)
             if merge:
@@ -186,6 +204,37 @@ def change(relation: str, change: Change) -> Statement[int]:
 
 def _row(entity: Entity) -> tuple[str, ...]:
     return (*entity.key, *written(entity))
+
+
+@lru_cache(maxsize=4096)
+def _combination(template: str, relation: str) -> Combination:
+    text = _text(template, relation)
+
+    def statement(several: Sequence[Parameters]) -> Statement[dict[Parameters, int]]:
+        partition_keys, row_keys, projections, annotations, values = zip(*several, strict=True)
+        parameters = (
+            arrays.texts(partition_keys),
+            arrays.texts(row_keys),
+            arrays.documents(projections),
+            arrays.texts(annotations),
+            arrays.texts(values),
+        )
+        return Statement(text, parameters, Lane.KEY, _timestamps)
+
+    return Combination(statement, _timestamp_of_inserted)
+
+
+def _timestamps(result: Result) -> dict[Parameters, int]:
+    return {
+        (text_at(result, row, 0), text_at(result, row, 1)): integer_at(result, row, 2)
+        for row in range(result.ntuples)
+    }
+
+
+def _timestamp_of_inserted(timestamp: int | None) -> int:
+    if timestamp is None:
+        raise EntityAlreadyExists
+    return timestamp
 
 
 def _inserted(result: Result) -> int:

@@ -17,6 +17,7 @@ from psycopg import OperationalError, pq
 from psycopg.pq.abc import PGconn, PGresult
 
 from storage.domain.errors import ServerBusy
+from storage.sql.combining import Combiner
 from storage.sql.failures import TRANSIENT, failure
 from storage.sql.statement import Lane, Statement
 
@@ -288,6 +289,7 @@ class Lanes:
 
     def __init__(self, conninfo: str) -> None:
         self._pools = {lane: _Pool(conninfo, lane, size) for lane, size in COUNTS.items()}
+        self._combiner = Combiner(self._run)
 
     async def open(self) -> None:
         for pool in self._pools.values():
@@ -298,7 +300,12 @@ class Lanes:
             pool.close()
 
     async def run(self, statement: Statement[T]) -> T:
-        """Run a statement; raise its failure as an error of the service."""
+        """Run a statement, perhaps together with others; raise its failure as an error of the service."""
+        if statement.combination is not None:
+            return cast("T", await self._combiner.run(statement))
+        return await self._run(statement)
+
+    async def _run(self, statement: Statement[T]) -> T:
         parameters = statement.parameters
         values = [it.encode() if isinstance(it, str) else it for it in parameters]
         formats = [int(type(it) is bytes) for it in parameters] if bytes in map(type, parameters) else None

@@ -1,6 +1,6 @@
 """A statement as a value: its text, its lane, and how to read the result. Two executors run it: lanes and django."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
@@ -36,6 +36,21 @@ def integer_at(result: Result, row: int, column: int) -> int:
     return int(value)
 
 
+Parameters = tuple[str | bytes | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """How several statements of one text run as one, each on another entity: see combining.
+
+    The first two parameters are the keys. ``statement`` makes one of the parameters of several; its result has what was
+    found for each key. ``outcome`` is the result of a single one, given what was found for it, or raises its error.
+    """
+
+    statement: "Callable[[Sequence[Parameters]], Statement[dict[Parameters, int]]]"
+    outcome: Callable[[int | None], int]
+
+
 @dataclass(slots=True)
 class Statement(Generic[T_co]):
     """One statement with ``$1`` placeholders.
@@ -44,6 +59,7 @@ class Statement(Generic[T_co]):
     """
 
     text: str
-    parameters: tuple[str | bytes | None, ...]
+    parameters: Parameters
     lane: Lane
     read: Callable[[Result], T_co]
+    combination: Combination | None = None
