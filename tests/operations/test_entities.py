@@ -263,7 +263,8 @@ def test_a_page_of_the_walk_holds_what_was_selected(relation, small):
 
 def test_the_weight_of_a_page_ends_it_in_the_walk_too(relation, small, monkeypatch):
     small(20)
-    monkeypatch.setattr(pages, "PAGE_BYTES", 100)
+    monkeypatch.setattr(pages, "_SMALL", 0)  # every entity is a large one
+    monkeypatch.setattr(operation, "PAGE_BYTES", 100)
     found, start = [], None
 
     for _ in range(ROWS):

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 import { check } from "./checks.mjs";
-import { account, endpoint, key, legacy, newName, as, refusal, promising } from "./sdk.mjs";
+import { account, endpoint, key, legacy, newName, oldRefusal as refusal, promising } from "./sdk.mjs";
 
 const { AccountSasConstants } = legacy.Constants;
 const { TableBatch, TableQuery, TableUtilities } = legacy;
