@@ -107,13 +107,3 @@ export async function responseTo(operation) {
   await operation({ onResponse: (raw) => (response = raw) });
   return response;
 }
-
-/** Status and code of what an old client throws. */
-export async function oldRefusal(promise) {
-  try {
-    await promise;
-  } catch ({ statusCode, code }) {
-    return [statusCode, code];
-  }
-  throw new Error("was not refused");
-}
