@@ -25,7 +25,9 @@ FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", 
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--fast", action="store_true", help="every layer in a minute: no browser, no SDK, fewer examples"
+        "--fast",
+        action="store_true",
+        help="every layer in a minute: no browser, no SDK, few variants and examples",
     )
 
 
@@ -41,7 +43,7 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def pytest_xdist_auto_num_workers(config):
-    return distribution.workers(config.args)
+    return distribution.workers(config.args, fast=config.getoption("fast"))
 
 
 def pytest_xdist_make_scheduler(config, log):
@@ -50,7 +52,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("fast"):
-        items[:] = [item for item in items if item.get_closest_marker("slow") is None]
+        items[:] = distribution.fast_tier(items)
     items.sort(key=lambda item: distribution.place(item.nodeid))
 
 

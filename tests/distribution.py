@@ -23,15 +23,34 @@ FIRST = (
 SLOW = ("tests/browser", "tests/clients", "tests/server", "tests/faults", "tests/bench")
 
 
-def workers(arguments: list[str]) -> int:
-    """One process for a file or a single test, and for a server that is there already; else all cores."""
-    are_folders = all(Path(argument).is_dir() for argument in arguments)
-    return WORKERS if are_folders and "TABLE_ENDPOINT" not in os.environ else 0
+def workers(arguments: list[str], *, fast: bool) -> int:
+    """One process for a file or a single test, and for a server that is there already; else all cores.
+
+    In the fast tier, whose tests hardly wait, more processes would only collect the tests once more.
+    """
+    if "TABLE_ENDPOINT" in os.environ or not all(Path(argument).is_dir() for argument in arguments):
+        return 0
+    return WORKERS // 2 if fast else WORKERS
 
 
 def is_slow(path: Path) -> bool:
     """Whether a folder of tests is not in the fast tier."""
     return path in {ROOT / name for name in SLOW}
+
+
+def fast_tier(items):
+    """What the fast tier runs: nothing that is marked as slow, and of the variants of a test the first.
+
+    The cases of `wire` are no variants of each other; they choose for themselves.
+    """
+    seen = set()
+    chosen = []
+    for item in items:
+        test = item.nodeid if item.path.parent.name == "wire" else item.nodeid.partition("[")[0]
+        if item.get_closest_marker("slow") is None and test not in seen:
+            seen.add(test)
+            chosen.append(item)
+    return chosen
 
 
 def place(nodeid: str) -> int:
