@@ -129,6 +129,7 @@ async def test_writing_while_the_table_comes_and_goes_gives_only_documented_erro
     assert errors <= {"TableNotFound", "ResourceNotFound"}
 
 
+@pytest.mark.slow
 async def test_a_statement_that_takes_too_long_is_a_timeout(service, account, people, monkeypatch):
     await service.change(account, people, Insert(entity(1)))
     with psycopg.connect(settings.LANES_CONNINFO) as connection:
@@ -141,6 +142,7 @@ async def test_a_statement_that_takes_too_long_is_a_timeout(service, account, pe
             await service.query(account, people, EntityQuery(filter=parse("Number gt 5")))
 
 
+@pytest.mark.slow
 async def test_policies_that_must_wait_keep_nobody_else_waiting(service, account, people, monkeypatch):
     monkeypatch.setattr(notify, "_LOCK_TIMEOUT", "2s")
     async with await psycopg.AsyncConnection.connect(settings.LANES_CONNINFO) as hanging:

@@ -229,6 +229,7 @@ STALLING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pieces", STALLING.values(), ids=STALLING)
 async def test_closes_on_a_client_that_stalls(monkeypatch, config, talk, pieces):
     monkeypatch.setattr(http_connection, "MAX_STALL", 0.3)
@@ -237,6 +238,7 @@ async def test_closes_on_a_client_that_stalls(monkeypatch, config, talk, pieces)
     assert seen(received) == (["GET /first  0"] if len(pieces) == 2 else [])
 
 
+@pytest.mark.slow
 async def test_waits_for_a_body_that_comes_slowly(monkeypatch, talk):
     monkeypatch.setattr(http_connection, "MAX_STALL", 1.0)
     head = b"PUT /t HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\n"
@@ -256,6 +258,7 @@ async def test_answers_pipelined_requests_in_their_order(talk):
     assert seen(received) == [*(f"GET /{number}  0" for number in range(3000)), "GET /last  0"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("applications", ["service"], indirect=True)
 @pytest.mark.parametrize("closing", [b"", b"Connection: close\r\n"], ids=["stays", "closes"])
 async def test_drops_a_client_that_never_reads_its_answers(monkeypatch, config, port, closing):
@@ -271,6 +274,7 @@ async def test_drops_a_client_that_never_reads_its_answers(monkeypatch, config, 
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("applications", ["service"], indirect=True)
 async def test_lets_a_client_read_slowly(monkeypatch, config, port):
     monkeypatch.setattr(http_connection, "MAX_STALL", 0.3)

@@ -172,6 +172,7 @@ async def test_everyone_gets_the_result_or_failure_of_the_own_statement(lanes):
         assert result == str(12 // divisor) if divisor else isinstance(result, UnexpectedFailure)
 
 
+@pytest.mark.slow
 async def test_a_filter_has_only_so_much_time(lanes):
     with pytest.raises(Canceled):
         await lanes.run(statement("SELECT pg_sleep(10)", lane=Lane.FILTER))
@@ -375,6 +376,7 @@ async def test_a_lane_is_not_lost_with_who_leaves_as_it_comes(single):
         assert await single.run(statement(ECHO, "last")) == "last"
 
 
+@pytest.mark.slow
 async def test_nobody_waits_in_line_for_ever(single, monkeypatch):
     monkeypatch.setattr(module, "_ACQUIRE_TIMEOUT", 0.1)
     first = asyncio.ensure_future(single.run(statement("SELECT 'first' FROM pg_sleep(1)")))
@@ -400,6 +402,7 @@ async def test_a_walk_runs_every_statement_it_yields_until_one_fails(lanes):
         await lanes.walk(steps())
 
 
+@pytest.mark.slow
 async def test_a_walk_may_go_on_after_a_failure(lanes):
     def steps():
         try:
