@@ -1,7 +1,7 @@
 """Query statements: one entity, many by their keys, a page, and the end of a window of keys."""
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -36,7 +36,7 @@ def _point(
     def read(result: Result) -> StoredEntity:
         if result.ntuples == 0:
             raise ResourceNotFound
-        return content.read(result, 1)[0]
+        return content.read(result, _ticks(result, 1))[0]
 
     return text, tuple(binder.parameters[2:]), read
 
@@ -70,7 +70,7 @@ def get_many(
     def read(result: Result) -> dict[EntityKey, StoredEntity]:
         return {
             EntityKey(text_at(result, row, 0), text_at(result, row, 1)): found
-            for row, found in enumerate(content.read(result, result.ntuples))
+            for row, found in enumerate(content.read(result, _ticks(result, result.ntuples)))
         }
 
     return Statement(text, (_wanted(keys),), Lane.KEY, read)
@@ -157,9 +157,14 @@ def measured_page(relation: str, query: EntityQuery, size: int) -> Statement[Pag
 
 def _read_page(result: Result, content: "_Content", top: int) -> Page[StoredEntity]:
     """Rows beyond the page have only a key: one is the row after ``top``, the others lack a Timestamp."""
-    count = min(result.ntuples, top)
-    count = next((row for row in range(count) if result.get_value(row, 2) is None), count)
-    return Page(content.read(result, count), position_at(result, count))
+    ticks = _ticks(result, min(result.ntuples, top))
+    if None in ticks:
+        ticks = ticks[: ticks.index(None)]
+    return Page(content.read(result, ticks), position_at(result, len(ticks)))
+
+
+def _ticks(result: Result, count: int) -> list[bytes | None]:
+    return [result.get_value(row, 2) for row in range(count)]
 
 
 def is_indexed(query: EntityQuery) -> bool:
@@ -181,6 +186,10 @@ def window_end(relation: str, query: EntityQuery, rows: int) -> Statement[Positi
 # the selected content of entities
 
 
+# the entities of a result, given their Timestamps
+_Read = Callable[[Result, list[bytes | None]], list[StoredEntity]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Content:
     """How to select properties: the inner query returns ``columns``, the outer one expressions ``names`` over them.
@@ -194,7 +203,7 @@ class _Content:
     bound: str
     names: tuple[str, ...]
     fetched: tuple[str, ...]
-    read: Callable[[Result, int], list[StoredEntity]]
+    read: _Read
 
 
 def _content(query: EntityQuery, binder: Binder) -> _Content:
@@ -234,29 +243,26 @@ def _read_keys(result: Result, count: int) -> list[bytes]:
     return [b'"PartitionKey":"%b","RowKey":"%b"' % pair for pair in pairs]
 
 
-def _read_whole(result: Result, count: int) -> list[StoredEntity]:
-    get: Callable[[int, int], Any] = result.get_value
-    new = tuple.__new__  # a NamedTuple's own constructor is Python code
-    return [
-        new(StoredEntity, (keys, get(row, 2), get(row, _FIRST)))
-        for row, keys in enumerate(_read_keys(result, count))
-    ]
+def _read_whole(result: Result, ticks: list[bytes | None]) -> list[StoredEntity]:
+    contents = [result.get_value(row, _FIRST) for row in range(len(ticks))]
+    return _rows(result, ticks, contents)
 
 
-def _read_selected(members: list[bytes], *, annotations: bool) -> Callable[[Result, int], list[StoredEntity]]:
-    def read(result: Result, count: int) -> list[StoredEntity]:
+def _rows(result: Result, ticks: list[bytes | None], contents: Iterable[bytes | None]) -> list[StoredEntity]:
+    new: Any = tuple.__new__  # a NamedTuple's own constructor is Python code
+    rows = zip(_read_keys(result, len(ticks)), ticks, contents, strict=True)
+    return [new(StoredEntity, row) for row in rows]
+
+
+def _read_selected(members: list[bytes], *, annotations: bool) -> _Read:
+    def read(result: Result, ticks: list[bytes | None]) -> list[StoredEntity]:
         get: Callable[[int, int], Any] = result.get_value
-        rows = range(count)
+        rows = range(len(ticks))
         columns = [
             write_column(member, [get(row, column) for row in rows], annotations=annotations)
             for column, member in enumerate(members, _FIRST)
         ]
-        new = tuple.__new__
-        contents = map(b"".join, zip(*columns, strict=True))
-        return [
-            new(StoredEntity, (keys, get(row, 2), content))
-            for row, keys, content in zip(rows, _read_keys(result, count), contents, strict=True)
-        ]
+        return _rows(result, ticks, map(b"".join, zip(*columns, strict=True)))
 
     return read
 
