@@ -13,12 +13,19 @@ from urllib.parse import quote
 import orjson
 
 from storage.domain.entities import plans
-from storage.domain.entities.entity import ODATA_TYPE, SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity
+from storage.domain.entities.entity import (
+    ODATA_TYPE,
+    SYSTEM_PROPERTIES,
+    Entity,
+    EntityKey,
+    StoredEntity,
+    annotation_name,
+)
 from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, PropertiesNeedValue
 from storage.domain.values import edm
 from storage.domain.values.edm import UNREADABLE, EdmValue, write_datetime
 from storage.domain.values.etag import write_etag
-from storage.domain.values.names import check_key, check_property_name
+from storage.domain.values.names import check_key
 from storage.protocol.accept import Format
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -129,19 +136,10 @@ def read_values(members: Mapping[str, Any]) -> dict[str, EdmValue]:
         # null is as good as absent
         if value is None or name in _SYSTEM:
             continue
-        annotation_name = _annotation_name(name)
-        if annotation_name is not None:
-            properties[name] = edm.read(value, members.get(annotation_name))
+        type_name = annotation_name(name)
+        if type_name is not None:
+            properties[name] = edm.read(value, members.get(type_name))
     return properties
-
-
-@lru_cache(maxsize=8192)
-def _annotation_name(name: str) -> str | None:
-    """The name of the member that says a property's type; None if the name is that of control information."""
-    if "@" in name or name.startswith("odata."):
-        return None
-    check_property_name(name)
-    return name + ODATA_TYPE
 
 
 # values → JSON

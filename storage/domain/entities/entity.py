@@ -10,6 +10,7 @@ from storage.domain.errors import EntityTooLarge, TooManyProperties
 from storage.domain.values import edm
 from storage.domain.values.edm import Edm, EdmValue, utf16_length
 from storage.domain.values.encoding import ENCODE, needs_annotation
+from storage.domain.values.names import check_property_name
 
 PROPERTY_LIMIT: Final = 252
 SIZE_LIMIT: Final = 1024 * 1024  # bytes by entity_size
@@ -118,6 +119,15 @@ def read_stored(stored: StoredEntity) -> Entity:
 def encode_entity_key(key: EntityKey) -> bytes:
     """Write the keys as members of a JSON object."""
     return f'"PartitionKey":{edm.quote(key.partition_key)},"RowKey":{edm.quote(key.row_key)}'.encode()
+
+
+@lru_cache(maxsize=8192)
+def annotation_name(name: str) -> str | None:
+    """The name of the member that says a property's type; None if the name is that of control information."""
+    if "@" in name or name.startswith("odata."):
+        return None
+    check_property_name(name)
+    return name + ODATA_TYPE
 
 
 @lru_cache(maxsize=8192)

@@ -6,7 +6,6 @@ all others, and for every error, ``encode`` returns None, and the entity is read
 """
 
 import re
-from base64 import b64encode
 from binascii import Error as Base64Error
 from binascii import a2b_base64
 from collections.abc import Callable, Mapping
@@ -19,17 +18,17 @@ from storage.domain.entities.entity import (
     EncodedProperties,
     Fragments,
     annotation,
+    annotation_name,
     quote_name,
 )
 from storage.domain.errors import StorageError
-from storage.domain.values.edm import BINARY_LIMIT, GUID, STRING_LIMIT, Edm, quote, read_days
-from storage.domain.values.names import check_property_name
+from storage.domain.values.edm import BINARY_LIMIT, GUID, INT32, STRING_LIMIT, Edm, quote, read_days
+from storage.domain.values.encoding import ANNOTATED, ENCODE
 
 # a value as JSON text, and as a member of the projection; None for an unusual one
 _Texts = tuple[str, str] | None
 _Encode = Callable[[Any], _Texts]
 
-_INT32: Final = range(-(2**31), 2**31)
 _INTEGER: Final = re.compile(r"-?[1-9][0-9]{0,17}|0").fullmatch  # surely an Int64, in its only form
 _DATETIME: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)(T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,7}))?Z", re.ASCII
@@ -45,21 +44,16 @@ def _encode_string(json: Any) -> _Texts:
 
 
 def _encode_boolean(json: Any) -> _Texts:
-    if json is True:
-        return "true", "true"
-    return ("false", "false") if json is False else None
+    return ENCODE[Edm.BOOLEAN](json) if type(json) is bool else None
 
 
 def _encode_int32(json: Any) -> _Texts:
-    if type(json) is not int or json not in _INT32:
-        return None
-    text = str(json)
-    return text, text
+    return ENCODE[Edm.INT32](json) if type(json) is int and json in INT32 else None
 
 
 def _encode_int64(json: Any) -> _Texts:
     text = json if type(json) is str else str(json) if type(json) is int else ""
-    return (f'"{text}"', f"{text}.00") if _INTEGER(text) else None
+    return ENCODE[Edm.INT64](text) if _INTEGER(text) else None
 
 
 def _encode_double(json: Any) -> _Texts:
@@ -83,7 +77,7 @@ def _encode_datetime(json: Any) -> _Texts:
 
 def _encode_guid(json: Any) -> _Texts:
     text = json.lower() if type(json) is str else ""
-    return (f'"{text}"', f'"g{text}"') if GUID.fullmatch(text) else None
+    return ENCODE[Edm.GUID](text) if GUID.fullmatch(text) else None
 
 
 def _encode_binary(json: Any) -> _Texts:
@@ -93,21 +87,18 @@ def _encode_binary(json: Any) -> _Texts:
         value = a2b_base64(json, strict_mode=True)
     except (Base64Error, ValueError):
         return None
-    if len(value) > BINARY_LIMIT:
-        return None
-    return f'"{b64encode(value).decode()}"', f'"b{value.hex()}"'
+    return ENCODE[Edm.BINARY](value) if len(value) <= BINARY_LIMIT else None
 
 
-_BY_ANNOTATION: Final[Mapping[str, tuple[_Encode, str | None]]] = {
-    # how to encode, and the type if every response has to name it
-    "Edm.String": (_encode_string, None),
-    "Edm.Boolean": (_encode_boolean, None),
-    "Edm.Int32": (_encode_int32, None),
-    "Edm.Int64": (_encode_int64, Edm.INT64),
-    "Edm.Double": (_encode_double, None),
-    "Edm.DateTime": (_encode_datetime, Edm.DATETIME),
-    "Edm.Guid": (_encode_guid, Edm.GUID),
-    "Edm.Binary": (_encode_binary, Edm.BINARY),
+_BY_ANNOTATION: Final[Mapping[str, _Encode]] = {
+    Edm.STRING: _encode_string,
+    Edm.BOOLEAN: _encode_boolean,
+    Edm.INT32: _encode_int32,
+    Edm.INT64: _encode_int64,
+    Edm.DOUBLE: _encode_double,
+    Edm.DATETIME: _encode_datetime,
+    Edm.GUID: _encode_guid,
+    Edm.BINARY: _encode_binary,
 }
 _BY_JSON: Final[Mapping[type, _Encode]] = {
     str: _encode_string,
@@ -179,22 +170,23 @@ def _make(members: Mapping[str, Any]) -> _Plan | None:
     encoders: list[tuple[str, _Encode | None]] = []
     annotations = []
     for name in members:
-        if name in SYSTEM_PROPERTIES or "@" in name or name.startswith("odata."):
+        if name in SYSTEM_PROPERTIES:
             continue
         try:
-            check_property_name(name)
+            type_name = annotation_name(name)
         except StorageError:
             return None
-        type_ = members.get(name + ODATA_TYPE)
+        if type_name is None:
+            continue
+        type_ = members.get(type_name)
         if type_ is None:
             encoders.append((name, None))
             continue
         if type_ not in _BY_ANNOTATION:
             return None
-        encode_value, annotated = _BY_ANNOTATION[type_]
-        encoders.append((name, encode_value))
-        if annotated is not None:
-            annotations.append(annotation(name, Edm(annotated)))
+        encoders.append((name, _BY_ANNOTATION[type_]))
+        if type_ in ANNOTATED:
+            annotations.append(annotation(name, Edm(type_)))
     if len(encoders) > PROPERTY_LIMIT:
         return None
     names = tuple(name for name, _ in encoders)

@@ -22,10 +22,11 @@ def _write_double(value: float) -> str:
 def needs_annotation(value: EdmValue) -> bool:
     """Return whether the JSON value alone does not tell its type, so that an annotation must."""
     type_, content = value
-    return type_ in _ANNOTATED or (type_ is Edm.DOUBLE and not math.isfinite(content))  # type: ignore[arg-type]
+    return type_ in ANNOTATED or (type_ is Edm.DOUBLE and not math.isfinite(content))  # type: ignore[arg-type]
 
 
-_ANNOTATED: Final = frozenset({Edm.INT64, Edm.DATETIME, Edm.GUID, Edm.BINARY})
+# types that the JSON value alone never tells
+ANNOTATED: Final = frozenset({Edm.INT64, Edm.DATETIME, Edm.GUID, Edm.BINARY})
 
 
 def write(value: EdmValue) -> str:
