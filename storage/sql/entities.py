@@ -49,28 +49,26 @@ SELECT ts, 'UpdateConditionNotSatisfied' FROM {{relation}}
 WHERE pk = $1 AND rk = $2 AND NOT EXISTS (SELECT FROM done)
 """
 
+_OR_REPLACE: Final = """
+ON CONFLICT (pk, rk) DO UPDATE
+SET ts = greatest(excluded.ts, e.ts + 1), props = excluded.props, anns = excluded.anns, vals = excluded.vals
+"""
+
 _UPSERT: Final = f"""
 INSERT INTO {{relation}} AS e {_COLUMNS}
 VALUES ($1, $2, {NOW}, $3::jsonb, $4, $5)
-ON CONFLICT (pk, rk) DO UPDATE
-SET ts = greatest(excluded.ts, e.ts + 1), props = excluded.props, anns = excluded.anns, vals = excluded.vals
+{_OR_REPLACE}
 RETURNING ts
 """
 
 # the same for several rows, in their order
-_SEVERAL: Final = """
-INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals)
-SELECT pk, rk, {now}, props, anns, vals
+_SEVERAL: Final = f"""
+INSERT INTO {{relation}} AS e {_COLUMNS}
+SELECT pk, rk, {NOW}, props, anns, vals
 FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::text[], $5::text[]) AS new (pk, rk, props, anns, vals)
-ON CONFLICT {conflict}
-RETURNING pk, rk, ts
 """
-_INSERT_SEVERAL: Final = _SEVERAL.format(now=NOW, conflict="DO NOTHING")
-_UPSERT_SEVERAL: Final = _SEVERAL.format(
-    now=NOW,
-    conflict="""(pk, rk) DO UPDATE
-SET ts = greatest(excluded.ts, e.ts + 1), props = excluded.props, anns = excluded.anns, vals = excluded.vals""",
-)
+_INSERT_SEVERAL: Final = f"{_SEVERAL} ON CONFLICT DO NOTHING RETURNING pk, rk, ts"
+_UPSERT_SEVERAL: Final = f"{_SEVERAL} {_OR_REPLACE} RETURNING pk, rk, ts"
 
 # A merge removes the lines of the properties in the change and appends its own. The result may exceed a limit that
 # both parts keep; small ones cannot (252 properties take 1,764 characters).
