@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, MutableMapping
 from enum import Enum, auto
+from functools import lru_cache
 from math import inf
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
@@ -19,7 +20,6 @@ import httptools
 from uvicorn.config import Config
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 from uvicorn.server import ServerState
 
@@ -38,6 +38,7 @@ from storage.protocol.http_exchange import (
     Serve,
     ServiceExchange,
     asgi_scope,
+    write_head,
 )
 from storage.protocol.http_request import Headers, RequestHead, join_repeated
 
@@ -387,19 +388,17 @@ class HttpConnection(asyncio.Protocol):
     def _write_refusal(self, error: StorageError) -> None:
         request_id = str(uuid4())
         answer = write_error(error, ErrorOrigin.CONNECTION, request_id)
-        headers = {
-            b"server": SERVER,
-            **dict(self.state.default_headers),
-            b"content-type": answer.content_type,
-            b"content-length": b"%d" % len(answer.body),
-            b"x-ms-request-id": request_id.encode(),
-            b"x-ms-error-code": error.code.encode(),
-            b"connection": b"close",
-        }
-        fields = [b"%b: %b\r\n" % header for header in headers.items()]
+        headers = [
+            (b"server", SERVER),
+            *self.state.default_headers,
+            (b"content-type", answer.content_type),
+            (b"content-length", b"%d" % len(answer.body)),
+            (b"x-ms-request-id", request_id.encode()),
+            (b"x-ms-error-code", error.code.encode()),
+        ]
         # after an unknown verb the parser still holds the previous one; it has a URL only after the verb
         body = b"" if self._url and self._parser.get_method() == b"HEAD" else answer.body
-        self.transport.write(b"".join([STATUS_LINE[answer.status], *fields, b"\r\n", body]))
+        self.transport.write(write_head(answer.status, headers, keep_alive=False) + body)
         self._linger()
 
     def _linger(self) -> None:
@@ -416,16 +415,20 @@ def _forwarded(
 ) -> tuple[str, tuple[str, int]]:
     """What a trusted proxy says of the client; uvicorn decides, whose middleware does nothing else to a scope."""
     scope: MutableMapping[str, Any] = {"type": "http", "scheme": scheme, "client": client, "headers": fields}
-
-    async def nothing(*_: Any) -> None:
-        pass
-
-    coroutine: Any = ProxyHeadersMiddleware(nothing, list(proxies))(scope, None, None)  # type: ignore[arg-type]
+    coroutine: Any = _middleware(proxies)(scope, None, None)  # type: ignore[arg-type]
     try:
         coroutine.send(None)
     except StopIteration:
         pass
     return scope["scheme"], scope["client"]
+
+
+@lru_cache
+def _middleware(proxies: tuple[str, ...]) -> ProxyHeadersMiddleware:
+    async def nothing(*_: Any) -> None:
+        pass
+
+    return ProxyHeadersMiddleware(nothing, list(proxies))
 
 
 # discards headers that come after a body

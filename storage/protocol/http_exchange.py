@@ -137,7 +137,8 @@ class ServiceExchange:
             return
         if not reusable:
             self.keep_alive = False
-        head = _write_head(status, self._connection.state.default_headers, headers, self.keep_alive)
+        default_headers = self._connection.state.default_headers
+        head = write_head(status, default_headers + headers, keep_alive=self.keep_alive)
         self._connection.transport.write(head + body)
         self.is_complete = True
         self._connection.answered()
@@ -147,10 +148,8 @@ class ServiceExchange:
 _CONTROL: Final = bytes(set(range(32)) - set(b"\t")) + b"\x7f"
 
 
-def _write_head(status: int, default_headers: Headers, headers: Headers, keep_alive: bool) -> bytes:
+def write_head(status: int, headers: Headers, *, keep_alive: bool) -> bytes:
     lines = [STATUS_LINE[status]]
-    for name, value in default_headers:
-        lines.append(b"%b: %b\r\n" % (name, value))
     for name, value in headers:
         lines.append(b"%b: %b\r\n" % (name.lower(), value))
     if not keep_alive:

@@ -6,12 +6,13 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import uvicorn
 from uvicorn.importer import import_from_string
 
-from storage.protocol.http_connection import HttpConnection
+from storage.protocol.http_connection import Applications, HttpConnection
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 
@@ -102,7 +103,13 @@ def _config(options: Options) -> uvicorn.Config:
 
 def _connect(**arguments: Any) -> HttpConnection:
     """A new connection, as uvicorn asks for one."""
-    return HttpConnection(import_from_string(APPLICATIONS), **arguments)
+    return HttpConnection(_applications(), **arguments)
+
+
+@cache
+def _applications() -> Applications:
+    applications: Applications = import_from_string(APPLICATIONS)
+    return applications
 
 
 def _why(options: Options, error: OSError) -> str:
