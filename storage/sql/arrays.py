@@ -25,6 +25,11 @@ def texts(items: Iterable[str | None]) -> bytes:
     return _array(_TEXT, [_NULL if value is None else _SIZE(len(value)) + value for value in values])
 
 
+def columns(rows: Sequence[Sequence[str | bytes | None]]) -> tuple[bytes, ...]:
+    """Return the parameters of several statements as one text[] for each place."""
+    return tuple(texts(column) for column in zip(*rows, strict=True))
+
+
 def documents(items: Iterable[str]) -> bytes:
     """Return a jsonb[]; the items are JSON."""
     values = [item.encode() for item in items]

@@ -1,138 +1,119 @@
-"""Writes that wait go to the database together, as one statement: as a group commit does it for the log.
+"""Statements that wait go to the database together, as one: as a group commit does it for the log.
 
-A write that finds fewer than IN_FLIGHT statements of its kind on its table in flight goes at once and alone. Others
-wait until one of those returns, and then go together; the first of them runs the statement for all. Each has its own
-result and its own error: if the statement fails, nothing of it was done, and each write runs again alone.
+A statement that finds fewer than IN_FLIGHT of its kind on its table in flight goes at once and alone. Others wait until
+one of those returns, and then go together. Each has its own result: if the common statement fails, nothing of it was
+done, and each runs again alone; so does each of which it says nothing, which then finds its own error.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from storage.domain.errors import ServerBusy, StorageError
-from storage.sql.statement import Statement
+from storage.domain.errors import ServerBusy
+from storage.sql.statement import Combination, Parameters, Statement
 
 IN_FLIGHT: Final = 2  # one is being written to disk while the other is computed
-GROUP_LIMIT: Final = 64  # writes in one statement
-SIZE_LIMIT: Final = 1024 * 1024  # characters of their parameters; larger writes gain nothing
+GROUP_LIMIT: Final = 64  # statements that go together
+SIZE_LIMIT: Final = 1024 * 1024  # characters of their parameters; larger ones gain nothing
 
 Run = Callable[[Statement[Any]], Awaitable[Any]]
 
+_ALONE: Final = object()  # instead of a result: the statement is to run alone
+
 
 @dataclass(slots=True)
-class _Write:
-    """A waiting write. Its turn is a group to run for all, or None when its ``outcome`` is known or it runs alone."""
-
+class _Waiting:
     statement: Statement[Any]
-    turn: "asyncio.Future[list[_Write] | None]"
-    outcome: Any = None
-    has_outcome: bool = False
-    error: Exception | None = None
+    outcome: "asyncio.Future[Any]"
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> Parameters:
         return self.statement.parameters[:2]
-
-    def settle(self) -> None:
-        if not self.turn.done():
-            self.turn.set_result(None)
 
 
 @dataclass(slots=True)
 class _Queue:
-    """The writes of one kind on one table."""
+    """The statements of one kind on one table."""
 
     in_flight: int = 0
-    waiting: deque[_Write] = field(default_factory=deque)
+    waiting: deque[_Waiting] = field(default_factory=deque)
 
 
 class Combiner:
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._queues: dict[str, _Queue] = {}
+        self._queues: dict[Combination[Any], _Queue] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, statement: Statement[Any]) -> Any:
         """Run a statement that has a combination, alone or with others."""
-        queue = self._queues.get(statement.text)
+        combination = statement.combination
+        assert combination is not None
+        queue = self._queues.get(combination)
         if queue is None:
-            queue = self._queues[statement.text] = _Queue()
+            queue = self._queues[combination] = _Queue()
         if queue.in_flight < IN_FLIGHT:
             queue.in_flight += 1
             try:
                 return await self._run(statement)
             finally:
-                self._go_on(statement.text, queue)
-        write = _Write(statement, asyncio.get_running_loop().create_future())
-        queue.waiting.append(write)
-        try:
-            group = await write.turn
-        except asyncio.CancelledError:
-            if write.turn.done() and not write.turn.cancelled() and write.turn.result():
-                self._go_on(statement.text, queue, write.turn.result())
-            raise
-        if group is not None:
-            try:
-                await self._run_group(group)
-            finally:
-                self._go_on(statement.text, queue)
-        if write.error is not None:
-            raise write.error
-        if write.has_outcome:
-            return write.outcome
-        return await self._run(statement)
+                self._go_on(combination, queue)
+        waiting = _Waiting(statement, asyncio.get_running_loop().create_future())
+        queue.waiting.append(waiting)
+        outcome = await waiting.outcome
+        return await self._run(statement) if outcome is _ALONE else outcome
 
-    def _go_on(self, text: str, queue: _Queue, left: "list[_Write] | None" = None) -> None:
-        """Hand the place of a statement that has returned to the writes that wait, or to those ``left`` of a group."""
-        group = [write for write in left or () if not write.turn.done()] or _take(queue.waiting)
+    def _go_on(self, combination: Combination[Any], queue: _Queue) -> None:
+        """Give the place of a statement that has returned to those that wait."""
+        group = _take(queue.waiting, combination.is_write)
         if group:
-            group[0].turn.set_result(group)
+            task = asyncio.get_running_loop().create_task(self._run_group(combination, queue, group))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
             return
         queue.in_flight -= 1
         if not queue.in_flight:
-            del self._queues[text]
+            del self._queues[combination]
 
-    async def _run_group(self, group: list[_Write]) -> None:
-        if len(group) == 1:
-            group[0].outcome = await self._run(group[0].statement)
-            group[0].has_outcome = True
-            return
-        # in the order of keys, so that statements on the same entities wait for each other instead of deadlocking
-        group = sorted(group, key=lambda write: write.key)
-        combination = group[0].statement.combination
-        assert combination is not None
+    async def _run_group(self, combination: Combination[Any], queue: _Queue, group: list[_Waiting]) -> None:
+        found: Mapping[Any, Any] = {}
+        error: Exception | None = None
         try:
-            found = await self._run(combination.statement([write.statement.parameters for write in group]))
-        except ServerBusy as error:  # it is unknown whether anything was done
-            for write in group:
-                write.error = error
-        except Exception:
-            return  # each has an error of its own, or none
-        else:
-            for write in group:
-                write.has_outcome = True
-                try:
-                    write.outcome = combination.outcome(found.get(write.key))
-                except StorageError as error:
-                    write.error = error
+            if len(group) == 1:
+                found = {group[0].key: await self._run(group[0].statement)}
+            else:
+                # in the order of keys, so that writes of the same entities wait for each other instead of deadlocking
+                several = sorted({waiting.key: waiting.statement.parameters for waiting in group}.values())
+                found = await self._run(combination.statement(several))
+        except Exception as failure:
+            # after ServerBusy it is unknown whether anything was done
+            if len(group) == 1 or isinstance(failure, ServerBusy):
+                error = failure
         finally:
-            for write in group:
-                write.settle()
+            self._go_on(combination, queue)
+        for waiting in group:
+            if waiting.outcome.done():
+                continue
+            if error is not None:
+                waiting.outcome.set_exception(error)
+            else:
+                waiting.outcome.set_result(found.get(waiting.key, _ALONE))
 
 
-def _take(waiting: deque[_Write]) -> list[_Write]:
-    """Take writes on different entities that go together; at least one if any waits."""
-    group: list[_Write] = []
-    keys: set[tuple[Any, ...]] = set()
+def _take(waiting: deque[_Waiting], is_write: bool) -> list[_Waiting]:
+    """Take statements that go together, writes only of different entities; at least one if any waits."""
+    group: list[_Waiting] = []
+    keys: set[Parameters] = set()
     size = 0
     while waiting and len(group) < GROUP_LIMIT:
-        write = waiting[0]
-        size += sum(len(parameter or "") for parameter in write.statement.parameters)
-        if group and (size > SIZE_LIMIT or write.key in keys):
+        first = waiting[0]
+        size += sum(len(parameter or "") for parameter in first.statement.parameters)
+        if group and (size > SIZE_LIMIT or (is_write and first.key in keys)):
             break
         waiting.popleft()
-        if not write.turn.done():  # whoever wanted it is still there
-            group.append(write)
-            keys.add(write.key)
+        if not first.outcome.done():  # whoever wanted it is still there
+            group.append(first)
+            keys.add(first.key)
     return group

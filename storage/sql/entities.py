@@ -1,12 +1,13 @@
 """One statement per entity operation."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, assert_never
 
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import (
     Entity,
+    EntityKey,
     Fragments,
     check_size,
     quote_name,
@@ -60,15 +61,6 @@ VALUES ($1, $2, {NOW}, $3::jsonb, $4, $5)
 {_OR_REPLACE}
 RETURNING ts
 """
-
-# the same for several rows, in their order
-_SEVERAL: Final = f"""
-INSERT INTO {{relation}} AS e {_COLUMNS}
-SELECT pk, rk, {NOW}, props, anns, vals
-FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::text[], $5::text[]) AS new (pk, rk, props, anns, vals)
-"""
-_INSERT_SEVERAL: Final = f"{_SEVERAL} ON CONFLICT DO NOTHING RETURNING pk, rk, ts"
-_UPSERT_SEVERAL: Final = f"{_SEVERAL} {_OR_REPLACE} RETURNING pk, rk, ts"
 
 # A merge removes the lines of the properties in the change and appends its own. The result may exceed a limit that
 # both parts keep; small ones cannot (252 properties take 1,764 characters).
@@ -150,6 +142,75 @@ WHERE pk = $1 AND rk = $2 AND NOT EXISTS (SELECT FROM done)
 """
 
 
+# The same for several entities, in the order of their keys. What is not returned runs again alone, and finds out why.
+# The casts of a subquery with OFFSET are done once for each row, not wherever they are used.
+_NEW: Final = """
+(SELECT pk, rk, props::jsonb, anns, vals FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+    AS new (pk, rk, props, anns, vals) OFFSET 0) AS new
+"""
+_NEW_IF: Final = """
+(SELECT pk, rk, props::jsonb, anns, vals, expected::bigint
+ FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+    AS new (pk, rk, props, anns, vals, expected) OFFSET 0) AS new
+"""
+_NEW_PARTS: Final = """
+(SELECT pk, rk, props::jsonb, anns, vals, expected::bigint, gone::text[]
+ FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
+    AS new (pk, rk, props, anns, vals, expected, gone) OFFSET 0) AS new
+"""
+_INSERT_NEW: Final = f"""
+INSERT INTO {{relation}} AS e {_COLUMNS}
+SELECT pk, rk, {NOW}, props, anns, vals FROM {_NEW}
+"""
+_SET_NEW: Final = f"SET ts = greatest({NOW}, e.ts + 1), props = new.props, anns = new.anns, vals = new.vals"
+_SAME: Final = "e.pk = new.pk AND e.rk = new.rk"
+
+_INSERT_SEVERAL: Final = f"{_INSERT_NEW} ON CONFLICT DO NOTHING RETURNING pk, rk, ts"
+_UPSERT_SEVERAL: Final = f"{_INSERT_NEW} {_OR_REPLACE} RETURNING pk, rk, ts"
+_REPLACE_SEVERAL: Final = f"""
+UPDATE {{relation}} AS e {_SET_NEW} FROM {_NEW} WHERE {_SAME} RETURNING e.pk, e.rk, e.ts
+"""
+_REPLACE_SEVERAL_IF: Final = f"""
+UPDATE {{relation}} AS e {_SET_NEW} FROM {_NEW_IF} WHERE {_SAME} AND e.ts = new.expected RETURNING e.pk, e.rk, e.ts
+"""
+_MERGE_SEVERAL: Final = """
+UPDATE {{relation}} AS e
+SET ts = greatest({now}, e.ts + 1), props = e.props || new.props, anns = {merged_anns}, vals = {merged_vals}
+FROM {new}
+WHERE {same} AND (new.expected IS NULL OR e.ts = new.expected) AND {fits}
+RETURNING e.pk, e.rk, e.ts
+""".format(now=NOW, new=_NEW_PARTS, same=_SAME, **merge_parts("new.anns", "new.vals", "new.gone"))
+_UPSERT_MERGE_SEVERAL: Final = """
+WITH new AS MATERIALIZED (
+    SELECT pk, rk, props::jsonb, anns, vals, gone::text[]
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+        AS new (pk, rk, props, anns, vals, gone)
+), merged AS (
+    UPDATE {{relation}} AS e
+    SET ts = greatest({now}, e.ts + 1), props = e.props || new.props, anns = {merged_anns}, vals = {merged_vals}
+    FROM new
+    WHERE {same} AND {fits}
+    RETURNING e.pk, e.rk, e.ts
+), inserted AS (
+    INSERT INTO {{relation}} {columns}
+    SELECT pk, rk, {now}, props, anns, vals
+    FROM new
+    WHERE NOT EXISTS (SELECT FROM {{relation}} AS e WHERE {same})
+    ON CONFLICT DO NOTHING
+    RETURNING pk, rk, ts
+)
+SELECT pk, rk, ts FROM merged UNION ALL SELECT pk, rk, ts FROM inserted
+""".format(now=NOW, columns=_COLUMNS, same=_SAME, **merge_parts("new.anns", "new.vals", "new.gone"))
+_DELETE_SEVERAL: Final = f"""
+DELETE FROM {{relation}} AS e USING unnest($1::text[], $2::text[]) AS new (pk, rk)
+WHERE {_SAME} RETURNING e.pk, e.rk, e.ts
+"""
+_DELETE_SEVERAL_IF: Final = f"""
+DELETE FROM {{relation}} AS e USING unnest($1::text[], $2::text[], $3::text[]) AS new (pk, rk, expected)
+WHERE {_SAME} AND e.ts = new.expected::bigint RETURNING e.pk, e.rk, e.ts
+"""
+
+
 @lru_cache(maxsize=4096)
 def _text(template: str, relation: str) -> str:
     return template.format(relation=relation)
@@ -174,30 +235,40 @@ def change(relation: str, change: Change) -> Statement[int]:
     """Return the statement of a change; its result is the new Timestamp (the last one of a deleted entity)."""
     match change:
         case Insert(entity):
-            several = _combination(_INSERT_SEVERAL, relation)
-            return Statement(_text(_INSERT, relation), _row(entity), Lane.KEY, _inserted, several)
+            return _statement(relation, _INSERT, _row(entity), _inserted, _INSERT_SEVERAL)
         case Upsert(entity, merge):
             if merge:
                 parameters = (*_row(entity), text_array(entity.properties))
-                return Statement(_text(_UPSERT_MERGE, relation), parameters, Lane.KEY, _timestamp_or_error)
-            several = _combination(_UPSERT_SEVERAL, relation)
-            return Statement(_text(_UPSERT, relation), _row(entity), Lane.KEY, _timestamp, several)
+                return _statement(
+                    relation, _UPSERT_MERGE, parameters, _timestamp_or_error, _UPSERT_MERGE_SEVERAL
+                )
+            return _statement(relation, _UPSERT, _row(entity), _timestamp, _UPSERT_SEVERAL)
         case Update(entity, condition, merge):
             expected = None if condition.expected is None else str(condition.expected)
             if merge:
                 row = (*_row(entity), expected, text_array(entity.properties))
-                return Statement(_text(_MERGE, relation), row, Lane.KEY, _timestamp_or_error)
+                return _statement(relation, _MERGE, row, _timestamp_or_error, _MERGE_SEVERAL)
             if expected is None:
-                return Statement(_text(_REPLACE, relation), _row(entity), Lane.KEY, _timestamp)
+                return _statement(relation, _REPLACE, _row(entity), _timestamp, _REPLACE_SEVERAL)
             row = (*_row(entity), expected)
-            return Statement(_text(_REPLACE_IF, relation), row, Lane.KEY, _timestamp_or_error)
+            return _statement(relation, _REPLACE_IF, row, _timestamp_or_error, _REPLACE_SEVERAL_IF)
         case Delete(key, condition):
             if condition.expected is None:
-                return Statement(_text(_DELETE, relation), tuple(key), Lane.KEY, _timestamp)
+                return _statement(relation, _DELETE, key, _timestamp, _DELETE_SEVERAL)
             parameters = (*key, str(condition.expected))
-            return Statement(_text(_DELETE_IF, relation), parameters, Lane.KEY, _timestamp_or_error)
+            return _statement(relation, _DELETE_IF, parameters, _timestamp_or_error, _DELETE_SEVERAL_IF)
         case _:
             assert_never(change)
+
+
+def _statement(
+    relation: str,
+    template: str,
+    parameters: Parameters,
+    read: Callable[[Result], int],
+    several: str,
+) -> Statement[int]:
+    return Statement(_text(template, relation), parameters, Lane.KEY, read, _combination(several, relation))
 
 
 def _row(entity: Entity) -> tuple[str, ...]:
@@ -205,34 +276,20 @@ def _row(entity: Entity) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _combination(template: str, relation: str) -> Combination:
+def _combination(template: str, relation: str) -> Combination[int]:
     text = _text(template, relation)
 
-    def statement(several: Sequence[Parameters]) -> Statement[dict[Parameters, int]]:
-        partition_keys, row_keys, projections, annotations, values = zip(*several, strict=True)
-        parameters = (
-            arrays.texts(partition_keys),
-            arrays.texts(row_keys),
-            arrays.documents(projections),
-            arrays.texts(annotations),
-            arrays.texts(values),
-        )
-        return Statement(text, parameters, Lane.KEY, _timestamps)
+    def statement(several: Sequence[Parameters]) -> Statement[Mapping[EntityKey, int]]:
+        return Statement(text, arrays.columns(several), Lane.KEY, _timestamps)
 
-    return Combination(statement, _timestamp_of_inserted)
+    return Combination(statement)
 
 
-def _timestamps(result: Result) -> dict[Parameters, int]:
+def _timestamps(result: Result) -> Mapping[EntityKey, int]:
     return {
-        (text_at(result, row, 0), text_at(result, row, 1)): integer_at(result, row, 2)
+        EntityKey(text_at(result, row, 0), text_at(result, row, 1)): integer_at(result, row, 2)
         for row in range(result.ntuples)
     }
-
-
-def _timestamp_of_inserted(timestamp: int | None) -> int:
-    if timestamp is None:
-        raise EntityAlreadyExists
-    return timestamp
 
 
 def _inserted(result: Result) -> int:

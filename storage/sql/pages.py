@@ -1,7 +1,7 @@
 """Query statements: one entity, many by their keys, a page, and the end of a window of keys."""
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -11,34 +11,52 @@ from storage.domain.errors import ResourceNotFound
 from storage.domain.filters.keys import key_range
 from storage.domain.filters.query import PAGE_BYTES, PAGE_LIMIT, EntityQuery, Page, Position
 from storage.domain.values.encoding import escape, write_column
-from storage.sql import walks
+from storage.sql import arrays, walks
 from storage.sql.filters import is_indexable
-from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
+from storage.sql.statement import Combination, Lane, Parameters, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
 
 def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[StoredEntity]:
     """Query Entity by its key; uses only ``select`` and ``annotations`` of the query."""
-    text, names, read = _point(relation, query.select, query.annotations)
-    return Statement(text, (*key, *names), Lane.KEY, read)
+    text, names, read, combination = _point(relation, query.select, query.annotations)
+    return Statement(text, (*key, *names), Lane.KEY, read, combination)
 
 
 @lru_cache(maxsize=1024)
 def _point(
     relation: str, select: tuple[str, ...] | None, annotations: bool
-) -> tuple[str, tuple[str | None, ...], Callable[[Result], StoredEntity]]:
-    """Return the text, the parameters after the key, and how to read the result."""
+) -> tuple[str, Parameters, Callable[[Result], StoredEntity], Combination[StoredEntity]]:
+    """Return the text, the parameters after the key, how to read the result, and how several go together."""
     binder = Binder()
     condition = f"pk = {binder.bind('')} AND rk = {binder.bind('')}"
     content = _content(EntityQuery(select=select, annotations=annotations), binder)
-    text = f"SELECT pk, rk, ts, {', '.join(content.fetched)} FROM {relation} WHERE {condition}"
+    names = tuple(binder.parameters[2:])
+    columns = f"pk, rk, ts, {', '.join(content.fetched)}"
+    wanted = "unnest($1::text[], $2::text[]) AS wanted (pk, rk)"
+    several = f"SELECT {columns} FROM {wanted} JOIN {relation} USING (pk, rk)"
 
     def read(result: Result) -> StoredEntity:
         if result.ntuples == 0:
             raise ResourceNotFound
         return content.read(result, _ticks(result, 1))[0]
 
-    return text, tuple(binder.parameters[2:]), read
+    def read_several(result: Result) -> Mapping[EntityKey, StoredEntity]:
+        return _by_key(result, content)
+
+    def together(parameters: Sequence[Parameters]) -> Statement[Mapping[EntityKey, StoredEntity]]:
+        keys = arrays.columns([row[:2] for row in parameters])
+        return Statement(several, (*keys, *names), Lane.KEY, read_several)
+
+    text = f"SELECT {columns} FROM {relation} WHERE {condition}"
+    return text, names, read, Combination(together, is_write=False)
+
+
+def _by_key(result: Result, content: "_Content") -> dict[EntityKey, StoredEntity]:
+    return {
+        EntityKey(text_at(result, row, 0), text_at(result, row, 1)): found
+        for row, found in enumerate(content.read(result, _ticks(result, result.ntuples)))
+    }
 
 
 # in the order of keys, so that transactions locking the same rows wait for each other instead of deadlocking
@@ -67,13 +85,7 @@ def get_many(
         lock="FOR UPDATE OF e" if lock else "",
     )
 
-    def read(result: Result) -> dict[EntityKey, StoredEntity]:
-        return {
-            EntityKey(text_at(result, row, 0), text_at(result, row, 1)): found
-            for row, found in enumerate(content.read(result, _ticks(result, result.ntuples)))
-        }
-
-    return Statement(text, (_wanted(keys),), Lane.KEY, read)
+    return Statement(text, (_wanted(keys),), Lane.KEY, lambda result: _by_key(result, content))
 
 
 def total_bytes(relation: str, keys: Collection[EntityKey]) -> Statement[int]:

@@ -1,9 +1,11 @@
 """A statement as a value: its text, its lane, and how to read the result. Two executors run it: lanes and django."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
+
+from storage.domain.entities.entity import EntityKey
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -39,16 +41,16 @@ def integer_at(result: Result, row: int, column: int) -> int:
 Parameters = tuple[str | bytes | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Combination:
-    """How several statements of one text run as one, each on another entity: see combining.
+@dataclass(frozen=True, slots=True, eq=False)
+class Combination(Generic[T_co]):
+    """How statements that differ only in their parameters run as one: see combining.
 
-    The first two parameters are the keys. ``statement`` makes one of the parameters of several; its result has what was
-    found for each key. ``outcome`` is the result of a single one, given what was found for it, or raises its error.
+    The first two parameters are the keys of an entity. ``statement`` makes one of the parameters of several with
+    different keys; its result has the result of each by its keys, or nothing of those that must run alone.
     """
 
-    statement: "Callable[[Sequence[Parameters]], Statement[dict[Parameters, int]]]"
-    outcome: Callable[[int | None], int]
+    statement: "Callable[[Sequence[Parameters]], Statement[Mapping[EntityKey, T_co]]]"
+    is_write: bool = True
 
 
 @dataclass(slots=True)
@@ -62,4 +64,4 @@ class Statement(Generic[T_co]):
     parameters: Parameters
     lane: Lane
     read: Callable[[Result], T_co]
-    combination: Combination | None = None
+    combination: Combination[T_co] | None = None

@@ -5,12 +5,20 @@ import asyncio
 import pytest
 from django.conf import settings
 
-from storage.domain.entities.changes import Insert, Upsert
+from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.errors import EntityAlreadyExists, KeyValueTooLarge, ServerBusy, TableNotFound
+from storage.domain.errors import (
+    EntityAlreadyExists,
+    KeyValueTooLarge,
+    ResourceNotFound,
+    ServerBusy,
+    TableNotFound,
+)
+from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY, Precondition
 from storage.operations.threads import in_thread
-from storage.sql import combining, entities, relations
+from storage.sql import combining, entities, pages, relations
 from storage.sql.combining import Combiner
 from storage.sql.django import execute, fetch
 from storage.sql.lanes import COUNTS, Lanes
@@ -47,22 +55,79 @@ async def outcomes(lanes, changes):
     return await asyncio.gather(*map(lanes.run, statements), return_exceptions=True)
 
 
+def rows(partition):
+    found = fetch(f"SELECT rk, props::text, anns, vals FROM {RELATION} WHERE pk = %s", partition)
+    return {key: row for key, *row in found}
+
+
+def versions(partition):
+    """The Timestamp of each row, and the transaction that wrote it."""
+    found = fetch(f"SELECT rk, ts, xmin::text FROM {RELATION} WHERE pk = %s", partition)
+    return {key: (ticks, transaction) for key, ticks, transaction in found}
+
+
 def stored():
-    rows = fetch(f"SELECT rk, ts, props->>'A', xmin::text FROM {RELATION} ORDER BY rk")
-    return [(row[0], row[1], int(row[2]), row[3]) for row in rows]
+    found = fetch(f"SELECT rk, ts, props->>'A' FROM {RELATION} ORDER BY rk")
+    return [(key, ticks, int(number)) for key, ticks, number in found]
+
+
+KINDS = {
+    "insert": lambda entity, _: Insert(entity),
+    "upsert": lambda entity, _: Upsert(entity, merge=False),
+    "upsert and merge": lambda entity, _: Upsert(entity, merge=True),
+    "replace": lambda entity, _: Update(entity, ANY, merge=False),
+    "replace if": lambda entity, ticks: Update(entity, Precondition(ticks), merge=False),
+    "merge": lambda entity, _: Update(entity, ANY, merge=True),
+    "merge if": lambda entity, ticks: Update(entity, Precondition(ticks), merge=True),
+    "delete": lambda entity, _: Delete(entity.key, ANY),
+    "delete if": lambda entity, ticks: Delete(entity.key, Precondition(ticks)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_together_writes_do_what_they_do_alone(lanes, kind):
+    """Of entities that exist, changed since, would have too many properties, and do not exist, 20 each."""
+    partitions = {}
+    for partition in ("alone", "together"):
+        numbers = {"A": EdmValue(Edm.INT32, 1), "B1": EdmValue(Edm.INT64, 1)} | {
+            f"C{number}": EdmValue(Edm.STRING, "x" * number) for number in range(100)
+        }
+        stored = [Entity(EntityKey(partition, f"{number:02}"), numbers) for number in range(60)]
+        ticks = await outcomes(lanes, map(Insert, stored))
+        partitions[partition] = changes = []
+        for number in range(80):
+            properties = {
+                f"B{it}": EdmValue(Edm.DOUBLE, 2.5) for it in range(200 if 40 <= number < 60 else 3)
+            }
+            expected = ticks[number] + (20 <= number < 40) if number < 60 else 1
+            changes.append(KINDS[kind](Entity(EntityKey(partition, f"{number:02}"), properties), expected))
+
+    alone = [(await outcomes(lanes, [change]))[0] for change in partitions["alone"]]
+    together = await outcomes(lanes, partitions["together"])
+
+    assert [*map(type, together)] == [*map(type, alone)]
+    assert await in_thread(rows, "together") == await in_thread(rows, "alone")
+    done = {f"{number:02}": ticks for number, ticks in enumerate(together) if isinstance(ticks, int)}
+    assert len(done) >= 20
+    if not kind.startswith("delete"):
+        written = {key: row for key, row in (await in_thread(versions, "together")).items() if key in done}
+        assert {key: ticks for key, (ticks, _) in written.items()} == done
+        assert len({transaction for _, transaction in written.values()}) < len(done) / 2
 
 
 @pytest.mark.parametrize(
-    "make", [Insert, lambda entity: Upsert(entity, merge=False)], ids=["insert", "upsert"]
+    "query",
+    [EntityQuery(), EntityQuery(annotations=False), EntityQuery(select=("A", "é"))],
+    ids=["whole", "without annotations", "two properties"],
 )
-async def test_writes_that_wait_go_together(lanes, make):
-    found = await outcomes(lanes, [make(entity(f"{number:03}", number)) for number in range(100)])
-
-    rows = await in_thread(stored)
-    assert [(key, ts, number) for key, ts, number, _ in rows] == [
-        (f"{number:03}", found[number], number) for number in range(100)
-    ]
-    assert len({transaction for *_, transaction in rows}) < 20
+async def test_reads_that_wait_find_together_what_they_find_alone(lanes, query):
+    await outcomes(lanes, [Insert(entity(f"{number:02}", number)) for number in range(40)])
+    keys = [EntityKey("p", f"{number % 50:02}") for number in range(100)]
+    points = [pages.point(RELATION, key, query) for key in keys]
+    alone = [(await asyncio.gather(lanes.run(point), return_exceptions=True))[0] for point in points]
+    together = await asyncio.gather(*map(lanes.run, points), return_exceptions=True)
+    assert sum(isinstance(it, ResourceNotFound) for it in alone) == 20
+    assert [*map(str, together)] == [*map(str, alone)]
 
 
 async def test_of_equal_inserts_one_succeeds(lanes):
@@ -71,14 +136,14 @@ async def test_of_equal_inserts_one_succeeds(lanes):
     assert sum(isinstance(outcome, int) for outcome in found) == 5
     assert sum(isinstance(outcome, EntityAlreadyExists) for outcome in found) == 45
     winners = {str(number % 5): number for number, outcome in enumerate(found) if isinstance(outcome, int)}
-    assert {key: number for key, _, number, _ in await in_thread(stored)} == winners
+    assert {key: number for key, _, number in await in_thread(stored)} == winners
 
 
 async def test_upserts_of_one_entity_follow_each_other(lanes):
     found = await outcomes(lanes, [Upsert(entity("r", number), merge=False) for number in range(50)])
 
     assert sorted(set(found)) == sorted(found)
-    ((_, ts, number, _),) = await in_thread(stored)
+    ((_, ts, number),) = await in_thread(stored)
     assert ts == max(found)
     assert found[number] == ts
 
@@ -127,11 +192,9 @@ class Database:
             await asyncio.sleep(0)
 
 
-async def ask(combiner, *keys):
+async def ask(combiner, *keys, is_write=True):
     """Asks for writes of these keys, in their order."""
-    together = Combination(
-        lambda several: Statement("several", tuple(several), Lane.KEY, None), lambda found: found
-    )
+    together = Combination(lambda several: Statement("several", tuple(several), Lane.KEY, None), is_write)
     tasks = []
     for key in keys:
         statement = Statement("one", ("p", key), Lane.KEY, None, together)
@@ -172,9 +235,29 @@ async def test_a_group_has_a_limit_and_each_entity_once(monkeypatch):
     database = Database()
     await ask(Combiner(database.run), "a", "b", "c", "d", "e", "f", "f", "g")
     await database.answer(0, 0)
-    await database.answer(2, {})
-    await database.answer(3, {})
+    await database.answer(2, dict.fromkeys(pairs("c", "d", "e"), 0))
+    await database.answer(3, 0)
     assert database.asked[2:] == [pairs("c", "d", "e"), ("p", "f"), pairs("f", "g")]
+
+
+async def test_equal_reads_share_a_result():
+    database = Database()
+    _, _, *waiting = await ask(Combiner(database.run), "a", "b", "c", "c", "d", is_write=False)
+    await database.answer(0, 0)
+    assert database.asked[2:] == [pairs("c", "d")]
+    await database.answer(2, {("p", "c"): 3, ("p", "d"): 4})
+    assert await asyncio.gather(*waiting) == [3, 3, 4]
+
+
+async def test_one_of_which_nothing_is_said_runs_again_alone():
+    database = Database()
+    _, _, *waiting = await ask(Combiner(database.run), "a", "b", "c", "d")
+    await database.answer(0, 0)
+    await database.answer(2, {("p", "d"): 4})
+    assert database.asked[3:] == [("p", "c")]
+    await database.answer(3, ResourceNotFound())
+    missing, found = await asyncio.gather(*waiting, return_exceptions=True)
+    assert (type(missing), found) == (ResourceNotFound, 4)
 
 
 async def test_a_lost_connection_is_told_to_the_whole_group():
