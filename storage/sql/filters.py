@@ -6,7 +6,7 @@ comparison NULL or false; ``not`` treats both alike, hence IS NOT TRUE.
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias, assert_never
 
@@ -86,7 +86,21 @@ class _Equality(NamedTuple):
     is_key: bool = False
 
 
-_Part: TypeAlias = str | _Equality
+class _Bound(NamedTuple):
+    """One end of a range of property values; not bound yet, because both ends are written together."""
+
+    span: _Span
+    name: str
+    operator: Operator
+    value: str
+    is_int64: bool
+
+    @property
+    def is_lower(self) -> bool:
+        return self.operator in (Operator.GT, Operator.GE)
+
+
+_Part: TypeAlias = str | _Equality | _Bound
 
 
 def compile(root: Filter, start: int) -> Condition:
@@ -127,6 +141,8 @@ class _Compiler:
     def text(self, part: _Part) -> str:
         if isinstance(part, str):
             return part
+        if isinstance(part, _Bound):
+            return self._range([part])
         if part.is_key:
             return f"{part.subject} = {self.bind(part.value, 'text')}"
         return f"props @> {self.bind(_document(part.subject, part.value), 'jsonb')}"
@@ -144,19 +160,45 @@ class _Compiler:
             case Not():
                 return f"({self.text(operands[0])}) IS NOT TRUE"
             case And():
-                return "(" + " AND ".join(map(self.text, operands)) + ")"
+                return self._all(operands)
             case Or():
                 return self._either(operands)
             case _:
                 assert_never(node)
+
+    def _all(self, operands: Iterable[_Part]) -> str:
+        """Combine the bounds of the same property into one range, so that its value is taken out fewer times."""
+        texts: list[str] = []
+        ranges: dict[tuple[_Span, str, bool], list[_Bound]] = {}
+        for operand in operands:
+            if isinstance(operand, _Bound):
+                ranges.setdefault((operand.span, operand.name, operand.is_int64), []).append(operand)
+            else:
+                texts.append(self.text(operand))
+        texts.extend(map(self._range, ranges.values()))
+        return "(" + " AND ".join(texts) + ")"
+
+    def _range(self, bounds: Sequence[_Bound]) -> str:
+        """Write bounds of one property; an end without one is that of its kind of values."""
+        span, name, *_, is_int64 = bounds[0]
+        expression = span.expression.format(name=self._name(name))
+        limits = [f"{expression} {OPERATORS[it.operator]} {self.bind(it.value, span.cast)}" for it in bounds]
+        ends = {bound.is_lower for bound in bounds}
+        if True not in ends:
+            limits.append(f"{expression} >= {span.lower}")
+        if False not in ends:
+            limits.append(f"{expression} < {span.upper}")
+        if is_int64:
+            limits.append(self._is_int64(name))
+        return "(" + " AND ".join(limits) + ")"
 
     def _either(self, operands: Iterable[_Part]) -> str:
         """Combine equalities of the same column or property into one search for any of their values."""
         texts: list[str] = []
         values: dict[tuple[str, bool], list[str]] = {}
         for operand in operands:
-            if isinstance(operand, str):
-                texts.append(operand)
+            if not isinstance(operand, _Equality):
+                texts.append(self.text(operand))
             else:
                 values.setdefault((operand.subject, operand.is_key), []).append(operand.value)
         for (subject, is_key), among in values.items():
@@ -242,25 +284,25 @@ class _Compiler:
         return f"({self.text(self._compare_in_span(comparison))} OR {is_nan})"
 
     def _compare_int64(self, comparison: Comparison) -> _Part:
+        part = self._compare_in_span(comparison)
+        if isinstance(part, _Bound):
+            return part._replace(is_int64=True)
+        return f"({self.text(part)} AND {self._is_int64(comparison.property)})"
+
+    def _is_int64(self, name: str) -> str:
         # right() and not LIKE: drivers may take a % for a placeholder
-        name = self._name(comparison.property)
-        return f"({self.text(self._compare_in_span(comparison))} AND right(props->>{name}, 3) = '.00')"
+        return f"right(props->>{self._name(name)}, 3) = '.00'"
 
     def _compare_in_span(self, comparison: Comparison) -> _Part:
         span = _SPANS[comparison.literal.type]
-        operator = comparison.operator
         equal = _having(comparison.property, comparison.literal)
-        if operator is Operator.EQ:
+        if comparison.operator is Operator.EQ:
             return equal
-        if operator is Operator.NE:
+        if comparison.operator is Operator.NE:
             return f"({self._within(span, comparison.property)} AND NOT {self.text(equal)})"
-        expression = span.expression.format(name=self._name(comparison.property))
         projected = project(comparison.literal)
         value = str(json.loads(projected)) if span.cast == "text" else projected
-        limit = f"{expression} {OPERATORS[operator]} {self.bind(value, span.cast)}"
-        if operator in (Operator.GT, Operator.GE):
-            return f"({limit} AND {expression} < {span.upper})"
-        return f"({limit} AND {expression} >= {span.lower})"
+        return _Bound(span, comparison.property, comparison.operator, value, is_int64=False)
 
     def _within(self, span: _Span, name: str) -> str:
         expression = span.expression.format(name=self._name(name))
