@@ -6,7 +6,7 @@ comparison NULL or false; ``not`` treats both alike, hence IS NOT TRUE.
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias, assert_never
 
@@ -145,7 +145,7 @@ class _Compiler:
             return self._range([part])
         if part.is_key:
             return f"{part.subject} = {self.bind(part.value, 'text')}"
-        return f"props @> {self.bind(_document(part.subject, part.value), 'jsonb')}"
+        return self._contains({part.subject: part.value})
 
     def visit(self, node: Filter, operands: list[_Part]) -> _Part:
         match node:
@@ -167,16 +167,28 @@ class _Compiler:
                 assert_never(node)
 
     def _all(self, operands: Iterable[_Part]) -> str:
-        """Combine the bounds of the same property into one range, so that its value is taken out fewer times."""
+        """Combine equalities of properties into one document, and the bounds of a property into one range.
+
+        So the index is searched once, and a scan takes a value out of its document fewer times.
+        """
         texts: list[str] = []
+        documents: list[dict[str, str]] = []  # a name once in each
         ranges: dict[tuple[_Span, str, bool], list[_Bound]] = {}
         for operand in operands:
             if isinstance(operand, _Bound):
                 ranges.setdefault((operand.span, operand.name, operand.is_int64), []).append(operand)
+            elif isinstance(operand, _Equality) and not operand.is_key:
+                if not documents or operand.subject in documents[-1]:
+                    documents.append({})
+                documents[-1][operand.subject] = operand.value
             else:
                 texts.append(self.text(operand))
+        texts.extend(map(self._contains, documents))
         texts.extend(map(self._range, ranges.values()))
         return "(" + " AND ".join(texts) + ")"
+
+    def _contains(self, values: Mapping[str, str]) -> str:
+        return f"props @> {self.bind(_document(values), 'jsonb')}"
 
     def _range(self, bounds: Sequence[_Bound]) -> str:
         """Write bounds of one property; an end without one is that of its kind of values."""
@@ -211,7 +223,7 @@ class _Compiler:
         return "(" + " OR ".join(texts) + ")"
 
     def _has_any(self, name: str, values: list[str]) -> str:
-        documents = _array(_document(name, value) for value in values)
+        documents = _array(_document({name: value}) for value in values)
         contained = f"props @> ANY ({self.bind(documents, 'jsonb[]')})"
         if len(values) < HASHED_FROM:
             return contained
@@ -327,8 +339,9 @@ def _having(name: str, value: EdmValue) -> _Equality:
     return _Equality(name, project(value))
 
 
-def _document(name: str, projected: str) -> str:
-    return f"{{{quote(escape(name))}:{projected}}}"
+def _document(values: Mapping[str, str]) -> str:
+    """Write projected values by their names as a JSON object."""
+    return "{" + ",".join(f"{quote(escape(name))}:{value}" for name, value in values.items()) + "}"
 
 
 def _array(values: Iterable[str]) -> str:
