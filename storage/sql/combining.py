@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from storage.domain.errors import ServerBusy
+from storage.sql.failures import Canceled
 from storage.sql.statement import Combination, Parameters, Statement
 
 IN_FLIGHT: Final = 2  # one is being written to disk while the other is computed
 GROUP_LIMIT: Final = 64  # statements that go together
 SIZE_LIMIT: Final = 1024 * 1024  # characters of their parameters; larger ones gain nothing
+PATIENCE: Final = 20.0  # seconds after which a waiting statement gets ServerBusy
 
 Run = Callable[[Statement[Any]], Awaitable[Any]]
 
@@ -27,6 +29,7 @@ _ALONE: Final = object()  # instead of a result: the statement is to run alone
 class _Waiting:
     statement: Statement[Any]
     outcome: "asyncio.Future[Any]"
+    since: float
 
     @property
     def key(self) -> Parameters:
@@ -60,16 +63,22 @@ class Combiner:
                 return await self._run(statement)
             finally:
                 self._go_on(combination, queue)
-        waiting = _Waiting(statement, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(statement, loop.create_future(), loop.time())
         queue.waiting.append(waiting)
         outcome = await waiting.outcome
         return await self._run(statement) if outcome is _ALONE else outcome
 
     def _go_on(self, combination: Combination[Any], queue: _Queue) -> None:
         """Give the place of a statement that has returned to those that wait."""
+        loop = asyncio.get_running_loop()
+        while queue.waiting and queue.waiting[0].since < loop.time() - PATIENCE:
+            late = queue.waiting.popleft().outcome
+            if not late.done():
+                late.set_exception(ServerBusy())
         group = _take(queue.waiting, combination.is_write)
         if group:
-            task = asyncio.get_running_loop().create_task(self._run_group(combination, queue, group))
+            task = loop.create_task(self._run_group(combination, queue, group))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             return
@@ -88,8 +97,8 @@ class Combiner:
                 several = sorted({waiting.key: waiting.statement.parameters for waiting in group}.values())
                 found = await self._run(combination.statement(several))
         except Exception as failure:
-            # after ServerBusy it is unknown whether anything was done
-            if len(group) == 1 or isinstance(failure, ServerBusy):
+            # after ServerBusy it is unknown whether anything was done; what was too slow is not asked for again
+            if len(group) == 1 or isinstance(failure, ServerBusy | Canceled):
                 error = failure
         finally:
             self._go_on(combination, queue)

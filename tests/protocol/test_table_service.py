@@ -295,7 +295,7 @@ async def test_who_finds_no_lane_is_asked_to_come_back(send, people, monkeypatch
         waiting = [asyncio.create_task(send("GET", PATH)) for _ in range(2)]
         await asyncio.sleep(0.1)
 
-        reply = await send("GET", PATH)
+        reply = await send("PUT", PATH, {})
 
         assert (reply.status, reply.error) == (503, "ServerBusy")
         assert reply.headers["Retry-After"] == "1"

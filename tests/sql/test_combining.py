@@ -21,6 +21,7 @@ from storage.operations.threads import in_thread
 from storage.sql import combining, entities, pages, relations
 from storage.sql.combining import Combiner
 from storage.sql.django import execute, fetch
+from storage.sql.failures import Canceled
 from storage.sql.lanes import COUNTS, Lanes
 from storage.sql.statement import Combination, Lane, Statement
 
@@ -260,13 +261,23 @@ async def test_one_of_which_nothing_is_said_runs_again_alone():
     assert (type(missing), found) == (ResourceNotFound, 4)
 
 
-async def test_a_lost_connection_is_told_to_the_whole_group():
+@pytest.mark.parametrize("error", [ServerBusy, Canceled], ids=["a lost connection", "the time limit"])
+async def test_what_no_other_attempt_would_mend_is_told_to_the_whole_group(error):
     database = Database()
     _, _, *waiting = await ask(Combiner(database.run), "a", "b", "c", "d")
     await database.answer(0, 0)
-    await database.answer(2, ServerBusy())
-    assert [type(it) for it in await asyncio.gather(*waiting, return_exceptions=True)] == [ServerBusy] * 2
+    await database.answer(2, error())
+    assert [type(it) for it in await asyncio.gather(*waiting, return_exceptions=True)] == [error] * 2
     assert len(database.asked) == 3
+
+
+async def test_who_has_waited_too_long_is_asked_to_come_back(monkeypatch):
+    monkeypatch.setattr(combining, "PATIENCE", -1)
+    database = Database()
+    _, _, *waiting = await ask(Combiner(database.run), "a", "b", "c", "d")
+    await database.answer(0, 0)
+    assert [type(it) for it in await asyncio.gather(*waiting, return_exceptions=True)] == [ServerBusy] * 2
+    assert len(database.asked) == 2
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])
