@@ -162,6 +162,16 @@ class ColumnLayout(models.Model):
         return self.name
 
 
+class PropertyOrder(models.Model):
+    """The properties of a table in the order in which they were first displayed, so that columns keep their places."""
+
+    table = models.OneToOneField(Table, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    names = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+
 class SavedQuery(models.Model):
     """A named query, private to one user or shared with all members of the account."""
 

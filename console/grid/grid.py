@@ -77,6 +77,7 @@ class GridOptions:
     columns: Columns
     zone: tzinfo | None = None  # None: UTC
     select: Sequence[str] = ()  # the selected properties; empty: all
+    names: Sequence[str] = ()  # the properties of the page in the order of the table
 
     @property
     def entity_path(self) -> str:
@@ -92,9 +93,10 @@ class GridOptions:
 
 
 def build_grid(setting: GridOptions, found: Sequence[EntityPreview], *, before: int, is_last: bool) -> Grid:
-    """Draw a grid; by default: the keys, the properties in the order of their first use, and the Timestamp."""
+    """Draw a grid; by default: the keys, the properties in the order of the table, and the Timestamp."""
     types = _types(found)
-    shown = _selected(columns.arrange_columns(setting.columns, (*types, *setting.select)), setting.select)
+    names = (*setting.names, *types, *setting.select)
+    shown = _selected(columns.arrange_columns(setting.columns, names), setting.select)
     drawn = [_draw(glance, shown, types, setting.zone) for glance in found]
     made = _columns(setting.columns, shown, types, drawn)
     rows = [

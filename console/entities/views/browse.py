@@ -11,6 +11,7 @@ from django.utils import timezone
 from console.entities.staged import is_staging
 from console.grid import bookmarks, cells, columns, documents, grid, saved_urls
 from console.grid.cells import Cell
+from console.grid.property_order import arrange_properties
 from console.grid.state import PAUSES, SIZES, GridState, View, read_state
 from console.grid.tokens import Cursor, encode_key
 from console.queries import recent, saved
@@ -132,7 +133,10 @@ def results(table: Table, state: GridState) -> dict[str, Any]:
 def _shown(table: Table, state: GridState, page: FoundPage) -> dict[str, object]:
     match state.view:
         case View.GRID:
-            setting = grid.GridOptions(table, state.columns, state.zone, state.select)
+            names = arrange_properties(
+                table, (name for glance in page.entities for name in glance.properties)
+            )
+            setting = grid.GridOptions(table, state.columns, state.zone, state.select, names)
             is_last = page.next is None
             return {
                 "grid": grid.build_grid(setting, page.entities, before=state.rows_before, is_last=is_last)

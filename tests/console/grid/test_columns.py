@@ -10,8 +10,17 @@ from console.grid.columns import (
     move_column,
     parse_columns,
 )
+from console.grid.property_order import arrange_properties
+from storage.operations import tables
 
 SEEN = ["Name", "Age", "Score"]
+
+
+def test_a_table_keeps_the_order_in_which_its_properties_were_first_seen(people, account):
+    table = tables.get(account.pk, "people")
+    assert arrange_properties(table, ["Name", "Age"]) == ["Name", "Age"]
+    assert arrange_properties(table, ["Rare", "Age", "Name", "Age"]) == ["Name", "Age", "Rare"]
+    assert arrange_properties(table, ["Rare", "Name"]) == ["Name", "Rare"]
 
 
 def names(text, seen=SEEN):
