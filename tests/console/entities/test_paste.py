@@ -35,7 +35,7 @@ def test_shows_what_would_happen_and_does_nothing(visit, ada, account):
     shown = markup.text(answer)
     assert answer.status_code == 200
     assert "1 insert" in shown and "1 update" in shown and "Insert 1, update 1" in shown
-    assert "Int32 (inferred from the values)" in shown
+    assert 'class="paste-why">inferred from the values</small>' in shown
     assert properties(account, "alan") is None
 
 
