@@ -19,7 +19,7 @@ from console.site.responses import render_part, see_other, wants_part
 from console.site.typed_text import now_of
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert
-from storage.domain.entities.entity import Entity, EntityKey, write_stored
+from storage.domain.entities.entity import KEY_PROPERTIES, Entity, EntityKey, write_stored
 from storage.domain.errors import (
     EntityAlreadyExists,
     StorageError,
@@ -58,11 +58,15 @@ def _opened(request: HttpRequest, table: Table) -> tuple[EntityTarget, EntityDra
     return EntityTarget(table, stored.key), replace(open_draft(stored, tab), is_dirty=False)
 
 
-def render(request: HttpRequest, target: EntityTarget, draft: EntityDraft, status: int = 200) -> HttpResponse:
+def render(
+    request: HttpRequest, target: EntityTarget, draft: EntityDraft, status: int = 200, *, empty_keys: str = ""
+) -> HttpResponse:
+    """``empty_keys``: those to ask about."""
     context = pages.draft_context(target, draft, in_drawer=wants_part(request))
     context["names"] = pages.without(pages.sample(target.table), {row.name for row in draft.rows})
     context["tabs"] = _tabs(request, draft)
     context["is_new"] = True
+    context["empty_keys"] = empty_keys
     context["address"] = target.address("entities:new").partition("?")[0]
     context["key_errors"] = {
         problem.field: problem.text for problem in draft.problems if problem.field in {"pk", "rk"}
@@ -104,7 +108,15 @@ def _save(request: HttpRequest, table: Table) -> HttpResponse:
         draft = draft.refused(problem)
     if draft.problems:
         return render(request, target, draft, 422)
+    blank = _blank_keys(draft.key)
+    if blank and request.POST.get("blank") != blank:
+        return render(request, target, replace(draft, is_dirty=True), 422, empty_keys=blank)
     return _insert(request, replace(target, key=draft.key), draft, action)
+
+
+def _blank_keys(key: EntityKey) -> str:
+    """The names of the keys that are empty, which is valid but rarely meant."""
+    return " ".join(name for name, value in zip(KEY_PROPERTIES, key, strict=True) if not value)
 
 
 def _begin(request: HttpRequest, target: EntityTarget) -> HttpResponse:

@@ -389,10 +389,13 @@ def test_adds_an_entity(visit, people):
         ("Name", Edm.STRING, False),
         ("Age", Edm.INT32, False),
     ]
-    answer = client.post(f"{PEOPLE}entity/new/", fields_of(page, pk="se", rk="", **{"value-1": "7"}))
+    question = client.post(f"{PEOPLE}entity/new/", fields_of(page, pk="se", rk="", **{"value-1": "7"}))
+    assert question.status_code == 422 and "RowKey is empty" in question.content.decode()
+    assert stored("se", "") is None
+    answer = client.post(f"{PEOPLE}entity/new/", fields_of(question))
     assert (answer.status_code, answer["Location"]) == (303, address(row_key=""))
     assert properties("se", "") == {"Age": EdmValue(Edm.INT32, 7)}
-    again = client.post(f"{PEOPLE}entity/new/", fields_of(page, pk="se", rk=""))
+    again = client.post(f"{PEOPLE}entity/new/", fields_of(page, pk="se", rk="", blank="RowKey"))
     assert again.status_code == 422
     assert "An entity with these keys already exists." in again.content.decode()
 
