@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.entities.views import browse, cell, deletion, entity, key, new, paste, staged, value
+from console.entities.views import browse, cell, cell_range, deletion, entity, key, new, paste, staged, value
 
 app_name = "entities"
 urlpatterns = [
@@ -12,6 +12,7 @@ urlpatterns = [
     path("a/<account>/t/<table>/entity/key/", key.change, name="key"),
     path("a/<account>/t/<table>/entity/row/", entity.row, name="row"),
     path("a/<account>/t/<table>/cell/", cell.edit, name="cell"),
+    path("a/<account>/t/<table>/cells/", cell_range.change, name="cells"),
     path("a/<account>/t/<table>/cell/check/", cell.check, name="check_cell"),
     path("a/<account>/t/<table>/delete/", deletion.delete, name="delete"),
     path("a/<account>/t/<table>/paste/", paste.index, name="paste"),

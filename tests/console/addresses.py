@@ -99,6 +99,7 @@ mfa_deactivate_totp           -                   anybody:302  anybody:302
 mfa_view_recovery_codes       -                   anybody:302  anybody:302
 mfa_generate_recovery_codes   -                   anybody:302  anybody:302
 entities:cell                 acme/people         editor:404   editor:404
+entities:cells                acme/people         user:405     editor:400
 entities:check_cell           acme/people         user:405     editor:404
 entities:delete               acme/people         user:405     editor:302
 entities:paste                acme/people         editor:200   editor:422
