@@ -16,7 +16,8 @@ from storage.domain.values.edm import BINARY_LIMIT, Edm, EdmValue
 from storage.editing import typed_text
 from storage.editing.typed_text import FORMS, InvalidText, TextFault, TextForm
 
-LONGEST_LINE = 256  # characters; a longer text needs more room than a line
+LONGEST_IN_CELL = 1_000  # characters; a longer text needs more room than the editor over a cell has
+LONGEST_BYTES_IN_CELL = 8_192  # characters of hexadecimal digits
 
 Files = MultiValueDict[str, "UploadedFile[bytes]"]
 
@@ -32,12 +33,10 @@ class TypedInput:
 
     @property
     def is_large(self) -> bool:
+        """Whether a dialog shows it, and not the editor over the cell."""
         if self.type is Edm.BINARY:
-            return True
-        is_string = self.type is Edm.STRING
-        return is_string and (
-            len(self.text) > LONGEST_LINE or "\n" in self.text or self.text[:1] in ("{", "[")
-        )
+            return len(self.text) > LONGEST_BYTES_IN_CELL
+        return self.type is Edm.STRING and (len(self.text) > LONGEST_IN_CELL or self.text[:1] in ("{", "["))
 
     @property
     def forms(self) -> Sequence[TextForm]:
@@ -95,7 +94,7 @@ class ValueField(forms.Field):
                 return EdmValue(Edm.BINARY, _read_file(value.file))
             return typed_text.read(value.type, value.text, self.now, value.form)
         except InvalidText as refusal:
-            raise invalid_value(refusal) from None
+            raise invalid_value(refusal, value.type) from None
 
 
 def _read_file(file: "UploadedFile[bytes]") -> bytes:
@@ -105,8 +104,8 @@ def _read_file(file: "UploadedFile[bytes]") -> bytes:
     return bytes(file.read())
 
 
-def invalid_value(refusal: InvalidText) -> ValidationError:
-    return ValidationError(sentence(refusal), params={"suggestion": refusal.suggestion})
+def invalid_value(refusal: InvalidText, type_: Edm | None = None) -> ValidationError:
+    return ValidationError(sentence(refusal, type_), params={"suggestion": refusal.suggestion})
 
 
 def suggested_type(error: ValidationError) -> Edm | None:

@@ -9,9 +9,11 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from console.site.access import user_of
+from storage.domain.values.edm import INT32, INT64, Edm
 from storage.editing.conversions import Loss
 from storage.editing.typed_text import InvalidText, TextFault
 
@@ -44,7 +46,16 @@ LOSSES: Final[Mapping[Loss, Promise]] = {
 }
 
 
-def sentence(refusal: InvalidText) -> str:
+_RANGES: Final[Mapping[Edm, range]] = {Edm.INT32: INT32, Edm.INT64: INT64}
+
+
+def sentence(refusal: InvalidText, type_: Edm | None = None) -> str:
+    """``type_``: what the text should have been, whose limits are told."""
+    if refusal.fault is TextFault.TOO_LARGE and type_ is not None and type_ in _RANGES:
+        limits = _RANGES[type_]
+        low, high = (number_format(limit, force_grouping=True) for limit in (limits[0], limits[-1]))
+        text = gettext("This number is out of range: %(type)s holds %(low)s to %(high)s.")
+        return text % {"type": type_.short_name, "low": low.replace("-", "\N{MINUS SIGN}"), "high": high}
     size = number_format(refusal.size, force_grouping=True)
     return str(FAULTS[refusal.fault]) % {"position": refusal.position, "size": size}
 

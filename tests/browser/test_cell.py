@@ -165,11 +165,15 @@ def test_keys_of_the_editor(open_page, admin, cells):
     age.click()
     page.keyboard.press("F2")
     page.locator("#cell-editor").wait_for()
-    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Alt+ArrowDown")
     assert page.evaluate("document.activeElement.id") == "cell-type"
     page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Alt+ArrowDown")
+    for _ in range(3):
+        page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.matches('[data-save]')")
     page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "cell-value"
     page.keyboard.press("Escape")
     closed(page)
     assert age.evaluate("cell => cell === document.activeElement")
@@ -180,12 +184,116 @@ def test_keys_of_the_editor(open_page, admin, cells):
     closed(page)
     page.locator("td:text-is('50')").wait_for()
     assert page.evaluate("document.activeElement.dataset.property") == "Big"
+    # any character begins a new value, also one that is a shortcut elsewhere; arrows then move on
+    cell(page, "Score", "alan").click()
+    page.keyboard.type("1")
+    page.keyboard.press("Shift+Tab")
+    page.get_by_text("Score saved").wait_for()
+    page.wait_for_function("document.activeElement.dataset.property === 'Ratio'")
+    cell(page, "Name", "alan").click()
+    page.keyboard.type("dove?")
+    page.locator("#cell-editor").wait_for()
+    page.keyboard.press("ArrowRight")
+    closed(page)
+    stored = cells.get_entity("se", "alan")
+    assert (stored["Score"], stored["Name"]) == (1, "dove?")
+    assert page.evaluate("document.activeElement.dataset.property") == "Age"
+    # Delete removes the property, Undo brings it back, typing sets it
+    page.keyboard.press("Delete")
+    page.get_by_text("Age removed").wait_for()
+    assert "Age" not in dict(cells.get_entity("se", "alan"))
+    absent = page.get_by_role("gridcell", name="not set")
+    assert (
+        absent.count() == 1 and absent.locator("span").evaluate("it => getComputedStyle(it).opacity") == "0"
+    )
+    page.keyboard.type("8")
+    page.locator("#cell-editor").wait_for()
+    page.keyboard.press("Enter")
+    closed(page)
+    assert cells.get_entity("se", "alan")["Age"] == 8
+
+
+def box(page, selector):
+    return page.locator(selector).first.bounding_box()
+
+
+def test_the_editor_lies_over_its_cell_and_moves_nothing(open_page, admin, cells):
+    page = open_page(at(), state=admin, width=1280, height=720)
+    for name, least, is_number in (("Name", 312, False), ("Age", 264, True), ("Since", 312, False)):
+        cell(page, name, "alan").click()
+        where = cell(page, name, "alan").bounding_box()
+        around = [box(page, selector) for selector in (".grid-region", ".pager", ".grid tbody tr")]
+        assert cell(page, name, "alan").evaluate("it => getComputedStyle(it).outlineWidth") == "2px"
+        page.keyboard.press("F2")
+        layer = page.locator(".cell-layer")
+        layer.wait_for()
+        found, field = layer.bounding_box(), box(page, "#cell-value")
+        assert found["width"] >= max(least, where["width"])
+        # the text begins, or of a number ends, where it did, on the same line
+        assert abs(field["y"] + field["height"] / 2 - where["y"] - (where["height"] - 1) / 2) <= 1
+        padding = page.locator("#cell-value").evaluate("it => parseFloat(getComputedStyle(it).paddingLeft)")
+        if is_number:
+            assert field["x"] + field["width"] - padding == where["x"] + where["width"] - 12
+        elif name == "Name":  # the other one has no room on the right
+            assert field["x"] + padding == where["x"] + 12
+        assert page.locator("#cell-value").evaluate("it => it.scrollWidth <= it.clientWidth")
+        assert [box(page, selector) for selector in (".grid-region", ".pager", ".grid tbody tr")] == around
+        page.keyboard.press("Escape")
+        closed(page)
+    # no room below: the tools are above; on scroll it stays at its cell
+    page.set_viewport_size({"width": 1280, "height": 560})
+    cell(page, "Name", "grace").scroll_into_view_if_needed()
+    open_editor(page, "Name", "grace")
+    page.locator(".grid-region").evaluate("it => it.scrollBy(40, 0)")
+    page.wait_for_function(
+        "() => { const cell = document.querySelector('[data-editing] td[data-property=Name]').getBoundingClientRect();"
+        " return document.querySelector('#cell-value').getBoundingClientRect().left - cell.left === 2; }"
+    )
+
+
+def test_several_cells_change_together(open_page, admin, cells):
+    page = open_page(at(), state=admin, permissions=["clipboard-read", "clipboard-write"])
+
+    def stored(name):
+        return [dict(cells.get_entity("se", key)).get(name) for key in ("ada", "alan", "grace")]
+
+    cell(page, "Age", "ada").click()
+    paste(page, "1\n2\n3")
+    page.get_by_text("Changed 3 cells").wait_for()
+    assert stored("Age") == [1, 2, 3]
+    cell(page, "Age", "ada").click()
+    page.keyboard.press("Shift+ArrowDown")
+    page.keyboard.press("Shift+ArrowDown")
+    assert page.locator('td[aria-selected="true"]').count() == 3
+    page.keyboard.press("Control+c")
+    page.get_by_text("Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()").split() == ["1", "2", "3"]
+    page.keyboard.press("Control+d")
+    page.get_by_text("Changed 2 cells").wait_for()
+    assert stored("Age") == [1, 1, 1]
+    page.keyboard.press("Control+z")
+    page.locator("td:text-is('3')").wait_for()
+    assert stored("Age") == [1, 2, 3]
+    # what is no value of its type changes nothing
+    cell(page, "Age", "ada").click()
+    paste(page, "4\nfive")
+    page.get_by_text("Enter a whole number. Nothing was changed.").wait_for()
+    assert stored("Age") == [1, 2, 3]
+    # Space toggles a Boolean
+    cells.update_entity({"PartitionKey": "se", "RowKey": "ada", "Active": True}, mode="merge")
+    page.reload()
+    cell(page, "Active", "ada").click()
+    page.keyboard.press("Space")
+    page.get_by_text("Active saved").wait_for()
+    assert stored("Active")[0] is False
+    assert page.locator("[data-picked-count]").is_hidden()
+    assert page.evaluate("document.activeElement.dataset.property") == "Active"
 
 
 def test_a_value_is_looked_at_whole(open_page, admin, cells):
     page = open_page(at(), state=admin)
     cell(page, "Settings", "ada").click()
-    page.keyboard.press("v")
+    page.keyboard.press("Alt+v")
     viewer = page.locator("#viewer")
     viewer.get_by_text("9007199254740993").wait_for()
     check_axe(page)
@@ -194,7 +302,7 @@ def test_a_value_is_looked_at_whole(open_page, admin, cells):
     page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement.dataset.property") == "Settings"
     cell(page, "Photo", "ada").click()
-    page.keyboard.press("v")
+    page.keyboard.press("Alt+v")
     page.locator("#viewer .hex").wait_for()
 
 

@@ -74,7 +74,13 @@ def check(request: HttpRequest, table: Table) -> HttpResponse:
     if "retype" in request.POST:
         return _change_type(request, target)
     form = CellForm(request.POST, target.value, now_of(request))
-    context = {"note": form.note, "agreed": "agreed" in request.POST}
+    context = {
+        "note": form.note,
+        "agreed": "agreed" in request.POST,
+        "typed": form.typed,
+        "is_set": target.value is not None,
+        "zone": user_of(request).time_zone,
+    }
     return render(request, "console/entities/cell/_note.html", context)
 
 

@@ -47,6 +47,9 @@ def _stored(table: Table, request: HttpRequest) -> list[StoredEntity]:
         size += _size(page)
         if len(found) > LIMIT or size > SIZE_LIMIT:
             break
+    if request.POST.get("order") == "given":
+        places = {token: place for place, token in enumerate(request.POST.getlist("key"))}
+        found.sort(key=lambda stored: places[tokens.encode_key(stored.key)])
     return found
 
 

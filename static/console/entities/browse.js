@@ -3,6 +3,7 @@ import "../grid/grid.js";
 import "../grid/columns.js";
 import "../grid/copy.js";
 import "./menus.js";
+import "./range.js";
 import "./results.js";
 import "../grid/selection.js";
 import "../queries/query.js";

@@ -1,13 +1,18 @@
-// The editor of a cell: Enter, F2, a double click or a first character opens it in place, a long value in a dialog.
+// The editor of a cell: Enter, F2 or a double click opens it in place, any character does too and replaces the value.
 import { announce, get, post } from "../site/request.js";
 import { enter } from "../grid/grid.js";
+import { place } from "./cell_place.js";
+import { listen } from "./cell_tools.js";
 import { find, keep } from "./staged.js";
 import { notify } from "../site/toast.js";
 import "./deletion.js";
 import "./paste.js";
+import "./fill.js";
 
 const WAIT = 250; // ms after the last key, before a text is checked
-let open = null; // { dialog, cell, first: the text it opened with, typed: characters that came before the editor }
+// { dialog, cell, first: the state it opened with, typed: characters that came before the editor, ending: a key that did,
+// isReplacing: the value was typed anew, so that arrows move on }
+let open = null;
 
 function editable(target) {
   const cell = target.closest?.("[data-grid][data-cell] td[data-property]");
@@ -35,55 +40,64 @@ function addressOf(cell) {
 
 async function edit(cell, typed, isPasted = false) {
   if (open) return;
-  const dialog = document.createElement("dialog");
-  open = { dialog, cell, typed, isPasted, first: null };
-  cell.parentElement.dataset.editing = "";
+  begin(cell, { typed, isPasted, isReplacing: typed !== undefined && !isPasted });
+  const { dialog } = open;
   try {
     const { status, found } = await get(addressOf(cell));
     const form = found.getElementById("cell-editor");
+    if (open?.dialog !== dialog) return;
     if (status !== 200 || !form) return close(found.querySelector("h1")?.textContent);
-    document.body.append(dialog);
-    open.isStale = form.elements.etag.value !== cell.parentElement.dataset.etag;
-    show(form);
+    present(form);
     restore(cell, dialog);
   } catch {
-    close(cell.closest("[data-grid]").dataset.offline);
+    if (open?.dialog === dialog) close(cell.closest("[data-grid]").dataset.offline);
   }
 }
+
+function begin(cell, more) {
+  open = { dialog: document.createElement("dialog"), cell, first: null, ...more };
+  cell.parentElement.dataset.editing = "";
+}
+
+function present(form) {
+  document.body.append(open.dialog);
+  open.isStale = form.elements.etag.value !== open.cell.parentElement.dataset.etag;
+  show(form);
+}
+
+/** What was refused or met a conflict while no editor was open. */
+document.addEventListener("cell:refused", ({ detail: { cell, form } }) => {
+  if (open) return;
+  begin(cell, {});
+  present(form);
+});
 
 /** Put a form into the editor: in place over its cell, or as a dialog when the value is long. */
 function show(form) {
   const { dialog, cell } = open;
   if (dialog.open) dialog.close();
-  dialog.className = form.dataset.size === "large" ? "dialog cell-dialog" : "cell-layer";
+  const isLarge = form.dataset.size === "large";
+  dialog.className = isLarge ? "dialog cell-dialog" : "cell-layer";
   dialog.setAttribute("aria-label", form.getAttribute("aria-label"));
   dialog.replaceChildren(document.adoptNode(form));
-  if (form.dataset.size === "large") dialog.showModal();
+  const field = form.elements.value;
+  open.first ??= state(form);
+  if (open.typed !== undefined && field.type !== "checkbox") {
+    field.value = open.typed;
+    check(form);
+  }
+  open.typed = undefined;
+  if (isLarge) dialog.showModal();
   else {
     dialog.show();
     place(dialog, cell);
   }
-  const field = form.elements.value;
-  if (open.first === null) open.first = state(form);
-  if (open.typed !== undefined && (field?.type === "text" || (open.isPasted && field?.type === "textarea"))) {
-    field.value = open.typed;
-    check(form);
-  }
-  const caret = open.typed === undefined ? 0 : field?.value.length;
-  open.typed = undefined;
   const conflict = form.querySelector("#cell-conflict-title");
-  (conflict ?? field)?.focus();
-  if (!conflict && field?.type === "text") field.setSelectionRange(caret, field.value.length);
-}
-
-function place(dialog, cell) {
-  const box = cell.getBoundingClientRect();
-  const width = Math.min(Math.max(box.width, 420), innerWidth - 16);
-  const left = Math.max(8, Math.min(box.left, innerWidth - width - 8));
-  dialog.style.setProperty("width", `${width}px`);
-  dialog.style.setProperty("left", `${left}px`);
-  const top = Math.min(box.top - 1, innerHeight - dialog.offsetHeight - 8);
-  dialog.style.setProperty("top", `${Math.max(8, top)}px`);
+  (conflict ?? field).focus();
+  if (!conflict && field.type !== "checkbox") field.setSelectionRange(isLarge ? 0 : field.value.length, isLarge ? 0 : field.value.length);
+  const { ending } = open;
+  open.ending = null;
+  if (ending && !isLarge && !conflict) finishLine(form, then(ending));
 }
 
 /** What was staged before is what is edited now. */
@@ -102,7 +116,7 @@ async function restore(cell, dialog) {
 
 function state(form) {
   const { value, type } = form.elements;
-  return JSON.stringify([value?.type === "checkbox" ? value.checked : value?.value, type.value, form.elements.form?.value]);
+  return JSON.stringify([value.type === "checkbox" ? value.checked : value.value, type.value, form.elements.form?.value]);
 }
 
 function close(reason) {
@@ -111,25 +125,26 @@ function close(reason) {
   // whoever has gone somewhere else meanwhile stays there
   const isHere = dialog.contains(document.activeElement) || document.activeElement === document.body || !dialog.isConnected;
   dialog.remove();
-  const row = cell.parentElement;
-  delete row?.dataset.editing;
+  delete cell.parentElement?.dataset.editing;
   const grid = cell.closest("[data-grid]");
   if (grid && isHere) enter(cell, grid);
   if (reason) notify(reason);
-  if (isStale) lookAnew();
-}
-
-/** The whole grid, when more than a cell of it is not as it was. */
-function lookAnew() {
-  document.dispatchEvent(new CustomEvent("grid:changed"));
+  // more than a cell of the grid is not as it was
+  if (isStale) document.dispatchEvent(new CustomEvent("grid:changed"));
 }
 
 let timer;
 let asked = null;
 
+function rest() {
+  clearTimeout(timer);
+  asked?.abort();
+}
+
 /** Ask what there is to say about the text, once typing rests; a newer question ends an older one. */
 function check(form) {
   clearTimeout(timer);
+  if (open?.dialog.matches(".cell-layer[open]")) place(open.dialog, open.cell);
   timer = setTimeout(async () => {
     asked?.abort();
     asked = new AbortController();
@@ -150,8 +165,7 @@ function check(form) {
 
 /** The editor as another type, or in another form, its value converted. */
 async function retype(form) {
-  clearTimeout(timer);
-  asked?.abort();
+  rest();
   const body = new FormData(form);
   body.set("retype", "1");
   try {
@@ -161,23 +175,22 @@ async function retype(form) {
     const typed = form.elements.value?.value;
     show(next);
     // what was typed meanwhile is newer than what was converted
-    if (typed !== body.get("value") && typed !== undefined && next.elements.value.type !== "checkbox") put(next, typed);
+    if (typed !== body.get("value") && typed !== undefined && next.elements.value.type !== "checkbox") {
+      next.elements.value.value = typed;
+      check(next);
+    }
   } catch {
     notify(form.dataset.offline);
   }
 }
 
-async function save(form, submitter, then) {
+async function save(form, submitter, goOn) {
   if (form.ariaBusy === "true") return;
-  clearTimeout(timer);
-  asked?.abort();
+  rest();
   const { cell } = open;
   const body = new FormData(form, submitter);
   if ("staged" in form.dataset) body.set("stage", "1");
-  const row = cell.parentElement;
-  const heads = [...cell.closest("table").querySelectorAll("th[data-property]")];
-  for (const head of heads) body.append("column", head.dataset.property);
-  body.set("index", row.getAttribute("aria-rowindex"));
+  describeRow(body, cell);
   form.ariaBusy = "true";
   try {
     const { status, found } = await post(form.getAttribute("action"), body);
@@ -188,7 +201,7 @@ async function save(form, submitter, then) {
     // the page to sign in is an answer too
     const isSaved = status === 200 && found.querySelector("template[data-row], template[data-change]");
     if (!isSaved) return notify(found.querySelector("h1")?.textContent ?? form.dataset.offline);
-    await finish(found, then);
+    await finish(found, goOn);
   } catch {
     notify(form.dataset.offline);
   } finally {
@@ -196,7 +209,14 @@ async function save(form, submitter, then) {
   }
 }
 
-async function finish(found, then) {
+/** What the server needs to draw the row of a cell again. */
+function describeRow(body, cell) {
+  const heads = [...cell.closest("table").querySelectorAll("th[data-property]")];
+  for (const head of heads) body.append("column", head.dataset.property);
+  body.set("index", cell.parentElement.getAttribute("aria-rowindex"));
+}
+
+async function finish(found, goOn) {
   const { cell } = open;
   const { key } = cell.parentElement.dataset;
   const { property } = cell.dataset;
@@ -208,7 +228,7 @@ async function finish(found, then) {
   else await renew(cell.parentElement, found.querySelector("template[data-row]"));
   open.cell = cellOf(key, property) ?? cell;
   close();
-  then?.(cellOf(key, property));
+  goOn?.(cellOf(key, property));
 }
 
 /** The row as it is now: from the answer; or else, also where types are mixed, from the page as the server draws it. */
@@ -230,10 +250,25 @@ async function renew(row, template) {
   document.dispatchEvent(new CustomEvent("tablero:row", { detail: next }));
 }
 
-function right(cell) {
-  const next = cell?.nextElementSibling;
-  if (next) enter(next, cell.closest("[data-grid]"));
+// keys
+
+/** Where a key that ends the editing goes on; Enter stays. */
+function then(key) {
+  const next = {
+    Tab: (cell) => cell.nextElementSibling,
+    BackTab: (cell) => cell.previousElementSibling,
+    ArrowRight: (cell) => cell.nextElementSibling,
+    ArrowLeft: (cell) => cell.previousElementSibling,
+    ArrowDown: (cell) => cell.parentElement.nextElementSibling?.cells[cell.cellIndex],
+    ArrowUp: (cell) => cell.parentElement.previousElementSibling?.cells[cell.cellIndex],
+  }[key];
+  return (cell) => {
+    const to = cell && next?.(cell);
+    if (to) enter(to, cell.closest("[data-grid]"));
+  };
 }
+
+const nameOf = (event) => (event.key === "Tab" && event.shiftKey ? "BackTab" : event.key);
 
 document.addEventListener("dblclick", (event) => {
   const cell = editable(event.target);
@@ -244,75 +279,89 @@ document.addEventListener("dblclick", (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  if (open && !open.dialog.isConnected && event.key.length === 1 && open.typed !== undefined) {
-    open.typed += event.key; // typed faster than the editor came
-    return event.preventDefault();
-  }
+  if (open && !open.dialog.isConnected) return beforeEditor(event);
   const cell = event.target.matches?.("td") ? editable(event.target) : null;
-  if (!cell || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (event.key === "Enter" || event.key === "F2") {
+  if (!cell || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if ((event.key === "Enter" && !event.shiftKey) || event.key === "F2") {
     event.preventDefault();
     edit(cell);
-  } else if (starts(event.key)) {
+  } else if (event.key.length === 1 && event.key !== " ") {
     event.preventDefault();
     edit(cell, event.key);
-  }
+  } else if (event.key === "Process") edit(cell, ""); // an input method has begun a character
 });
 
-// a value on its own goes into the cell; rows are for paste.js
+/** Typed faster than the editor came. */
+function beforeEditor(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape") close();
+  else if (event.key.length === 1 && open.typed !== undefined) open.typed += event.key;
+  else if (event.key === "Backspace" && open.typed !== undefined) open.typed = open.typed.slice(0, -1);
+  else if (["Enter", "Tab"].includes(event.key) && open.typed !== undefined) open.ending = nameOf(event);
+  else return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}
+
+// a value on its own goes into the cell; several cells are for range.js, rows for paste.js
 document.addEventListener("paste", (event) => {
   const cell = document.activeElement?.matches("td") ? editable(document.activeElement) : null;
   const text = event.clipboardData?.getData("text/plain").replace(/\r?\n$/, "") ?? "";
-  if (!cell || !text || /[\t\n]|^\s*[[{]/.test(text)) return;
+  if (!cell || event.defaultPrevented || !text || /[\t\n]|^\s*[[{]/.test(text)) return;
   event.preventDefault();
   edit(cell, text, true);
 });
-
-/** Characters that no shortcut of the grid uses begin a new value. */
-function starts(key) {
-  const areShortcutsOn = document.documentElement.dataset.shortcuts !== "off";
-  return /^[0-9.+"{}'=-]$/.test(key) || (!areShortcutsOn && key.length === 1 && key !== " ");
-}
 
 document.addEventListener("keydown", (event) => {
   const form = event.target.closest?.("dialog #cell-editor");
   if (!form || event.isComposing) return;
   const isLine = form.dataset.size === "line";
-  if (event.key === "Escape") {
+  const isField = event.target === form.elements.value;
+  const isCommand = event.ctrlKey || event.metaKey;
+  const key = nameOf(event);
+  if (key === "Escape") {
     event.preventDefault();
     event.stopPropagation();
     close();
-  } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey || (isLine && event.target.matches("input, select")))) {
+  } else if (key === "Enter" && (isCommand || (isLine && !event.shiftKey && event.target.matches("input:not([type=file]), select, textarea")))) {
     event.preventDefault();
     finishLine(form);
-  } else if (event.key === "Tab" && isLine) {
-    tab(event, form);
-  }
+  } else if (!isLine) return;
+  else if (isField && event.altKey && key === "ArrowDown") {
+    event.preventDefault();
+    form.elements.type.focus();
+  } else if (isField && (key === "Tab" || key === "BackTab" || movesOn(event))) {
+    event.preventDefault();
+    finishLine(form, then(key));
+  } else if (key === "Tab" || key === "BackTab") circle(event, form);
 });
 
+/** Arrows move on from a value that was typed anew; in one that is edited they move the caret, as far as it can. */
+function movesOn(event) {
+  if (!event.key.startsWith("Arrow") || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return false;
+  const isVertical = ["ArrowUp", "ArrowDown"].includes(event.key);
+  return open.isReplacing || (isVertical && event.target.matches("input[type=text]"));
+}
+
 /** Enter and Tab: save, or just leave when nothing was changed. */
-function finishLine(form, then) {
+function finishLine(form, goOn) {
   if (state(form) === open.first && !form.querySelector("[data-mine]")) {
     const { cell } = open;
     close();
-    then?.(cell);
+    goOn?.(cell);
   } else {
-    save(form, form.querySelector("[data-save]"), then);
+    save(form, form.querySelector("[data-save]"), goOn);
   }
 }
 
-function tab(event, form) {
-  const stops = [...form.querySelectorAll("select, input:not([type=hidden], [tabindex='-1']), button, a[href]")].filter((stop) => stop.offsetParent);
-  if (event.target === form.elements.value && !event.shiftKey) {
-    event.preventDefault();
-    finishLine(form, right);
-  } else if (event.shiftKey && event.target === stops[0]) {
-    event.preventDefault();
-    stops.at(-1).focus();
-  } else if (!event.shiftKey && event.target === stops.at(-1)) {
-    event.preventDefault();
-    stops[0].focus();
-  }
+/** Among the tools Tab goes round. */
+function circle(event, form) {
+  const stops = [...form.querySelectorAll("select, input:not([type=hidden], [tabindex='-1']), textarea, button, a[href]")].filter((stop) => stop.offsetParent);
+  const at = stops.indexOf(event.target);
+  const to = event.shiftKey ? at - 1 : at + 1;
+  if (at < 0 || (to >= 0 && to < stops.length)) return;
+  event.preventDefault();
+  stops.at(to % stops.length).focus();
 }
 
 document.addEventListener("submit", (event) => {
@@ -322,39 +371,12 @@ document.addEventListener("submit", (event) => {
   save(form, event.submitter);
 });
 
-document.addEventListener("input", (event) => {
-  const form = event.target.closest("dialog #cell-editor");
-  if (!form) return;
-  if (event.target.name === "value") check(form);
-  if (event.target.matches("[data-cell-moment]") && event.target.value) put(form, event.target.value);
-});
-
-document.addEventListener("change", (event) => {
-  const form = event.target.closest("dialog #cell-editor");
-  if (!form) return;
-  if (["type", "form"].includes(event.target.name)) retype(form);
-  if (event.target.matches("[data-cell-upload]")) upload(form, event.target.files[0]);
-});
-
 document.addEventListener("click", (event) => {
-  const form = event.target.closest("dialog #cell-editor");
-  if (!form) return;
-  const button = event.target.closest("button, a");
+  const button = event.target.closest?.("dialog #cell-editor :is([data-cancel], [data-theirs])");
   if (!button) return;
-  if (button.matches("[data-cancel]")) {
-    event.preventDefault();
-    close();
-  } else if (button.matches("[data-theirs]")) {
-    event.preventDefault();
-    takeTheirs();
-  } else if (button.dataset.cellSuggest) {
-    form.elements.type.value = button.dataset.cellSuggest;
-    retype(form);
-  } else if (button.matches("[data-cell-guid]")) {
-    put(form, guid());
-  } else if (button.matches("[data-cell-pick]")) {
-    form.querySelector("[data-cell-moment]").showPicker();
-  }
+  event.preventDefault();
+  if (button.matches("[data-cancel]")) close();
+  else takeTheirs();
 });
 
 async function takeTheirs() {
@@ -365,35 +387,20 @@ async function takeTheirs() {
   close();
 }
 
-function put(form, text) {
-  form.elements.value.value = text;
-  form.elements.value.focus();
-  check(form);
-}
+listen({ check, retype });
 
-// randomUUID is only there for pages that came over HTTPS
-function guid() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = (bytes[6] & 0x0f) | 0x40;
-  bytes[8] = (bytes[8] & 0x3f) | 0x80;
-  const digits = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  return digits.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, "$1-$2-$3-$4-$5");
-}
-
-async function upload(form, file) {
-  if (!file) return;
-  const bytes = new Uint8Array(await file.slice(0, 65537).arrayBuffer());
-  const hex = form.querySelector('[name="form"][value="hex"]');
-  hex.checked = true;
-  form.elements.from_form.value = "hex";
-  put(form, [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join(""));
-}
-
-// a click beside the editor leaves it: what was changed is saved
 document.addEventListener("pointerdown", (event) => {
-  if (!open?.dialog.isConnected || open.dialog.contains(event.target) || event.target.closest(".toasts")) return;
+  if (!open?.dialog.isConnected) return;
+  if (open.dialog.contains(event.target)) open.isReplacing = false;
+  // a click beside the editor leaves it: what was changed is saved
+  else if (!event.target.closest(".toasts")) leave();
+});
+
+function leave() {
   const form = open.dialog.querySelector("form");
   if (form.dataset.size === "line" && !form.querySelector("[data-theirs]")) finishLine(form);
-});
-for (const kind of ["scroll", "resize"])
-  addEventListener(kind, () => open?.dialog.matches(".cell-layer") && place(open.dialog, open.cell), { capture: true, passive: true });
+}
+
+const follow = () => open?.dialog.matches(".cell-layer[open]") && place(open.dialog, open.cell);
+for (const kind of ["scroll", "resize"]) addEventListener(kind, follow, { capture: true, passive: true });
+globalThis.visualViewport?.addEventListener("resize", follow);

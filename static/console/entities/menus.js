@@ -3,6 +3,7 @@ import { cellAt, enter, gridOf } from "../grid/grid.js";
 import { fit, hide, move, resize, setPinned } from "../grid/columns.js";
 import { copyCell, copyRows } from "../grid/copy.js";
 import { duplicate, pickedKeys, send } from "../grid/selection.js";
+import { view } from "./viewer.js";
 import { hidden, offer } from "../queries/cells.js";
 
 const KEYS = ["PartitionKey", "RowKey"];
@@ -11,6 +12,7 @@ let owner = null; // the cell that a menu is about
 function open(menu, cell, point) {
   owner = cell;
   const box = cell.getBoundingClientRect();
+  divide(menu);
   menu.showPopover();
   const { offsetWidth: width, offsetHeight: height } = menu;
   const left = point ? point.clientX : box.left;
@@ -18,6 +20,17 @@ function open(menu, cell, point) {
   menu.style.setProperty("left", `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`);
   menu.style.setProperty("top", `${Math.max(8, top + height > innerHeight - 8 ? Math.max(8, box.top - height - 2) : top)}px`);
   menu.querySelector("button:not([hidden])")?.focus();
+}
+
+/** A divider stands between two groups that are shown. */
+function divide(menu) {
+  let isGroup = false;
+  for (const item of menu.children) {
+    if (item.matches("hr")) {
+      item.hidden = !isGroup;
+      isGroup = false;
+    } else isGroup ||= !item.hidden;
+  }
 }
 
 function openColumn(head) {
@@ -78,7 +91,7 @@ function act(action, cell) {
   switch (action) {
     case "open": return cell.parentElement.querySelector("a.open").click();
     case "edit": return cell.dispatchEvent(new MouseEvent("dblclick", { bubbles: true, cancelable: true }));
-    case "view": return cell.dispatchEvent(new KeyboardEvent("keydown", { key: "v", bubbles: true, cancelable: true }));
+    case "view": return view(cell);
     case "copy": return copyCell(cell);
     case "copy-json": return copyRows("json", [key]);
     case "copy-address": return copyRows("address", [key]);

@@ -1,6 +1,6 @@
-// V on a cell, the menu of a cell, or a link with data-look, shows its whole value in a dialog; the tabs there look at it in other ways.
+// Alt+V on a cell, the menu of a cell, or a link with data-look, shows its whole value in a dialog; the tabs there look at it in other ways.
 import { get } from "../site/request.js";
-import { areLettersOn, propertyOf } from "../grid/grid.js";
+import { isChord, propertyOf } from "../grid/grid.js";
 import { show } from "../site/part_dialog.js";
 
 async function open(address) {
@@ -16,9 +16,7 @@ export function view(cell) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.key.toLowerCase() !== "v" || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  // the menu of a cell sends the key itself, whether keys of one letter are on or not
-  if (event.isTrusted && !areLettersOn()) return;
+  if (!isChord(event, "v")) return;
   if (!event.target.matches?.("[data-grid][data-value] tr[data-key] > td") || !propertyOf(event.target)) return;
   event.preventDefault();
   view(event.target);

@@ -1,6 +1,6 @@
 // Copies whole values: what a cell shows is only the beginning of them, so they are fetched.
 import { json } from "../site/request.js";
-import { areLettersOn, cellAt, propertyOf } from "./grid.js";
+import { cellAt, isChord, propertyOf } from "./grid.js";
 import { isEverything, keysFor, pickedKeys } from "./selection.js";
 import { notify } from "../site/toast.js";
 
@@ -12,6 +12,7 @@ async function fetched(fields) {
   const form = document.getElementById("selection");
   const body = new FormData(form);
   for (const name of ["key", "column", "as"]) body.delete(name);
+  if (fields.some(([name]) => name === "scope")) body.delete("scope");
   for (const [name, value] of fields) body.append(name, value);
   return json(form.dataset.copyAddress, { method: "POST", body });
 }
@@ -56,6 +57,12 @@ export function copyRows(as, keys) {
   return copy([...fields, ...(isEverything() ? [] : keys.map((key) => ["key", key]))]);
 }
 
+/** The values of some columns, in the order of the rows here. */
+export function copyRange(keys, names) {
+  const fields = [["as", "tsv"], ["scope", "rows"], ["order", "given"]];
+  copy([...fields, ...names.map((name) => ["column", name]), ...keys.map((key) => ["key", key])]);
+}
+
 export function copyCell(cell) {
   const row = cell.parentElement;
   if (cell.closest("thead")) return copyText(propertyOf(cell));
@@ -68,13 +75,13 @@ function copyText(text) {
 
 document.addEventListener("keydown", (event) => {
   const cell = cellAt(event);
-  if (!cell || event.altKey || event.shiftKey || event.defaultPrevented) return;
+  if (!cell || event.shiftKey || event.defaultPrevented) return;
   const isCommand = event.ctrlKey || event.metaKey;
-  if (isCommand && event.key.toLowerCase() === "c" && getSelection()?.isCollapsed !== false) {
+  if (isCommand && !event.altKey && event.key.toLowerCase() === "c" && getSelection()?.isCollapsed !== false) {
     event.preventDefault();
     if (pickedKeys().length || isEverything()) copyRows("tsv", pickedKeys());
     else copyCell(cell);
-  } else if (!isCommand && areLettersOn() && event.key.toLowerCase() === "j" && cell.parentElement.dataset.key) {
+  } else if (isChord(event, "j") && cell.parentElement.dataset.key) {
     event.preventDefault();
     copyRows("json", keysFor(cell));
   }

@@ -19,8 +19,10 @@ export function propertyOf(cell) {
   return gridOf(cell).rows[0].cells[cell.cellIndex].dataset.property ?? "";
 }
 
-export function areLettersOn() {
-  return document.documentElement.dataset.shortcuts !== "off";
+/** Alt and a letter; where Alt writes another character, as on a Mac, the place of the key counts. */
+export function isChord(event, letter) {
+  if (!event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.isComposing) return false;
+  return /^[a-z]$/i.test(event.key) ? event.key.toLowerCase() === letter : event.code === `Key${letter.toUpperCase()}`;
 }
 
 export function enter(cell, grid = gridOf(cell)) {

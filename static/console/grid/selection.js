@@ -1,6 +1,6 @@
 // Which rows are ticked: on this page, on pages before and after it, or all that the query finds.
 import { get } from "../site/request.js";
-import { areLettersOn, cellAt, current, enter, gridOf } from "./grid.js";
+import { cellAt, current, enter, gridOf, isChord } from "./grid.js";
 
 const picked = new Set(); // keys
 let everything = null; // the number of all results when they are what is selected, as text
@@ -118,7 +118,7 @@ document.addEventListener("click", (event) => {
     return draw();
   }
   const cell = event.target.closest?.("[data-grid] td");
-  if (cell && event.shiftKey && !event.target.closest("a")) {
+  if (cell?.matches(".handle") && event.shiftKey && !event.target.closest("a")) {
     getSelection()?.removeAllRanges();
     anchor ??= current(gridOf(cell))?.parentElement.dataset.key;
     range(cell.parentElement);
@@ -139,8 +139,9 @@ document.addEventListener("keydown", act, { capture: true });
 /** Before the grid itself: Esc first clears the selection. */
 function act(event) {
   const cell = cellAt(event);
-  if (!cell || event.defaultPrevented || event.altKey) return;
+  if (!cell || event.defaultPrevented) return;
   const row = cell.parentElement;
+  if (event.altKey) return chord(event, row, cell);
   const isCommand = event.ctrlKey || event.metaKey;
   if (event.key === " " && !isCommand) {
     event.preventDefault();
@@ -149,7 +150,7 @@ function act(event) {
       range(row);
       draw();
     } else toggle(row);
-  } else if (event.shiftKey && !isCommand && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+  } else if (event.shiftKey && !isCommand && cell.matches(".handle") && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
     event.preventDefault();
     extend(cell, event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling);
   } else if (isCommand && event.key.toLowerCase() === "a" && !event.shiftKey) {
@@ -160,13 +161,19 @@ function act(event) {
   } else if (event.key === "Escape" && (picked.size || everything !== null)) {
     event.preventDefault();
     clear();
-  } else if (event.key === "Delete" && row.dataset.key) {
+  } else if (event.key === "Delete" && row.dataset.key && (picked.size || everything !== null || !cell.dataset.property)) {
+    // in a cell with nothing ticked it is the value that goes
     event.preventDefault();
     send("[data-delete]", cell);
-  } else if (areLettersOn() && !isCommand && event.key.toLowerCase() === "d" && row.dataset.key) {
-    event.preventDefault();
-    duplicate(keysFor(cell)[0]);
-  } else if (areLettersOn() && !isCommand && event.key.toLowerCase() === "o") row.querySelector("a.open")?.click();
+  }
+}
+
+function chord(event, row, cell) {
+  const isOpen = isChord(event, "o");
+  if (!row.dataset.key || !(isOpen || isChord(event, "d"))) return;
+  event.preventDefault();
+  if (isOpen) row.querySelector("a.open").click();
+  else duplicate(keysFor(cell)[0]);
 }
 
 function extend(cell, next) {

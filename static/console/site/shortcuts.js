@@ -8,7 +8,8 @@ function isPlain(event) {
   return (
     !(event.ctrlKey || event.metaKey || event.altKey || event.isComposing) &&
     document.documentElement.dataset.shortcuts !== "off" &&
-    !event.target.closest?.("input, textarea, select, [contenteditable], dialog")
+    // in a cell that can be edited a character starts a new value
+    !event.target.closest?.("input, textarea, select, [contenteditable], dialog, [data-cell] td[data-property]")
   );
 }
 
