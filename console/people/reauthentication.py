@@ -10,7 +10,6 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django_htmx.http import HttpResponseClientRedirect
 
 from console.site.addresses import is_console_path, split_url
 
@@ -22,7 +21,7 @@ RECENT: Final = 600  # seconds
 def recently_authenticated(view: View[P]) -> View[P]:
     """Ask users to confirm their identity unless they did so within the last ten minutes.
 
-    A submitted form is not replayed: the user returns to the page of the form.
+    A script's request is repeated after it; without scripts, the user returns to the page of the form.
     """
 
     @wraps(view)
@@ -39,16 +38,13 @@ def is_recent(request: HttpRequest) -> bool:
 
 def ask(request: HttpRequest, back: str = "") -> HttpResponse:
     """Redirect to the confirmation page; ``back``: the URL to return to, by default the current page."""
-    address = reverse("account_reauthenticate", query={"next": back or _page_of(request)})
-    if request.headers.get("HX-Request") == "true":
-        return HttpResponseClientRedirect(address)
-    return redirect(address)
+    return redirect(reverse("account_reauthenticate", query={"next": back or _page_of(request)}))
 
 
 def _page_of(request: HttpRequest) -> str:
     """Return the URL of the page that sent the request."""
-    if request.method == "GET" and request.headers.get("HX-Request") != "true":
+    if request.method == "GET":
         return request.get_full_path()
-    page = split_url(request.headers.get("HX-Current-URL") or request.headers.get("Referer", ""))
+    page = split_url(request.headers.get("Referer", ""))
     address = f"{page.path}?{page.query}" if page.query else page.path
     return address if page.netloc == request.get_host() and is_console_path(address) else request.path

@@ -2,10 +2,11 @@
 
 from django.urls import path
 
-from console.people.views import api_tokens, invitations, profile, providers, security, setup, users
+from console.people.views import api_tokens, invitations, profile, providers, security, sessions, setup, users
 
 app_name = "people"
 urlpatterns = [
+    path("login/done/", sessions.signed_in, name="signed_in"),
     path("me/", profile.edit, name="profile"),
     path("me/password/", profile.change_password, name="password"),
     path("me/sessions/", profile.sessions, name="sessions"),

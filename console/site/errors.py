@@ -2,17 +2,19 @@
 
 import logging
 import sys
+from collections.abc import Mapping
+from typing import Final
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from console.site import appearance, rate_limits
 from console.site.access import RoleNeeded, users_with_role
+from console.site.responses import is_script
 from storage.domain.errors import OperationTimedOut, ServerBusy
 
 logger = logging.getLogger(__name__)
@@ -21,13 +23,17 @@ UNAVAILABLE = (OperationalError, InterfaceError, OperationTimedOut, ServerBusy) 
 PAUSE = 5  # seconds until the page reloads itself
 
 
+PROBLEM: Final = "X-Tablero-Problem"  # tells a script that the answer is a message, not a part of its page
+RENEWAL: Final = "X-Tablero-Token"  # tells a script to fetch a new CSRF token
+
+
 @login_not_required
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, RequestDataTooBig):
         size = int(request.headers.get("Content-Length") or 0)
         context = {"limit": settings.DATA_UPLOAD_MAX_MEMORY_SIZE, "size": size}
-        return render(request, "413.html", context, status=413)
-    return render(request, "400.html", status=400)
+        return _render(request, "413.html", context, status=413)
+    return _render(request, "400.html", {}, status=400)
 
 
 @login_not_required
@@ -36,18 +42,18 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     context: dict[str, object] = {"reason": str(exception)}
     if isinstance(exception, RoleNeeded):
         context["people"] = users_with_role(exception)
-    return render(request, "403.html", context, status=403)
+    return _render(request, "403.html", context, status=403)
 
 
 @login_not_required
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return render(request, "404.html", status=404)
+    return _render(request, "404.html", {}, status=404)
 
 
 @login_not_required
 def too_many(request: HttpRequest) -> HttpResponse:
     seconds = rate_limits.longest_wait(request)
-    response = render(request, "429.html", {"seconds": seconds}, status=429)
+    response = _render(request, "429.html", {"seconds": seconds}, status=429)
     if seconds:
         response["Retry-After"] = str(seconds)
     return response
@@ -58,20 +64,41 @@ def failed(request: HttpRequest) -> HttpResponse:
     number = getattr(request, "number", "")
     error = sys.exception()
     if isinstance(error, UNAVAILABLE):
-        response = _bare(request, "503.html", {"pause": PAUSE}, status=503)
+        response = _render_bare(request, "503.html", {"pause": PAUSE}, status=503)
         response["Retry-After"] = str(PAUSE)
         return response
     logger.error("%s %s failed: request %s", request.method, request.path, number)
-    return _bare(request, "500.html", {"number": number}, status=500)
-
-
-def _bare(request: HttpRequest, template: str, context: dict[str, object], status: int) -> HttpResponse:
-    """Render without context processors, one of which reads the user from the database."""
-    seen = {"request": request, "appearance": appearance.read(request), "languages": settings.LANGUAGES}
-    return HttpResponse(render_to_string(template, {**seen, **context}), status=status)
+    return _render_bare(request, "500.html", {"number": number}, status=500)
 
 
 @login_not_required
 def untrusted(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a form that was not sent by one of our pages, or by one that is too old."""
-    return render(request, "403_csrf.html", status=403)
+    response = _render(request, "403_csrf.html", {}, status=403)
+    if is_script(request):
+        response[RENEWAL] = "expired"
+    return response
+
+
+def _render(request: HttpRequest, template: str, context: Mapping[str, object], status: int) -> HttpResponse:
+    """Render the error as a page, or for a script as a toast, because its page stays."""
+    text = render_to_string(template, {"layout": _layout(request), **context}, request)
+    return _respond(request, text, status)
+
+
+def _render_bare(
+    request: HttpRequest, template: str, context: Mapping[str, object], status: int
+) -> HttpResponse:
+    """Render without context processors, one of which reads the user from the database."""
+    seen = {"request": request, "appearance": appearance.read(request), "languages": settings.LANGUAGES}
+    return _respond(
+        request, render_to_string(template, {"layout": _layout(request), **seen, **context}), status
+    )
+
+
+def _layout(request: HttpRequest) -> str:
+    return "problem.html" if is_script(request) else "error.html"
+
+
+def _respond(request: HttpRequest, text: str, status: int) -> HttpResponse:
+    return HttpResponse(text, status=status, headers={PROBLEM: str(status)} if is_script(request) else {})

@@ -1,20 +1,25 @@
-"""The console's middleware: headers, time zone, compression and concurrent deletion."""
+"""The console's middleware: headers, redirects, time zone, compression and concurrent deletion."""
 
 import uuid
 import zoneinfo
 from collections.abc import Callable
-from typing import cast
+from typing import Final, cast
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 
 from console.site import errors
+from console.site.addresses import split_url
+from console.site.responses import is_script, wants_part
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound, TableNotFound
 
 Next = Callable[[HttpRequest], HttpResponse]
+SIGN_IN: Final = "X-Tablero-Sign-In"  # where a script has its user sign in
 
 # the console uses none of the browser's devices
 PERMISSIONS = ", ".join(
@@ -40,6 +45,35 @@ def response_headers(get_response: Next) -> Next:
         return response
 
     return answer
+
+
+def script_redirects(get_response: Next) -> Next:
+    """Have a page follow the redirects that its scripts cannot follow for it.
+
+    Where somebody has to sign in, the page opens a dialog and then repeats the request. A form that was sent for a
+    whole page leads to the next one.
+    """
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        target = response.headers.get("Location", "")
+        if not target or not is_script(request):
+            return response
+        path = split_url(target).path
+        if path in (reverse("account_login"), reverse("account_reauthenticate")) and path != request.path:
+            return _tell(response, 401, SIGN_IN, f"{path}?{urlencode({'next': reverse('people:signed_in')})}")
+        if request.method == "POST" and not wants_part(request) and request.headers.get("HX-Request"):
+            return _tell(response, 204, "HX-Redirect", target)
+        return response
+
+    return answer
+
+
+def _tell(response: HttpResponse, status: int, header: str, address: str) -> HttpResponse:
+    """Replace a redirect by a header, and keep its cookies."""
+    del response.headers["Location"]
+    response.status_code, response.headers[header] = status, address
+    return response
 
 
 class ConcurrentDeletionMiddleware:

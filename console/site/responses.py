@@ -27,6 +27,11 @@ def render_part(
     return response
 
 
+def is_script(request: HttpRequest) -> bool:
+    """Whether htmx or another script of a page asks; the page stays, whatever the answer is."""
+    return request.headers.get("HX-Request") == "true" or request.headers.get("X-Requested-With") == "fetch"
+
+
 def wants_part(request: HttpRequest) -> bool:
     """Whether htmx will swap the answer into a page."""
     return request.headers.get("HX-Request") == "true" and request.headers.get("HX-Request-Type") != "full"

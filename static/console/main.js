@@ -2,10 +2,14 @@
 import "./site/appearance.js";
 import "./site/copy.js";
 import "./site/dialog.js";
+import "./site/drafts.js";
 import "./site/filter.js";
+import "./site/page_form.js";
 import "./site/sidebar.js";
+import "./site/sign_in.js";
 import "./home/search.js";
 import "./site/selection.js";
 import "./site/shortcuts.js";
 import "./site/submit.js";
 import "./site/toast.js";
+import "./site/trouble.js";

@@ -5,7 +5,7 @@ from pathlib import Path
 
 PATIENCE = 45_000  # milliseconds; what never comes fails either way, and machines are slow at times
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "4.14.1" / "axe.min.js"
-REFUSALS = (409, 412, 422)
+REFUSALS = (401, 409, 412, 422)
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 RUN_AXE = """
 tags => axe.run(document, {

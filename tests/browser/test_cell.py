@@ -203,6 +203,7 @@ def test_keys_of_the_editor(open_page, admin, cells):
     page.get_by_text("Age removed").wait_for()
     assert "Age" not in dict(cells.get_entity("se", "alan"))
     absent = page.get_by_role("gridcell", name="not set")
+    absent.wait_for()
     assert (
         absent.count() == 1 and absent.locator("span").evaluate("it => getComputedStyle(it).opacity") == "0"
     )
@@ -272,7 +273,7 @@ def test_several_cells_change_together(open_page, admin, cells):
     page.get_by_text("Changed 2 cells").wait_for()
     assert stored("Age") == [1, 1, 1]
     page.keyboard.press("Control+z")
-    page.locator("td:text-is('3')").wait_for()
+    page.get_by_text("Reverted 2 entities").wait_for()
     assert stored("Age") == [1, 2, 3]
     # what is no value of its type changes nothing
     cell(page, "Age", "ada").click()
@@ -353,14 +354,14 @@ def test_staged_changes_wait_until_they_are_saved(open_page, admin, cells):
     page = open_page("/ui/me/", state=admin)
     page.locator('[name="edit_mode"][value="staged"]').check()
     page.locator('[name="edit_mode"]').first.evaluate("field => field.form.requestSubmit()")
-    page.get_by_text("saved", exact=False).first.wait_for()
+    page.locator(".toast", has_text="Saved your preferences.").wait_for()
     try:
         staged(page, cells)
     finally:
         page.goto("/ui/me/")
         page.locator('[name="edit_mode"][value="direct"]').check()
         page.locator('[name="edit_mode"]').first.evaluate("field => field.form.requestSubmit()")
-        page.get_by_text("saved", exact=False).first.wait_for()
+        page.locator(".toast", has_text="Saved your preferences.").wait_for()
 
 
 def staged(page, cells):

@@ -71,7 +71,7 @@ def test_e4_other_values_stay_as_they_are(open_entity, edited):
     assert {**before, "Nan": None} == {**after, "Age": 36, "Nan": None}
     assert after["Since"].tables_service_value == "2025-03-19T22:01:55.1234567Z"
     page.locator(".toast").get_by_role("button", name="Undo").click()
-    page.wait_for_load_state()
+    page.locator(".toast", has_text="Saved 1 property").wait_for(state="detached")
     assert edited.get_entity("se", "exact")["Age"] == 36
 
 

@@ -104,6 +104,10 @@ def arrive(page, path):
     page.wait_for_url(lambda url: urlsplit(url).path == path)
 
 
+def expire(page):
+    page.context.clear_cookies(name="tablero_session")
+
+
 def at(page):
     parts = urlsplit(page.url)
     return parts.path + (f"?{parts.query}" if parts.query else "")
@@ -136,6 +140,13 @@ def test_l1_passkey(open_browser, person):
     page.get_by_role("button", name="Sign in with a passkey").click()
     arrive(page, "/ui/me/sessions/")
     expect(page.get_by_text("this browser")).to_be_visible()
+
+    page.goto("/ui/me/")
+    page.get_by_label("Compact").check()
+    expire(page)
+    page.get_by_role("button", name="Save preferences").click()
+    page.locator("dialog#sign-in").get_by_role("button", name="Sign in with a passkey").click()
+    expect(page.get_by_text("Saved your preferences.")).to_be_visible()
 
     page.goto("/ui/me/again/?next=/ui/me/security/")
     check(page)
@@ -219,3 +230,12 @@ def test_a_provider_signs_in(open_browser, elsewhere):
     assert page.get_by_text("jane.doe", exact=True).count() > 0
     assert page.get_by_role("button", name="Disconnect").is_visible()
     check(page)
+
+    page.goto("/ui/me/")
+    page.get_by_label("Compact").check()
+    expire(page)
+    page.get_by_role("button", name="Save preferences").click()
+    page.locator("dialog#sign-in").get_by_role(
+        "button", name="Sign in with Elsewhere"
+    ).click()  # in another tab
+    expect(page.get_by_text("Saved your preferences.")).to_be_visible()

@@ -144,6 +144,7 @@ openid_connect_callback       nowhere             anybody:404  -
 people:connect                nowhere             user:405     anybody:302
 people:disconnect             0                   user:405     anybody:302
 account_inactive              -                   anybody:403  -
+people:signed_in              -                   user:200     -
 account_logout                -                   user:200     anybody:302
 """
 ROWS = [line.split() for line in TABLE.splitlines() if line and line[0] != "#"]

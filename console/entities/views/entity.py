@@ -116,6 +116,8 @@ def save(request: HttpRequest, table: Table) -> HttpResponse:
     if action == "add":
         rows = [*draft.rows, property_row.next_blank_row(draft.rows)]
         return render(request, target, replace(draft, rows=rows, is_dirty=True))
+    if action == "draft":  # what a browser kept over a reload
+        return render(request, target, replace(draft, is_dirty=True))
     if draft.problems:
         return render(request, target, replace(draft, is_dirty=True), 422)
     return _save(request, target, draft, action)

@@ -8,7 +8,7 @@ from allauth.core.internal import ratelimit
 from allauth.mfa.base.views import AuthenticateView
 from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn.views import LoginWebAuthnView
-from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.decorators import login_not_required, login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -94,6 +94,13 @@ def _render_invalid(view: Any, form: Any) -> HttpResponse:
     if limited:
         response["Retry-After"] = str(limited[0].params["seconds"])
     return response
+
+
+@login_required
+@never_cache
+def signed_in(request: HttpRequest) -> HttpResponse:
+    """Where a sign-in in a dialog or in another tab ends: the page that waits for it reads the new CSRF token here."""
+    return render(request, "console/people/sessions/signed_in.html")
 
 
 @login_not_required

@@ -15,8 +15,6 @@ document.addEventListener("submit", async (event) => {
     body: new FormData(form),
     headers: { "HX-Request": "true", "HX-Current-URL": location.href },
   });
-  const elsewhere = answer.headers.get("HX-Redirect");
-  if (elsewhere) return location.assign(elsewhere); // to prove who it is
   if (!answer.ok || answer.redirected) return location.reload();
   await put(await answer.text());
   notify(document.getElementById("toasts").dataset.copied);

@@ -50,7 +50,7 @@ async function edit(cell, typed, isPasted = false) {
     present(form);
     restore(cell, dialog);
   } catch {
-    if (open?.dialog === dialog) close(cell.closest("[data-grid]").dataset.offline);
+    if (open?.dialog === dialog) close(); // the request was given up
   }
 }
 
@@ -158,7 +158,7 @@ function check(form) {
       form.elements.value?.setAttribute("aria-invalid", String(note.dataset.kind === "error"));
       if (open?.dialog.matches(".cell-layer")) place(open.dialog, open.cell); // there may be no room below
     } catch (error) {
-      if (error.name !== "AbortError") notify(form.dataset.offline);
+      if (error.name !== "AbortError") throw error;
     }
   }, WAIT);
 }
@@ -179,8 +179,8 @@ async function retype(form) {
       next.elements.value.value = typed;
       check(next);
     }
-  } catch {
-    notify(form.dataset.offline);
+  } catch (error) {
+    if (error.name !== "AbortError") throw error;
   }
 }
 
@@ -198,12 +198,9 @@ async function save(form, submitter, goOn) {
     announce(found);
     const again = found.getElementById("cell-editor");
     if (again) return show(again);
-    // the page to sign in is an answer too
     const isSaved = status === 200 && found.querySelector("template[data-row], template[data-change]");
-    if (!isSaved) return notify(found.querySelector("h1")?.textContent ?? form.dataset.offline);
+    if (!isSaved) return notify(found.querySelector("h1")?.textContent ?? String(status));
     await finish(found, goOn);
-  } catch {
-    notify(form.dataset.offline);
   } finally {
     form.ariaBusy = null;
   }

@@ -8,21 +8,17 @@ import { notify } from "../site/toast.js";
 const selection = () => document.getElementById("selection");
 
 async function send(address, body) {
-  try {
-    const { found } = await post(address, body);
-    announce(found);
-    if (!found.querySelector("[hx-swap-oob], #deletion")) return notify(found.querySelector("h1")?.textContent ?? "");
-    const question = found.getElementById("deletion");
-    if (question) return show(question.dataset.title, question, question.querySelector("[data-close]"));
-    close();
-    if (found.querySelector("template[data-deleted]")) {
-      clear();
-      document.addEventListener("grid:renewed", keepFocus, { once: true });
-    }
-    document.dispatchEvent(new CustomEvent("grid:changed"));
-  } catch {
-    notify(document.querySelector("[data-grid]")?.dataset.offline ?? "");
+  const { found } = await post(address, body);
+  announce(found);
+  if (!found.querySelector("[hx-swap-oob], #deletion")) return notify(found.querySelector("h1")?.textContent ?? "");
+  const question = found.getElementById("deletion");
+  if (question) return show(question.dataset.title, question, question.querySelector("[data-close]"));
+  close();
+  if (found.querySelector("template[data-deleted]")) {
+    clear();
+    document.addEventListener("grid:renewed", keepFocus, { once: true });
   }
+  document.dispatchEvent(new CustomEvent("grid:changed"));
 }
 
 /** What had the focus may be gone with the rows. */

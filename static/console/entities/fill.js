@@ -30,19 +30,15 @@ async function change(cells, action, text = "") {
   const csrf = document.querySelector('#selection [name="csrfmiddlewaretoken"]').value;
   for (const [name, value] of Object.entries({ csrfmiddlewaretoken: csrf, cells: described, action, text })) body.set(name, value);
   if (dataset.editMode === "staged") body.set("stage", "1");
-  try {
-    const { status, found } = await post(dataset.cells, body);
-    announce(found);
-    for (const template of found.querySelectorAll("template[data-change]")) {
-      const { key, property } = template.dataset;
-      const cell = document.querySelector(`tr[data-key="${CSS.escape(key)}"] td[data-property="${CSS.escape(property)}"]`);
-      if (cell) keep(cell, template);
-    }
-    if (![200, 412, 422].includes(status)) return notify(found.querySelector("h1")?.textContent ?? dataset.offline);
-    if (status !== 422) document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [] } }));
-  } catch {
-    notify(dataset.offline);
+  const { status, found } = await post(dataset.cells, body);
+  announce(found);
+  for (const template of found.querySelectorAll("template[data-change]")) {
+    const { key, property } = template.dataset;
+    const cell = document.querySelector(`tr[data-key="${CSS.escape(key)}"] td[data-property="${CSS.escape(property)}"]`);
+    if (cell) keep(cell, template);
   }
+  if (![200, 412, 422].includes(status)) return notify(found.querySelector("h1")?.textContent ?? String(status));
+  if (status !== 422) document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [] } }));
 }
 
 document.addEventListener("keydown", (event) => {

@@ -19,7 +19,7 @@ async function send(form, submitter) {
   if (redirect) return location.assign(location.pathname === redirect ? location.href : redirect);
   const next = found.getElementById("paste");
   if (next) present(next);
-  else notify(found.querySelector("h1")?.textContent ?? grid().dataset.offline);
+  else notify(found.querySelector("h1")?.textContent ?? "");
 }
 
 async function open(text) {

@@ -50,15 +50,22 @@ async function send(event) {
   complaint.textContent = "";
   try {
     form.elements.credential.value = JSON.stringify(describe(await ask(form)));
-    form.submit();
+    form.requestSubmit();
   } catch {
     complaint.textContent = form.dataset.cancelled;
     button.ariaBusy = "false";
   }
 }
 
-if (window.PublicKeyCredential)
-  for (const form of document.querySelectorAll("form[data-passkey]")) {
+/** Show the forms; in a browser without passkeys they stay hidden. */
+function enable() {
+  for (const form of document.querySelectorAll("form[data-passkey][hidden]")) {
     form.hidden = false;
     form.addEventListener("submit", send);
   }
+}
+
+if (window.PublicKeyCredential) {
+  document.addEventListener("htmx:after:swap", enable);
+  enable();
+}

@@ -1,8 +1,71 @@
-// The only module that talks to the server beside htmx: for answers that do not simply replace a part of the page.
+// The only module that talks to the server. htmx asks through it too, and so do ordinary forms (page_form.js): whatever
+// goes wrong, the page and what was typed in it stay. Somebody who has to sign in does so in a dialog, and the request is
+// sent again; without an answer it waits for Retry; a refusal is shown as a toast.
+const SIGN_IN = "X-Tablero-Sign-In"; // where to sign in, or to confirm one's identity
+const RENEWAL = "X-Tablero-Token"; // the form was made before a sign-in
+const PROBLEM = "X-Tablero-Problem"; // the answer is a message, not a part of the page
 
-/** The answer as it came: files, redirects, whatever is not read here. */
-export function request(address, options) {
+/** What is done when there is no proper answer: `signIn` and `renew` by sign_in.js, `wait` and `refuse` by trouble.js. */
+export const recovery = {};
+
+let token = ""; // the CSRF token, once it is not the one that the page came with
+
+/** Put a new CSRF token into the page and into every request from now on. */
+export function adoptToken(renewed) {
+  token = renewed;
+  document.body.setAttribute("hx-headers:inherited", JSON.stringify({ "x-csrftoken": renewed }));
+  for (const field of document.querySelectorAll('[name="csrfmiddlewaretoken"]')) field.value = renewed;
+  for (const element of document.querySelectorAll("[data-token]")) element.dataset.token = renewed;
+}
+
+/** The answer to a request that was heard, or an AbortError for one that was given up; both need no further words. */
+export async function request(address, options = {}) {
+  for (let isRenewed = false; ; ) {
+    const answer = await attempt(address, options);
+    if (!answer) continue;
+    if (answer.headers.has(SIGN_IN)) await recovery.signIn(answer.headers.get(SIGN_IN), options.signal);
+    else if (answer.headers.has(RENEWAL) && !isRenewed) {
+      await recovery.renew();
+      isRenewed = true;
+    } else if (answer.headers.has(PROBLEM)) {
+      const text = await answer.text();
+      if (answer.status < 500) throw recovery.refuse(text);
+      await recovery.wait(options, text);
+    } else return answer;
+  }
+}
+
+async function attempt(address, options) {
+  const { signal, body } = options;
+  const headers = new Headers(options.headers);
+  headers.set("X-Requested-With", "fetch");
+  if (token && headers.has("X-CSRFToken")) headers.set("X-CSRFToken", token);
+  if (token && body?.has?.("csrfmiddlewaretoken")) body.set("csrfmiddlewaretoken", token);
+  // a signal that has timed out has had its say: Retry starts without it
+  const isSpent = signal?.aborted && signal.reason === "timeout";
+  try {
+    return await fetch(address, { ...options, headers, signal: isSpent ? undefined : signal });
+  } catch (error) {
+    if (signal?.aborted && signal.reason !== "timeout") throw givenUp();
+    if (!(error instanceof TypeError) && error !== "timeout") throw error;
+    await recovery.wait(options);
+    return null;
+  }
+}
+
+/** The reason of a request that nobody waits for any more. */
+export function givenUp() {
+  return new DOMException("Given up.", "AbortError");
+}
+
+/** The answer to a request as it came, or a TypeError without one. */
+export function plainRequest(address, options) {
   return fetch(address, options);
+}
+
+/** The document in an answer. */
+export async function read(answer) {
+  return new DOMParser().parseFromString(await answer.text(), "text/html");
 }
 
 /** The answer as a document, of which nothing runs or loads before it is put into the page; `signal` aborts. */
@@ -25,8 +88,8 @@ export async function json(address, options) {
 
 async function documentOf(address, options) {
   const answer = await request(address, { ...options, headers: { "HX-Request": "true" } });
-  const found = new DOMParser().parseFromString(await answer.text(), "text/html");
-  return { status: answer.status, isRedirected: answer.redirected, redirect: answer.headers.get("HX-Redirect"), found };
+  const { status, redirected: isRedirected, headers } = answer;
+  return { status, isRedirected, redirect: headers.get("HX-Redirect"), found: await read(answer) };
 }
 
 /** Put the toasts of an answer into the page's; Undo comes back to this page. */
@@ -37,3 +100,18 @@ export function announce(found) {
     region.append(...toasts.children);
   }
 }
+
+/** Load the styles and scripts in the head of another document that this one does not have. */
+export function loadHead(found) {
+  const present = new Set([...document.head.children].map((part) => part.src ?? part.href));
+  for (const part of found.head.querySelectorAll("link[rel=stylesheet], script[src]")) {
+    if (present.has(part.src ?? part.href)) continue;
+    const copy = document.createElement(part.localName); // a script of another document does not run
+    for (const { name, value } of part.attributes) copy.setAttribute(name, value);
+    document.head.append(copy);
+  }
+}
+
+document.addEventListener("htmx:before:request", ({ detail }) => {
+  detail.ctx.fetch = request;
+});

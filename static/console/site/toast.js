@@ -19,7 +19,8 @@ function leave(toast) {
 
 function adopt() {
   for (const toast of region.children) if (!waiting.has(toast)) leaveLater(toast);
-  while (region.children.length > 3) region.firstElementChild.remove();
+  const short = [...region.children].filter((toast) => !toast.matches(".trouble"));
+  for (const toast of short.slice(0, -3)) toast.remove();
 }
 
 /** Say something short; it is read aloud too. */
@@ -52,7 +53,7 @@ region.addEventListener("submit", (event) => {
 });
 
 async function undo(form) {
-  const { status, found } = await post(form.action, new FormData(form)).catch(() => ({}));
+  const { status, found } = await post(form.action, new FormData(form));
   if (status !== 200) {
     form.submit();
     return;

@@ -1,7 +1,7 @@
-// form[data-guard]: who leaves it with what is not saved is asked once.
+// form[data-guard]: leaving it with unsaved changes asks once; a copy outlives a reload (drafts.js).
 let leaving = false;
 
-function isDirty(form) {
+export function isDirty(form) {
   if ("dirty" in form.dataset) return true;
   return [...form.elements].some((field) => {
     if (!field.name || field.type === "hidden" || field.disabled) return false;
@@ -22,7 +22,11 @@ export function guarded(goOn) {
   const dialog = document.getElementById("unsaved");
   if (leaving || !dialog || !anyDirty()) return goOn();
   dialog.returnValue = "stay";
-  dialog.addEventListener("close", () => dialog.returnValue === "leave" && goOn(), { once: true });
+  dialog.addEventListener("close", () => {
+    if (dialog.returnValue !== "leave") return;
+    document.dispatchEvent(new CustomEvent("tablero:discarded"));
+    goOn();
+  }, { once: true });
   dialog.showModal();
 }
 
@@ -47,10 +51,23 @@ document.addEventListener(
 
 // a form that is sent takes what was typed along; also one that deletes the entity, which can be undone
 let isSent = false;
+
+/** Say whether the page is about to be left because the server has taken what was typed. */
+export function setSent(is) {
+  isSent = is;
+}
+
+export function wasSent() {
+  return isSent;
+}
+
 document.addEventListener("submit", () => {
   isSent = true;
 });
-document.addEventListener("htmx:finally:request", () => {
+document.addEventListener("htmx:finally:request", ({ detail }) => {
+  isSent = Boolean(detail.ctx.hx?.redirect);
+});
+document.addEventListener("tablero:unsent", () => {
   isSent = false;
 });
 addEventListener("beforeunload", (event) => {

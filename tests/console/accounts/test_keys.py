@@ -80,7 +80,10 @@ def test_says_who_uses_the_keys(visit, account):
 def test_k1_revealing_wants_a_proof(visit, secrets):
     client = visit("alice")
     answer = client.post(KEYS + "1/reveal/", headers=HTMX)
-    assert answer["HX-Redirect"].startswith("/ui/me/again/?next=")
+    assert (answer.status_code, answer["X-Tablero-Sign-In"]) == (
+        401,
+        "/ui/me/again/?next=%2Fui%2Flogin%2Fdone%2F",
+    )
     assert secrets[0] not in answer.content.decode()
     assert client.post(KEYS + "1/copy/").status_code == 302
     assert record() == []

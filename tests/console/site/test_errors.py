@@ -75,3 +75,25 @@ def test_a_form_of_another_site(cast):
     answer = client.post("/ui/me/", {"theme": "dark"})
     assert answer.status_code == 403
     assert b"Your session has expired" in answer.content
+
+
+SCRIPT = {"X-Requested-With": "fetch"}
+
+
+def test_a_script_gets_a_message_and_keeps_its_page(visit, people):
+    answer = visit("victor").post("/ui/a/acme/members/add/", headers=SCRIPT)
+    assert (answer.status_code, answer["X-Tablero-Problem"]) == (403, "403")
+    text = answer.content.decode()
+    assert "<html" not in text
+    assert "This requires the Owner role." in text
+    assert "What you typed is still on this page." in text
+    answer = visit("alice").get("/ui/a/acme/t/nowhere/", headers={"HX-Request": "true"})
+    assert (answer.status_code, answer["X-Tablero-Problem"]) == (404, "404")
+    assert "What you typed" not in answer.content.decode()
+
+
+def test_a_script_is_told_of_a_token_that_is_too_old(cast):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(cast["alice"])
+    answer = client.post("/ui/me/", {"theme": "dark"}, headers=SCRIPT)
+    assert (answer.status_code, "X-Tablero-Token" in answer) == (403, True)

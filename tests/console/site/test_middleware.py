@@ -25,3 +25,20 @@ def test_policies():
     assert headers["Referrer-Policy"] == "same-origin"
     assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
     assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_scripts_sign_in_without_leaving_their_page(visit):
+    headers = {"HX-Request": "true"}
+    answer = visit(None).post("/ui/a/acme/", headers=headers)
+    assert (answer.status_code, answer["X-Tablero-Sign-In"]) == (
+        401,
+        "/ui/login/?next=%2Fui%2Flogin%2Fdone%2F",
+    )
+    assert answer.content == b""
+    assert visit(None).post("/ui/a/acme/").status_code == 302
+
+
+def test_a_form_sent_by_a_script_leads_to_the_next_page(visit):
+    headers = {"HX-Request": "true", "HX-Request-Type": "full"}
+    answer = visit("alice").post("/ui/a/acme/tables/new/", {"name": "orders"}, headers=headers)
+    assert (answer.status_code, answer["HX-Redirect"]) == (204, "/ui/a/acme/t/orders/")

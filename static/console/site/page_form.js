@@ -1,0 +1,58 @@
+// Ordinary forms of a page, sent without leaving it: what was typed stays until the server has taken it.
+import { loadHead, read, request } from "./request.js";
+import { setSent } from "./unsaved.js";
+
+// on the window, after all who send a form themselves
+addEventListener("submit", (event) => {
+  const form = event.target;
+  const { submitter } = event;
+  const isOurs = form.getAttribute("method") === "post" && !(submitter?.formTarget || form.target) && !form.closest(".plain, [data-native]");
+  if (event.defaultPrevented || !isOurs) return;
+  event.preventDefault();
+  send(form, submitter);
+});
+
+async function send(form, submitter) {
+  if (form.ariaBusy === "true") return;
+  const address = submitter?.hasAttribute("formaction") ? submitter.formAction : form.getAttribute("action") || location.href;
+  form.ariaBusy = "true";
+  try {
+    await load(address, new FormData(form, submitter));
+  } finally {
+    form.ariaBusy = null;
+  }
+}
+
+/** Send a form, and show what answers it: another page, this page anew, or a part of it in `place`. */
+export async function load(address, body, place) {
+  const kind = place ? "partial" : "full";
+  const headers = { "HX-Request": "true", "HX-Request-Type": kind, "HX-Current-URL": location.href };
+  const answer = await request(address, { method: "POST", body, headers });
+  const elsewhere = answer.headers.get("HX-Redirect");
+  if (elsewhere) {
+    setSent(true);
+    location.assign(elsewhere);
+    return;
+  }
+  setSent(false);
+  const found = await read(answer);
+  if (place) put(place, () => place.replaceChildren(...document.adoptNode(found.body).childNodes));
+  else showPage(found);
+}
+
+function put(place, change) {
+  change();
+  window.htmx.process(place);
+  place.dispatchEvent(new CustomEvent("htmx:after:swap", { bubbles: true }));
+}
+
+function showPage(found) {
+  const main = found.getElementById("main");
+  document.title = found.title;
+  loadHead(found);
+  document.getElementById("toasts").append(...found.getElementById("toasts").children);
+  put(main, () => document.getElementById("main").replaceWith(document.adoptNode(main)));
+  const first = main.querySelector("[data-error-summary], [autofocus], [aria-invalid=true]");
+  (first ?? main).focus();
+  if (!first) scrollTo(0, 0);
+}

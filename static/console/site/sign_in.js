@@ -1,0 +1,122 @@
+// Signing in, or confirming one's identity, in a dialog over the page; what waits for it goes on after it, once.
+import { adoptToken, givenUp, loadHead, plainRequest, read, recovery } from "./request.js";
+
+const dialog = () => document.getElementById("sign-in");
+const channel = new BroadcastChannel("tablero"); // tells of sign-ins in other tabs, as at a provider
+const { user } = document.documentElement.dataset;
+let waiting = null; // { promise, resolve, reject } of the open dialog
+
+/** Resolves when this user is signed in; rejects when somebody closes the dialog. */
+recovery.signIn = (address, signal) => {
+  if (!waiting) {
+    waiting = Promise.withResolvers();
+    open(address).catch((error) => finish(error));
+  }
+  signal?.addEventListener("abort", () => signal.reason !== "timeout" && waiting && finish(givenUp()));
+  return waiting.promise;
+};
+
+function finish(error) {
+  const { resolve, reject } = waiting ?? {};
+  waiting = null;
+  document.dispatchEvent(new CustomEvent("tablero:unsent"));
+  if (dialog().open) dialog().close();
+  dialog().querySelector("[data-part]").replaceChildren();
+  if (error) reject?.(error);
+  else resolve?.();
+}
+
+async function open(address) {
+  await take(await plainRequest(address));
+}
+
+/** What the server shows on its way to a sign-in: the next form, or that it is done. */
+async function take(answer) {
+  const found = await read(answer);
+  if (isDone(answer)) return accept(found);
+  const card = found.querySelector("main .card");
+  if (!card) throw new TypeError("There is no form to sign in with.");
+  loadHead(found);
+  show(document.adoptNode(card));
+}
+
+function isDone(answer) {
+  return new URL(answer.url).pathname === dialog().dataset.done;
+}
+
+function show(card) {
+  const heading = card.querySelector("h1");
+  dialog().querySelector("h2").textContent = heading.textContent;
+  for (const part of [heading, card.querySelector("[data-way-out]")]) part?.remove(); // the dialog can be closed
+  // the page may use the same ids
+  for (const element of card.querySelectorAll("[id], [for], [aria-describedby]"))
+    for (const name of ["id", "for", "aria-describedby"])
+      if (element.hasAttribute(name)) element.setAttribute(name, element.getAttribute(name).replace(/[^ ]+/g, "again-$&"));
+  const name = card.querySelector('[name="login"]');
+  if (name && !name.value) name.value = user ?? "";
+  dialog().querySelector("[data-part]").replaceChildren(...card.childNodes);
+  if (!dialog().open) dialog().showModal();
+  const field = dialog().querySelector('[aria-invalid], input[type="password"], [name="code"], button.primary, a.button');
+  field?.focus();
+  dialog().dispatchEvent(new CustomEvent("htmx:after:swap", { bubbles: true }));
+}
+
+/** Somebody is signed in: if it is who opened the page, go on with the new token. */
+function accept(found) {
+  const { user: now } = found.documentElement.dataset;
+  if (now !== user) return refuse(now);
+  adoptTokenOf(found);
+  finish();
+}
+
+function adoptTokenOf(found) {
+  adoptToken(JSON.parse(found.body.getAttribute("hx-headers:inherited"))["x-csrftoken"]);
+}
+
+/** What one user typed is never sent as another's. */
+function refuse(now) {
+  const note = document.getElementById("other-user").content.cloneNode(true);
+  const text = note.querySelector("p");
+  text.textContent = text.textContent.replace("{now}", now).replace("{user}", user);
+  dialog().querySelector("[data-part]").replaceChildren(note);
+  if (!dialog().open) dialog().showModal();
+}
+
+/** After a sign-in in another tab, the forms of this page have a token that is no longer valid. */
+recovery.renew = async () => {
+  const answer = await plainRequest(dialog().dataset.done);
+  const found = await read(answer);
+  if (isDone(answer) && found.documentElement.dataset.user === user) adoptTokenOf(found);
+  else await recovery.signIn(answer.url);
+};
+
+async function send(form, submitter) {
+  const button = submitter ?? form.querySelector("button");
+  button.ariaBusy = "true";
+  try {
+    await take(await plainRequest(form.action, { method: "POST", body: new FormData(form, submitter) }));
+  } catch {
+    dialog().querySelector("[data-part]").prepend(document.getElementById("sign-in-failed").content.cloneNode(true));
+  } finally {
+    button.ariaBusy = null;
+  }
+}
+
+dialog()?.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== "post") return;
+  if (form.matches("[data-provider]")) {
+    form.target = "_blank"; // the page stays; the other tab tells when it is done
+    return;
+  }
+  event.preventDefault();
+  send(form, event.submitter);
+});
+dialog()?.addEventListener("close", () => waiting && finish(givenUp()));
+
+channel.addEventListener("message", async () => {
+  if (!waiting) return;
+  const answer = await plainRequest(dialog().dataset.done).catch(() => null);
+  if (waiting && answer && isDone(answer)) await take(answer);
+});
+if (user) channel.postMessage("signed in");

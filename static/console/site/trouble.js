@@ -1,0 +1,135 @@
+// Requests without an answer wait here. One message says so, with Retry; it goes when the server answers again.
+import { givenUp, plainRequest, recovery } from "./request.js";
+
+const PROBE_AFTER = 5000; // milliseconds between two looks whether the server is back
+const PROBE = "/ui/healthz";
+const waiting = new Set(); // { isSafe, retry, giveUp }
+let message = null;
+let probing = 0;
+
+/** Resolves when the request is to be sent again; rejects when it is given up. `text`: what the server said, if it did. */
+recovery.wait = ({ method = "GET", signal }, text = "") => {
+  document.dispatchEvent(new CustomEvent("tablero:unsent"));
+  return new Promise((resolve, reject) => {
+    const one = {
+      isSafe: method.toUpperCase() === "GET",
+      retry: () => settle(one, resolve),
+      giveUp: () => settle(one, () => reject(givenUp())),
+    };
+    signal?.addEventListener("abort", () => signal.reason !== "timeout" && one.giveUp());
+    waiting.add(one);
+    show(text);
+    probe();
+  });
+};
+
+function settle(one, goOn) {
+  if (!waiting.delete(one)) return;
+  if (waiting.size === 0) hide();
+  goOn();
+}
+
+function retryAll() {
+  for (const one of [...waiting]) one.retry();
+}
+
+function giveUpAll() {
+  for (const one of [...waiting]) one.giveUp();
+}
+
+function show(text) {
+  message?.remove();
+  message = text ? parsed(text) : fill("unreachable");
+  message.querySelector("[data-dismiss]").before(fill("retry"));
+  message.classList.add("trouble");
+  place();
+}
+
+/** Where messages are seen: beside a modal dialog nothing can be pressed. */
+function region() {
+  return [...document.querySelectorAll("dialog:modal")].at(-1) ?? document.getElementById("toasts");
+}
+
+function place() {
+  if (message) region().append(message);
+}
+
+function hide() {
+  message?.remove();
+  message = null;
+  clearTimeout(probing);
+  probing = 0;
+}
+
+function fill(id) {
+  return document.getElementById(id).content.firstElementChild.cloneNode(true);
+}
+
+function parsed(text) {
+  return new DOMParser().parseFromString(text, "text/html").body.firstElementChild;
+}
+
+/** The message of the server, once; returns the error for those who asked. */
+recovery.refuse = (text) => {
+  document.dispatchEvent(new CustomEvent("tablero:unsent"));
+  const toast = parsed(text);
+  for (const old of document.querySelectorAll(".problem:not(.trouble)"))
+    if (old.textContent === toast.textContent) old.remove();
+  region().append(toast);
+  return givenUp();
+};
+
+// the server may be back: what only reads goes on by itself, what writes may have been done and waits for Retry
+
+function probe() {
+  probing ||= setTimeout(look, PROBE_AFTER);
+}
+
+async function look() {
+  probing = 0;
+  if (!message) return;
+  const answer = await plainRequest(PROBE, { cache: "no-store" }).catch(() => null);
+  if (answer?.ok) recover();
+  else if (message) probe();
+}
+
+function recover() {
+  for (const one of [...waiting]) if (one.isSafe) one.retry();
+  if (message && waiting.size) {
+    message.remove();
+    message = null;
+    show();
+    message.replaceChildren(...fill("reachable").childNodes, ...message.querySelectorAll("button"));
+  }
+}
+
+// a request that was given up needs no further words
+addEventListener("unhandledrejection", (event) => {
+  if (event.reason?.name === "AbortError") event.preventDefault();
+});
+addEventListener("online", recover);
+document.addEventListener("close", place, true);
+
+document.addEventListener("click", (event) => {
+  const problem = event.target.closest?.(".problem");
+  if (event.target.closest?.("[data-retry]")) retryAll();
+  else if (problem && event.target.closest("[data-dismiss]")) {
+    if (problem === message) giveUpAll();
+    else problem.remove();
+  }
+});
+
+// who presses Save again means what the form says now
+document.addEventListener(
+  "submit",
+  (event) => {
+    const form = event.target;
+    if (![...waiting].some((one) => !one.isSafe) || form.getAttribute("method") !== "post") return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    giveUpAll();
+    const { submitter } = event;
+    setTimeout(() => form.isConnected && form.requestSubmit(submitter));
+  },
+  true,
+);

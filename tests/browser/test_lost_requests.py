@@ -1,0 +1,163 @@
+"""What was typed outlives an expired session, a lost connection, a deleted table and a reload."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.page import check_axe
+
+PASSWORD = "a password of many words"
+ACCOUNT = "/ui/a/devstoreaccount1/"
+
+
+@pytest.fixture(scope="module")
+def kept(service):
+    with service.create_table("kept") as table:
+        for number in range(3):
+            table.upsert_entity({"PartitionKey": "se", "RowKey": f"{number}", "Name": "Ada", "Age": 36})
+        yield table
+
+
+@pytest.fixture
+def page(pool, console, admin, kept):
+    """A page of the admin; here answers may fail."""
+    page = pool.take(
+        base_url=console.url, state=admin, width=1440, locale="en-US", reduced_motion="reduce", offline=False
+    )
+    yield page
+    page.context.set_offline(False)
+    pool.give_back(page)
+
+
+def expire(page):
+    page.context.clear_cookies(name="tablero_session")
+
+
+def sign_in(page):
+    dialog = page.locator("dialog#sign-in")
+    expect(dialog.get_by_label("User name")).to_have_value("ada@example.org")
+    dialog.get_by_label("Password").fill(PASSWORD)
+    dialog.get_by_role("button", name="Sign in", exact=True).click()
+
+
+def said(page, text):
+    page.locator(".toast", has_text=text).last.wait_for()
+
+
+def open_drawer(page):
+    page.goto(f"{ACCOUNT}t/kept/")
+    page.locator("a[data-drawer]").first.click()
+    name = page.locator("#drawer").get_by_label("Name", exact=True)
+    name.wait_for()
+    return name, page.locator("#drawer").get_by_role("button", name="Save", exact=True)
+
+
+def test_an_expired_session_is_renewed_in_a_dialog(page, kept):
+    name, save = open_drawer(page)
+    name.fill("Grace")
+    expire(page)
+    save.click()
+    dialog = page.locator("dialog#sign-in")
+    dialog.get_by_label("Password").fill("wrong")
+    check_axe(page)
+    dialog.get_by_role("button", name="Sign in", exact=True).click()
+    dialog.get_by_text("Incorrect user name or password.").wait_for()
+    page.keyboard.press("Escape")
+    expect(dialog).not_to_be_visible()
+    expect(name).to_have_value("Grace")
+    save.click()
+    sign_in(page)
+    said(page, "Saved 1 property")
+    assert kept.get_entity("se", "0")["Name"] == "Grace"
+
+    name.fill("Hedy")  # with the token of the new session
+    save.click()
+    expect(page.locator(".toast", has_text="Saved 1 property")).to_have_count(2)
+    page.goto(f"{ACCOUNT}t/kept/settings/")
+    page.get_by_label("Description").fill("of an ordinary form")
+    expire(page)
+    page.get_by_role("button", name="Save", exact=True).first.click()
+    sign_in(page)
+    said(page, "Saved")
+    expect(page.get_by_label("Description")).to_have_value("of an ordinary form")
+    page.goto(f"{ACCOUNT}sas/new/?table=kept")
+    page.get_by_label("Label").fill("For the night job")
+    expire(page)
+    page.get_by_role("button", name="Create SAS token").click()
+    sign_in(page)
+    expect(page.get_by_text("Copy this token now.")).to_be_visible()
+    page.get_by_role("button", name="Send request").click()  # by a script that came with the page
+    expect(page.locator("#sas-test")).to_contain_text("The token works")
+
+
+def test_without_an_answer_the_text_stays_and_retry_sends_it(page, kept):
+    name, save = open_drawer(page)
+    name.fill("Offline")
+    page.context.set_offline(True)
+    save.click()
+    trouble = page.locator(".trouble")
+    expect(trouble).to_contain_text("The server cannot be reached")
+    check_axe(page)
+    trouble.get_by_role("button", name="Close").click()
+    expect(trouble).to_have_count(0)
+    save.click()
+    trouble.wait_for()
+    name.fill("Offline, then changed")
+    page.context.set_offline(False)
+    expect(trouble).to_contain_text("Connected again")
+    save.click()  # as good as Retry, and with what the form says now
+    said(page, "Saved 1 property")
+    expect(trouble).to_have_count(0)
+    assert kept.get_entity("se", "0")["Name"] == "Offline, then changed"
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Run").click()  # what only reads goes on by itself
+    trouble.wait_for()
+    page.context.set_offline(False)
+    expect(trouble).to_have_count(0)
+
+
+def test_a_table_deleted_meanwhile_takes_no_text_along(page, service):
+    service.create_table("doomed")
+    page.goto(f"{ACCOUNT}t/doomed/settings/")
+    page.get_by_label("Description").fill("typed in vain")
+    service.delete_table("doomed")
+    page.get_by_role("button", name="Save", exact=True).first.click()
+    problem = page.locator(".problem")
+    expect(problem).to_contain_text("Page not found")
+    expect(problem).to_contain_text("What you typed is still on this page.")
+    expect(page.get_by_label("Description")).to_have_value("typed in vain")
+
+
+def test_a_reload_offers_what_was_not_saved(page, kept):
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto(f"{ACCOUNT}t/kept/entity/?pk=se&rk=1")
+    page.get_by_label("Name", exact=True).fill("Unsaved")
+    page.get_by_role("button", name="Add property").click()
+    page.keyboard.type("Added")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.type("as well")
+    page.reload()
+    offer = page.locator(".draft-offer")
+    offer.wait_for()
+    check_axe(page)
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Ada")
+    offer.get_by_role("button", name="Restore").click()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Unsaved")
+    page.get_by_role("button", name="Save", exact=True).click()
+    said(page, "Saved 2 properties")
+    assert kept.get_entity("se", "1")["Added"] == "as well"
+    page.reload()
+    page.locator("#entity-form").wait_for()
+    expect(offer).to_have_count(0)
+
+    page.goto(f"{ACCOUNT}t/kept/acl/")
+    page.get_by_role("button", name="Add policy").first.click()
+    identifier = page.locator('[name$="-identifier"]').first
+    identifier.fill("nightly")
+    page.reload()
+    offer.get_by_role("button", name="Restore").click()
+    expect(identifier).to_have_value("nightly")
+    page.reload()
+    offer.get_by_role("button", name="Discard").click()
+    expect(offer).to_have_count(0)
+    expect(identifier).to_have_count(0)
