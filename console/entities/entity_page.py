@@ -13,7 +13,7 @@ from django.utils import timezone
 from console.entities import entity_form, property_row
 from console.entities.entity_draft import EntityDraft, sign_entity
 from console.grid import tokens
-from console.site.responses import render_part, wants_part
+from console.site.responses import render_part, see_other, wants_part
 from storage.domain.entities.entity import (
     PROPERTY_LIMIT,
     SIZE_LIMIT,
@@ -93,6 +93,8 @@ def stored_context(target: EntityTarget, stored: StoredEntity) -> dict[str, Any]
     return {
         "etag": write_etag(stored.timestamp),
         "timestamp": local_time(stored.timestamp),
+        "changed_at": (changed_at := ticks_moment(stored.timestamp)),
+        "is_recent": is_recent(changed_at),
         "utc": f"{second_text(seconds)}.{fraction:07}Z",
         "instant": write_datetime(stored.timestamp),
         "opened": sign_entity(target.table, stored),
@@ -101,9 +103,13 @@ def stored_context(target: EntityTarget, stored: StoredEntity) -> dict[str, Any]
     }
 
 
+def ticks_moment(ticks: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks // 10)
+
+
 def local_time(ticks: int) -> str:
     """A time in the zone of the user, with all seven digits and the name of the zone."""
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks // 10)
+    moment = ticks_moment(ticks)
     with suppress(OverflowError):  # the first and the last hours of the calendar have no other zones
         moment = timezone.localtime(moment)
     return f"{moment:%Y-%m-%d %H:%M:%S}.{ticks % TICKS_PER_SECOND:07} {moment:%Z}"
@@ -125,6 +131,14 @@ def sample(table: Table) -> dict[str, Edm]:
 
 def without(names: Mapping[str, Edm], taken: Collection[str]) -> dict[str, Edm]:
     return {name: type_ for name, type_ in names.items() if name not in taken}
+
+
+def leave(request: HttpRequest, target: EntityTarget, address: str) -> HttpResponse:
+    """After an entity was inserted or deleted: a drawer closes, a page goes on to the address."""
+    if not wants_part(request):
+        return see_other(address)
+    part = "console/entities/entity/_done.html"
+    return render_part(request, part, part, {"token": tokens.encode_key(target.key)})
 
 
 def render_missing(request: HttpRequest, target: EntityTarget) -> HttpResponse:

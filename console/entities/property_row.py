@@ -12,6 +12,7 @@ from storage.editing import typed_text
 from storage.editing.typed_text import TextForm
 
 LONGEST_HEX: Final = 512  # bytes of a Binary in a field; longer ones stay on the server
+_NARROW: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE, Edm.BOOLEAN})
 _SPACES: Final = {" ": "·", "\t": "⇥", "\n": "↵"}
 
 
@@ -41,6 +42,11 @@ class PropertyRow:
     suggestion: Edm | None = None
     stored_as: str = ""  # if it differs from the text
     text_type: Edm | None = None  # the type of a text that could not be converted
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether half a line is enough, by the type alone, so that typing moves nothing."""
+        return not self.is_new and self.type in _NARROW
 
     @property
     def is_boolean(self) -> bool:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from azure.data.tables import EdmType, EntityProperty, TableServiceClient
+from playwright.sync_api import expect
 
 from tests.browser.page import check_axe
 
@@ -189,7 +190,7 @@ def test_keys_of_the_editor(open_page, admin, cells):
     page.keyboard.type("1")
     page.keyboard.press("Shift+Tab")
     page.get_by_text("Score saved").wait_for()
-    page.wait_for_function("document.activeElement.dataset.property === 'Ratio'")
+    expect(cell(page, "Ratio", "alan")).to_be_focused()
     cell(page, "Name", "alan").click()
     page.keyboard.type("dove?")
     page.locator("#cell-editor").wait_for()

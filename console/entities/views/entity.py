@@ -7,6 +7,7 @@ from django import shortcuts
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
@@ -16,12 +17,13 @@ from console.entities import conflict, entity_form, problems, property_row
 from console.entities import entity_page as pages
 from console.entities.entity_draft import EntityDraft, open_draft, read_draft, read_signed_entity
 from console.entities.entity_page import EntityTarget
-from console.site.access import account_required, actor_of, find_table, table_required
+from console.grid.cells import draw
+from console.site.access import account_required, actor_of, find_table, role_of, table_required
 from console.site.notices import notify_error, notify_success
 from console.site.responses import redirect_page, render_part, see_other, wants_part
 from console.site.typed_text import now_of
 from console.snippets.connections import snippet_target
-from storage.domain.access.roles import Capability
+from storage.domain.access.roles import Capability, may
 from storage.domain.entities.changes import Delete, Update
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored, write_stored
 from storage.domain.errors import ResourceNotFound, StorageError, UpdateConditionNotSatisfied
@@ -71,6 +73,10 @@ def render(request: HttpRequest, target: EntityTarget, draft: EntityDraft, statu
     context["tabs"] = _tabs(target, draft)
     if draft.tab == "snippets":
         context |= _snippets(request, target, draft)
+    elif not may(role_of(request), Capability.WRITE):
+        properties = draft.properties or {}
+        zone = timezone.get_current_timezone()
+        context["values"] = [(name, value.type, draw(value, zone=zone)) for name, value in properties.items()]
     elif draft.tab == "form":
         context["names"] = pages.without(pages.sample(target.table), draft.properties or {})
     return render_part(request, "console/entities/entity/show.html", "_entity.html", context, status=status)
@@ -200,7 +206,7 @@ def _delete(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     # in quotation marks, because keys may be empty or end in spaces
     key = f'"{target.key.partition_key}", "{target.key.row_key}"'
     notify_success(request, _("Deleted %(key)s") % {"key": key}, undo=done.activity)
-    return redirect_page(request, target.table_address)
+    return pages.leave(request, target, target.table_address)
 
 
 # checks while a user types

@@ -150,4 +150,4 @@ def _insert(request: HttpRequest, target: EntityTarget, draft: EntityDraft, acti
     notify_success(request, _("Inserted the entity"), undo=done.activity)
     if action == "save_another":
         return see_other(f"{request.path}?from={tokens.encode_key(draft.key)}")
-    return see_other(target.address())
+    return pages.leave(request, target, target.address())

@@ -1,13 +1,16 @@
-// The drawer beside the grid: a[data-drawer] opens its entity there from 1280 px on; ?open= says which one it is.
+// The drawer over the grid: entities are opened, added and duplicated there; ?open= says which one it is.
 import "./entity.js";
+import { enter } from "../grid/grid.js";
 import { anyDirty, guarded } from "../site/unsaved.js";
 
-const wide = matchMedia("(width >= 1280px)");
 const drawer = document.getElementById("drawer");
-let opener = null;
+let place = null; // where the focus was: { key, column } of a cell, or { element }
 
 // beside main, which is a container, and in some browsers what is fixed inside one is fixed to it
-if (drawer) document.querySelector(".layout")?.after(drawer);
+document.querySelector(".layout")?.after(drawer);
+
+const rowOf = (key) => document.querySelector(`[data-grid] tr[data-key="${CSS.escape(key ?? "")}"]`);
+const shown = () => (drawer.hidden ? undefined : drawer.querySelector("[data-entity]")?.dataset.entity);
 
 function remember(token) {
   const address = new URL(location.href);
@@ -16,9 +19,12 @@ function remember(token) {
   history.replaceState(history.state, "", address);
 }
 
-function open(link) {
-  opener = link;
-  load(link.href);
+function open(address, from = document.activeElement) {
+  if (drawer.hidden) {
+    const cell = from?.closest?.("[data-grid] tbody td");
+    place = cell ? { key: cell.parentElement.dataset.key, column: cell.cellIndex } : { element: from };
+  }
+  load(address);
 }
 
 function load(address) {
@@ -31,8 +37,9 @@ function reload(token) {
 
 /** The row of what is open. */
 function mark() {
-  const token = drawer.hidden ? "" : drawer.querySelector("[data-entity]")?.dataset.entity;
+  const token = shown();
   for (const row of document.querySelectorAll("tr[data-key]")) row.toggleAttribute("data-opened", row.dataset.key === token);
+  for (const button of drawer.querySelectorAll("[data-drawer-step]")) button.disabled = !beside(Number(button.dataset.drawerStep));
 }
 
 function close() {
@@ -40,61 +47,99 @@ function close() {
   drawer.replaceChildren();
   remember("");
   mark();
-  const row = opener?.closest("tr");
-  const back = opener?.isConnected ? opener : row && document.querySelector(`tr[data-key="${row.dataset.key}"] a[data-drawer]`);
-  back?.focus();
+  const cell = rowOf(place?.key)?.cells[place.column];
+  if (cell) enter(cell);
+  else place?.element?.focus?.();
+}
+
+/** The link of the entity that follows or precedes the one that is open, in the order of the grid. */
+function beside(step) {
+  const row = rowOf(shown());
+  return (step > 0 ? row?.nextElementSibling : row?.previousElementSibling)?.querySelector("a.open");
+}
+
+function go(step) {
+  const link = beside(step);
+  if (!link) return;
+  guarded(() => {
+    place = { key: link.closest("tr").dataset.key, column: place?.column ?? 0 };
+    load(link.href);
+  });
+}
+
+function opens(link) {
+  return link && (link.matches("[data-drawer]") || (!drawer.contains(link) && link.pathname === drawer.dataset.new));
 }
 
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-drawer-close]")) return guarded(close);
-  const link = event.target.closest("a[data-drawer]");
-  const isPlain = link && !event.ctrlKey && !event.metaKey && !event.shiftKey;
-  if (!isPlain || !wide.matches || !drawer) return;
+  const step = event.target.closest("[data-drawer-step]")?.dataset.drawerStep;
+  if (step) return go(Number(step));
+  const link = event.target.closest("a[href]");
+  const isPlain = opens(link) && !event.ctrlKey && !event.metaKey && !event.shiftKey;
+  if (!isPlain) return;
   event.preventDefault();
-  guarded(() => open(link));
+  guarded(() => open(link.href, document.activeElement.closest("[data-grid] td") ?? link));
 });
 
+document.addEventListener("entity:open", ({ detail }) => guarded(() => open(detail)));
+
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || event.defaultPrevented || !drawer?.contains(event.target)) return;
+  const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+  const isModified = event.ctrlKey || event.metaKey || event.shiftKey;
+  if (step && event.altKey && !isModified && shown() && !event.target.closest("dialog, select")) {
+    event.preventDefault();
+    go(step);
+  }
+  if (event.key !== "Escape" || event.defaultPrevented || !drawer.contains(event.target)) return;
   if (event.target.closest("[popover]:popover-open")) return;
   event.preventDefault();
   guarded(close);
 });
 
-/** Whatever was put into it: an entity, its form with what is wrong, a conflict. */
+/** Whatever was put into it: an entity, its form with what is wrong, a conflict; or that it can close. */
 function show() {
   if (!drawer.firstElementChild) return;
+  const done = drawer.querySelector("[data-done]")?.dataset.done;
+  if (done) return finish(done);
   const entity = drawer.querySelector("[data-entity]");
   const isNew = drawer.hidden;
   drawer.hidden = false;
   drawer.scrollTop = 0;
   if (entity) remember(entity.dataset.entity);
-  const first = drawer.querySelector("[data-error-summary]") ?? drawer.querySelector("[data-focus]");
+  const first = drawer.querySelector("[data-error-summary]") ?? drawer.querySelector("[autofocus]") ?? drawer.querySelector("[data-focus]");
   // a reload takes the focus from nowhere else on the page
   if (first && (isNew || document.activeElement === document.body)) first.focus({ preventScroll: !isNew });
   if (entity) tell(entity);
   mark();
 }
 
-document.addEventListener("htmx:after:swap", () => drawer && mark());
-if (drawer) new MutationObserver(show).observe(drawer, { childList: true });
+/** The entity was inserted or deleted: the grid shows it, and the focus goes to its row, if there is one. */
+function finish(key) {
+  close();
+  document.addEventListener("grid:renewed", () => rowOf(key) && enter(rowOf(key).cells[place?.column ?? 1]), { once: true });
+  document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [key], isShown: true } }));
+}
+
+document.addEventListener("htmx:after:swap", mark);
+document.addEventListener("grid:renewed", mark);
+new MutationObserver(show).observe(drawer, { childList: true });
 
 /** The grid shows what was saved. */
 function tell({ dataset: { entity, etag } }) {
-  const row = document.querySelector(`tr[data-key="${entity}"]`);
-  if (row?.dataset.etag === etag) return;
+  if (rowOf(entity)?.dataset.etag === etag) return;
   document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [entity], isShown: true } }));
 }
 
 // what was saved or undone elsewhere on the page
 document.addEventListener("grid:changed", ({ detail }) => {
-  const token = drawer?.hidden === false && drawer.querySelector("[data-entity]")?.dataset.entity;
-  if (!token || detail.isShown || anyDirty()) return;
-  if (detail.keys.length === 0 || detail.keys.includes(token)) reload(token);
+  const token = shown();
+  if (!token || detail?.isShown || anyDirty()) return;
+  if (!detail?.keys?.length || detail.keys.includes(token)) reload(token);
 });
 
 const asked = new URLSearchParams(location.search).get("open");
-if (asked && drawer && wide.matches) {
-  opener = document.querySelector(`tr[data-key="${CSS.escape(asked)}"] a[data-drawer]`);
+if (asked) {
+  place = { key: asked, column: 1 };
   reload(asked);
 }

@@ -1,6 +1,7 @@
 // The form of an entity: rows that come, go and change their type, what was changed, and one question before leaving.
 import { post } from "../site/request.js";
 import "../site/unsaved.js";
+import { guid } from "./cell_tools.js";
 import "./viewer.js";
 
 const FORM = "form[data-guard]";
@@ -48,9 +49,15 @@ function count(form) {
     properties += !row.querySelector("[data-remove]").checked;
   }
   const shown = form.querySelector("[data-change-count]");
-  if (shown) shown.textContent = changes === 0 ? "" : changes === 1 ? shown.dataset.one : shown.dataset.many.replace("%s", changes);
+  if (shown) shown.textContent = changes === 0 ? "" : amount(shown, changes);
+  const label = form.querySelector("[data-save-label]");
+  if (label) label.textContent = changes === 0 ? label.dataset.none : amount(label, changes);
   const number = form.closest(".entity")?.querySelector("[data-property-count]");
   if (number && form.querySelector("[data-rows]")) number.textContent = properties;
+}
+
+function amount({ dataset }, changes) {
+  return changes === 1 ? dataset.one : dataset.many.replace("%s", changes);
 }
 
 // rows
@@ -93,7 +100,7 @@ function replaceRow(row, found) {
     found.dataset.type = before_(row.querySelector("[data-type]"));
     if (value) found.dataset.text = initial(value);
     const was = row.querySelector(".was");
-    if (was && !found.querySelector(".was")) found.querySelector(".property-value").append(was);
+    if (was && !found.querySelector(".was")) found.querySelector(".property-name").append(was);
   }
   row.replaceWith(found);
   found.querySelector("[data-type]").focus();
@@ -173,7 +180,10 @@ function adoptType(row, name) {
 
 function showFile(row, input) {
   const file = input.files[0];
-  if (file) input.closest("label").querySelector("span").textContent = `${file.name} · ${file.size.toLocaleString()} B`;
+  const shown = input.closest("label").querySelector("span");
+  if (!file) return;
+  shown.textContent = `${file.name} · ${file.size.toLocaleString()} B`;
+  shown.className = "";
 }
 
 function put(row, text) {
@@ -181,14 +191,6 @@ function put(row, text) {
   field.value = text;
   field.dispatchEvent(new Event("input", { bubbles: true }));
   field.focus();
-}
-
-function guid() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = (bytes[6] & 15) | 64;
-  bytes[8] = (bytes[8] & 63) | 128;
-  const digits = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
 /** The browser's own picker; what it gives has no zone, which means the reader's. */

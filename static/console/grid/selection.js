@@ -204,9 +204,10 @@ export function send(selector, cell) {
   button.click();
 }
 
+/** A copy to be, in the drawer. */
 export function duplicate(key) {
   const address = form()?.dataset.new;
-  if (address && key) location.assign(`${address}?${new URLSearchParams({ from: key })}`);
+  if (address && key) document.dispatchEvent(new CustomEvent("entity:open", { detail: `${address}?${new URLSearchParams({ from: key })}` }));
 }
 
 document.addEventListener("click", (event) => {
