@@ -13,7 +13,7 @@ from console.entities.entity_draft import read_signed_entity, sign_entity
 from console.entities.entity_page import EntityTarget
 from console.site.access import actor_of
 from console.site.notices import notify_error, notify_success
-from console.site.responses import redirect_page, render_part, see_other, wants_part
+from console.site.responses import render_part, see_other, wants_part
 from storage.domain.entities.changes import Change, Insert, Update
 from storage.domain.entities.entity import Entity, StoredEntity, read_stored, write_stored
 from storage.domain.errors import (
@@ -164,7 +164,7 @@ def settle_conflict(request: HttpRequest, target: EntityTarget, action: str) -> 
     if action == "theirs":
         return see_other(target.address())
     if action == "discard":
-        return redirect_page(request, target.table_address)
+        return pages.leave(request, target, target.table_address)
     if base is None or image is None or target.key not in (base.key, image.key):
         notify_error(request, _("This form has expired. Nothing was saved."))
         return see_other(target.address())

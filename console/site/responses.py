@@ -3,11 +3,9 @@
 import posixpath
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.template.loader import render_to_string
-
-from console.site.addresses import split_url
 
 
 def render_part(
@@ -42,15 +40,3 @@ def see_other(address: str) -> HttpResponse:
     response = HttpResponseRedirect(address)
     response.status_code = 303
     return response
-
-
-def redirect_page(request: HttpRequest, address: str) -> HttpResponse:
-    """Redirect the whole page after a form, even from a drawer; a grid beside the drawer keeps its state."""
-    if wants_part(request):
-        shown = split_url(request.headers.get("HX-Current-URL", ""))
-        if shown.path == address:
-            query = QueryDict(shown.query, mutable=True)
-            query.pop("open", None)
-            address = f"{address}?{query.urlencode()}"
-        return HttpResponse(status=204, headers={"HX-Redirect": address})
-    return see_other(address)

@@ -20,7 +20,7 @@ from console.entities.entity_page import EntityTarget
 from console.grid.cells import draw
 from console.site.access import account_required, actor_of, find_table, role_of, table_required
 from console.site.notices import notify_error, notify_success
-from console.site.responses import redirect_page, render_part, see_other, wants_part
+from console.site.responses import render_part, see_other, wants_part
 from console.site.typed_text import now_of
 from console.snippets.connections import snippet_target
 from storage.domain.access.roles import Capability, may
@@ -194,7 +194,7 @@ def _delete(request: HttpRequest, target: EntityTarget) -> HttpResponse:
         done = edits.apply_one(target.table, Delete(target.key, _condition(request)), by=actor_of(request))
     except ResourceNotFound:
         notify_error(request, _("This entity was already deleted."))
-        return redirect_page(request, target.table_address)
+        return pages.leave(request, target, target.table_address)
     except UpdateConditionNotSatisfied:
         notify_error(
             request, _("This entity was changed since you opened it. Review it before you delete it.")

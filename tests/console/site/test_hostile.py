@@ -127,10 +127,6 @@ def test_a_header_that_is_no_address(visit, ada, account):
     client = visit("alice")
     asked = client.post("/ui/a/acme/keys/1/reveal/", headers={"Referer": broken})
     assert asked["Location"].startswith("/ui/me/again/")
-    stored = entities.get(tables.get(account.pk, "people"), ADA)
-    sent = {"action": "delete", "etag": write_etag(stored.timestamp)}
-    answer = client.post(f"{TABLE}entity/?pk=se&rk=ada", sent, headers={**HTMX, "HX-Current-URL": broken})
-    assert answer["HX-Redirect"] == TABLE
 
 
 def test_what_is_copied_has_a_size(visit, people, monkeypatch):
