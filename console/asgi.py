@@ -1,8 +1,12 @@
 """What answers at the server's port: /ui/ is Django's, an ASGI application; everything else the Table service's."""
 
+import asyncio
+import gc
 import os
 import re
+import sys
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from importlib import import_module
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -54,7 +58,15 @@ def application(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
     path: str = scope["path"]
     if path.startswith(static_files.PREFIX):
         return static(scope, receive, send)
-    return _console(probing if path in probes.PATHS else django, scope, receive, send)
+    return _console(probing if path in probes.PATHS else _pages, scope, receive, send)
+
+
+async def _pages(scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve a page; the first one imports all of them, in a thread, so that the Table service goes on meanwhile."""
+    if settings.ROOT_URLCONF not in sys.modules:
+        await asyncio.to_thread(import_module, settings.ROOT_URLCONF)
+        gc.freeze()  # as the server does with what is there at its start
+    await django(scope, receive, send)
 
 
 applications = Applications(service.serve, application, is_console, settings.OPTIONS.trusted_proxies)
@@ -64,7 +76,7 @@ class _TooLarge(Exception):
     pass
 
 
-async def _console(django: Any, scope: Scope, receive: Receive, send: Send) -> None:
+async def _console(application: Any, scope: Scope, receive: Receive, send: Send) -> None:
     received = 0
     limit = ENTITY_LIMIT if ENTITY_PATH.match(scope["path"]) else BODY_LIMIT
 
@@ -77,7 +89,7 @@ async def _console(django: Any, scope: Scope, receive: Receive, send: Send) -> N
         return message
 
     try:
-        await django(scope, receive_some, send)
+        await application(scope, receive_some, send)
     except _TooLarge:
         problem = api.too_large(scope["path"])
         headers = [(b"Content-Length", b"%d" % len(problem)), (b"Connection", b"close")]

@@ -196,7 +196,7 @@ REST_FRAMEWORK: dict[str, object] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_SCHEMA_CLASS": "storage.api.documentation.Schema",
-    "EXCEPTION_HANDLER": "storage.api.problems.handle_exception",
+    "EXCEPTION_HANDLER": "storage.api.exceptions.handle_exception",
     "UNAUTHENTICATED_USER": None,
     "URL_FORMAT_OVERRIDE": None,
 }

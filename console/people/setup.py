@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from django.db import transaction
-from django.urls import reverse
 from django.utils import timezone
 
 from console.models import Setup, User
@@ -14,11 +13,12 @@ LINKS_KEPT = 32  # each start prints a new link; older ones stay valid
 
 def announcement(origin: str) -> Iterator[str]:
     """Yield the lines that a server prints when it starts."""
+    # addresses as they are: resolving their names would load every page, half a second before the first answer
     if is_open():
-        yield f"Console:           {origin}{reverse('people:setup')}?token={issue()}"
+        yield f"Console:           {origin}/ui/setup/?token={issue()}"
         yield "                   Open this link to create the first admin. It works once."
     else:
-        yield f"Console:           {origin}{reverse('home:index')}"
+        yield f"Console:           {origin}/ui/"
 
 
 def is_open() -> bool:

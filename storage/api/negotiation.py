@@ -29,7 +29,7 @@ class StrictJSONParser(BaseParser):
 
 
 class ProblemJSONRenderer(JSONRenderer):
-    """Render JSON; the media type of problem details is set by problems.handle_exception."""
+    """Render JSON; the media type of problem details is set by exceptions.handle_exception."""
 
     charset = None
 

@@ -1,27 +1,15 @@
-"""Errors of every stage of a request as problem details.
+"""Problem details, the form of all errors of the API; `exceptions` makes them of what a view raises.
 
 https://www.rfc-editor.org/rfc/rfc9457
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
 
-from django.core.exceptions import ObjectDoesNotExist, PermissionDenied, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
-from django.http import Http404
-from rest_framework import exceptions
-from rest_framework.response import Response
-from rest_framework.views import set_rollback
-
-from storage.domain.errors import ServerBusy, StorageError
-from storage.operations.accounts import AccountError
-from storage.operations.api_tokens import TokenError
-
 MEDIA_TYPE: Final = "application/problem+json"
 DOCUMENTED_AT: Final = "/ui/api/docs/"
-RETRY_AFTER: Final = 5  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +85,7 @@ PROBLEM_TYPES: Final = (
     MALFORMED, INVALID, UNAUTHENTICATED, OUT_OF_SCOPE, FORBIDDEN, NOT_FOUND, NO_METHOD, CONFLICT, PRECONDITION,
     TOO_LARGE, MEDIA_TYPE_REFUSED, KEY_REUSED, TOO_MANY, FAILED, UNAVAILABLE,
 )  # fmt: skip
-_BY_STATUS: Final = {
+BY_STATUS: Final = {
     kind.status: kind for kind in reversed(PROBLEM_TYPES) if kind not in (MALFORMED, OUT_OF_SCOPE)
 }
 
@@ -112,12 +100,12 @@ class FieldError:
 
     def serialize(self) -> dict[str, str]:
         where = {"parameter": self.parameter} if self.parameter else {"pointer": f"#{self.pointer}"}
-        return {**where, "detail": _replace_surrogates(self.detail)}
+        return {**where, "detail": replace_surrogates(self.detail)}
 
 
 @dataclass(slots=True)
 class Problem(Exception):
-    """An error that a view raises; from_exception makes one of every other error."""
+    """An error that a view raises; exceptions.problem_of makes one of every other error."""
 
     type: ProblemType
     detail: str = ""
@@ -130,7 +118,7 @@ class Problem(Exception):
             "type": self.type.url,
             "title": self.type.title,
             "status": self.type.status,
-            "detail": _replace_surrogates(self.detail),
+            "detail": replace_surrogates(self.detail),
             "code": self.code,
             "instance": f"urn:uuid:{request_id}" if request_id else "",
             "errors": [error.serialize() for error in self.errors],
@@ -138,90 +126,16 @@ class Problem(Exception):
         return {name: value for name, value in members.items() if value}
 
 
-class InvalidParameters(exceptions.ValidationError):
-    """Validation errors of the query string, not of the body."""
-
-
 def invalid(detail: str, pointer: str = "") -> Problem:
     return Problem(INVALID, detail, errors=[FieldError(detail, pointer)])
 
 
-def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response | None:
-    """Return the response to an exception of a view; None lets Django log it as a server error."""
-    problem = from_exception(error)
-    if problem is None:
-        return None
-    set_rollback()
-    content = problem.serialize(getattr(context["request"], "number", ""))
-    response = Response(content, status=problem.type.status, headers=dict(problem.headers))
-    response.content_type = MEDIA_TYPE
-    return response
-
-
-def from_exception(error: Exception) -> Problem | None:
-    match error:
-        case Problem():
-            return error
-        case StorageError():
-            headers = {"Retry-After": str(RETRY_AFTER)} if isinstance(error, ServerBusy) else {}
-            return Problem(_BY_STATUS.get(error.status, FAILED), error.text, error.code, headers)
-        case AccountError() | TokenError():
-            return Problem(CONFLICT, str(error))
-        case OperationalError() | InterfaceError():
-            return Problem(UNAVAILABLE, headers={"Retry-After": str(RETRY_AFTER)})
-        case SuspiciousOperation():
-            return Problem(MALFORMED, "The request line or a header cannot be read.")
-        case Http404() | ObjectDoesNotExist():  # it may have been deleted meanwhile
-            return Problem(NOT_FOUND)
-        case PermissionDenied():
-            return Problem(FORBIDDEN)
-        case exceptions.APIException():
-            return _from_framework(error)
-    return None
-
-
 def from_status(status: int) -> Problem:
     """Return the problem for an error response that another part of the server made."""
-    kind = _BY_STATUS.get(status) or ProblemType("other", status, HTTPStatus(status).phrase, "")
+    kind = BY_STATUS.get(status) or ProblemType("other", status, HTTPStatus(status).phrase, "")
     return Problem(kind)
 
 
-def _from_framework(error: exceptions.APIException) -> Problem | None:
-    match error:
-        case exceptions.ValidationError():
-            in_query = isinstance(error, InvalidParameters)
-            return Problem(INVALID, errors=list(_flatten(error.detail, "", in_query=in_query)))
-        case exceptions.ParseError():
-            return Problem(MALFORMED, str(error.detail))
-        case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
-            header = getattr(error, "auth_header", "Bearer")
-            return Problem(UNAUTHENTICATED, str(error.detail), headers={"WWW-Authenticate": header})
-        case exceptions.Throttled():
-            return Problem(TOO_MANY, headers={"Retry-After": str(int(error.wait or 1))})
-        case exceptions.MethodNotAllowed():
-            return Problem(NO_METHOD)  # REST framework adds the Allow header
-    kind = _BY_STATUS.get(error.status_code)
-    return None if kind is None else Problem(kind, str(error.detail))
-
-
-def _flatten(detail: Any, pointer: str, *, in_query: bool) -> Iterator[FieldError]:
-    match detail:
-        case dict():
-            for name, inner in detail.items():
-                escaped = _replace_surrogates(str(name)).replace("~", "~0").replace("/", "~1")
-                below = pointer if name == "non_field_errors" else f"{pointer}/{escaped}"
-                yield from _flatten(inner, below, in_query=in_query)
-        case list():
-            for index, inner in enumerate(detail):
-                # a list of sentences describes the value itself, any other list its items
-                below = pointer if isinstance(inner, str) else f"{pointer}/{index}"
-                yield from _flatten(inner, below, in_query=in_query)
-        case _ if in_query:
-            yield FieldError(str(detail), parameter=pointer.lstrip("/"))
-        case _:
-            yield FieldError(str(detail), pointer)
-
-
-def _replace_surrogates(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which a client may send and UTF-8 cannot encode."""
     return text.encode(errors="replace").decode()

@@ -84,9 +84,14 @@ class Embedded:
 
 @contextmanager
 def running(
-    options: Options, *, purpose: str, say: Say, settings: Mapping[str, str] | None = None
+    options: Options,
+    *,
+    purpose: str,
+    say: Say,
+    settings: Mapping[str, str] | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> Iterator[Embedded]:
-    """Hold the data folder and run its PostgreSQL."""
+    """Hold the data folder and run its PostgreSQL; do something ``meanwhile`` it starts."""
     folder = DataFolder(options.data)
     folder.create()
     with folder.held(purpose) as lock:
@@ -96,6 +101,7 @@ def running(
         cluster.prepare(found, folder, settings or {}, workers=options.workers)
         embedded = Embedded(_plan(found, folder), lock, say)
         try:
+            meanwhile()
             embedded.wait_until_ready()
             yield embedded
         finally:

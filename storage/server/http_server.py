@@ -103,13 +103,13 @@ def _config(options: Options) -> uvicorn.Config:
 
 def _connect(**arguments: Any) -> HttpConnection:
     """A new connection, as uvicorn asks for one."""
-    return HttpConnection(_applications(), **arguments)
+    return HttpConnection(applications(), **arguments)
 
 
 @cache
-def _applications() -> Applications:
-    applications: Applications = import_from_string(APPLICATIONS)
-    return applications
+def applications() -> Applications:
+    found: Applications = import_from_string(APPLICATIONS)
+    return found
 
 
 def _why(options: Options, error: OSError) -> str:

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from pkgutil import iter_modules
 
 import psycopg
+from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
 
 from storage.operations import accounts
 from storage.operations.accounts import AccountError, AccountKeys
@@ -67,11 +71,23 @@ def _check_version(version: int) -> None:
 
 
 def _migrate(say: Callable[[str], None]) -> None:
+    if _known() <= set(MigrationRecorder(connection).applied_migrations()):
+        return
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:
         say("Bringing the database up to date ...")
         call_command("migrate", verbosity=0, interactive=False)
+
+
+def _known() -> set[tuple[str, str]]:
+    """The migrations there are, by application and name; loading them would take longer than anything else here."""
+    return {
+        (application.label, module.name)
+        for application in apps.get_app_configs()
+        for module in iter_modules([str(Path(application.path) / "migrations")])
+        if not module.ispkg and module.name[0] not in "_~"
+    }
 
 
 def _declare_accounts(options: Options) -> None:

@@ -63,7 +63,13 @@ def _database(options: Options, signals: Signals, say: Say) -> Iterator[None]:
     if options.database_url:
         yield
         return
-    with embedded.running(options, purpose="serve", say=say) as postgres:
+    serves_itself = options.workers == 1
+    with embedded.running(
+        options,
+        purpose="serve",
+        say=say,
+        meanwhile=http_server.applications if serves_itself else lambda: None,
+    ) as postgres:
         postgres.keep()
         signals.second.append(postgres.stop_at_once)
         yield

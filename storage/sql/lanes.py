@@ -189,7 +189,10 @@ class _StatementFailed(Exception):
 
 
 class _Pool:
-    """The connections of one lane; requests queue while all are busy."""
+    """The connections of one lane: opened when they are first needed, kept, and opened again when they are lost.
+
+    Requests queue while all are busy.
+    """
 
     def __init__(self, conninfo: str, lane: Lane, size: int) -> None:
         self._conninfo = conninfo.encode()
@@ -198,11 +201,11 @@ class _Pool:
         self._idle: list[_Connection] = []
         self._all: set[_Connection] = set()
         self._line: deque[asyncio.Future[_Connection]] = deque()
-        self._reconnecting: set[asyncio.Task[None]] = set()
+        self._opening: set[asyncio.Task[None]] = set()
         self._closed = False
 
     async def open(self) -> None:
-        await asyncio.gather(*(self._connect() for _ in range(self._size)))
+        await self._connect()
 
     async def _connect(self) -> None:
         pgconn = await asyncio.to_thread(_connected, self._conninfo, SETTINGS[self._lane])
@@ -216,6 +219,8 @@ class _Pool:
     async def acquire(self) -> _Connection:
         if self._idle:
             return self._idle.pop()
+        if len(self._all) + len(self._opening) < self._size:
+            self._open_another()
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[_Connection] = loop.create_future()
         self._line.append(turn)
@@ -242,11 +247,14 @@ class _Pool:
         if connection in self._idle:
             self._idle.remove(connection)
         if not self._closed:
-            task = asyncio.get_running_loop().create_task(self._reconnect())
-            self._reconnecting.add(task)
-            task.add_done_callback(self._reconnecting.discard)
+            self._open_another()
 
-    async def _reconnect(self) -> None:
+    def _open_another(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._keep_connecting())
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    async def _keep_connecting(self) -> None:
         pause = 0.05
         while not self._closed:
             try:
@@ -259,7 +267,7 @@ class _Pool:
 
     def close(self) -> None:
         self._closed = True
-        for task in self._reconnecting:
+        for task in self._opening:
             task.cancel()
         for connection in self._all:
             connection.close()

@@ -286,8 +286,21 @@ async def test_no_other_failure_is_tried_again(single, lose):
 # connections that break
 
 
+async def test_connections_are_opened_when_they_are_needed(open_lanes, admin):
+    lanes = await open_lanes(3)
+    await until(admin, "true", 2)
+
+    both = [asyncio.ensure_future(lanes.run(statement("SELECT pg_sleep(30)"))) for _ in range(2)]
+    await until(admin, "state = 'active'", 2)
+
+    await until(admin, "true", 3)
+    await terminate(admin)
+    await asyncio.gather(*both, return_exceptions=True)
+
+
 async def test_a_connection_that_breaks_while_idle_is_replaced(open_lanes, admin):
     lanes = await open_lanes(2)
+    await asyncio.gather(*(lanes.run(statement(SLOW_ECHO, "")) for _ in range(2)))
 
     assert await terminate(admin) == 3
 

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from storage.api.problems import InvalidParameters
+from storage.api.exceptions import InvalidParameters
 from storage.domain.service import lifetimes
 from storage.domain.service.lifetimes import LifetimeError
 

@@ -1,0 +1,95 @@
+"""Errors of every stage of a request as problem details."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied, SuspiciousOperation
+from django.db import InterfaceError, OperationalError
+from django.http import Http404
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from storage.api import problems
+from storage.api.problems import FieldError, Problem, replace_surrogates
+from storage.domain.errors import ServerBusy, StorageError
+from storage.operations.accounts import AccountError
+from storage.operations.api_tokens import TokenError
+
+RETRY_AFTER: Final = 5  # seconds
+
+
+class InvalidParameters(exceptions.ValidationError):
+    """Validation errors of the query string, not of the body."""
+
+
+def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """Return the response to an exception of a view; None lets Django log it as a server error."""
+    problem = problem_of(error)
+    if problem is None:
+        return None
+    set_rollback()
+    content = problem.serialize(getattr(context["request"], "number", ""))
+    response = Response(content, status=problem.type.status, headers=dict(problem.headers))
+    response.content_type = problems.MEDIA_TYPE
+    return response
+
+
+def problem_of(error: Exception) -> Problem | None:
+    match error:
+        case Problem():
+            return error
+        case StorageError():
+            headers = {"Retry-After": str(RETRY_AFTER)} if isinstance(error, ServerBusy) else {}
+            return Problem(
+                problems.BY_STATUS.get(error.status, problems.FAILED), error.text, error.code, headers
+            )
+        case AccountError() | TokenError():
+            return Problem(problems.CONFLICT, str(error))
+        case OperationalError() | InterfaceError():
+            return Problem(problems.UNAVAILABLE, headers={"Retry-After": str(RETRY_AFTER)})
+        case SuspiciousOperation():
+            return Problem(problems.MALFORMED, "The request line or a header cannot be read.")
+        case Http404() | ObjectDoesNotExist():  # it may have been deleted meanwhile
+            return Problem(problems.NOT_FOUND)
+        case PermissionDenied():
+            return Problem(problems.FORBIDDEN)
+        case exceptions.APIException():
+            return _from_framework(error)
+    return None
+
+
+def _from_framework(error: exceptions.APIException) -> Problem | None:
+    match error:
+        case exceptions.ValidationError():
+            in_query = isinstance(error, InvalidParameters)
+            return Problem(problems.INVALID, errors=list(_flatten(error.detail, "", in_query=in_query)))
+        case exceptions.ParseError():
+            return Problem(problems.MALFORMED, str(error.detail))
+        case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
+            header = getattr(error, "auth_header", "Bearer")
+            return Problem(problems.UNAUTHENTICATED, str(error.detail), headers={"WWW-Authenticate": header})
+        case exceptions.Throttled():
+            return Problem(problems.TOO_MANY, headers={"Retry-After": str(int(error.wait or 1))})
+        case exceptions.MethodNotAllowed():
+            return Problem(problems.NO_METHOD)  # REST framework adds the Allow header
+    kind = problems.BY_STATUS.get(error.status_code)
+    return None if kind is None else Problem(kind, str(error.detail))
+
+
+def _flatten(detail: Any, pointer: str, *, in_query: bool) -> Iterator[FieldError]:
+    match detail:
+        case dict():
+            for name, inner in detail.items():
+                escaped = replace_surrogates(str(name)).replace("~", "~0").replace("/", "~1")
+                below = pointer if name == "non_field_errors" else f"{pointer}/{escaped}"
+                yield from _flatten(inner, below, in_query=in_query)
+        case list():
+            for index, inner in enumerate(detail):
+                # a list of sentences describes the value itself, any other list its items
+                below = pointer if isinstance(inner, str) else f"{pointer}/{index}"
+                yield from _flatten(inner, below, in_query=in_query)
+        case _ if in_query:
+            yield FieldError(str(detail), parameter=pointer.lstrip("/"))
+        case _:
+            yield FieldError(str(detail), pointer)
