@@ -13,13 +13,16 @@ from storage.models import Table
 _MOMENT: Final = timedelta(minutes=1)  # opening a table again within this time costs no write
 
 
-def record_visit(user: User, table: Table) -> bool:
-    """Record that a user opened a table; return whether it is starred."""
+def record_visit(user: User, table: Table) -> None:
+    """Record that a user opened a table."""
     now = timezone.now()
     found = Bookmark.objects.filter(user=user, table=table).first()
     if found is None or found.opened_at is None or found.opened_at < now - _MOMENT:
         _write(Bookmark(user=user, table=table, opened_at=now), "opened_at")
-    return found is not None and found.is_starred
+
+
+def is_starred(user: User, table: Table) -> bool:
+    return Bookmark.objects.filter(user=user, table=table, is_starred=True).exists()
 
 
 def star(user: User, table: Table, *, on: bool) -> None:

@@ -171,6 +171,7 @@ def _columns(
     drawn: Sequence[Sequence[Cell]],
 ) -> list[Column]:
     named = {choice.name for choice in asked.choices}
+    places = _list_places([choice.name for choice in shown], types)
     made = []
     for at, choice in enumerate(shown):
         of_name = types.get(choice.name, frozenset())
@@ -185,7 +186,7 @@ def _columns(
             pin=pin,
             is_number=is_number,
             is_loose=choice.name not in named,
-            opening=_opening(at + 2, choice.name, pin, is_number=is_number),
+            opening=_opening(at + 2, choice.name, pin, places.get(choice.name, ""), is_number=is_number),
         )
         made.append(column)
     return made
@@ -224,8 +225,22 @@ def _row(
     return GridRow(encode_key(glance.key), write_etag(glance.timestamp), index, SafeString("".join(parts)))
 
 
-def _opening(at: int, name: str, pin: int, *, is_number: bool) -> str:
+def _list_places(names: Sequence[str], types: Mapping[str, Set[Edm]]) -> Mapping[str, str]:
+    """The classes of the columns that a narrow screen shows as a list: the keys, three properties and a date."""
+    places = dict(zip(KEY_PROPERTIES, ("as-partition", "as-key"), strict=True))
+    dates = [name for name in names if Edm.DATETIME in types.get(name, ())] or [TIMESTAMP]
+    others = [name for name in names if name not in _SYSTEM and name != dates[0]]
+    return (
+        places
+        | {dates[0]: "as-date"}
+        | dict(zip(others, ("as-first", "as-second", "as-third"), strict=False))
+    )
+
+
+def _opening(at: int, name: str, pin: int, place: str, *, is_number: bool) -> str:
     classes = [f"pinned p{pin}"] if pin else []
+    if place:
+        classes.append(place)
     if is_number:
         classes.append("number")
     markup = f'<td aria-colindex="{at}"'

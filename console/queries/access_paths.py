@@ -28,21 +28,28 @@ PATHS: Final[Mapping[AccessPath, PathText]] = {
         gettext_lazy("Range"), "accent", "move-horizontal", gettext_lazy("Reads part of one partition.")
     ),
     AccessPath.PARTITION_SCAN: PathText(
-        gettext_lazy("Partition scan"), "warn", "rows-3", gettext_lazy("Reads one whole partition.")
+        gettext_lazy("Partition scan"), "info", "rows-3", gettext_lazy("Reads one whole partition.")
     ),
     AccessPath.PARTITION_RANGE: PathText(
         gettext_lazy("Partition range"),
-        "warn",
+        "info",
         "columns-3",
         gettext_lazy("Reads several partitions. Expect a continuation token wherever a partition ends."),
     ),
     AccessPath.TABLE_SCAN: PathText(
         gettext_lazy("Table scan"),
-        "danger",
+        "warn",
         "table-2",
         gettext_lazy("Reads the whole table. Expect pages with few or no entities and a continuation token."),
     ),
 }
+# without a filter nothing is wrong: the entities are just looked through
+BROWSE: Final = PathText(
+    gettext_lazy("Browse"),
+    "",
+    "table-2",
+    gettext_lazy("Reads the table page by page, in the order of its keys."),
+)
 
 REASONS: Final[Mapping[AccessReason, Promise]] = {
     AccessReason.BOTH_KEYS: gettext_lazy(
@@ -77,12 +84,14 @@ REASONS: Final[Mapping[AccessReason, Promise]] = {
 }
 
 
-def explain_access(access: AccessPlan, estimate: Estimate | None) -> dict[str, Any]:
+def explain_access(access: AccessPlan, estimate: Estimate | None, *, is_sorted: bool) -> dict[str, Any]:
+    """Without a filter, entities in the order of their keys are browsed; only another order reads all of them."""
+    is_browsing = access.reason is AccessReason.NO_FILTER and not is_sorted
     return {
-        "path": PATHS[access.path],
+        "path": BROWSE if is_browsing else PATHS[access.path],
         "reason": REASONS[access.reason],
-        "here": _explain_server(access, estimate),
-        "advice": _advise(access),
+        "here": _("Reads one page of the key index.") if is_browsing else _explain_server(access, estimate),
+        "advice": "" if is_browsing else _advise(access),
         # whether reading each entity by its key would cost less
         "has_point_reads": access.improvement is Improvement.READ_POINTS,
     }

@@ -108,10 +108,10 @@ class _Reader:
     def view_access(self, root: Filter | None, *, is_estimated: bool) -> dict[str, Any]:
         access = plan_access(root)
         estimate = estimates.estimate(self.table, self.state.wanted) if is_estimated else None
-        clause = _IMPROVEMENTS.get(access.improvement) if access.improvement else None
+        clause = _IMPROVEMENTS.get(access.improvement) if access.improvement and root else None
         improvement = self._improve(root, *clause) if clause else None
         return {
-            "explanation": explain_access(access, estimate),
+            "explanation": explain_access(access, estimate, is_sorted=self.state.sort is not None),
             "improvement": improvement,
             "estimate": estimate,
             "console_functions": _console_functions(root),  # those that Azure refuses

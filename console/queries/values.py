@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from console.grid.documents import find_value
 from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.previews import EntityPreview
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter, IsSet, Not
 from storage.domain.filters.literals import write_literal
@@ -25,6 +26,9 @@ PropertyTypes = Mapping[str, Sequence[Edm]]
 
 LITERAL_LENGTH: Final = 100  # characters of a literal that is offered
 ABSENT: Final = "absent"  # in place of the type of a property that is not set
+_EXAMPLE_LENGTH: Final = 40  # characters of a clause
+_ORDERED: Final = (Edm.INT32, Edm.INT64, Edm.DOUBLE)
+_IN_EXAMPLES: Final = (*_ORDERED, Edm.STRING, Edm.BOOLEAN)
 _SYSTEM_TYPES: Final = {"PartitionKey": (Edm.STRING,), "RowKey": (Edm.STRING,), "Timestamp": (Edm.DATETIME,)}
 _ABSENT_FILTERS: Final[Mapping[ConditionKind, Callable[[str], Filter]]] = {
     ConditionKind.IS: lambda name: Not(IsSet(name)),
@@ -39,6 +43,23 @@ _LITERALS: Final = {
 def property_types(table: Table) -> PropertyTypes:
     """Return the properties a filter can name, each with its stored types, the most frequent first."""
     return _SYSTEM_TYPES | {found.name: found.types for found in properties.sample(table).properties}
+
+
+# the example of a filter
+
+
+def example_filter(found: Sequence[EntityPreview]) -> str:
+    """Return a filter that finds the first of these entities, by its partition and a property that is not too long."""
+    if not found:
+        return "PartitionKey eq 'a' and RowKey ge 'b'"
+    key = EdmValue(Edm.STRING, found[0].key.partition_key)
+    clauses = [f"PartitionKey eq {write_literal(key)}"] if fits_in_url(key) else []
+    literals = [
+        f"{name} {'ge' if value.type in _ORDERED else 'eq'} {write_literal(value)}"
+        for name, value in found[0].properties.items()
+        if value.type in _IN_EXAMPLES and name not in found[0].sizes and fits_in_url(value)
+    ]
+    return " and ".join([*clauses, *[text for text in literals if len(text) <= _EXAMPLE_LENGTH][:1]])
 
 
 # completion

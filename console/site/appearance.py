@@ -11,6 +11,7 @@ from console.models import Density, Theme
 THEME_COOKIE = "tablero_theme"
 DENSITY_COOKIE = "tablero_density"
 SIDEBAR_COOKIE = "tablero_rail"  # written by JavaScript
+NARROW_COOKIE = "tablero_narrow"  # written by JavaScript
 AGE = 400 * 24 * 3600  # seconds; no browser keeps a cookie longer
 
 
@@ -19,6 +20,7 @@ class Appearance:
     theme: Theme = Theme.SYSTEM
     density: Density = Density.DEFAULT
     sidebar_closed: bool = False
+    has_narrow_grid: bool = False  # whether a narrow screen shows entities as a grid, not as a list
 
 
 def read(request: HttpRequest) -> Appearance:
@@ -29,6 +31,7 @@ def read(request: HttpRequest) -> Appearance:
         Theme(theme) if theme in set(Theme) else Theme.SYSTEM,
         Density(density) if density in set(Density) else Density.DEFAULT,
         request.COOKIES.get(SIDEBAR_COOKIE) == "closed",
+        request.COOKIES.get(NARROW_COOKIE) == "grid",
     )
 
 

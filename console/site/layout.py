@@ -1,10 +1,12 @@
 """The layout around every page: its sidebar, the account it belongs to, and the appearance."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -44,6 +46,18 @@ SERVER_SIDEBAR: Final = (
     NavigationItem("help:about", _("About"), "info"),
 )
 
+
+@dataclass(frozen=True, slots=True)
+class SidebarLink:
+    """``current``: the value of aria-current, ``page`` on its own page, ``true`` on one below it."""
+
+    url: str
+    label: str | Promise
+    icon: str
+    address: str
+    current: str
+
+
 # found by search only
 ACTIONS: Final = (NavigationItem("tables:new", _("New table"), "plus", Capability.MANAGE_TABLES),)
 SERVER_ACTIONS: Final = (
@@ -65,7 +79,9 @@ def context(request: HttpRequest) -> dict[str, Any]:
         "appearance": appearance.read(request),
         "languages": settings.LANGUAGES,
         "has_data_styles": _shows_table(request),
-        "server_sidebar_items": [item for item in SERVER_SIDEBAR if is_admin or not item.is_for_admins],
+        "server_sidebar_items": _links(
+            request, [item for item in SERVER_SIDEBAR if is_admin or not item.is_for_admins]
+        ),
     }
     current = account_context(request)
     if current is not None:
@@ -84,8 +100,33 @@ def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, 
         "role": current.role,
         "may": _allowed(current),
         "accounts": [account for account, _role in visible_accounts(user_of(request))],
-        "sidebar_items": [item for item in ACCOUNT_SIDEBAR if may(current.role, item.capability)],
+        "sidebar_items": _links(
+            request,
+            [item for item in ACCOUNT_SIDEBAR if may(current.role, item.capability)],
+            current.account.name,
+        ),
     }
+
+
+def _links(request: HttpRequest, items: Sequence[NavigationItem], *arguments: str) -> list[SidebarLink]:
+    """Mark the page itself, or else the closest one above it; on a page of a table, that is the table."""
+    addresses = [reverse(item.url, args=arguments) for item in items]
+    above = [
+        address
+        for item, address in zip(items, addresses, strict=True)
+        if request.path.startswith(address) and not _shows_table(request) and item.url != "home:index"
+    ]
+    closest = max(above, key=len, default="")
+    return [
+        SidebarLink(item.url, item.label, item.icon, address, _current(request, address, closest))
+        for item, address in zip(items, addresses, strict=True)
+    ]
+
+
+def _current(request: HttpRequest, address: str, closest: str) -> str:
+    if address == request.path:
+        return "page"
+    return "true" if address == closest else ""
 
 
 def _allowed(current: AccountContext) -> dict[str, bool]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 VENDOR = Path(__file__).parent
 EXPORTS = {
-    "@codemirror/autocomplete": ("autocompletion", "closeCompletion", "completionStatus", "startCompletion"),
+    "@codemirror/autocomplete": ("acceptCompletion", "autocompletion", "closeCompletion"),
     "@codemirror/commands": ("defaultKeymap", "history", "historyKeymap"),
     "@codemirror/language": ("HighlightStyle", "StreamLanguage", "bracketMatching", "syntaxHighlighting"),
     "@codemirror/lint": ("nextDiagnostic", "setDiagnostics"),

@@ -17,7 +17,7 @@ from console.grid.tokens import Cursor, encode_key
 from console.queries import recent, saved
 from console.queries.builder import draw_builder
 from console.queries.reading import read_filter, suggest_looser
-from console.queries.values import list_cell_filters
+from console.queries.values import example_filter, list_cell_filters
 from console.site.access import account_required, find_table, role_of, table_required, user_of
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
@@ -72,7 +72,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         }
         _remember(request, found, state)
     if not wants_part(request):
-        context |= _frame(request, found)
+        bookmarks.record_visit(user_of(request), found)
         context["narrowings"] = list_cell_filters()
         context["builder"] = draw_builder(found, state, context["reading"])
     response = render_part(
@@ -124,6 +124,7 @@ def results(table: Table, state: GridState) -> dict[str, Any]:
         "milliseconds": max(1, round(milliseconds)),
         "sizes": SIZES,
         "reading": read_filter(table, state),
+        "placeholder": example_filter(page.entities),
         **_listing(table, state, page),
         **(_shown(table, state, page) if page.entities else _nothing(table, state, error)),
         "total": _total(table, overview, state, page) if page.entities else Total(None),
@@ -171,14 +172,6 @@ def _nothing(table: Table, state: GridState, error: str) -> dict[str, object]:
         "hints": found,
         "looser": found.looser.address(table) if found is not None and found.looser else "",
         "snippet": SNIPPET % table.name,
-    }
-
-
-def _frame(request: HttpRequest, table: Table) -> dict[str, Any]:
-    return {
-        "listing": table_list.overview(table.account.pk),
-        "is_starred": bookmarks.record_visit(user_of(request), table),
-        "queries": saved.for_table(user_of(request), table),
     }
 
 

@@ -2,8 +2,10 @@
 import "../grid/grid.js";
 import "../grid/columns.js";
 import "../grid/copy.js";
+import "../grid/entrance.js";
 import "./menus.js";
 import "./range.js";
+import "./narrow.js";
 import "./results.js";
 import "../grid/selection.js";
 import "../queries/query.js";

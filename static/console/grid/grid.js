@@ -66,8 +66,8 @@ function target(key, withControl, grid, cell) {
   const column = cell.cellIndex;
   const last = rows.length - 1;
   switch (key) {
-    case "ArrowLeft": return rows[row].cells[column - 1];
-    case "ArrowRight": return rows[row].cells[column + 1];
+    case "ArrowLeft": return seen([...rows[row].cells].slice(0, column).reverse());
+    case "ArrowRight": return seen([...rows[row].cells].slice(column + 1));
     case "ArrowUp": return rows[row - 1]?.cells[column];
     case "ArrowDown": return rows[row + 1]?.cells[column];
     case "Home": return withControl ? rows[Math.min(1, last)].cells[0] : rows[row].cells[0];
@@ -75,6 +75,11 @@ function target(key, withControl, grid, cell) {
     case "PageUp": return row > 1 ? rows[Math.max(1, row - PAGE)].cells[column] : turn("previous");
     case "PageDown": return row < last ? rows[Math.min(last, row + PAGE)].cells[column] : turn("next");
   }
+}
+
+/** The first of these cells that the list of a narrow screen shows. */
+function seen(cells) {
+  return cells.find((cell) => cell.checkVisibility());
 }
 
 function turn(which) {
@@ -92,7 +97,7 @@ document.addEventListener("keydown", (event) => {
   } else if (KEYS.has(event.key) && (!event.shiftKey || !event.key.startsWith("Arrow"))) {
     event.preventDefault();
     const next = target(event.key, event.ctrlKey || event.metaKey, grid, cell);
-    if (next) enter(next, grid);
+    if (next?.checkVisibility()) enter(next, grid);
   }
 });
 

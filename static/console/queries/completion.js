@@ -4,6 +4,7 @@ import { json } from "../site/request.js";
 const RELATIONS = ["eq", "ne", "gt", "ge", "lt", "le"];
 const CONNECTIVES = ["and", "or", "not"];
 const TOKEN = /(?:datetime|guid|binary|[xX])?'(?:[^']|'')*'?|[\p{L}_][\p{L}\p{N}_]*|-?\d[\w.+-]*|[(),]/gu;
+const COMPLETE = /^(?:-?\d.*|.*'(?:[^']|'')*')$/u; // a number, or a literal with its end
 const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
 const answers = new Map(); // of the server, by address
@@ -32,20 +33,22 @@ async function complete(context, addresses) {
   if (!context.explicit && !typed && !/[\s(]$/.test(text)) return null;
   const from = context.pos - typed.length;
   try {
-    const options = await next(before, typed, addresses);
+    const options = await next(before, typed, addresses, context.explicit);
     return options.length && !context.aborted ? { from, options, filter: true, validFor: NAME } : null;
   } catch {
     return null; // without an answer nothing is offered
   }
 }
 
-async function next(before, typed, addresses) {
+async function next(before, typed, addresses, isAsked) {
   const last = before.at(-1);
+  if (COMPLETE.test(typed)) return []; // as it is, which Enter runs
   if (RELATIONS.includes(last)) return values(before.at(-2), addresses);
-  if (/['\d]/.test(typed[0] ?? "")) return [];
+  if (typed.startsWith("'")) return [];
   if (last === undefined || last === "(" || CONNECTIVES.includes(last)) return names(addresses);
   if (NAME.test(last) && !["true", "false"].includes(last)) return RELATIONS.map((label) => keyword(label));
-  return ["and", "or"].map((label) => keyword(label));
+  // the filter may end here, and Enter would take the first proposal
+  return typed || isAsked ? ["and", "or"].map((label) => keyword(label)) : [];
 }
 
 function keyword(label) {
@@ -64,5 +67,5 @@ async function names(addresses) {
 async function values(name, addresses) {
   if (!name || !NAME.test(name)) return [];
   const found = await ask(`${addresses.values}?name=${encodeURIComponent(name)}`);
-  return found.values.map(({ text, detail }, at) => ({ label: text, detail, apply: `${text} `, boost: 90 - at }));
+  return found.values.map(({ text, detail }, at) => ({ label: text, detail, boost: 90 - at }));
 }

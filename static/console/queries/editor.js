@@ -1,8 +1,8 @@
 // The filter as CodeMirror shows it, in place of its field: colours, completion, faults at their place, Enter runs it.
 // It comes with the first focus, and only to the page that has a filter.
 import {
-  Annotation, EditorState, EditorView, HighlightStyle, Prec, StreamLanguage, autocompletion, bracketMatching,
-  defaultKeymap, history, historyKeymap, keymap, nextDiagnostic, placeholder, setDiagnostics, syntaxHighlighting, tags,
+  Annotation, EditorState, EditorView, HighlightStyle, Prec, StreamLanguage, acceptCompletion, autocompletion, bracketMatching,
+  closeCompletion, defaultKeymap, history, historyKeymap, keymap, nextDiagnostic, placeholder, setDiagnostics, syntaxHighlighting, tags,
 } from "../../vendor/codemirror/6.43.15/codemirror.js";
 import { completing } from "./completion.js";
 
@@ -44,7 +44,8 @@ const theme = EditorView.theme({
   "&": { font: "var(--data)", background: "var(--surface)", color: "var(--text)", border: "1px solid var(--line-strong)", borderRadius: "var(--radius)" },
   "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "2px" },
   "&:has([aria-invalid])": { borderColor: "var(--danger)", boxShadow: "0 0 0 1px var(--danger)" },
-  ".cm-scroller": { font: "inherit", fontVariantLigatures: "none", maxHeight: "124px", overflow: "auto" },
+  ".cm-scroller": { font: "inherit", fontVariantLigatures: "none", maxHeight: "calc(var(--control) - 2px)", overflow: "hidden" },
+  "&.cm-focused .cm-scroller": { maxHeight: "124px", overflow: "auto" },
   ".cm-content": { padding: "5px 0", minHeight: "calc(var(--control) - 2px)", boxSizing: "border-box", caretColor: "var(--text)" },
   ".cm-content:focus-visible": { outline: "2px solid transparent" }, // its frame shows it
   ".cm-line": { padding: "0 8px", lineHeight: "20px" },
@@ -65,11 +66,16 @@ const theme = EditorView.theme({
   ".cm-diagnostic-warning": { borderInlineStartColor: "var(--warn)" },
 });
 
-const keys = (run) => [
+const keys = (run, leave) => [
   { key: "Enter", run: () => (run(), true) },
-  { key: "Mod-Enter", run: () => (run(), true) },
+  { key: "ArrowDown", run: (view) => isOnLastLine(view) && (leave(), true) },
   { key: "F8", run: nextDiagnostic },
 ];
+
+function isOnLastLine(view) {
+  const { main } = view.state.selection;
+  return view.moveVertically(main, true).head === main.head || view.coordsAtPos(main.head)?.top === view.coordsAtPos(view.state.doc.length)?.top;
+}
 
 /** A line of text stays one, whatever is pasted. */
 const oneLine = EditorState.transactionFilter.of((change) => {
@@ -97,10 +103,10 @@ const overSelection = EditorView.domEventHandlers({
 /**
  * Put the editor in the place of a field, which stays as a hidden one.
  *
- * The query gives its `card`, the document's `nonce`, and what to do: `run` it, `checkSoon`. Returns what sets and judges
+ * The query gives its `card`, the document's `nonce`, and what to do: `run` it, `checkSoon`, `leave` for the entities. Returns what sets and judges
  * the text.
  */
-export function edit(old, { card, nonce, run, checkSoon }) {
+export function edit(old, { card, nonce, run, checkSoon, leave }) {
   const { selectionStart: anchor, selectionEnd: head } = old;
   const hasFocus = document.activeElement === old;
   const field = Object.assign(document.createElement("input"), { type: "hidden", id: old.id, name: old.name, value: old.value });
@@ -115,8 +121,9 @@ export function edit(old, { card, nonce, run, checkSoon }) {
         nonce ? EditorView.cspNonce.of(nonce) : [],
         history(), oneLine, language, syntaxHighlighting(highlight), bracketMatching(), theme, EditorView.lineWrapping,
         placeholder(old.placeholder),
-        autocompletion({ override: [completing(card)], selectOnOpen: false, icons: false, activateOnTypingDelay: 60, interactionDelay: 0, activateOnCompletion: () => true }),
-        Prec.default(keymap.of([...keys(run), ...historyKeymap, ...defaultKeymap.filter(({ key }) => key !== "Mod-Enter")])),
+        Prec.highest(keymap.of([{ key: "Mod-Enter", run: (it) => (closeCompletion(it), run(), true) }, { key: "Tab", run: acceptCompletion }])),
+        autocompletion({ override: [completing(card)], icons: false, activateOnTypingDelay: 60, interactionDelay: 0, activateOnCompletion: () => true }),
+        Prec.default(keymap.of([...keys(run, leave), ...historyKeymap, ...defaultKeymap.filter(({ key }) => key !== "Mod-Enter")])),
         overSelection,
         EditorView.contentAttributes.of(() => ({ ...named, ...(field.hasAttribute("aria-invalid") && { "aria-invalid": "true" }) })),
         EditorView.updateListener.of((update) => {

@@ -1,5 +1,6 @@
 // The query above a grid: its text, what the server says of it while it is typed, and one press that repairs it.
 // The text lives in #filter; an editor that took its place keeps the two alike. Rules about filters are the server's.
+import { enterGrid } from "../grid/entrance.js";
 import { post } from "../site/request.js";
 
 const PAUSE = 250; // milliseconds without a key before the text is checked
@@ -127,13 +128,26 @@ document.addEventListener(
 
 // the answer to a run
 
+let answered = document.getElementById("results");
+
 document.addEventListener("htmx:after:swap", () => {
   if (!card() || !field()) return;
   judge();
+  summarize();
   const drawn = document.getElementById("query-builder")?.dataset.of;
   const isDrawn = document.getElementById("query-by")?.value && drawn !== field().value.trim();
   if (isDrawn || (field().value.trim() !== shown() && isTyped())) checkSoon();
 });
+
+/** On a phone the filter is one line, and all else a sheet, which an answer without a fault closes. */
+function summarize() {
+  const results = document.getElementById("results");
+  if (results === answered) return;
+  answered = results;
+  const line = document.getElementById("query-summary");
+  line.textContent = shown() || line.dataset.none;
+  if (!document.querySelector("#filter_error p") && card().matches(":popover-open")) card().hidePopover();
+}
 
 export function isTyped() {
   return current()?.hasFocus() || document.activeElement === field();
@@ -150,7 +164,7 @@ document.addEventListener("focusin", async (event) => {
   const { edit } = await import("./editor.js");
   if (isComposing) await new Promise((done) => document.addEventListener("compositionend", done, { once: true }));
   if (field().type === "hidden") return;
-  editor = edit(field(), { card, nonce, run, checkSoon });
+  editor = edit(field(), { card, nonce, run, checkSoon, leave: enterGrid });
   judge();
 });
 

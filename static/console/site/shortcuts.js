@@ -4,7 +4,8 @@ import { open } from "./dialog.js";
 const SOON = 1500; // milliseconds in which the letter has to come after G
 let leader = -SOON;
 
-function isPlain(event) {
+/** Whether a key is not typed anywhere, and commands of one key are on. */
+export function isPlain(event) {
   return (
     !(event.ctrlKey || event.metaKey || event.altKey || event.isComposing) &&
     document.documentElement.dataset.shortcuts !== "off" &&

@@ -1,0 +1,84 @@
+"""The frame around every page of a table: the tables beside it, its star, its tabs."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from console.grid import bookmarks
+from console.models import SavedQuery
+from console.queries import saved
+from console.site.access import account_context, find_table, user_of
+from storage.models import Account, Table
+from storage.operations import table_list
+from storage.operations.table_list import Listing, Overview
+
+_ENTITIES: Final = "entities:index"
+_TABS: Final = (
+    (_ENTITIES, _("Entities")),
+    ("policies:show", _("Policies")),
+    ("tables:settings", _("Settings")),
+)
+_TAB_NAMES: Final = frozenset(name for name, _label in _TABS)
+_TABS_OF_SUBJECTS: Final = {"policies": "policies:show", "tables": "tables:settings"}
+
+
+class Tab(NamedTuple):
+    """``current``: the value of aria-current, ``page`` on the tab's own page, ``true`` on one below it."""
+
+    label: str | Promise
+    address: str
+    current: str
+
+
+@dataclass(frozen=True)
+class TableFrame:
+    """Everything is read when a template first asks for it: parts of pages have no frame."""
+
+    request: HttpRequest
+    account: Account
+    url_name: str  # of the page
+    table_name: str  # as the address spells it
+
+    @cached_property
+    def table(self) -> Table:
+        return find_table(self.account, self.table_name)
+
+    @cached_property
+    def listing(self) -> Listing[Overview]:
+        return table_list.overview(self.account.pk)
+
+    @cached_property
+    def queries(self) -> list[SavedQuery]:
+        return saved.for_table(user_of(self.request), self.table)
+
+    @cached_property
+    def is_starred(self) -> bool:
+        return bookmarks.is_starred(user_of(self.request), self.table)
+
+    @cached_property
+    def tabs(self) -> list[Tab]:
+        is_own = self.url_name in _TAB_NAMES
+        subject = self.url_name.partition(":")[0]
+        current = self.url_name if is_own else _TABS_OF_SUBJECTS.get(subject, _ENTITIES)
+        mark = "page" if is_own else "true"
+        return [
+            Tab(
+                label,
+                reverse(name, args=(self.account.name, self.table.name)),
+                mark if name == current else "",
+            )
+            for name, label in _TABS
+        ]
+
+
+def context(request: HttpRequest) -> dict[str, Any]:
+    """Give the templates of a table's pages their frame."""
+    current, match = account_context(request), request.resolver_match
+    if current is None or match is None or "table" not in match.kwargs:
+        return {}
+    return {"frame": TableFrame(request, current.account, match.view_name, match.kwargs["table"])}
