@@ -9,6 +9,7 @@ urlpatterns = [
     path("a/<account>/activity/", timeline.show_account_log, name="index"),
     path("a/<account>/activity/<int:number>/", timeline.show_account_entry, name="entry"),
     path("a/<account>/activity/export/", timeline.export_account_log, name="export"),
+    path("a/<account>/t/<table>/history/", timeline.show_table_log, name="table"),
     path("activity/", timeline.show_server_log, name="server_index"),
     path("activity/<int:number>/", timeline.show_server_entry, name="server_entry"),
     path("activity/export/", timeline.export_server_log, name="server_export"),

@@ -93,8 +93,11 @@ class SavedQueryForm(VersionForm):
 
     def clean_filter(self) -> str:
         text = str(self.cleaned_data["filter"]).replace("\r\n", "\n").strip()
-        if text and not parameters.list_parameters(text):
-            _check_filter(text)  # with parameters it is valid or not at each run
+        time = parameters.find_bare_time(text)
+        if time:
+            raise forms.ValidationError(_("Write the relative time as datetime'%(time)s'.") % {"time": time})
+        if text:
+            _check_filter(text)
         return text
 
     def clean(self) -> dict[str, Any]:
@@ -105,10 +108,14 @@ class SavedQueryForm(VersionForm):
 
 
 def _check_filter(text: str) -> None:
-    try:
-        replace(GridState(), filter=text).wanted  # noqa: B018
-    except StorageError as error:
-        raise forms.ValidationError(error.text) from None
+    for sample in parameters.fill_samples(text):
+        try:
+            replace(GridState(), filter=sample).wanted  # noqa: B018
+        except StorageError as error:
+            fault = error.text
+        else:
+            return
+    raise forms.ValidationError(fault)
 
 
 class ParameterValuesForm(forms.Form):

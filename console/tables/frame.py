@@ -20,6 +20,8 @@ from storage.operations.table_list import Listing, Overview
 _ENTITIES: Final = "entities:index"
 _TABS: Final = (
     (_ENTITIES, _("Entities")),
+    ("tables:schema", _("Schema")),
+    ("activity:table", _("History")),
     ("policies:show", _("Policies")),
     ("tables:settings", _("Settings")),
 )

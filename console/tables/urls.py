@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.tables.views import changes, listing, settings
+from console.tables.views import changes, listing, schema, settings
 
 app_name = "tables"
 urlpatterns = [
@@ -13,6 +13,7 @@ urlpatterns = [
     path("a/<account>/tables/delete/", changes.delete, name="delete"),
     path("a/<account>/tables/tags/", changes.add_tags, name="tag"),
     path("a/<account>/tables/restore/", changes.restore, name="restore"),
+    path("a/<account>/t/<table>/schema/", schema.show, name="schema"),
     path("a/<account>/t/<table>/settings/", settings.show, name="settings"),
     path("a/<account>/t/<table>/settings/notes/", settings.save_notes, name="notes"),
 ]

@@ -58,19 +58,21 @@ class Sample(NamedTuple):
     entities: int
 
 
-# types as in domain.values.encoding: strings begin with a letter for their type, numbers differ in scale
+# the type of a projected ``value``, as in domain.values.encoding: strings begin with a letter for it, numbers differ in
+# scale
+TYPE: Final = """CASE jsonb_typeof(value)
+    WHEN 'boolean' THEN 'Edm.Boolean'
+    WHEN 'string' THEN CASE left(value #>> '{}', 1)
+        WHEN 's' THEN 'Edm.String' WHEN 't' THEN 'Edm.DateTime' WHEN 'g' THEN 'Edm.Guid'
+        WHEN 'b' THEN 'Edm.Binary' ELSE 'Edm.Double' END
+    ELSE CASE
+        WHEN right(value::text, 3) = '.00' THEN 'Edm.Int64'
+        WHEN value::text LIKE '%.%' OR length(value::text) > 11 THEN 'Edm.Double'
+        ELSE 'Edm.Int32' END
+END"""
 _SAMPLE: Final = """
 WITH sample AS MATERIALIZED (SELECT props FROM {relation} {sampling} LIMIT {limit}), typed AS (
-    SELECT key AS name, CASE jsonb_typeof(value)
-        WHEN 'boolean' THEN 'Edm.Boolean'
-        WHEN 'string' THEN CASE left(value #>> '{{}}', 1)
-            WHEN 's' THEN 'Edm.String' WHEN 't' THEN 'Edm.DateTime' WHEN 'g' THEN 'Edm.Guid'
-            WHEN 'b' THEN 'Edm.Binary' ELSE 'Edm.Double' END
-        ELSE CASE
-            WHEN right(value::text, 3) = '.00' THEN 'Edm.Int64'
-            WHEN value::text LIKE '%.%' OR length(value::text) > 11 THEN 'Edm.Double'
-            ELSE 'Edm.Int32' END
-    END AS type
+    SELECT key AS name, {type} AS type
     FROM sample, jsonb_each(props)
 )
 SELECT name, type, count(*) FROM typed GROUP BY name, type
@@ -82,7 +84,7 @@ SELECT '', 'Edm.String', count(*) FROM sample
 def sample(relation: str, *, share: float, limit: int) -> Statement[Sample]:
     """Count properties by type in up to ``limit`` rows of ``share`` percent of the relation's pages."""
     sampling = f"TABLESAMPLE SYSTEM ({share:.6f})" if share < 100 else ""
-    text = _SAMPLE.format(relation=relation, sampling=sampling, limit=limit)
+    text = _SAMPLE.format(relation=relation, sampling=sampling, limit=limit, type=TYPE)
 
     def read(result: Result) -> Sample:
         rows = [

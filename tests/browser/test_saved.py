@@ -52,7 +52,7 @@ def test_a_saved_query_from_first_to_last(open_grid):
     expect(page.locator("#results [data-grid] tbody tr")).to_have_count(1)
 
     # what is changed is said, kept in the address, and saved at will
-    page.get_by_label("Top").select_option("25")
+    page.get_by_label("Page size").select_option("25")
     expect(applied.get_by_text("changed since saved")).to_be_visible()
     check_axe(page)
     check_reflow(page)

@@ -15,6 +15,8 @@ from storage.editing.filters.parameters import (
     UnfilledParameter,
     add_parameters,
     fill_parameters,
+    fill_samples,
+    find_bare_time,
     list_parameters,
     suggest_parameters,
 )
@@ -151,3 +153,29 @@ def test_the_same_values_say_the_same(text):
     assert list_parameters(placed) == tuple(offer.name for offer in found)
     filled = fill_parameters(placed, {offer.name: offer.value for offer in found})
     assert repr(parse(filled)) == repr(parse(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "samples"),
+    [
+        ("Age ge {{least}}", ["Age ge 1", "Age ge 'a'"]),
+        ("Name eq 'x {{name}}'", ["Name eq 'a'"] * 2),
+        ("At ge datetime'{{day}}T00:00:00Z' and Ok", ["At ge datetime'2000-01-01T00:00:00Z' and Ok"] * 2),
+        ("Raw eq X'{{raw}}' or Name eq '{x}'", ["Raw eq X'00' or Name eq '{x}'"] * 2),
+    ],
+)
+def test_samples_stand_where_values_will(text, samples):
+    assert fill_samples(text) == samples
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("Timestamp ge {{now-30d}}", "{{now-30d}}"),
+        ("Timestamp ge datetime'{{now-30d}}'", ""),
+        ("Name eq '{{now}}' and At le {{ now }}", "{{ now }}"),
+        ("Age ge {{nowhere}}", ""),
+    ],
+)
+def test_a_time_needs_quotes(text, time):
+    assert find_bare_time(text) == time

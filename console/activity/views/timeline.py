@@ -1,7 +1,7 @@
 """The activity log of an account and of the whole server: the timeline, one activity, and the export."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import groupby
 from typing import Any, Final
@@ -9,6 +9,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -18,7 +19,7 @@ from console.activity.files import FIELDS, write_entities
 from console.activity.filters import LogQuery, parse_number, read_query
 from console.activity.presentation import GROUP_LABELS
 from console.grid import differences
-from console.site.access import account_required, admin_required, user_of
+from console.site.access import account_required, admin_required, find_table, user_of
 from console.site.downloads import stream_list
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability
@@ -39,33 +40,51 @@ class TimelineEntry:
 
 
 def _show_log(request: HttpRequest, account: Account | None = None) -> HttpResponse:
+    context = _log_context(request, account)
+    return render_part(request, "console/activity/index.html", "_timeline.html", context)
+
+
+def _log_context(request: HttpRequest, account: Account | None, *, table: str = "") -> dict[str, Any]:
+    """``table``: the one that the path of the page names."""
     query = read_query(request.GET)
+    wanted = replace(query, table=table) if table else query
     page = activity.page(
-        _filter(query, account),
+        _filter(wanted, account),
         before=parse_number(query.before),
         after=parse_number(query.after),
         top=_PAGE_SIZE,
     )
     path, export = request.path, _address("export", account)
-    context = {
+    return {
         "days": _group_by_day(_entries(page.activities, request, account)),
         "query": query,
         "groups": [(group.value, label, group == query.what) for group, label in GROUP_LABELS.items()],
         "newer": path + query.query_string(after=page.newer) if page.newer else "",
         "older": path + query.query_string(before=page.older) if page.older else "",
         "path": path,
-        "csv_url": export + query.query_string(format="csv"),
-        "ndjson_url": export + query.query_string(format="ndjson"),
+        "csv_url": export + wanted.query_string(format="csv"),
+        "ndjson_url": export + wanted.query_string(format="ndjson"),
         "retention": settings.ACTIVITY_DAYS,
         "today": timezone.localdate(),
         "yesterday": timezone.localdate() - timedelta(days=1),
         "is_of_server": account is None,
+        "is_of_table": bool(table),
     }
-    return render_part(request, "console/activity/index.html", "_timeline.html", context)
 
 
 show_account_log = require_safe(account_required(Capability.READ)(_show_log))
 show_server_log = require_safe(admin_required(_show_log))
+
+
+@require_safe
+@account_required(Capability.READ)
+def show_table_log(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    """Show what was done to one table, as one of its tabs."""
+    found = find_table(account, table)
+    if found.name != table:
+        return redirect("activity:table", account.name, found.name, permanent=True)
+    context = _log_context(request, account, table=found.name) | {"table": found}
+    return render_part(request, "console/activity/table.html", "_timeline.html", context)
 
 
 def _filter(query: LogQuery, account: Account | None) -> ActivityFilter:

@@ -40,9 +40,14 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _view_facet(table: Table, state: GridState, facet: Facet) -> dict[str, Any]:
-    # each value with the number of entities that have it, and the address of their grid
+    # each value with the number of entities that have it, their share in percent, and the address of their grid
     values = [
-        (cells.draw(value, zone=state.zone), count, _narrow(state, facet.name, value).address(table))
+        (
+            cells.draw(value, zone=state.zone),
+            count,
+            round(100 * count / facet.entities, 1),
+            _narrow(state, facet.name, value).address(table),
+        )
         for value, count in facet.values
         if fits_in_url(value)
     ]

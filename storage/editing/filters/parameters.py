@@ -15,6 +15,7 @@ from storage.domain.filters.lexer import QUOTED, Token, TokenKind, tokenize
 from storage.domain.filters.literals import is_literal, read_literal
 
 _PARAMETER = re.compile(r"\{\{\s*(?!now\s*\}\})([^\W\d]\w{0,63})\s*\}\}")
+_BARE_TIME = re.compile(rf"{QUOTED}|(\{{\{{\s*now\b[^}}]*\}}\}})")
 _QUOTED_OR_PARAMETER = re.compile(rf"(?P<quoted>{QUOTED})|{_PARAMETER.pattern}")
 
 
@@ -50,6 +51,36 @@ def fill_parameters(text: str, values: Mapping[str, str]) -> str:
         return _apart(match, _literal(match[2], _value(values, match[2])))
 
     return _QUOTED_OR_PARAMETER.sub(filled, text)
+
+
+# between the quotes, by the word before them
+_SAMPLES: Final = {
+    "datetime": "'2000-01-01T00:00:00Z'", "guid": "'00000000-0000-0000-0000-000000000000'", "x": "'00'",
+    "binary": "'00'",
+}  # fmt: skip
+_WORD_BEFORE = re.compile(r"\w*$")
+
+
+def fill_samples(text: str) -> list[str]:
+    """Return filters with some literal in place of each parameter: if all are invalid, no value makes it valid."""
+
+    def filled(bare: str) -> str:
+        def fill(match: re.Match[str]) -> str:
+            if not match["quoted"]:
+                return _apart(match, bare)
+            if not _PARAMETER.search(match["quoted"]):
+                return match["quoted"]
+            word = _WORD_BEFORE.search(text[: match.start()])
+            return _SAMPLES.get(word[0].lower() if word else "", "'a'")
+
+        return _QUOTED_OR_PARAMETER.sub(fill, text)
+
+    return [filled("1"), filled("'a'")]
+
+
+def find_bare_time(text: str) -> str:
+    """Return the first relative time outside of quotes, where only a literal may be."""
+    return next((match[1] for match in _BARE_TIME.finditer(text) if match[1]), "")
 
 
 def _value(values: Mapping[str, str], name: str) -> str:

@@ -306,6 +306,20 @@ def test_refuses_what_is_no_query(visit, filled):
     assert SavedQuery.objects.count() == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Timestamp ge {{now-30d}} and Age ge {{least}}", "datetime&#x27;{{now-30d}}&#x27;"),
+        ("Age ge {{least}} and (", "yntax error"),
+        ("Age ge {{least}} and Since ge datetime'{{day}}'", ""),
+    ],
+)
+def test_a_filter_is_checked_when_it_is_saved(visit, filled, text, told):
+    answer = save(visit("victor"), "Adas", filter=text)
+    assert answer.status_code == (422 if told else 303)
+    assert told in answer.content.decode()
+
+
 def test_a_name_stands_for_one_query_of_a_table(visit, filled):
     save(visit("eve"), "Ours", is_shared="on")
     save(visit("max"), "Mine")

@@ -19,6 +19,8 @@ def marked(page, label):
     ("path", "tab"),
     [
         ("", ("page", "Entities")),
+        ("schema/", ("page", "Schema")),
+        ("history/", ("page", "History")),
         ("acl/", ("page", "Policies")),
         ("settings/", ("page", "Settings")),
         ("entity/new/", ("true", "Entities")),

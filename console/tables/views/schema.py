@@ -1,0 +1,103 @@
+"""The schema page of a table: its properties, as a sample of its entities has them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from console.grid import cells
+from console.grid.cells import Cell
+from console.site.access import account_required, find_table
+from storage.domain.access.roles import Capability
+from storage.domain.errors import OperationTimedOut
+from storage.domain.filters.writer import write
+from storage.domain.values.edm import EdmValue
+from storage.editing.filters.narrowing import ConditionKind, build_condition, fits_in_url
+from storage.editing.filters.types import other_types_filter
+from storage.models import Account, Table
+from storage.operations import schema
+from storage.operations.schema import PropertyType, SchemaProperty
+
+
+@dataclass(frozen=True, slots=True)
+class TypeView:
+    """``examples``: values with the addresses of the entities that have them, empty where none can be linked."""
+
+    type: str
+    short_name: str
+    percent: float  # of the entities that have the property
+    average_size: int
+    largest: int
+    has_sizes: bool  # whether values of the type differ in size
+    examples: list[tuple[Cell, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyView:
+    """``others``: the address of the entities whose type is not the most frequent one, if a filter can tell."""
+
+    name: str
+    percent: float  # of the entities, rounded so that only a property of all of them has 100
+    distinct: int
+    is_key: bool
+    types: list[TypeView]
+    others: str
+
+
+@account_required(Capability.READ)
+@require_GET
+def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+    found = find_table(account, table)
+    if found.name != table:
+        return redirect("tables:schema", account.name, found.name, permanent=True)
+    context: dict[str, Any] = {"table": found}
+    try:
+        described = schema.describe(found)
+    except OperationTimedOut as error:
+        return render(request, "console/tables/schema.html", context | {"error": error.text}, status=503)
+    context |= {"schema": described, "properties": [_view(found, it) for it in described.properties]}
+    return render(request, "console/tables/schema.html", context)
+
+
+def _view(table: Table, found: SchemaProperty) -> PropertyView:
+    main, *others = (it.type for it in found.types)
+    text = other_types_filter(found.name, main, others) if others else ""
+    return PropertyView(
+        found.name,
+        _percent(found.share),
+        found.distinct,
+        found.is_key,
+        [_view_type(table, found, it) for it in found.types],
+        _grid_address(table, text) if text else "",
+    )
+
+
+def _percent(share: float) -> float:
+    return min(99.9, max(0.1, round(100 * share, 1))) if share < 1 else 100
+
+
+def _view_type(table: Table, found: SchemaProperty, it: PropertyType) -> TypeView:
+    entities = sum(other.entities for other in found.types)
+    examples = [(cells.draw(value), _example_address(table, found.name, value)) for value in it.examples]
+    return TypeView(
+        it.type,
+        it.type.short_name,
+        _percent(it.entities / entities),
+        it.average_size,
+        it.largest,
+        it.has_sizes,
+        examples,
+    )
+
+
+def _example_address(table: Table, name: str, value: EdmValue) -> str:
+    if not name.isidentifier() or not fits_in_url(value):
+        return ""
+    return _grid_address(table, write(build_condition(name, ConditionKind.IS, value)))
+
+
+def _grid_address(table: Table, text: str) -> str:
+    return reverse("entities:index", args=(table.account.name, table.name), query={"f": text})
