@@ -25,6 +25,8 @@ tables:delete                 acme                manager:405  manager:302
 tables:tag                    acme                manager:405  manager:302
 tables:restore                acme                manager:405  manager:302
 tables:settings               acme/people         member:200   member:405
+tables:schema                 acme/people         member:200   member:405
+activity:table                acme/people         member:200   member:405
 tables:notes                  acme/people         manager:405  manager:302
 policies:show                 acme/people         member:200   member:405
 policies:save                 acme/people         manager:405  manager:422
