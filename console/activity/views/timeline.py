@@ -76,8 +76,8 @@ show_account_log = require_safe(account_required(Capability.READ)(_show_log))
 show_server_log = require_safe(admin_required(_show_log))
 
 
-@require_safe
 @account_required(Capability.READ)
+@require_safe
 def show_table_log(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """Show what was done to one table, as one of its tabs."""
     found = find_table(account, table)
