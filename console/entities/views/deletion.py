@@ -1,4 +1,6 @@
-"""Deletes the selected rows of the grid at once, with Undo."""
+"""Deletes the selected rows of the grid, or everything that its query matches, with Undo."""
+
+from typing import Final
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -6,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
+from console.entities.query_deletion import QueryDeletion, read_deletion
 from console.grid import tokens
 from console.grid.tokens import Scope, Selection
 from console.site import notices
@@ -14,31 +17,87 @@ from console.site.addresses import is_console_path
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ChangeSetError, StorageError
-from storage.models import Table
-from storage.operations import edits
+from storage.domain.filters.query import EntityQuery
+from storage.models import Activity, Table
+from storage.operations import edits, entities
+
+ASKED_ABOVE: Final = 10_000  # entities of a query, also where an account is not protected
 
 
 @require_POST
 @table_required(Capability.WRITE)
 def delete(request: HttpRequest, table: Table) -> HttpResponse:
-    """Delete all selected entities or none; a protected account asks first."""
+    """Delete the selected entities, all or none, or step by step everything that a query matches."""
     wanted = _selection(request)
     is_done = False
-    if wanted is None or wanted.scope is not Scope.ROWS:
-        notices.notify_error(
-            request, _("Select the rows to delete. All query results cannot be deleted at once.")
-        )
+    if wanted is None or wanted.scope is Scope.TABLE:
+        notices.notify_error(request, _("Select the entities to delete."))
+    elif wanted.scope is Scope.QUERY:
+        return _delete_query(request, table, wanted)
     elif not wanted.keys:
         notices.notify_error(request, _("Select at least one row."))
     elif table.account.protected and "confirmed" not in request.POST:
-        return _ask(request, table, wanted)
+        return _ask(request, table, wanted, len(wanted.keys))
     else:
         is_done = _delete(request, table, wanted)
+    return _answer(request, table, is_done=is_done)
+
+
+def _answer(request: HttpRequest, table: Table, *, is_done: bool) -> HttpResponse:
     if wants_part(request):
         return render_part(
             request, "console/entities/deletion/confirm.html", "_done.html", {"is_done": is_done}
         )
     return HttpResponseRedirect(_back(request, table))
+
+
+# everything that a query matches
+
+
+def _delete_query(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:
+    """Delete the next step, unless somebody has to be asked first, or stopped it."""
+    deletion = read_deletion(request.POST, wanted.filter)
+    total = request.POST.get("total", "")
+    if "confirmed" not in request.POST:
+        number = entities.total(table, EntityQuery(filter=wanted.filter)).number
+        if table.account.protected or number is None or number > ASKED_ABOVE:
+            return _ask(request, table, wanted, number)
+        total = str(number)
+    if request.POST.get("action") == "stop":
+        return _finish(request, table, deletion)
+    try:
+        deletion = deletion.step(table, actor_of(request))
+    except ChangeSetError as failure:
+        notices.notify_error(request, failure.error.text)
+        return _finish(request, table, deletion)
+    except StorageError as error:
+        notices.notify_error(request, error.text)
+        return _finish(request, table, deletion)
+    if deletion.is_finished:
+        return _finish(request, table, deletion)
+    context = {
+        "table": table,
+        "deletion": deletion,
+        "filter": wanted.text,
+        # an estimate may be too small
+        "total": max(int(total), deletion.deleted) if total.isdecimal() and len(total) < 19 else None,
+        "next": _back(request, table),
+    }
+    return render_part(request, "console/entities/deletion/confirm.html", "_progress.html", context)
+
+
+def _finish(request: HttpRequest, table: Table, deletion: QueryDeletion) -> HttpResponse:
+    text = ngettext("Deleted %(shown)s entity", "Deleted %(shown)s entities", deletion.deleted)
+    text = notices.count_text(text, deletion.deleted)
+    if deletion.can_undo:
+        done = Activity.objects.filter(pk__in=deletion.activities)
+        notices.notify_success(request, text, undo=list(done))
+    elif deletion.activities:
+        more = _("Undo it step by step in Activity.")
+        notices.notify_success(request, f"{text}. {more}")
+    elif deletion.is_finished:
+        notices.notify_success(request, _("No entity matched, so nothing was deleted."))
+    return _answer(request, table, is_done=True)
 
 
 def _selection(request: HttpRequest) -> Selection | None:
@@ -67,9 +126,12 @@ def _delete(request: HttpRequest, table: Table, wanted: Selection) -> bool:
     return False
 
 
-def _ask(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:
+def _ask(request: HttpRequest, table: Table, wanted: Selection, number: int | None) -> HttpResponse:
+    """``number``: how many entities it is about, None if that is unknown."""
     context = {
         "table": table,
+        "selection": wanted,
+        "number": number,
         "keys": wanted.keys,
         "tokens": [tokens.encode_key(key) for key in wanted.keys],
         "next": _back(request, table),

@@ -1,4 +1,5 @@
-// Deleting rows without leaving the page: the ticked ones, or one by its own button. A protected account asks first.
+// Deleting without leaving the page: the ticked rows, one by its own button, or step by step all that a query matches. A
+// protected account asks first.
 import { announce, post } from "../site/request.js";
 import { current, enter } from "../grid/grid.js";
 import { clear } from "../grid/selection.js";
@@ -12,6 +13,7 @@ async function send(address, body) {
   announce(found);
   if (!found.querySelector("[hx-swap-oob], #deletion")) return notify(found.querySelector("h1")?.textContent ?? "");
   const question = found.getElementById("deletion");
+  if (question && "goesOn" in question.dataset) return goOn(question);
   if (question) return show(question.dataset.title, question, question.querySelector("[data-close]"));
   close();
   if (found.querySelector("template[data-deleted]")) {
@@ -20,6 +22,25 @@ async function send(address, body) {
   }
   document.dispatchEvent(new CustomEvent("grid:changed"));
 }
+
+let isStopped = false;
+
+/** The next step, until there is none, or somebody stops it or closes the dialog. */
+function goOn(form) {
+  const stop = form.querySelector("[data-stop]");
+  const body = new FormData(form, isStopped ? stop : null);
+  if (!isStopped) show(form.dataset.title, form, stop);
+  send(form.getAttribute("action"), body);
+}
+
+document.addEventListener("click", (event) => {
+  const stop = event.target.closest?.("#part-dialog [data-stop]");
+  if (!stop) return;
+  event.preventDefault();
+  isStopped = true;
+  stop.disabled = true;
+});
+document.getElementById("part-dialog")?.addEventListener("close", () => (isStopped = true));
 
 /** What had the focus may be gone with the rows. */
 function keepFocus() {
@@ -32,6 +53,7 @@ document.addEventListener("submit", (event) => {
   const form = event.target.closest?.("#selection, #part-dialog #deletion");
   if (!form || (form.id === "selection" && !event.submitter?.matches("[data-delete]"))) return;
   event.preventDefault();
+  isStopped = false;
   // formAction is the address of the page where a button has none
   send(event.submitter.getAttribute("formaction") ?? form.getAttribute("action"), new FormData(form, event.submitter));
 });
