@@ -21,6 +21,7 @@ from storage.api import middleware as api  # noqa: E402
 from storage.api import problems  # noqa: E402
 from storage.protocol.call import ServerSettings  # noqa: E402
 from storage.protocol.http_connection import Applications  # noqa: E402
+from storage.protocol.http_request import RequestHead  # noqa: E402
 from storage.protocol.table_service import TableService  # noqa: E402
 
 Scope = MutableMapping[str, Any]
@@ -41,15 +42,26 @@ static = static_files.StaticFiles(development=settings.DEVELOPMENT)
 BODY_LIMIT: Final = 1024 * 1024
 # an entity of 1 MiB in UTF-8, plus compressed copies of its original and, in a conflict, its intended state
 ENTITY_LIMIT: Final = 8 * 1024 * 1024
+_REST_OPTIONS: Final = (b"restype", b"comp", b"sig")
 ENTITY_PATH = re.compile(r"/ui/a/[^/]+/t/[^/]+/entity/")
 HOST_SUFFIXES = tuple(f".{suffix}".encode() for suffix in settings.HOST_SUFFIXES)
 
 
-def is_console(path: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Whether a request is for the console or its API; ``path`` is as on the wire."""
-    if b"%" in path:
-        path = unquote_to_bytes(path)
-    return (path.startswith(b"/ui/") or path in (b"/", b"/ui")) and not _names_an_account(headers)
+def is_console(head: RequestHead) -> bool:
+    """Whether a request is for the console or its API."""
+    path = unquote_to_bytes(head.path) if b"%" in head.path else head.path
+    if not path.startswith(b"/ui/") and path not in (b"/", b"/ui"):
+        return False
+    return not _names_an_account(head.fields) and not (path == b"/" and _is_of_rest_client(head))
+
+
+def _is_of_rest_client(head: RequestHead) -> bool:
+    """Whether a request without a path has marks of the Table service: then the account is missing in its URL."""
+    return (
+        head.method not in ("GET", "HEAD")
+        or not head.headers.keys().isdisjoint((b"x-ms-version", b"authorization"))
+        or not {option.partition(b"=")[0] for option in head.query.split(b"&")}.isdisjoint(_REST_OPTIONS)
+    )
 
 
 def application(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:

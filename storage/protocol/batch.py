@@ -86,7 +86,9 @@ class _Operation(NamedTuple):
 
 
 async def _change_set(call: Call, parts: list[Part]) -> list[bytes]:
-    """The answers to the parts, as they are sent."""
+    """The answers to the parts, as they are sent; the service accepts a change set without any."""
+    if not parts:
+        return []
     operations: dict[int, _Operation] = {}  # by the identity of the head, which parts share
     try:
         check_change_set_size(len(parts))
@@ -271,10 +273,18 @@ def _write_failure(call: Call, part: Part, error: StorageError, index: int | Non
     headers: Headers = [
         *_echo(part.head),
         *_COMMON,
+        *_preference(part.head, version).headers,
         _data_service_version(atom=written.format is ErrorFormat.XML and version < FIRST_WITHOUT_ATOM),
         (b"Content-Type", written.content_type),
     ]
     return AnswerPart(written.status, headers, written.body)
+
+
+def _preference(part: PartHead, version: str) -> Preference:
+    """Of a part that inserts; others have none."""
+    return (
+        read_preference(part.headers.get(b"prefer"), version) if part.method == "POST" else Preference.ABSENT
+    )
 
 
 def _echo(part: PartHead) -> Headers:

@@ -138,10 +138,7 @@ def _write_inserted(call: Call, change: Insert, timestamp: int, etag: tuple[byte
     form = request.response_format()
     location = write_location(call, change.key)
     preference = read_preference(request.headers.get(b"prefer"), request.version)
-    headers: Headers = []
-    if preference.applied is not None:
-        headers.append((b"Preference-Applied", preference.applied))
-    headers.append((b"Location", location))
+    headers: Headers = [*preference.headers, (b"Location", location)]
     if preference is Preference.NO_CONTENT:
         return Answer(204, [*headers, (b"DataServiceId", location), etag])
     _, annotations, values = change.entity.fragments

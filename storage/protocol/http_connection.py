@@ -58,13 +58,13 @@ _TOO_LONG: Final = "The request line and the headers are longer than 65536 bytes
 class Applications(NamedTuple):
     """What answers requests: ``serve`` those of the Table service, ``asgi`` those for which ``is_asgi`` is true.
 
-    ``is_asgi`` takes the path as on the wire and the headers. ``proxies`` are the addresses and networks whose
+    ``proxies`` are the addresses and networks whose
     X-Forwarded headers are believed.
     """
 
     serve: Serve
     asgi: AsgiApplication
-    is_asgi: Callable[[bytes, Headers], bool]
+    is_asgi: Callable[[RequestHead], bool]
     proxies: tuple[str, ...] = ()
 
 
@@ -287,7 +287,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _exchange(self, head: RequestHead, version: str, keep_alive: bool) -> Exchange:
         applications = self._applications
-        if not applications.is_asgi(head.path, head.fields):
+        if not applications.is_asgi(head):
             return ServiceExchange(self, applications.serve, head, keep_alive)
         return AsgiExchange(self, applications.asgi, asgi_scope(head, version, self._server), keep_alive)
 

@@ -153,10 +153,10 @@ class Context(NamedTuple):
     account: str
     table: str
     select: tuple[str, ...] | None
-    raw_select: str | None
+    raw_select: str | None  # as sent, which the context repeats
 
     def metadata(self, suffix: str) -> str:
-        selected = f"&$select={self.raw_select}" if self.raw_select else ""
+        selected = "" if self.raw_select is None else f"&$select={self.raw_select}"
         return edm.quote(f"{self.base}/$metadata#{suffix}{selected}")
 
 

@@ -32,14 +32,14 @@ _BEFORE_BODY: Final = b"\xef\xbb\xbf \t\r\n"
 
 
 class Preference(Enum):
-    """Whether an insert returns the entity."""
+    """Whether an insert returns the entity. ``headers`` tell so, in refusals too."""
 
     ABSENT = None
     CONTENT = b"return-content"
     NO_CONTENT = b"return-no-content"
 
     def __init__(self, applied: bytes | None) -> None:
-        self.applied = applied  # the value of Preference-Applied
+        self.headers = [] if applied is None else [(b"Preference-Applied", applied)]
 
 
 def response_format(format_option: str | None, accept: bytes | None, version: str) -> Format:

@@ -35,7 +35,7 @@ from storage.protocol.incoming import (
     read_incoming_request,
     resolve_request,
 )
-from storage.protocol.negotiation import FIRST_WITHOUT_ATOM
+from storage.protocol.negotiation import FIRST_WITHOUT_ATOM, read_preference
 from storage.protocol.query_options import check_options
 from storage.protocol.request_log import log_entry
 
@@ -109,6 +109,7 @@ class TableService:
             _observe_caller(observed, head, request, account)
             if request.method == "OPTIONS":
                 observed.operation = Operation.PREFLIGHT
+                origin = request.operation_origin
                 answer = Answer(200, preflight(_cors_rules(account), head.headers))
             else:
                 origin = ErrorOrigin.AUTHORIZATION
@@ -224,6 +225,8 @@ def _refuse(
         (b"x-ms-error-code", error.code.encode()),
         *((name.encode(), error.details[name].encode()) for name in HEADERS if name in error.details),
     ]
+    if request is not None and request.method == "POST" and origin is ErrorOrigin.ODATA:
+        headers += read_preference(fields.get(b"prefer"), request.version).headers
     if isinstance(error, ServerBusy):
         headers.append((b"Retry-After", b"1"))
     return Answer(written.status, headers, written.body)

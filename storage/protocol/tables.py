@@ -52,9 +52,7 @@ async def _create(call: Call) -> Answer:
     await call.service.create_table(call.account, name, by=call.actor())
     location = f"{call.address.base}/Tables('{name}')".encode()
     preference = read_preference(request.headers.get(b"prefer"), request.version)
-    headers = [(b"Location", location)]
-    if preference.applied is not None:
-        headers.append((b"Preference-Applied", preference.applied))
+    headers = [(b"Location", location), *preference.headers]
     if preference is Preference.NO_CONTENT:
         return Answer(204, [*headers, (b"DataServiceId", location)])
     return Answer(201, [*headers, CONTENT_TYPES[form]], formats.write_table(call.context(form, name), name))

@@ -43,7 +43,7 @@ async def serve_echo(head, body, write):
 
 @pytest.fixture(params=["asgi", "service"])
 def applications(request):
-    return http_connection.Applications(serve_echo, echo, lambda path, headers: request.param == "asgi")
+    return http_connection.Applications(serve_echo, echo, lambda head: request.param == "asgi")
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The options in the query string of a request, including the fields of a shared access signature."""
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
@@ -28,13 +29,17 @@ _TOLERANT: Final = {
         *SAS_NAMES,
     )
 }
+_COMMA: Final = re.compile("%2c", re.IGNORECASE)
 # they select the operation, so the signed value must be the one that applies
 _SIGNED: Final = frozenset({"comp", "restype"})
 
 
 @lru_cache(maxsize=512)
 def read_options(query: bytes) -> Mapping[str, str]:
-    """Read a raw query string, in which a plus is a space; ``raw:$select`` is that option as sent."""
+    """Read a raw query string, in which a plus is a space.
+
+    ``raw:$select`` is that option as sent, but commas are plain and blanks alone are nothing.
+    """
     options: dict[str, str] = {}
     if not query:
         return MappingProxyType(options)
@@ -53,7 +58,8 @@ def read_options(query: bytes) -> Mapping[str, str]:
             doubled = doubled or name in SAS_NAMES
         options[name] = _decode(raw_value)
         if name == "$select":
-            options["raw:$select"] = raw_value.decode("latin-1")
+            sent = raw_value.decode("latin-1")
+            options["raw:$select"] = _COMMA.sub(",", sent) if options[name].strip() else ""
     if doubled and "sig" in options:
         # readers could differ on which value was signed
         raise AuthenticationFailed(AuthenticationErrorDetail="A parameter of the signature came twice.")

@@ -64,6 +64,8 @@ def resolve_address(path: bytes, host: bytes | None, scheme: str, suffixes: Sequ
         account, secondary = _primary(by_host)
         return Address(account, secondary, True, origin, path)
     first, slash, rest = path.lstrip(b"/").partition(b"/")
+    if not first:
+        raise InvalidUri
     sent = _decode(first)
     account, secondary = _primary(sent)
     rest = slash + rest
