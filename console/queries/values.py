@@ -18,6 +18,7 @@ from storage.domain.filters.literals import write_literal
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
+from storage.editing import typed_text
 from storage.editing.filters.narrowing import ConditionKind, add_condition, build_condition, fits_in_url
 from storage.models import Table
 from storage.operations import entities, facets, properties
@@ -84,16 +85,25 @@ def complete_names(table: Table) -> dict[str, Any]:
 
 
 def complete_values(table: Table, name: str) -> list[dict[str, str]]:
-    """Return the frequent values of a property with their counts, then literals that its type always allows."""
+    """Return the frequent values of a property with their counts, then literals that its type always allows.
+
+    ``text`` is the literal, ``value`` what a field of the builder takes for it, if anything.
+    """
     types = property_types(table).get(name)
     if types is None:
         return []
     found = [pair for facet in facets.facets(table, EntityQuery(), (name,)) for pair in facet.values]
-    counts = {write_literal(value): number_format(count, force_grouping=True) for value, count in found}
+    proposals = {
+        write_literal(value): {
+            "detail": number_format(count, force_grouping=True),
+            "value": typed_text.write(value),
+        }
+        for value, count in found
+    }
     for type_ in types:
         for text in _LITERALS.get(type_, ()):
-            counts.setdefault(text, "")
-    return [{"text": text, "detail": count} for text, count in counts.items() if len(text) <= LITERAL_LENGTH]
+            proposals.setdefault(text, {"detail": "", "value": ""})
+    return [{"text": text, **rest} for text, rest in proposals.items() if len(text) <= LITERAL_LENGTH]
 
 
 # filters by the value of a cell

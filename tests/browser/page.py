@@ -95,7 +95,7 @@ def check_structure(page, language="en"):
     assert len(page.title()) > len(" - Tablero")
     assert page.locator("html").get_attribute("lang") == language
     assert page.locator("main").count() == 1
-    page.locator(".skip").focus()
+    page.locator(".skip[href='#main']").focus()
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
 

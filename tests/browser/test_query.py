@@ -42,6 +42,122 @@ def settle(page):
     expect(page.locator("#query-card[aria-busy]")).to_have_count(0, timeout=PATIENCE)
 
 
+def top_of(page, selector):
+    return page.locator(selector).first.bounding_box()["y"]
+
+
+def proposals(page, text):
+    return page.get_by_role("option", name=text)
+
+
+def test_entities_are_in_view_and_keys_reach_them(open_page, admin, queried):
+    page = open_page(TABLE, state=admin, width=1280, height=720)
+    field = page.get_by_label("$filter")
+    rows = page.locator(".grid tbody tr")
+    first = top_of(page, ".grid tbody tr")
+    assert first <= 206
+    assert rows.nth(14).bounding_box()["y"] + 30 <= top_of(page, ".pager")
+    expect(page.get_by_role("button", name="Browse: explanation")).to_be_visible()
+    assert field.get_attribute("placeholder") == "PartitionKey eq 'se' and Name eq 'Ada 0'"
+
+    # a second skip link, a key, and the arrow out of the filter
+    focused = page.locator(".grid td:focus")
+    for key in ("Tab", "Tab", "Enter"):
+        page.keyboard.press(key)
+    expect(focused).to_have_count(1)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("e")
+    expect(focused).to_have_count(1)
+    field.click()
+    page.locator(".cm-editor").wait_for()
+    page.keyboard.press("ArrowDown")
+    expect(focused).to_have_count(1)
+
+    # neither an error nor a hint, a long text or a choice of proposals moves them
+    for text, found in (
+        ("Age ge 3 and startswith(Name,'Ada')", "#filter_error p"),
+        ("Nam eq 'x'", ".query-hints > li"),
+        (" or ".join(["Age eq 5"] * 60), ".query-access"),
+    ):
+        field.fill(text)
+        page.locator(found).wait_for()
+        settle(page)
+        assert top_of(page, ".grid tbody tr") == first, text
+
+    # the first proposal is selected: Tab and Enter take it, what is complete runs, Ctrl+Enter always does
+    field.fill("")
+    field.press_sequentially("Na")
+    proposals(page, "Name").wait_for()
+    page.keyboard.press("Tab")
+    assert written(page) == "Name "
+    field.press_sequentially("eq ")
+    value = page.locator(".cm-tooltip-autocomplete [aria-selected]")
+    expect(value).to_contain_text("'Ada ")
+    page.keyboard.press("Enter")
+    assert written(page).startswith("Name eq 'Ada ")
+    expect(value).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(rows).to_have_count(1)
+    field.fill("Age ge 57 ")
+    page.keyboard.press("Control+Space")
+    expect(value).to_have_text("and")
+    page.keyboard.press("Escape")
+    expect(value).to_have_count(0)
+    page.keyboard.press("Control+Space")
+    expect(value).to_have_text("and")
+    page.keyboard.press("Control+Enter")
+    expect(rows).to_have_count(3)
+    expect(value).to_have_count(0)
+
+    # in the builder too
+    page.get_by_role("link", name="Builder", exact=True).click()
+    box = page.locator(".query-builder")
+    box.get_by_label("Property").fill("")
+    box.get_by_label("Property").press_sequentially("na")
+    expect(page.locator("#query-proposals [aria-selected='true']")).to_have_text("NameString")
+    check_axe(page)
+    page.keyboard.press("Tab")
+    expect(box.get_by_label("Property")).to_have_value("Name")
+    expect(box.get_by_label("Type")).to_have_value("Edm.String")
+    box.get_by_label("Value").fill("")
+    box.get_by_label("Value").press_sequentially("ada")
+    proposals(page, "Ada").first.wait_for()
+    with page.expect_response("**/query/rows/"):
+        page.keyboard.press("Enter")
+    assert box.get_by_label("Value").input_value().startswith("Ada ")
+
+
+def test_on_a_phone_entities_are_a_list_and_the_query_a_sheet(open_page, admin, queried):
+    page = open_page(TABLE, state=admin, width=390, height=844)
+    rows = page.locator(".grid tbody tr")
+    assert top_of(page, ".grid tbody tr") < 200
+    for text in ("00", "se", "Ada 0"):
+        expect(rows.first.get_by_text(text, exact=True).first).to_be_visible()
+    expect(page.get_by_role("link", name="Add entity")).to_be_in_viewport()
+    assert page.get_by_label("$filter").is_hidden()
+    check_axe(page)
+    check_reflow(page)
+
+    page.get_by_role("button", name="Query").click()
+    page.get_by_label("$filter").fill("Age ge 58")
+    check_axe(page)
+    check_reflow(page)
+    page.get_by_role("button", name="Run").click()
+    expect(rows).to_have_count(2)
+    expect(page.locator("#query-summary")).to_have_text("Age ge 58")
+    assert page.get_by_label("$filter").is_hidden()
+
+    # the grid as it is stays the choice of this browser
+    page.get_by_role("link", name="Grid").click()
+    expect(page.get_by_role("columnheader", name="PartitionKey")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("columnheader", name="PartitionKey")).to_be_visible()
+    page.get_by_role("link", name="List").click()
+    expect(page.get_by_role("columnheader", name="PartitionKey")).to_be_hidden()
+    rows.last.click()
+    expect(page.get_by_role("heading", name="59")).to_be_visible()
+
+
 def test_a_query_is_written(open_page, admin, queried):
     page = open_page(TABLE, state=admin, width=1440)
     field = page.get_by_label("$filter")

@@ -1,4 +1,5 @@
 // The filter drawn as rows: what is changed in them goes to the server, which answers the text they mean.
+import "./proposals.js";
 import { card, check, field, run, send as ask, setText, take } from "./query.js";
 
 const PAUSE = 250; // milliseconds

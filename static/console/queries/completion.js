@@ -9,7 +9,7 @@ const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
 const answers = new Map(); // of the server, by address
 
-function ask(address) {
+export function ask(address) {
   if (!answers.has(address)) {
     const answer = json(address);
     answer.catch(() => answers.delete(address));
