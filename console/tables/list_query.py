@@ -6,19 +6,41 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from storage.models import Account
+from storage.operations.table_list import TableOrder
 
 
 @dataclass(frozen=True, slots=True)
 class TableListQuery:
+    """``sort``: the name of an order, with a hyphen if descending; empty by name."""
+
     containing: str = ""
     tag: str = ""
     after: str = ""
+    sort: str = ""
+
+    @property
+    def order(self) -> TableOrder:
+        return TableOrder(self.sort.removeprefix("-") or TableOrder.NAME)
+
+    @property
+    def is_descending(self) -> bool:
+        return self.sort.startswith("-")
+
+    def sorted_by(self, order: TableOrder) -> str:
+        """What ``sort`` becomes when a column is chosen: amounts begin with the largest, a second choice turns."""
+        first, second = ("name", "-name") if order is TableOrder.NAME else (f"-{order}", order.value)
+        wanted = second if (self.sort or "name") == first else first
+        return "" if wanted == "name" else wanted
 
     def address(self, account: Account, name: str = "tables:index", **changed: str) -> str:
-        values = {"q": self.containing, "tag": self.tag, "after": self.after} | changed
+        values = {"q": self.containing, "tag": self.tag, "after": self.after, "sort": self.sort} | changed
         query = {name: value for name, value in values.items() if value}
         return reverse(name, args=(account.name,), query=query)
 
 
 def read_list_query(data: QueryDict) -> TableListQuery:
-    return TableListQuery(*(data.get(name, "").strip().replace("\0", "") for name in ("q", "tag", "after")))
+    """An unknown order is ignored."""
+    texts = [data.get(name, "").strip().replace("\0", "") for name in ("q", "tag", "after", "sort")]
+    is_known = texts[-1].removeprefix("-") in set(TableOrder)
+    containing, tag, after, sort = texts
+    return TableListQuery(containing, tag, after, sort if is_known else "")

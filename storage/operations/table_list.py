@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Final, Generic, TypeVar
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from storage.domain.errors import TableNotFound
 from storage.models import Table
@@ -21,13 +22,22 @@ _COUNTED: Final = 2000  # entities up to which a table is counted; the size of l
 _COUNTED_IN_OVERVIEW: Final = 200
 
 
+class TableOrder(StrEnum):
+    NAME = "name"
+    ENTITIES = "entities"
+    SIZE = "size"
+    CREATED = "created"
+
+
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[T]):
     """A page of tables."""
 
     tables: list[T]
     total: int  # number of matching tables
-    next: str | None  # the folded name with which the next page starts
+    next: (
+        str | None
+    )  # where the next page starts: a folded name, or in another order than that of names a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +62,16 @@ class Overview:
 
 
 def page(
-    account_id: int, *, containing: str = "", tag: str = "", start: str = "", top: int = PAGE
+    account_id: int,
+    *,
+    containing: str = "",
+    tag: str = "",
+    start: str = "",
+    top: int = PAGE,
+    order: TableOrder = TableOrder.NAME,
+    descending: bool = False,
 ) -> Listing[Table]:
-    """Return a page of tables by name: those whose name contains a text in any letter case, or with that tag.
+    """Return a page of tables: those whose name contains a text in any letter case, or with that tag.
 
     Each has the number of its policies as ``policy_count``.
     """
@@ -66,12 +83,38 @@ def page(
         )
     if tag:
         matching = matching.filter(tags__contains=[tag])
-    rows = list(
-        matching.filter(folded_name__gte=start)
-        .order_by("folded_name")
-        .annotate(policy_count=Count("policies"))[: top + 1]
-    )
-    return Listing(rows[:top], matching.count(), rows[top].folded_name if len(rows) > top else None)
+    if order is TableOrder.NAME and not descending:
+        rows = _with_policies(matching.filter(folded_name__gte=start).order_by("folded_name")[: top + 1])
+        return Listing(rows[:top], matching.count(), rows[top].folded_name if len(rows) > top else None)
+    offset = int(start) if start.isascii() and start.isdecimal() and len(start) < 9 else 0
+    names = _names_in_order(account_id, matching, order, descending=descending)
+    window = names[offset : offset + top]
+    found = {table.folded_name: table for table in _with_policies(matching.filter(folded_name__in=window))}
+    following = str(offset + top) if len(names) > offset + top else None
+    return Listing([found[name] for name in window if name in found], len(names), following)
+
+
+def _with_policies(tables: QuerySet[Table]) -> list[Table]:
+    return list(tables.annotate(policy_count=Count("policies")))
+
+
+def _names_in_order(
+    account_id: int, matching: QuerySet[Table], order: TableOrder, *, descending: bool
+) -> list[str]:
+    """Large accounts are ordered by PostgreSQL's statistics, which lag behind by a minute."""
+    if order in (TableOrder.NAME, TableOrder.CREATED):
+        field = "folded_name" if order is TableOrder.NAME else "created_at"
+        ordered = matching.order_by(f"-{field}" if descending else field, "pk")
+        return list(ordered.values_list("folded_name", flat=True))
+    tables = list(matching.order_by("folded_name"))
+    if len(tables) <= PAGE:
+        exact = {name.lower(): size for name, size in sizes(tables).items()}
+        weights = {name: (size.entities, size.bytes) for name, size in exact.items()}
+    else:
+        weights = {name: (size.rows, size.capacity) for name, size in background.sizes(account_id)}
+    column = 0 if order is TableOrder.ENTITIES else 1
+    names = [table.folded_name for table in tables]
+    return sorted(names, key=lambda name: weights.get(name, (0, 0))[column], reverse=descending)
 
 
 def with_prefix(

@@ -24,6 +24,9 @@ PAGES = {
     "no such table": "/ui/a/devstoreaccount1/?q=zzz",
     "new table": "/ui/a/devstoreaccount1/tables/new/?name=1abc",
     "table settings": TABLE + "settings/",
+    "schema": TABLE + "schema/",
+    "history": TABLE + "history/",
+    "tables by size": "/ui/a/devstoreaccount1/?sort=-size",
     "service": "/ui/a/devstoreaccount1/service/?origin=https://a.example&method=GET",
     "service as XML": "/ui/a/devstoreaccount1/service/?view=xml",
     "entities": TABLE,
@@ -82,6 +85,7 @@ PAGES = {
 # what is no page: parts and data; or what its own test sees
 NO_PAGES = {
     *("home:palette", "queries:known", "queries:menu", "queries:values", "tables:sizes", "people:password"),
+    "people:signed_in",
     *("account_logout", "account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"),
 }
 

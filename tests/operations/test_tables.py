@@ -18,6 +18,7 @@ from storage.domain.filters.query import TableQuery
 from storage.models import Table
 from storage.operations import accounts, table_list, tables
 from storage.operations.accounts import AccountHasTables
+from storage.operations.table_list import TableOrder
 from storage.operations.threads import in_thread
 from storage.sql import background, batch
 from storage.sql.django import run
@@ -194,6 +195,27 @@ def test_overview_is_by_name(account, other):
     assert listed(account, start="carts1") == ["people"]
     listing = table_list.overview(account, top=1)
     assert (len(listing.tables), listing.total, listing.next) == (1, 2, "people")
+
+
+def test_tables_in_another_order(account, monkeypatch):
+    for name, entities in (("bbb", 3), ("aaa", 0), ("ccc", 7)):
+        add_entities(tables.create(account, name), entities)
+    assert listed(account, descending=True) == ["ccc", "bbb", "aaa"]
+    assert listed(account, order=TableOrder.CREATED) == ["bbb", "aaa", "ccc"]
+    assert listed(account, order=TableOrder.ENTITIES, descending=True) == ["ccc", "bbb", "aaa"]
+    assert listed(account, order=TableOrder.ENTITIES, containing="bbb") == ["bbb"]
+    first = table_list.page(account, order=TableOrder.ENTITIES, top=2)
+    assert ([table.name for table in first.tables], first.total, first.next) == (["aaa", "bbb"], 3, "2")
+    rest = table_list.page(account, order=TableOrder.ENTITIES, top=2, start=first.next)
+    assert ([table.name for table in rest.tables], rest.next) == (["ccc"], None)
+    assert listed(account, order=TableOrder.SIZE, start="nonsense", descending=True)[0] in ("bbb", "ccc")
+
+    # of many tables, by statistics
+    monkeypatch.setattr(table_list, "PAGE", 2)
+    sizes = [("aaa", background.Size(1, 9)), ("bbb", background.Size(2, 5)), ("ccc", background.Size(3, 7))]
+    monkeypatch.setattr(table_list.background, "sizes", lambda _: sizes)
+    assert listed(account, order=TableOrder.ENTITIES) == ["bbb", "ccc", "aaa"]
+    assert listed(account, order=TableOrder.SIZE, descending=True) == ["ccc", "bbb", "aaa"]
 
 
 def test_overview_counts_small_tables_and_estimates_large_ones(account, monkeypatch):

@@ -18,7 +18,7 @@ from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.models import Account, Table
 from storage.operations import entities, table_list, tables
-from storage.operations.table_list import Listing, Size
+from storage.operations.table_list import Listing, Size, TableOrder
 
 SNIPPET: Final = """\
 from azure.data.tables import TableServiceClient
@@ -33,7 +33,7 @@ service.create_table("people")
 @account_required(Capability.READ)
 @require_GET
 def index(request: HttpRequest, account: Account) -> HttpResponse:
-    """Show a page of tables by name; the page itself then loads their sizes."""
+    """Show a page of tables; the page itself then loads their sizes."""
     query = read_list_query(request.GET)
     context = {**_list_context(request, account, query), "is_part": wants_part(request)}
     response = render_part(request, "console/tables/index.html", "_list.html", context)
@@ -46,6 +46,9 @@ def _list_context(request: HttpRequest, account: Account, query: TableListQuery)
     context: dict[str, Any] = {
         "listing": listing,
         "query": query,
+        "orders": {
+            order.value: query.address(account, after="", sort=query.sorted_by(order)) for order in TableOrder
+        },
         "is_filtered": bool(query.containing or query.tag),
         "first": query.address(account, after=""),
         "next": query.address(account, after=listing.next) if listing.next else "",
@@ -53,6 +56,7 @@ def _list_context(request: HttpRequest, account: Account, query: TableListQuery)
         "sizes_url": query.address(account, "tables:sizes"),
         "tags": table_list.tags(account.pk),
         # for browsers without JavaScript
+        "with_sizes": query.address(account, sizes="1"),
         "sizes": table_list.sizes(listing.tables) if "sizes" in request.GET else {},
     }
     if not context["is_filtered"] and not query.after:
@@ -61,7 +65,14 @@ def _list_context(request: HttpRequest, account: Account, query: TableListQuery)
 
 
 def _find_page(account: Account, query: TableListQuery) -> Listing[Table]:
-    return table_list.page(account.pk, containing=query.containing, tag=query.tag, start=query.after)
+    return table_list.page(
+        account.pk,
+        containing=query.containing,
+        tag=query.tag,
+        start=query.after,
+        order=query.order,
+        descending=query.is_descending,
+    )
 
 
 def _account_context(request: HttpRequest, account: Account, listing: Listing[Table]) -> dict[str, Any]:

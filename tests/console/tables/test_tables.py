@@ -98,6 +98,22 @@ def test_filters_in_the_address(visit, add):
     assert 'name="table"' not in text(visit("eve").get(LIST))  # she may not delete any
 
 
+def test_sorts_in_the_address(visit, add):
+    add("Carts", "people", "audit")
+    client = visit("alice")
+    answer = client.get(LIST, {"sort": "-name", "q": "a"})
+    assert names(answer) == ["Carts", "audit"]
+    assert re.findall(r'aria-sort="(\w+)"', text(answer)) == ["descending"]
+    links = re.findall(r'<th scope="col"[^>]*><a href="([^"]*)"', text(answer).replace("\n", ""))
+    assert [link.partition("?")[2] for link in links] == [
+        "q=a", "q=a&amp;sort=-entities", "q=a&amp;sort=-size", "q=a&amp;sort=-created",
+    ]  # fmt: skip
+    turned = client.get(LIST, {"sort": "-created"})
+    assert names(turned) == ["audit", "people", "Carts"]
+    assert "?sort=created" in text(turned)
+    assert names(client.get(LIST, {"sort": "nonsense"})) == ["audit", "Carts", "people"]
+
+
 def test_filters_by_tag(visit, add):
     add("Carts", tags=["prod", "a & b"])
     add("people", tags=["test"], description="<b>who</b>")
