@@ -292,6 +292,74 @@ def test_several_cells_change_together(open_page, admin, cells):
     assert page.evaluate("document.activeElement.dataset.property") == "Active"
 
 
+def test_what_assistive_technology_finds(open_page, admin, cells):
+    cells.update_entity({"PartitionKey": "se", "RowKey": "ada", "Active": True}, mode="merge")
+    page = open_page(at("?f=RowKey+eq+'ada'&cols=Age,Active,Missing"), state=admin, width=1280)
+    expect(page.locator(".grid-region")).to_match_aria_snapshot("""
+      - grid "Entities":
+        - rowgroup:
+          - row:
+            - columnheader "Select this page":
+              - checkbox "Select this page"
+            - columnheader "PartitionKey, String"
+            - columnheader "RowKey, String"
+            - columnheader "Age, Int32"
+            - columnheader "Active, Boolean"
+            - columnheader "Missing"
+        - rowgroup:
+          - row:
+            - gridcell:
+              - checkbox "Select se, ada"
+              - link "Open se, ada"
+            - gridcell "se"
+            - gridcell "ada"
+            - gridcell "36"
+            - gridcell "true"
+            - gridcell "not set"
+    """)
+    cell(page, "Age", "ada").click()
+    page.keyboard.type("x")
+    page.get_by_role("button", name="Use String").wait_for()
+    expect(page.locator(".cell-layer")).to_match_aria_snapshot("""
+      - form "Edit Age":
+        - textbox "Age" [invalid]: x
+        - combobox "Type":
+          - option "Int32" [selected]
+        - button "Remove property"
+        - link "Cancel"
+        - button "Save"
+        - status:
+          - paragraph:
+            - text: Enter a whole number.
+            - button "Use String"
+    """)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Alt+o")
+    drawer = page.locator("#drawer")
+    drawer.locator("#entity-form").wait_for()
+    drawer.get_by_label("Age", exact=True).fill("37")
+    expect(drawer).to_match_aria_snapshot("""
+      - complementary "Entity":
+        - heading "PartitionKey se RowKey ada" [level=2]
+        - button "Previous entity" [disabled]
+        - button "Next entity" [disabled]
+        - link "Open as a page"
+        - button "More actions"
+        - button "Close"
+        - navigation "Entity views"
+        - group "Properties":
+          - combobox "Type of Age"
+          - textbox "Age": "37"
+          - checkbox "Remove Age"
+          - switch "Active" [checked]
+          - button "Add property"
+        - button "Save 1 change"
+        - button "Save and next"
+        - combobox "How to save"
+        - status: 1 change
+    """)
+
+
 def test_a_value_is_looked_at_whole(open_page, admin, cells):
     page = open_page(at(), state=admin)
     cell(page, "Settings", "ada").click()

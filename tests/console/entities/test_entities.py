@@ -132,6 +132,23 @@ def test_says_what_the_service_says(visit, people, monkeypatch, error):
     assert error.message in answer.content.decode()
 
 
+def test_columns_keep_their_places(visit, people):
+    people("a", "1", Name="x", Age=1)
+    people("b", "1", Age=2, Rare="y", Name="x")
+    client = visit("victor")
+
+    def heads(**query):
+        text = client.get(PEOPLE, query).content.decode()
+        return re.findall(r'<th [^>]*data-property="(\w+)"', text)[2:-1], text
+
+    assert heads()[0] == ["Name", "Age", "Rare"]
+    assert heads(f="PartitionKey eq 'b'")[0] == ["Name", "Age", "Rare"]
+    names, text = heads(sort="-Age")
+    assert names == ["Name", "Age", "Rare"]
+    # the keys at both ends of a sorted page are no range
+    assert 'class="range"' not in text and 'class="range"' in heads()[1]
+
+
 def test_says_of_how_many(visit, people):
     for number in range(30):
         people("se", f"{number:02}", Number=number)
