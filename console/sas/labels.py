@@ -33,7 +33,7 @@ BADGES: Final[Mapping[TokenState, str]] = {
 }
 REASONS: Final[Mapping[TokenState, Promise]] = {
     TokenState.ACTIVE: gettext_lazy("Requests with this token are accepted."),
-    TokenState.EXPIRES_SOON: gettext_lazy("Requests with this token are accepted. It expires within 7 days."),
+    TokenState.EXPIRES_SOON: gettext_lazy("Requests with this token are accepted, but it expires soon."),
     TokenState.NOT_YET_VALID: gettext_lazy("Requests with this token are refused: it is not yet valid."),
     TokenState.EXPIRED: gettext_lazy("Requests with this token are refused: it has expired."),
     TokenState.REVOKED: gettext_lazy(

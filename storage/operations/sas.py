@@ -82,7 +82,7 @@ def _policies(of: Sequence[Account]) -> dict[int, dict[str, dict[str, AccessPoli
 
 
 def expiring(of: Sequence[Account], now: datetime) -> list[tuple[Account, KnownToken, Policies]]:
-    """Return valid tokens that expire within a week: registered ones, and recently used others.
+    """Return valid tokens that expire soon: registered ones, and recently used others.
 
     Takes a few queries for all accounts, and verifies only the signatures of tokens that expire soon.
     """

@@ -33,7 +33,7 @@ def test_it_works(ask, account):
     assert found["fingerprint"] == sas.fingerprint(token)
     assert found["url"] == f"http://testserver/acme/people?{found['token']}"
     assert found["connection_string"].endswith(f";SharedAccessSignature={found['token']}")
-    assert (found["state"], found["key"], found["author"]) == ("expires-soon", "key1", "max")
+    assert (found["state"], found["key"], found["author"]) == ("active", "key1", "max")
 
     listed = ask("GET", SAS).json()["items"]
     assert listed == [ask("GET", f"{SAS}/{found['fingerprint']}").json()]
@@ -91,7 +91,7 @@ def test_blocks_and_unblocks(ask):
         "blocked"
     ]
     assert ask("GET", f"{SAS}?state=active").json()["items"] == []
-    assert ask("POST", f"{address}/unblock").json()["state"] == "expires-soon"
+    assert ask("POST", f"{address}/unblock").json()["state"] == "active"
     assert Activity.objects.filter(verb=Verb.SAS_BLOCK, actor_kind="token").count() == 1
 
 

@@ -54,6 +54,16 @@ def test_states(token, policy, expected):
     assert standing(token, policies, key=None) is TokenState.REVOKED
 
 
+def test_a_short_life_warns_in_its_last_fifth():
+    day = replace(TOKEN, expiry="2026-11-22T12:00:00Z")
+    assert standing(day, created=NOW) is TokenState.ACTIVE
+    assert standing(day, created=NOW - timedelta(days=4)) is TokenState.EXPIRES_SOON
+    assert (
+        standing(replace(day, start="2026-11-21T00:00:00Z"), created=NOW - timedelta(days=4))
+        is TokenState.ACTIVE
+    )
+
+
 def test_a_replaced_key_lasts_as_long_as_it_is_accepted():
     hour = timedelta(hours=1)
     assert standing(TOKEN, key_ends=NOW + hour) is TokenState.EXPIRES_SOON

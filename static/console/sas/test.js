@@ -1,13 +1,13 @@
 // data-sas-test="ADDRESS": a button that asks for it with nothing but the token in the address, and tells in words
 // what came back. The words are in templates: data-answer by code of the service, data-found by whether rows came.
-import { request } from "../site/request.js";
+import { plainRequest } from "../site/request.js";
 
 const fill = (selector) => document.querySelector(selector)?.content.textContent ?? "";
 
 async function ask(address) {
   const options = { credentials: "omit", cache: "no-store", redirect: "error", referrerPolicy: "no-referrer" };
   const headers = { accept: "application/json;odata=nometadata", "x-ms-version": "2019-02-02" };
-  const answer = await request(address, { ...options, headers });
+  const answer = await plainRequest(address, { ...options, headers });
   const text = await answer.text();
   let said = {};
   try {

@@ -13,7 +13,8 @@ from storage.domain.sas.tokens import AccountSas, TableSas
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.domain.values.ticks import to_ticks
 
-SOON: Final = timedelta(days=7)
+SOON: Final = timedelta(days=7)  # or the last fifth of a lifetime that is shorter than five weeks
+SOON_FRACTION: Final = 5
 
 # by lower-case table name and identifier
 Policies = Mapping[str, Mapping[str, AccessPolicy]]
@@ -76,14 +77,16 @@ def token_state(known: KnownToken, policies: Policies, now: datetime) -> TokenSt
         return TokenState.BLOCKED
     if known.key is None or (known.key_ends is not None and known.key_ends <= now):
         return TokenState.REVOKED
-    found = state_by_terms(known.token, policies, now)
+    found = state_by_terms(known.token, policies, now, created=known.created)
     if found is TokenState.ACTIVE and known.key_ends is not None and known.key_ends - now <= SOON:
         return TokenState.EXPIRES_SOON
     return found
 
 
-def state_by_terms(token: TableSas | AccountSas, policies: Policies, now: datetime) -> TokenState:
-    """Return the state of a token that is signed and not blocked."""
+def state_by_terms(
+    token: TableSas | AccountSas, policies: Policies, now: datetime, *, created: datetime | None = None
+) -> TokenState:
+    """Return the state of a token that is signed and not blocked; its lifetime starts no earlier than ``created``."""
     if is_orphaned(token, policies):
         return TokenState.ORPHANED
     agreed = terms_of(token, policies)
@@ -95,11 +98,9 @@ def state_by_terms(token: TableSas | AccountSas, policies: Policies, now: dateti
         return TokenState.EXPIRED
     if start is not None and moment < start:
         return TokenState.NOT_YET_VALID
-    return (
-        TokenState.EXPIRES_SOON
-        if expiry - moment <= SOON.total_seconds() * TICKS_PER_SECOND
-        else TokenState.ACTIVE
-    )
+    begin = max(start or 0, to_ticks(created) if created is not None else 0)
+    soon = min(SOON.total_seconds() * TICKS_PER_SECOND, (expiry - begin) / SOON_FRACTION)
+    return TokenState.EXPIRES_SOON if expiry - moment <= soon else TokenState.ACTIVE
 
 
 def terms_of(token: TableSas | AccountSas, policies: Policies) -> AccessPolicy | None:
