@@ -11,7 +11,7 @@ from storage.inspector.reports import Finding, Mistake, finding
 
 LIMIT: Final = 64 * 1024  # characters
 
-_REQUEST_LINE = re.compile(r"([A-Za-z]{3,10}) +(\S+)(?: +HTTP/[0-9.]+)?")
+_REQUEST_LINE = re.compile(r"([A-Za-z]{3,10}) +(?=/|https?://|\S+ +HTTP/)(\S+)(?: +HTTP/[0-9.]+)?")
 _HEADER = re.compile(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]+)[ \t]*:[ \t]*(.*)")
 _SETTING = re.compile(
     r"(?:DefaultEndpointsProtocol|AccountName|AccountKey|TableEndpoint|UseDevelopmentStorage|"

@@ -453,6 +453,7 @@ def test_names_what_could_not_be_read():
         ("", UnreadableText.EMPTY),
         (" \n\t", UnreadableText.EMPTY),
         ("hello", UnreadableText.NOTHING_KNOWN),
+        ("hello world", UnreadableText.NOTHING_KNOWN),
         ("x-ms-date: Sat\nAuthorization: SharedKey a:b", UnreadableText.HEADERS_ONLY),
         ("x" * 70_000, UnreadableText.TOO_LONG),
     ):
