@@ -38,6 +38,10 @@ def _choose_text(done: Activity) -> str | Promise:
     match verb:
         case Verb.SIGN_IN_FAILED if not done.actor:
             return _("Someone failed to sign in")
+        case Verb.MEMBER_SET if done.detail.get("invited_by"):
+            return _("%(who)s joined with the role %(role)s, invited by %(inviter)s")
+        case Verb.USER_INVITE:
+            return _choose_invitation_text(done)
         case Verb.USER_CHANGE if done.detail.get("user") == done.actor:
             return _("%(who)s changed their sign-in settings")
         case Verb.QUERY_DELETE if not query:
@@ -49,6 +53,29 @@ def _choose_text(done: Activity) -> str | Promise:
     if shown.several is None or _names_entity(done) or (verb is Verb.ENTITY_EXPORT and not _count(done)):
         return shown.sentence
     return shown.several(_count(done))
+
+
+def _choose_invitation_text(done: Activity) -> str:
+    is_named = bool(done.detail.get("user"))
+    if done.detail.get("withdrawn"):
+        return (
+            _("%(who)s withdrew the invitation for %(user)s")
+            if is_named
+            else _("%(who)s withdrew an invitation")
+        )
+    if done.detail.get("is_admin"):
+        return (
+            _("%(who)s invited %(user)s as an admin")
+            if is_named
+            else _("%(who)s created an invitation link for an admin")
+        )
+    if not done.account_name:
+        return _("%(who)s invited %(user)s") if is_named else _("%(who)s created an invitation link")
+    return (
+        _("%(who)s invited %(user)s with the role %(role)s")
+        if is_named
+        else _("%(who)s created an invitation link for the role %(role)s")
+    )
 
 
 def _names_entity(done: Activity) -> bool:
@@ -160,6 +187,11 @@ def _fingerprint(text: str) -> SafeString:
     return format_html('<strong class="mono" title="{}">{}</strong>', text, text[:8])
 
 
+def _label_role(done: Activity) -> str:
+    role = done.detail.get("role") if done.after is None else done.after
+    return roles.label(role) if isinstance(role, int) else ""
+
+
 _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "who": _describe_actor,
     "account": lambda done: _strong(done.account_name),
@@ -171,7 +203,8 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "sas": _name_sas,
     "token": lambda done: _mono(done.detail.get("token", "")),
     "user": lambda done: _strong(done.detail.get("user", "")),
-    "role": lambda done: _strong(roles.label(done.after) if isinstance(done.after, int) else ""),
+    "role": lambda done: _strong(_label_role(done)),
+    "inviter": lambda done: _strong(done.detail.get("invited_by", "")),
 }
 
 

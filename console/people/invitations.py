@@ -109,7 +109,8 @@ def join(invitation: Invitation, user: User, *, by: Actor) -> None:
     if invitation.account is not None:
         present = user.memberships.filter(account=invitation.account).first()
         if present is None or present.role < invitation.role:
-            members.set_role(invitation.account, user, Role(invitation.role), by=by)
+            inviter = invitation.invited_by.username
+            members.set_role(invitation.account, user, Role(invitation.role), by=by, invited_by=inviter)
 
 
 @transaction.atomic

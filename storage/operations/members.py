@@ -61,9 +61,11 @@ def set_role(
     by: Actor,
     undoes: Activity | None = None,
     keeps_owner: bool = True,
+    invited_by: str = "",
 ) -> Activity | None:
     """Add a member or change their role; return None if they have it already.
 
+    ``invited_by``: who sent the invitation that the user accepted, if that is how they got the role.
     Commands on the server may leave an account without an owner: ``keeps_owner`` is false there.
     """
     accounts.lock(account)
@@ -73,7 +75,7 @@ def set_role(
     if before == Role.OWNER and keeps_owner:
         _check_other_owner(account, user)
     Membership.objects.update_or_create(user_id=user.pk, account=account, defaults={"role": role})
-    return _record(Verb.MEMBER_SET, account, user, (before, role), by, undoes)
+    return _record(Verb.MEMBER_SET, account, user, (before, role), by, undoes, invited_by)
 
 
 @transaction.atomic
@@ -128,9 +130,10 @@ def _record(
     roles: tuple[Role | None, Role | None],
     by: Actor,
     undoes: Activity | None,
+    invited_by: str = "",
 ) -> Activity:
     before, after = (None if role is None else int(role) for role in roles)
-    detail = {"user": user.username}
+    detail = {"user": user.username, **({"invited_by": invited_by} if invited_by else {})}
     return activity.record(
         verb, by, account=account, detail=detail, before=before, after=after, undoes=undoes
     )

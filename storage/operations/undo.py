@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from storage.domain.access.actor import Actor
 from storage.domain.entities.changes import Change, Delete, Insert, Update
@@ -26,6 +27,8 @@ from storage.operations.accounts import AccountError
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.operations.sas import SasDescription
 from storage.sql.background import has_rows
+
+_CHECKED: Final = 100  # entities of an activity up to which later changes of them are looked for
 
 
 class Reason(StrEnum):
@@ -60,6 +63,24 @@ def effect(done: Activity) -> Verb:
 def is_undoable(done: Activity) -> bool:
     """Return whether this kind of activity can be undone; it may still fail."""
     return effect(done) in STORAGE_UNDO
+
+
+def superseded(several: Sequence[Activity]) -> set[int]:
+    """Return the ids of those whose undo would fail: their table was deleted or restored, or an entity changed again.
+
+    The activities come from ``activity.page``. Changes by other clients, and large changes, are found by trying only.
+    """
+    ids = {
+        done.pk
+        for done in several
+        if done.table_id and getattr(done, "has_table", True) == (effect(done) is Verb.TABLE_DELETE)
+    }
+    later = EntityChange.objects.filter(
+        table=OuterRef("table"), key_digest=OuterRef("key_digest"), activity__gt=OuterRef("activity")
+    )
+    small = [done.pk for done in several if 0 < getattr(done, "changed", 0) <= _CHECKED]
+    changed = EntityChange.objects.filter(Exists(later), activity__in=small)
+    return ids | set(changed.values_list("activity_id", flat=True))
 
 
 def undo(done: Activity, by: Actor) -> Activity:

@@ -1,6 +1,6 @@
 """The activity log of an account and of the whole server: the timeline, one activity, and the export."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import groupby
@@ -26,6 +26,7 @@ from storage.domain.access.roles import Capability
 from storage.models import Account, Activity
 from storage.operations import activity
 from storage.operations.activity import ActivityFilter
+from storage.operations.undo import superseded
 
 _PAGE_SIZE: Final = 50
 
@@ -97,11 +98,15 @@ def _address(name: str, account: Account | None, *arguments: object) -> str:
     return reverse(f"activity:{name}", args=(account.name, *arguments))
 
 
-def _entries(found: Iterable[Activity], request: HttpRequest, account: Account | None) -> list[TimelineEntry]:
+def _entries(found: Sequence[Activity], request: HttpRequest, account: Account | None) -> list[TimelineEntry]:
     user = user_of(request)
-    roles, read_only = undo.roles_of(user), undo.read_only_accounts()
+    roles, read_only, stale = undo.roles_of(user), undo.read_only_accounts(), superseded(found)
     return [
-        _entry(done, account, may=undo.may_undo(user, done, roles) and undo.is_open(done, read_only))
+        _entry(
+            done,
+            account,
+            may=done.pk not in stale and undo.may_undo(user, done, roles) and undo.is_open(done, read_only),
+        )
         for done in found
     ]
 

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from console.activity.sentences import plain_sentence
 from console.models import Invitation, User
 from console.people import invitations
 from console.people.invitations import NoLongerOpen, Offer
@@ -59,7 +60,13 @@ def test_a_new_user_joins(client, offered):
     assert client.get("/ui/a/acme/").status_code == 200
     assert Client().get(address).status_code == 404
     verbs = [Verb.ACCOUNT_CREATE, Verb.USER_INVITE, Verb.USER_CREATE, Verb.MEMBER_SET, Verb.SIGN_IN]
-    assert list(Activity.objects.order_by("pk").values_list("verb", flat=True)) == verbs
+    done = list(Activity.objects.order_by("pk"))
+    assert [it.verb for it in done] == verbs
+    assert [plain_sentence(it) for it in done[1:4]] == [
+        "The server invited nina with the role Maintainer",
+        "nina@example.com created the user nina@example.com",
+        "nina@example.com joined with the role Maintainer, invited by alice",
+    ]
 
 
 @pytest.mark.parametrize(
