@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext
 from console.site.times import describe_distance
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
-from storage.domain.sas.known import KnownToken, TokenState
+from storage.domain.sas.known import ACCEPTED_STATES, KnownToken, TokenState
 from storage.domain.sas.tokens import AccountSas, TableSas
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.editing.policy_effects import EffectKind, TimeShift, TokenEffect
@@ -38,15 +38,27 @@ _UNCHANGED: Final[Mapping[TokenState, Promise]] = {
     TokenState.ACTIVE: gettext_lazy("unchanged"),
     TokenState.EXPIRES_SOON: gettext_lazy("unchanged"),
     TokenState.NOT_YET_VALID: gettext_lazy("unchanged: not yet valid"),
-    TokenState.EXPIRED: gettext_lazy("unchanged: expired"),
-    TokenState.BLOCKED: gettext_lazy("unchanged: blocked"),
-    TokenState.REVOKED: gettext_lazy("unchanged: its key was rotated"),
-    TokenState.ORPHANED: gettext_lazy("unchanged: no policy has its Id"),
-    TokenState.CONFLICTING: gettext_lazy("unchanged: conflicts with its policy"),
+    TokenState.EXPIRED: gettext_lazy("still expired"),
+    TokenState.BLOCKED: gettext_lazy("still blocked"),
+    TokenState.REVOKED: gettext_lazy("still revoked: its key was rotated"),
+    TokenState.ORPHANED: gettext_lazy("still revoked: no policy has its Id"),
+    TokenState.CONFLICTING: gettext_lazy("still refused: conflicts with its policy"),
 }
+_WORKING: Final = ACCEPTED_STATES | {TokenState.NOT_YET_VALID}
+_REFUSED_ICON: Final = "circle-off"
 
 
 Lines = Sequence[Mapping[str, Any]]  # about one token each
+
+
+@dataclass(frozen=True, slots=True)
+class UnchangedGroup:
+    """Tokens of one policy that a change does not affect: they go on working, or stay refused."""
+
+    identifier: str
+    is_working: bool
+    lines: Lines
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +66,7 @@ class Preview:
     """Only the first tokens have lines."""
 
     changed: Lines
-    unchanged: Sequence[tuple[str, Lines, int]]  # the tokens of each policy, by its Id, and their number
+    unchanged: Sequence[UnchangedGroup]
     change_count: int
     stay_count: int
     unregistered: int  # created elsewhere
@@ -75,13 +87,14 @@ class Narrator:
 
     def preview(self, effects: Sequence[TokenEffect]) -> Preview:
         changed = [effect for effect in effects if effect.kind is not EffectKind.UNCHANGED]
-        unchanged: dict[str, list[TokenEffect]] = {}
+        unchanged: dict[tuple[str, bool], list[TokenEffect]] = {}
         for effect in effects:
             if effect.kind is EffectKind.UNCHANGED:
-                unchanged.setdefault(effect.known.identifier, []).append(effect)
+                group = effect.known.identifier, effect.after in _WORKING
+                unchanged.setdefault(group, []).append(effect)
         return Preview(
             self._lines(changed),
-            [(name, self._lines(those), len(those)) for name, those in unchanged.items()],
+            [UnchangedGroup(*group, self._lines(those), len(those)) for group, those in unchanged.items()],
             len(changed),
             len(effects) - len(changed),
             sum(not effect.known.is_registered for effect in effects),
@@ -93,7 +106,7 @@ class Narrator:
             {
                 "known": effect.known,
                 "kind": effect.kind.value,
-                "icon": _ICONS[effect.kind],
+                "icon": _icon(effect),
                 "texts": (*self._describe(effect), _describe_use(effect.known, self.now)),
             }
             for effect in effects[:_SHOWN]
@@ -125,6 +138,11 @@ class Narrator:
             case TokenState.EXPIRED:
                 return _("revoked: expired")
         return _why_conflicting(effect.known.token, self.policies.get(identifier))
+
+
+def _icon(effect: TokenEffect) -> str:
+    is_refused = effect.kind is EffectKind.UNCHANGED and effect.after not in _WORKING
+    return _REFUSED_ICON if is_refused else _ICONS[effect.kind]
 
 
 def name_permissions(letters: Iterable[str]) -> str:

@@ -383,6 +383,10 @@ def test_preview_names_tokens(visit, keep, issue):
     # nothing of what somebody types in is swapped
     assert "<input" not in shown
     assert stored() == PLAIN
+    keep(*PLAIN[1:])  # now a token without its policy is refused, whatever is saved
+    shown = text(client.get(PAGE))
+    assert "1 token stays refused" in shown
+    assert "still revoked: no policy has its Id" in shown
 
 
 @pytest.mark.parametrize(
