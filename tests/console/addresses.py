@@ -123,7 +123,7 @@ queries:cell                  acme/people         user:405     user:404
 grid:columns                  acme/people         member:200   member:302
 grid:export                   acme/people         member:200   member:200
 grid:copy                     acme/people         user:405     member:200
-grid:compare                  acme/people         user:404     -
+grid:compare                  acme/people         user:404     member:303
 grid:layouts                  acme/people         user:405     member:302
 grid:layout_delete            acme/people/0       user:405     member:302
 queries:index                 acme                member:200   user:405

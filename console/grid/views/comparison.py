@@ -1,6 +1,7 @@
 """Compares two entities."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -8,6 +9,7 @@ from django.shortcuts import render
 from console.grid import cells, tokens
 from console.grid.state import GridState
 from console.site.access import table_required
+from console.site.responses import see_other
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
 from storage.editing import merge
@@ -17,7 +19,13 @@ from storage.operations import entities
 
 @table_required(Capability.READ)
 def compare(request: HttpRequest, table: Table) -> HttpResponse:
-    """Compare the entities of the two fields ``key``, property by property."""
+    """Compare the entities of the two fields ``key``, property by property.
+
+    The form of the grid is posted, and leads to an address with nothing but the keys.
+    """
+    if request.method == "POST":
+        query = [("key", token) for token in request.POST.getlist("key")[:2]]
+        return see_other(f"{request.path}?{urlencode(query)}")
     wanted = [tokens.decode_key(token) for token in request.GET.getlist("key")[:2]]
     stored = [entities.get(table, key) for key in wanted if key is not None]
     if len(stored) != 2 or stored[0] is None or stored[1] is None:
