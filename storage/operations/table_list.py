@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import accumulate
 from typing import Final, Generic, TypeVar
 
 from django.db.models import Count, Q, QuerySet
@@ -19,7 +20,7 @@ T = TypeVar("T")
 PAGE: Final = 100
 NOTHING: Final = background.Size(0, 0)  # for a table that was just deleted
 _COUNTED: Final = 2000  # entities up to which a table is counted; the size of larger ones is estimated
-_COUNTED_IN_OVERVIEW: Final = 200
+_COUNTED_TOGETHER: Final = 20_000  # entities of all tables that are counted for an overview
 
 
 class TableOrder(StrEnum):
@@ -154,23 +155,34 @@ def sizes(tables: Sequence[Table]) -> dict[str, Size]:
 def overview(account_id: int, *, top: int = PAGE) -> Listing[Overview]:
     """Return the first tables of an account by name, with their sizes."""
     listing = page(account_id, top=top)
-    return Listing(_overviews(listing.tables, _COUNTED_IN_OVERVIEW), listing.total, listing.next)
+    return Listing(_overviews(listing.tables), listing.total, listing.next)
 
 
 def describe(table: Table) -> Overview:
-    return _overviews([table], _COUNTED)[0]
+    return _overviews([table])[0]
 
 
-def _overviews(tables: Sequence[Table], most: int) -> list[Overview]:
+def _overviews(tables: Sequence[Table]) -> list[Overview]:
     known = background.sizes_of([table.pk for table in tables])
-    counts = _counted(known, background.count_up_to, most)
+    counts = _counted(_smallest(known), background.count_up_to)
     overviews = []
     for table in tables:
-        size, count = known.get(table.pk, NOTHING), counts.get(table.pk, most)
-        is_exact = count < most
+        size, count = known.get(table.pk, NOTHING), counts.get(table.pk, _COUNTED)
+        is_exact = count < _COUNTED
         entities = count if is_exact else size.rows
         overviews.append(Overview(table.name, table.created_at, entities, is_exact, size.capacity))
     return overviews
+
+
+def _smallest(known: Mapping[int, background.Size]) -> dict[int, background.Size]:
+    """Return the smallest tables, as many as can be counted for every page."""
+    by_rows = sorted(known.items(), key=lambda it: it[1].rows)
+    sums = accumulate(size.rows for _, size in by_rows)
+    return {
+        table_id: size
+        for (table_id, size), rows in zip(by_rows, sums, strict=True)
+        if rows <= _COUNTED_TOGETHER
+    }
 
 
 def disk_usage(table: Table) -> background.DiskUsage:
@@ -180,13 +192,12 @@ def disk_usage(table: Table) -> background.DiskUsage:
 def _counted(
     known: Mapping[int, background.Size],
     count: Callable[[Sequence[int], int], Statement[dict[int, T]]],
-    most: int = _COUNTED,
 ) -> dict[int, T]:
     """Count the tables that seem to be small."""
-    table_ids = [table_id for table_id, size in known.items() if size.rows < most]
+    table_ids = [table_id for table_id, size in known.items() if size.rows < _COUNTED]
     if not table_ids:
         return {}
     try:
-        return sql.run_in_lane(count(table_ids, most))
+        return sql.run_in_lane(count(table_ids, _COUNTED))
     except (TableNotFound, Canceled):  # one was just deleted, or the database is busy
         return {}
