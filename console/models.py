@@ -63,7 +63,7 @@ class User(AbstractBaseUser):
     created_at = models.DateTimeField(auto_now_add=True)
 
     language = models.CharField(max_length=16, blank=True, default="")  # empty: the language of the browser
-    time_zone = models.CharField(max_length=64, default="UTC")
+    time_zone = models.CharField(max_length=64, blank=True, default="")  # empty: that of the browser
     theme = models.CharField(max_length=16, default=Theme.SYSTEM.value)
     density = models.CharField(max_length=16, default=Density.DEFAULT.value)
 

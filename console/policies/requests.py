@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 
 from console.policies import notes, presets
 from console.policies.drafts import PolicyDraft, draft_set
 from console.policies.effects import LETTERS, Narrator, Preview, order_tokens, tokens_of_table
 from console.policies.forms import BasePolicyFormSet
-from console.site.access import role_of, user_of
-from console.site.typed_text import now_of
+from console.site.access import role_of
+from console.site.typed_text import local_now
 from storage.domain.access.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier
 from storage.domain.access.roles import Capability, may
 from storage.domain.sas.known import KnownToken
@@ -44,7 +45,7 @@ class PolicyRequest:
 
     @property
     def zone(self) -> str:
-        return user_of(self.request).time_zone
+        return timezone.get_current_timezone_name()
 
     @property
     def may_edit(self) -> bool:
@@ -59,7 +60,7 @@ class PolicyRequest:
 
     @cached_property
     def tokens(self) -> list[KnownToken]:
-        known = sas.known(self.table.account, now_of(self.request))
+        known = sas.known(self.table.account, local_now())
         return tokens_of_table(known, self.table.folded_name)
 
     def form_context(self, formset: BasePolicyFormSet) -> dict[str, Any]:
@@ -85,7 +86,7 @@ class PolicyRequest:
         after: Sequence[SignedIdentifier],
         renamed: Mapping[str, str] = _NONE_RENAMED,
     ) -> Preview:
-        now = now_of(self.request)
+        now = local_now()
         effects = predict_effects(before, after, order_tokens(self.tokens, (*before, *after)), now)
         return Narrator({it.identifier: it.policy for it in after}, renamed, now).preview(effects)
 

@@ -19,6 +19,7 @@ from console.site.responses import is_script, wants_part
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound, TableNotFound
 
 Next = Callable[[HttpRequest], HttpResponse]
+ZONE_COOKIE: Final = "tablero_zone"  # written by JavaScript
 SIGN_IN: Final = "X-Tablero-Sign-In"  # where a script has its user sign in
 
 # the console uses none of the browser's devices
@@ -95,10 +96,11 @@ class ConcurrentDeletionMiddleware:
 
 
 def time_zone(get_response: Next) -> Next:
-    """Show times in the user's time zone."""
+    """Show times in the time zone that the user chose, or else in that of the browser."""
 
     def answer(request: HttpRequest) -> HttpResponse:
-        with timezone.override(_zone(getattr(request.user, "time_zone", "UTC"))):
+        chosen = getattr(request.user, "time_zone", "")
+        with timezone.override(_zone(chosen or request.COOKIES.get(ZONE_COOKIE, ""))):
             return get_response(request)
 
     return answer
@@ -107,7 +109,7 @@ def time_zone(get_response: Next) -> Next:
 def _zone(name: str) -> zoneinfo.ZoneInfo | None:
     try:
         return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError):  # a zone that this machine does not know
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # a zone that this machine does not know
         return None
 
 

@@ -3,16 +3,13 @@
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
-from zoneinfo import ZoneInfo
 
-from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from console.site.access import user_of
 from storage.domain.values.edm import INT32, INT64, Edm
 from storage.editing.conversions import Loss
 from storage.editing.typed_text import InvalidText, TextFault
@@ -60,9 +57,9 @@ def sentence(refusal: InvalidText, type_: Edm | None = None) -> str:
     return str(FAULTS[refusal.fault]) % {"position": refusal.position, "size": size}
 
 
-def now_of(request: HttpRequest) -> datetime:
+def local_now() -> datetime:
     """Now, in the zone of the reader."""
-    return timezone.now().astimezone(ZoneInfo(user_of(request).time_zone))
+    return timezone.localtime()
 
 
 def field_text(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
@@ -16,10 +17,10 @@ from console.entities.value_field import TypedInput, read_form, read_type, typed
 from console.grid import cells, grid
 from console.grid.tokens import decode_key, encode_key, key_query
 from console.site import notices
-from console.site.access import actor_of, table_required, user_of
+from console.site.access import actor_of, table_required
 from console.site.addresses import is_console_path
 from console.site.responses import render_part, wants_part
-from console.site.typed_text import now_of
+from console.site.typed_text import local_now
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Update
 from storage.domain.entities.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity, read_stored
@@ -73,13 +74,13 @@ def check(request: HttpRequest, table: Table) -> HttpResponse:
     target = _find_target(table, request.POST)
     if "retype" in request.POST:
         return _change_type(request, target)
-    form = CellForm(request.POST, target.value, now_of(request))
+    form = CellForm(request.POST, target.value, local_now())
     context = {
         "note": form.note,
         "agreed": "agreed" in request.POST,
         "typed": form.typed,
         "is_set": target.value is not None,
-        "zone": user_of(request).time_zone,
+        "zone": timezone.get_current_timezone_name(),
     }
     return render(request, "console/entities/cell/_note.html", context)
 
@@ -88,7 +89,7 @@ def _save(request: HttpRequest, target: CellTarget) -> HttpResponse:
     action = request.POST.get("action")
     if action == "retype":  # without JavaScript, a button changes the type
         return _change_type(request, target)
-    form = CellForm(request.POST, target.value, now_of(request))
+    form = CellForm(request.POST, target.value, local_now())
     if action == "remove":
         return _apply(request, target, None, form.typed)
     if form.edm_value is None:
@@ -98,7 +99,7 @@ def _save(request: HttpRequest, target: CellTarget) -> HttpResponse:
 
 def _change_type(request: HttpRequest, target: CellTarget) -> HttpResponse:
     """Show the editor with another type or form; ``from`` and ``from_form`` are those of the text."""
-    now = now_of(request)
+    now = local_now()
     wanted = CellForm(request.POST, None, now).typed
     before = read_type(request.POST.get("from", ""))
     text = "false" if before is Edm.BOOLEAN and not wanted.text else wanted.text
@@ -207,7 +208,7 @@ def _editor(
         "is_set": target.value is not None,
         "is_staged": is_staging(request, target.table.account),
         "types": [(type_.value, type_.short_name) for type_ in Edm],
-        "zone": user_of(request).time_zone,
+        "zone": timezone.get_current_timezone_name(),
         "next": _back(request, target),
         "download": urlencode({"key": token, "property": target.name, "download": "1"}),
         "address": key_query(target.key),

@@ -17,7 +17,7 @@ from console.grid.tokens import encode_key
 from console.site import notices
 from console.site.access import actor_of, table_required
 from console.site.responses import render_part
-from console.site.typed_text import field_text, now_of
+from console.site.typed_text import field_text, local_now
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ChangeSetError, StorageError, UpdateConditionNotSatisfied
 from storage.domain.values.edm import Edm
@@ -49,7 +49,7 @@ def _changes(request: HttpRequest, cells: CellRange) -> list[StagedChange]:
         case "clear":
             found = cells.clear()
         case _:
-            found = cells.paste(field_text(request.POST.get("text", "")), now_of(request))
+            found = cells.paste(field_text(request.POST.get("text", "")), local_now())
     changes = list(islice(found, cell_range.LIMIT + 1))
     if len(changes) > cell_range.LIMIT:
         text = _("Up to %(shown)s cells can be changed at once. Nothing was changed.")

@@ -21,7 +21,7 @@ from console.grid.cells import draw
 from console.site.access import account_required, actor_of, find_table, role_of, table_required
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, see_other, wants_part
-from console.site.typed_text import now_of
+from console.site.typed_text import local_now
 from console.snippets.connections import snippet_target
 from storage.domain.access.roles import Capability, may
 from storage.domain.entities.changes import Delete, Update
@@ -118,7 +118,7 @@ def save(request: HttpRequest, table: Table) -> HttpResponse:
         return _delete(request, target)
     if action in conflict.ACTIONS:
         return conflict.settle_conflict(request, target, action)
-    draft = read_draft(request, _before(request, target), target.key, now_of(request))
+    draft = read_draft(request, _before(request, target), target.key, local_now())
     if action == "add":
         rows = [*draft.rows, property_row.next_blank_row(draft.rows)]
         return render(request, target, replace(draft, rows=rows, is_dirty=True))
@@ -217,7 +217,7 @@ def row(request: HttpRequest, table: Table) -> HttpResponse:
     """Show one row of the form with its value checked, or converted to a new type."""
     before = read_signed_entity(table, request.POST.get("opened", ""))
     base = read_stored(before).properties if before is not None else {}
-    found = entity_form.read_property_row(request.POST, request.FILES, base, now_of(request))
+    found = entity_form.read_property_row(request.POST, request.FILES, base, local_now())
     if found is None:
         raise Http404
     target = EntityTarget(table, EntityKey("", ""))

@@ -16,7 +16,7 @@ from console.grid import tokens
 from console.site.access import actor_of, table_required
 from console.site.notices import notify_success
 from console.site.responses import render_part, see_other, wants_part
-from console.site.typed_text import now_of
+from console.site.typed_text import local_now
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import KEY_PROPERTIES, Entity, EntityKey, write_stored
@@ -128,7 +128,7 @@ def _begin(request: HttpRequest, target: EntityTarget) -> HttpResponse:
 
 def _draft(request: HttpRequest, target: EntityTarget) -> EntityDraft:
     before = read_signed_entity(target.table, request.POST.get("opened", ""))
-    draft = read_draft(request, before, target.key, now_of(request))
+    draft = read_draft(request, before, target.key, local_now())
     if draft.tab == "json" and draft.properties is not None:
         # the keys of a new entity come from the text
         problems = [problem for problem in draft.problems if problem.about]

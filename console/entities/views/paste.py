@@ -14,7 +14,7 @@ from console.grid import cells
 from console.site import notices
 from console.site.access import actor_of, table_required
 from console.site.responses import render_part, wants_part
-from console.site.typed_text import field_text, now_of
+from console.site.typed_text import field_text, local_now
 from storage.domain.access.roles import Capability
 from storage.domain.errors import (
     ChangeSetError,
@@ -43,7 +43,7 @@ def index(request: HttpRequest, table: Table) -> HttpResponse:
     if request.method == "GET":
         return _show(request, table, {})
     text = field_text(request.POST.get("text", ""))
-    now = now_of(request)
+    now = local_now()
     try:
         pasted = typed_csv.read(text, now, _wishes(request))
     except UnreadableRows as refusal:
@@ -69,7 +69,7 @@ def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: PastePl
                 request,
                 table,
                 pasted,
-                paste.plan(table, pasted, plan.mode, now_of(request)),
+                paste.plan(table, pasted, plan.mode, local_now()),
                 has_changed=True,
             )
         key = plan.changes[failure.index].key

@@ -12,7 +12,7 @@ from console.grid.cells import draw_or_absent
 from console.site import notices
 from console.site.access import actor_of, table_required
 from console.site.responses import render_part, wants_part
-from console.site.typed_text import now_of
+from console.site.typed_text import local_now
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import ChangeSetError, StorageError
@@ -27,7 +27,7 @@ SAVED = 204  # the page drops its staged changes and reloads
 def review(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the staged changes, or apply all of them or none with ``apply``."""
     try:
-        kept = staged.read(request.POST.get("changes", ""), now_of(request))
+        kept = staged.read(request.POST.get("changes", ""), local_now())
     except staged.Unreadable:
         raise BadRequest from None
     if "apply" not in request.POST or not kept:

@@ -14,7 +14,8 @@ from console.people.forms.setup import check_new_password, new_password
 
 
 def time_zones() -> list[tuple[str, Any]]:
-    return [("UTC", "UTC"), *((name, name) for name in sorted(zoneinfo.available_timezones()) if "/" in name)]
+    names = sorted(name for name in zoneinfo.available_timezones() if "/" in name)
+    return [("", _("Same as this browser")), ("UTC", "UTC"), *((name, name) for name in names)]
 
 
 class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -22,6 +23,7 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]
     time_zone = forms.ChoiceField(
         label=_("Time zone"),
         choices=time_zones,
+        required=False,
         help_text=_("Used for times in the console. Times inside entities stay in UTC, as they are stored."),
     )
     theme = forms.ChoiceField(label=_("Theme"), choices=Theme, widget=forms.RadioSelect)

@@ -39,9 +39,11 @@ def test_refuses_an_unknown_choice(visit, name):
 
 def test_times_are_in_the_zone_of_the_reader(visit, cast):
     client = visit("alice")
-    assert b" UTC</time>" in client.get("/ui/me/sessions/").content
+    assert b' UTC">just now</time>' in client.get("/ui/me/sessions/").content
+    client.cookies["tablero_zone"] = "Asia/Tokyo"  # that of the browser, until another is chosen
+    assert b' JST">just now</time>' in client.get("/ui/me/sessions/").content
     client.post("/ui/me/", {**CHOICES, "language": "en"})
-    assert b" +03</time>" in client.get("/ui/me/sessions/").content
+    assert b' +03">just now</time>' in client.get("/ui/me/sessions/").content
     type(cast["alice"]).objects.update(time_zone="Mars/Olympus")  # which this machine does not know
     assert client.get("/ui/").status_code == 200
 
