@@ -12,12 +12,13 @@ from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console.site import glyphs, notices, roles
+from console.site import glyphs, notices, roles, times
 from console.site.glyphs import GLYPHS, Glyph
 
 register = template.Library()
 register.filter("type_mark", glyphs.mark)
 register.filter("role_label", roles.label)
+register.filter("distance", times.show_distance)
 SPRITE = "vendor/lucide/1.62.0/sprite.svg"
 
 

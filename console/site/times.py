@@ -1,7 +1,10 @@
-"""How far a moment is from now, in words."""
+"""Moments as their distance from now, with the exact time on hover."""
 
 from datetime import datetime, timedelta
 
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 
@@ -13,3 +16,11 @@ def describe_distance(moment: datetime, now: datetime, *, past_depth: int = 2) -
     if moment > now:
         return _("in %(time)s") % {"time": timeuntil(moment, now)}
     return _("%(time)s ago") % {"time": timesince(moment, now, depth=past_depth)}
+
+
+def show_distance(moment: datetime) -> SafeString:
+    """Draw the distance in one unit; the exact time, in the reader's zone, is its tooltip."""
+    local = timezone.localtime(moment)
+    text = describe_distance(moment, timezone.now(), past_depth=1)
+    exact = f"{local:%Y-%m-%d %H:%M:%S %Z}"
+    return format_html('<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, text)
