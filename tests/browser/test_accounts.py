@@ -123,6 +123,16 @@ def test_h1_the_palette_finds_everything_by_keys_alone(shop, open_signed_in):
     page.wait_for_url("**/t/empty/")
 
 
+def test_a_short_page_of_a_coloured_account_does_not_scroll(shop, open_signed_in):
+    page = open_signed_in("/ui/a/shop/members/", height=2000, timezone_id="Europe/Istanbul")
+    page.locator("svg.band").wait_for()
+    assert page.evaluate("document.documentElement.scrollHeight") == 2000
+    # and its times are in the zone of this browser, once the server has heard of it
+    page.goto("/ui/me/sessions/")
+    expect(page.locator("td time").first).to_have_attribute("title", re.compile(r" \+03$"))
+    expect(page.locator("td time").first).to_have_text("just now")
+
+
 def test_turkish_loads_few_fonts(open_page, admin):
     page = open_page("/ui/", state=admin, cookies={"tablero_language": "tr"}, fresh=True)
     page.wait_for_load_state("networkidle")

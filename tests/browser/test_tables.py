@@ -157,6 +157,8 @@ def test_a_protected_account_wants_its_name(open_page, admin, console):
     page.locator(".toast", has_text="Saved the settings").wait_for()
     page.goto("/ui/a/guarded/")
     page.get_by_label("Select people").check()
+    tick = "box => getComputedStyle(box, '::before').width"
+    assert page.get_by_label("Select people").evaluate(tick) == "10px"
     delete = page.get_by_role("group", name="Selected tables").get_by_role("button", name="Delete")
     delete.click()
     dialog = page.get_by_role("dialog", name="Delete tables in guarded")
