@@ -285,7 +285,7 @@ def test_adds_and_duplicates_in_the_drawer(open_entity, edited):
 def test_on_a_phone_the_drawer_is_the_page(open_entity, edited):
     page = open_entity("phone", Name="Ada", Age=36, options={"width": 390, "height": 844})
     page.goto(f"{TABLE}?f={'RowKey eq %27phone%27'.replace(' ', '%20')}")
-    page.locator("tbody tr a.open").evaluate("it => it.click()")
+    page.get_by_role("link", name="Open se, phone").click()
     drawer = page.locator("#drawer")
     field(drawer, "Name").wait_for()
     drawer.evaluate("it => Promise.all(it.getAnimations().map(one => one.finished))")
