@@ -95,6 +95,10 @@ def check_structure(page, language="en"):
     assert len(page.title()) > len(" - Tablero")
     assert page.locator("html").get_attribute("lang") == language
     assert page.locator("main").count() == 1
+    # one mark for all that opens: an icon, and none of the browser's beside it
+    assert page.evaluate(
+        "[...document.querySelectorAll('summary')].every(it => getComputedStyle(it).listStyleType === 'none')"
+    )
     page.locator(".skip[href='#main']").focus()
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
