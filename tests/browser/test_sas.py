@@ -86,7 +86,7 @@ def test_the_life_of_a_signature(open_page, admin, orders):
     page.get_by_role("button", name="Block").click()
     expect(page.locator("#toasts")).to_contain_text("Blocked")
     page.locator("#toasts").get_by_role("button", name="Undo").click()
-    expect(page.locator("main .badge", has_text="expires soon")).to_be_visible()
+    expect(page.locator("main .badge", has_text="active")).to_be_visible()
 
     # in the registry
     page.goto(SAS)
