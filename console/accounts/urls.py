@@ -2,12 +2,13 @@
 
 from django.urls import path
 
-from console.accounts.views import keys, members, service, settings
+from console.accounts.views import keys, members, overview, service, settings
 
 app_name = "accounts"
 urlpatterns = [
     path("a/new/", settings.new, name="new"),
     path("a/<account>/created/", settings.created, name="created"),
+    path("a/<account>/overview/", overview.show, name="overview"),
     path("a/<account>/settings/", settings.settings, name="settings"),
     path("a/<account>/delete/", settings.delete, name="delete"),
     path("a/<account>/keys/", keys.index, name="keys"),

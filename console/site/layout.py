@@ -28,6 +28,7 @@ class NavigationItem:
 
 
 ACCOUNT_SIDEBAR: Final = (
+    NavigationItem("accounts:overview", _("Overview"), "activity"),
     NavigationItem("tables:index", _("Tables"), "table-2"),
     NavigationItem("queries:index", _("Queries"), "bookmark"),
     NavigationItem("sas:index", _("Policies & SAS"), "ticket", Capability.MANAGE_ACCESS),

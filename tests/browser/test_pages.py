@@ -27,6 +27,7 @@ PAGES = {
     "schema": TABLE + "schema/",
     "history": TABLE + "history/",
     "tables by size": "/ui/a/devstoreaccount1/?sort=-size",
+    "overview": "/ui/a/devstoreaccount1/overview/",
     "service": "/ui/a/devstoreaccount1/service/?origin=https://a.example&method=GET",
     "service as XML": "/ui/a/devstoreaccount1/service/?view=xml",
     "entities": TABLE,

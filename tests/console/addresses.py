@@ -30,6 +30,7 @@ activity:table                acme/people         member:200   member:405
 tables:notes                  acme/people         manager:405  manager:302
 policies:show                 acme/people         member:200   member:405
 policies:save                 acme/people         manager:405  manager:422
+accounts:overview             acme                member:200   member:405
 accounts:service              acme                member:200   member:405
 accounts:service_save         acme                manager:405  manager:422
 accounts:key_reveal           acme/1              manager:405  manager:302

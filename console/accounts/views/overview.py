@@ -1,0 +1,108 @@
+"""The overview of an account: is it healthy, what needs attention, what changed, where the data is."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET
+
+from console.sas.registry import RegistryRow, describe_token
+from console.site.access import account_required, role_of
+from console.site.tags import grouped
+from storage.domain.access.roles import Capability, may
+from storage.models import Account
+from storage.operations import activity, sas, table_list
+from storage.operations.activity import ActivityFilter
+from storage.operations.last_day import Day, Hour, last_day
+from storage.operations.table_list import TableOrder
+
+ACTIVITIES: Final = 8
+LARGEST: Final = 5  # tables
+EXPIRING: Final = 5  # SAS tokens
+ERRORS: Final = 5  # codes
+_SOON: Final = timedelta(days=7)
+_HEIGHT: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """An hour of the chart: heights of its parts in units of the drawing, from the bottom up."""
+
+    hour: Hour
+    place: int
+    height: float
+    wrong: float  # the part of it that was refused or failed
+
+    @property
+    def x(self) -> int:
+        return self.place * 10
+
+    @property
+    def top(self) -> float:
+        return round(_HEIGHT - self.height, 1)
+
+    @property
+    def top_of_wrong(self) -> float:
+        return round(_HEIGHT - self.wrong, 1)
+
+
+@account_required(Capability.READ)
+@require_GET
+def show(request: HttpRequest, account: Account) -> HttpResponse:
+    now = timezone.now()
+    day = last_day(account.pk, now)
+    largest = table_list.page(account.pk, top=LARGEST, order=TableOrder.SIZE, descending=True)
+    sizes = table_list.sizes(largest.tables)
+    manages_access = may(role_of(request), Capability.MANAGE_ACCESS)
+    context = {
+        "day": day,
+        "bars": _bars(day),
+        "errors": day.errors[:ERRORS],
+        "warnings": list(_warnings(account, day, now)),
+        "expiring": _expiring(account, now) if manages_access else [],
+        "largest": [(table, sizes[table.name]) for table in largest.tables],
+        "tables": largest.total,
+        "activities": activity.page(ActivityFilter(account_ids=[account.pk]), top=ACTIVITIES).activities,
+    }
+    return render(request, "console/accounts/overview.html", context)
+
+
+def _bars(day: Day) -> list[Bar]:
+    top = max(hour.requests for hour in day.hours) or 1
+    return [
+        Bar(
+            hour,
+            place,
+            round(hour.requests / top * _HEIGHT, 1),
+            round((hour.refused + hour.failed) / top * _HEIGHT, 1),
+        )
+        for place, hour in enumerate(day.hours)
+    ]
+
+
+def _warnings(account: Account, day: Day, now: datetime) -> Iterator[str]:
+    if not account.enabled:
+        yield _("The account is disabled: every request is refused.")
+    elif account.read_only:
+        yield _("The account is read-only.")
+    if account.expires_at is not None and account.expires_at < now + _SOON:
+        yield _("The account expires soon, with everything in it.")
+    if day.failed:
+        yield ngettext(
+            "%(number)s request failed because of the server in the last 24 hours.",
+            "%(number)s requests failed because of the server in the last 24 hours.",
+            day.failed,
+        ) % {"number": grouped(day.failed)}
+
+
+def _expiring(account: Account, now: datetime) -> list[RegistryRow]:
+    found = [
+        describe_token(known, policies, now) for _account, known, policies in sas.expiring([account], now)
+    ]
+    return sorted(found, key=lambda row: row.summary.expiry or 0)[:EXPIRING]

@@ -1,0 +1,68 @@
+"""What the clients of an account asked for in the last day, and what went wrong."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from storage.operations.metrics import HOUR, MINUTE, hour_of, sums
+
+HOURS: Final = 24
+
+
+@dataclass(slots=True)
+class Hour:
+    """The requests of an hour; ``refused`` by an error of the client, ``failed`` by one of the server."""
+
+    start: datetime
+    requests: int = 0
+    refused: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The last 24 hours, the current one last; ``errors`` are codes with their numbers, the most frequent first."""
+
+    hours: Sequence[Hour]
+    errors: Sequence[tuple[str, int]]
+    mean_time: float  # seconds until a response was ready
+
+    @property
+    def requests(self) -> int:
+        return sum(hour.requests for hour in self.hours)
+
+    @property
+    def refused(self) -> int:
+        return sum(hour.refused for hour in self.hours)
+
+    @property
+    def failed(self) -> int:
+        return sum(hour.failed for hour in self.hours)
+
+    @property
+    def wrong(self) -> int:
+        return self.refused + self.failed
+
+    @property
+    def mean_milliseconds(self) -> float:
+        return self.mean_time * 1000
+
+
+def last_day(account_id: int, now: datetime) -> Day:
+    first = hour_of(now) - (HOURS - 1) * HOUR
+    hours = [Hour(first + place * HOUR) for place in range(HOURS)]
+    errors: Counter[str] = Counter()
+    seconds = 0.0
+    for (_, start), kinds in sums(first, now + MINUTE, HOUR, account_id).items():
+        hour = hours[min((start - first) // HOUR, HOURS - 1)]
+        for kind, tally in kinds.items():
+            hour.requests += tally.requests
+            hour.refused += tally.requests if 400 <= kind.status < 500 else 0
+            hour.failed += tally.requests if kind.status >= 500 else 0
+            seconds += tally.server_time
+            if kind.error:
+                errors[kind.error] += tally.requests
+    total = sum(hour.requests for hour in hours)
+    return Day(hours, errors.most_common(), seconds / total if total else 0.0)

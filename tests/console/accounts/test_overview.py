@@ -1,0 +1,60 @@
+"""The overview of an account: requests and errors of the last day, what needs attention, what is large."""
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from storage.models import RequestCount
+from storage.operations import accounts, tables
+from storage.operations.metrics import hour_of
+
+PAGE = "/ui/a/acme/overview/"
+
+
+def count(account, moment, requests, status=200, error=""):
+    RequestCount.objects.create(
+        account=account, process="", minutes=1, period=moment.replace(second=0, microsecond=0), secondary=False,
+        operation="QueryEntities", authentication="sas", status=status, error=error, requests=requests, ingress=0,
+        egress=0, server_time=requests * 0.002, total_time=0, latencies=[],
+    )  # fmt: skip
+
+
+def test_says_what_was_asked_and_what_went_wrong(visit, account):
+    now = timezone.now()
+    count(account, now, 6)
+    count(account, hour_of(now) - timedelta(hours=5), 4, 404, "ResourceNotFound")
+    count(account, hour_of(now) - timedelta(hours=5), 2, 409, "EntityAlreadyExists")
+    count(account, hour_of(now) - timedelta(hours=23), 1, 500, "OperationTimedOut")
+    count(account, hour_of(now) - timedelta(hours=23, minutes=1), 100)
+
+    answer = visit("victor").get(PAGE)
+
+    day = answer.context["day"]
+    assert (day.requests, day.refused, day.failed, day.mean_milliseconds) == (13, 6, 1, 2)
+    assert [(hour.requests, hour.refused, hour.failed) for hour in day.hours if hour.requests] == [
+        (1, 0, 1), (6, 6, 0), (6, 0, 0),
+    ]  # fmt: skip
+    assert answer.context["errors"][0] == ("ResourceNotFound", 4)
+    assert "1 request failed because of the server" in answer.content.decode()
+    assert answer.context["bars"][-6].wrong == answer.context["bars"][-6].height == 64
+
+
+def test_a_quiet_account_needs_nothing(visit, account):
+    answer = visit("victor").get(PAGE)
+    assert answer.context["day"].requests == 0
+    assert "Nothing: no failed requests" in answer.content.decode()
+
+
+def test_says_what_an_account_lacks(visit, account):
+    accounts.set_fields("acme", {"enabled": False})
+    assert "every request is refused" in visit("victor").get(PAGE).content.decode()
+    accounts.set_fields("acme", {"enabled": True, "read_only": True})
+    assert "The account is read-only." in visit("victor").get(PAGE).content.decode()
+
+
+def test_lists_the_largest_tables(visit, account, people):
+    for number in range(6):
+        tables.create(account.pk, f"table{number}", account_name=account.name)
+    answer = visit("victor").get(PAGE)
+    assert len(answer.context["largest"]) == 5
+    assert "All 7 tables" in answer.content.decode()
