@@ -1,5 +1,6 @@
-"""The search: accounts, tables, queries, policies, SAS tokens, pages and users that the user may see."""
+"""The search: entities by key, accounts, tables, queries, policies, SAS tokens, pages and users the user may see."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -16,17 +17,23 @@ from console.queries.saved import search_queries
 from console.site import layout
 from console.site.access import AccountContext
 from storage.domain.access.roles import Capability, Role, may
+from storage.domain.entities.entity import EntityKey
 from storage.models import Account, Table
-from storage.operations import search
+from storage.operations import entities, search
 from storage.operations.members import visible_accounts
 
 TOP: Final = 8  # tables, so that other results stay visible
+_KEY: Final = re.compile(
+    r"(?P<table>\w+)\s+(?:'(?P<quoted_pk>(?:[^']|'')*)'|(?P<pk>[^'\s]\S*))"
+    r"\s+(?:'(?P<quoted_rk>(?:[^']|'')*)'|(?P<rk>[^'].*))"
+).fullmatch
 
 
 class ResultKind(Enum):
     """The groups of results, in the order in which they are shown."""
 
     RECENT = _("Recent tables")
+    ENTITY = _("Entities")
     TABLE = _("Tables")
     ACCOUNT = _("Accounts")
     QUERY = _("Saved queries")
@@ -56,9 +63,11 @@ def find(user: User, text: str, current: AccountContext | None, *, top: int = TO
     if not text:
         recent = bookmarks.recent_tables(user, [account.pk for account, _role in accounts])
         return [*(_table(table, ResultKind.RECENT) for table in recent), *_pages(user, current)]
+    shown = [account for account, _role in accounts]
     # names compare by ASCII case, texts of the console by the case rules of Unicode
-    tables = search.tables([account for account, _role in accounts], text, top=top)
+    tables = search.tables(shown, text, top=top)
     return [
+        *_entities(shown, text),
         *(_table(table, ResultKind.TABLE) for table in tables),
         *(hit for account, _role in accounts for hit in _account(account, text)),
         *_queries(user, accounts, text),
@@ -83,6 +92,31 @@ def find_exact(hits: list[SearchResult], text: str) -> SearchResult | None:
 def _table(table: Table, kind: ResultKind) -> SearchResult:
     address = reverse("entities:index", args=(table.account.name, table.name))
     return SearchResult(kind, table.name, address, "table-2", account=table.account, is_data=True)
+
+
+def _entities(accounts: list[Account], text: str) -> Iterator[SearchResult]:
+    """Find the entities of a key: the name of a table, then both keys, in quotation marks if need be."""
+    match = _KEY(text)
+    if match is None:
+        return
+    partition_key, row_key = (
+        match[name] if match[name] is not None else match[f"quoted_{name}"].replace("''", "'")
+        for name in ("pk", "rk")
+    )
+    key = EntityKey(partition_key, row_key)
+    for table in search.tables(accounts, match["table"], top=TOP):
+        if table.folded_name == match["table"].lower() and entities.get(table, key) is not None:
+            query = {"pk": partition_key, "rk": row_key}
+            address = reverse("entities:show", args=(table.account.name, table.name), query=query)
+            yield SearchResult(
+                ResultKind.ENTITY,
+                f"{partition_key}, {row_key}",
+                address,
+                "braces",
+                table.account,
+                table.name,
+                True,
+            )
 
 
 def _account(account: Account, text: str) -> Iterator[SearchResult]:

@@ -13,6 +13,7 @@ from storage.operations import accounts
 from storage.operations.members import role_in
 
 MOST: Final = 200  # tables on a page
+LENGTH: Final = 300  # of the text, which may hold both keys of an entity
 
 
 @login_required
@@ -43,7 +44,7 @@ def palette(request: HttpRequest) -> HttpResponse:
 
 
 def _text(request: HttpRequest) -> str:
-    return request.GET.get("q", "").strip()[:100].replace("\0", "")
+    return request.GET.get("q", "").strip()[:LENGTH].replace("\0", "")
 
 
 def _current_account(request: HttpRequest) -> AccountContext | None:

@@ -7,10 +7,15 @@ from console.grid import bookmarks
 from storage.domain.access.actor import COMMAND
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.access.roles import Role
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.sas import TableSas
 from storage.models import Membership
 from storage.operations import accounts, policies, sas, tables
 from storage.operations.sas import SasDescription
+from storage.sql.django import run
+from storage.sql.entities import change
+from storage.sql.relations import relation_name
 
 SEARCH = "/ui/search/"
 
@@ -19,6 +24,11 @@ def found(client, text, **parameters):
     """Title of the group → texts."""
     groups = client.get("/ui/palette/", {"q": text, **parameters}).context["groups"]
     return {str(title): [str(hit.text) for hit in hits] for title, hits in groups}
+
+
+def insert(account, table, partition_key, row_key):
+    relation = relation_name(tables.get(account.pk, table).pk)
+    run(change(relation, Insert(Entity(EntityKey(partition_key, row_key), {}))))
 
 
 @pytest.fixture
@@ -41,6 +51,22 @@ def test_finds_nothing_that_one_may_not_see(visit, cast, named):
     Membership.objects.create(user=cast["victor"], account=other, role=Role.VIEWER)
     assert "people2" in found(visit("victor"), "people")["Tables"]
     assert found(visit("victor"), "of another")["Accounts"] == ["other"]
+
+
+@pytest.mark.parametrize(
+    "text", ["people p ada lovelace", "PEOPLE 'p' 'ada lovelace'", "People  p  'ada lovelace'"]
+)
+def test_finds_an_entity_by_its_key(visit, named, text):
+    insert(named, "people", "p", "ada lovelace")
+    assert found(visit("victor"), text)["Entities"] == ["p, ada lovelace"]
+    assert "Entities" not in found(visit("sam"), text)
+    assert "Entities" not in found(visit("victor"), text.replace("ada", "bob"))
+
+
+def test_an_entity_may_have_empty_keys_and_quotation_marks(visit, named):
+    insert(named, "people", "", "o'brien")
+    assert found(visit("victor"), "people '' 'o''brien'")["Entities"] == [", o'brien"]
+    assert found(visit("victor"), "people '' o'brien")["Entities"] == [", o'brien"]
 
 
 def test_finds_no_deleted_table(visit, named):
