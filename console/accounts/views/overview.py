@@ -79,7 +79,7 @@ def _bars(day: Day) -> list[Bar]:
         Bar(
             hour,
             place,
-            round(hour.requests / top * _HEIGHT, 1),
+            max(1, round(hour.requests / top * _HEIGHT, 1)),  # a quiet hour is a line
             round((hour.refused + hour.failed) / top * _HEIGHT, 1),
         )
         for place, hour in enumerate(day.hours)
