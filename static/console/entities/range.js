@@ -39,14 +39,32 @@ function extend(from, to) {
   forget();
   enter(to);
   if (start === to) return;
+  mark(start, to);
+  tell(document.getElementById("cell-menu").dataset.selected.replace("{}", cellsOf(to).flat().length));
+}
+
+function mark(start, to) {
   [anchor, end] = [start, to];
-  const found = cellsOf(to).flat();
-  for (const cell of found) {
+  for (const cell of cellsOf(to).flat()) {
     cell.dataset.range = "";
     cell.ariaSelected = "true";
   }
-  tell(document.getElementById("cell-menu").dataset.selected.replace("{}", found.length));
 }
+
+/** The cell that took the place of one whose row was replaced. */
+function now(cell) {
+  if (cell.isConnected) return cell;
+  const row = document.querySelector(`[data-grid] tr[data-key="${CSS.escape(cell.parentElement.dataset.key)}"]`);
+  return row?.cells[cell.cellIndex];
+}
+
+// rows that changed were replaced
+document.addEventListener("grid:renewed", () => {
+  if (!end) return;
+  const [start, to] = [now(anchor), now(end)];
+  forget();
+  if (start && to && document.activeElement === to) mark(start, to);
+});
 
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
@@ -78,7 +96,7 @@ document.addEventListener(
 
 document.addEventListener("focusin", (event) => {
   const cell = event.target.closest?.("[data-grid] :is(td, th)");
-  if (cell && end && cell !== end) forget();
+  if (cell && end && cell !== now(end)) forget();
 });
 
 // before the grid, which makes the clicked cell the only one
