@@ -83,7 +83,8 @@ def test_an_expired_session_is_renewed_in_a_dialog(page, kept):
     said(page, "Saved")
     expect(page.get_by_label("Description")).to_have_value("of an ordinary form")
     page.goto(f"{ACCOUNT}sas/new/?table=kept")
-    page.get_by_label("Label").fill("For the night job")
+    with page.expect_response("**/preview/**"):  # which would ask to sign in before the button does
+        page.get_by_label("Label").fill("For the night job")
     expire(page)
     page.get_by_role("button", name="Create SAS token").click()
     sign_in(page)
