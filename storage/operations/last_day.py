@@ -4,11 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from storage.operations.metrics import HOUR, MINUTE, hour_of, sums
-
-HOURS: Final = 24
+from storage.operations.totals import HOURS
 
 
 @dataclass(slots=True)

@@ -143,24 +143,21 @@ WHERE pk = $1 AND rk = $2 AND NOT EXISTS (SELECT FROM done)
 
 
 # The same for several entities, in the order of their keys. What is not returned runs again alone, and finds out why.
-# The casts of a subquery with OFFSET are done once for each row, not wherever they are used.
-_NEW: Final = """
-(SELECT pk, rk, props::jsonb, anns, vals FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
-    AS new (pk, rk, props, anns, vals) OFFSET 0) AS new
-"""
-_NEW_IF: Final = """
-(SELECT pk, rk, props::jsonb, anns, vals, expected::bigint
- FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
-    AS new (pk, rk, props, anns, vals, expected) OFFSET 0) AS new
-"""
-_NEW_PARTS: Final = """
-(SELECT pk, rk, props::jsonb, anns, vals, expected::bigint, gone::text[]
- FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
-    AS new (pk, rk, props, anns, vals, expected, gone) OFFSET 0) AS new
-"""
+_CASTS: Final = {"props": "jsonb", "expected": "bigint", "gone": "text[]"}
+
+
+def _new(*columns: str) -> str:
+    """The parameters of several changes as rows ``new``; with OFFSET each is cast once, not wherever it is used."""
+    selected = ", ".join(f"{name}::{_CASTS[name]}" if name in _CASTS else name for name in columns)
+    parameters = ", ".join(f"${number}::text[]" for number in range(1, len(columns) + 1))
+    names = ", ".join(columns)
+    return f"(SELECT {selected} FROM unnest({parameters}) AS new ({names}) OFFSET 0) AS new"
+
+
+_ROW: Final = ("pk", "rk", "props", "anns", "vals")
 _INSERT_NEW: Final = f"""
 INSERT INTO {{relation}} AS e {_COLUMNS}
-SELECT pk, rk, {NOW}, props, anns, vals FROM {_NEW}
+SELECT pk, rk, {NOW}, props, anns, vals FROM {_new(*_ROW)}
 """
 _SET_NEW: Final = f"SET ts = greatest({NOW}, e.ts + 1), props = new.props, anns = new.anns, vals = new.vals"
 _SAME: Final = "e.pk = new.pk AND e.rk = new.rk"
@@ -168,10 +165,11 @@ _SAME: Final = "e.pk = new.pk AND e.rk = new.rk"
 _INSERT_SEVERAL: Final = f"{_INSERT_NEW} ON CONFLICT DO NOTHING RETURNING pk, rk, ts"
 _UPSERT_SEVERAL: Final = f"{_INSERT_NEW} {_OR_REPLACE} RETURNING pk, rk, ts"
 _REPLACE_SEVERAL: Final = f"""
-UPDATE {{relation}} AS e {_SET_NEW} FROM {_NEW} WHERE {_SAME} RETURNING e.pk, e.rk, e.ts
+UPDATE {{relation}} AS e {_SET_NEW} FROM {_new(*_ROW)} WHERE {_SAME} RETURNING e.pk, e.rk, e.ts
 """
 _REPLACE_SEVERAL_IF: Final = f"""
-UPDATE {{relation}} AS e {_SET_NEW} FROM {_NEW_IF} WHERE {_SAME} AND e.ts = new.expected RETURNING e.pk, e.rk, e.ts
+UPDATE {{relation}} AS e {_SET_NEW} FROM {_new(*_ROW, "expected")} WHERE {_SAME} AND e.ts = new.expected
+RETURNING e.pk, e.rk, e.ts
 """
 _MERGE_SEVERAL: Final = """
 UPDATE {{relation}} AS e
@@ -179,12 +177,15 @@ SET ts = greatest({now}, e.ts + 1), props = e.props || new.props, anns = {merged
 FROM {new}
 WHERE {same} AND (new.expected IS NULL OR e.ts = new.expected) AND {fits}
 RETURNING e.pk, e.rk, e.ts
-""".format(now=NOW, new=_NEW_PARTS, same=_SAME, **merge_parts("new.anns", "new.vals", "new.gone"))
+""".format(
+    now=NOW,
+    new=_new(*_ROW, "expected", "gone"),
+    same=_SAME,
+    **merge_parts("new.anns", "new.vals", "new.gone"),
+)
 _UPSERT_MERGE_SEVERAL: Final = """
 WITH new AS MATERIALIZED (
-    SELECT pk, rk, props::jsonb, anns, vals, gone::text[]
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
-        AS new (pk, rk, props, anns, vals, gone)
+    SELECT * FROM {new}
 ), merged AS (
     UPDATE {{relation}} AS e
     SET ts = greatest({now}, e.ts + 1), props = e.props || new.props, anns = {merged_anns}, vals = {merged_vals}
@@ -200,14 +201,20 @@ WITH new AS MATERIALIZED (
     RETURNING pk, rk, ts
 )
 SELECT pk, rk, ts FROM merged UNION ALL SELECT pk, rk, ts FROM inserted
-""".format(now=NOW, columns=_COLUMNS, same=_SAME, **merge_parts("new.anns", "new.vals", "new.gone"))
+""".format(
+    now=NOW,
+    new=_new(*_ROW, "gone"),
+    columns=_COLUMNS,
+    same=_SAME,
+    **merge_parts("new.anns", "new.vals", "new.gone"),
+)
 _DELETE_SEVERAL: Final = f"""
-DELETE FROM {{relation}} AS e USING unnest($1::text[], $2::text[]) AS new (pk, rk)
+DELETE FROM {{relation}} AS e USING {_new("pk", "rk")}
 WHERE {_SAME} RETURNING e.pk, e.rk, e.ts
 """
 _DELETE_SEVERAL_IF: Final = f"""
-DELETE FROM {{relation}} AS e USING unnest($1::text[], $2::text[], $3::text[]) AS new (pk, rk, expected)
-WHERE {_SAME} AND e.ts = new.expected::bigint RETURNING e.pk, e.rk, e.ts
+DELETE FROM {{relation}} AS e USING {_new("pk", "rk", "expected")}
+WHERE {_SAME} AND e.ts = new.expected RETURNING e.pk, e.rk, e.ts
 """
 
 
