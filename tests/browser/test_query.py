@@ -76,7 +76,7 @@ def test_entities_are_in_view_and_keys_reach_them(open_page, admin, queried):
     # neither an error nor a hint, a long text or a choice of proposals moves them
     for text, found in (
         ("Age ge 3 and startswith(Name,'Ada')", "#filter_error p"),
-        ("Nam eq 'x'", ".query-hints > li"),
+        ("Nam eq 'x'", ".query-hints li"),
         (" or ".join(["Age eq 5"] * 60), ".query-access"),
     ):
         field.fill(text)
