@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.operations.metrics import HOUR, MINUTE, hour_of, sums
+from django.db.models import Sum
+
+from storage.operations.metrics import HOUR, hour_counts, hour_of
 from storage.operations.totals import HOURS
 
 
@@ -53,14 +55,14 @@ def last_day(account_id: int, now: datetime) -> Day:
     hours = [Hour(first + place * HOUR) for place in range(HOURS)]
     errors: Counter[str] = Counter()
     seconds = 0.0
-    for (_, start), kinds in sums(first, now + MINUTE, HOUR, account_id).items():
+    counted = hour_counts([account_id], first).values_list("hour", "status", "error")
+    for start, status, error, requests, server_time in counted.annotate(Sum("requests"), Sum("server_time")):
         hour = hours[min((start - first) // HOUR, HOURS - 1)]
-        for kind, tally in kinds.items():
-            hour.requests += tally.requests
-            hour.refused += tally.requests if 400 <= kind.status < 500 else 0
-            hour.failed += tally.requests if kind.status >= 500 else 0
-            seconds += tally.server_time
-            if kind.error:
-                errors[kind.error] += tally.requests
+        hour.requests += requests
+        hour.refused += requests if 400 <= status < 500 else 0
+        hour.failed += requests if status >= 500 else 0
+        seconds += server_time
+        if error:
+            errors[error] += requests
     total = sum(hour.requests for hour in hours)
     return Day(hours, errors.most_common(), seconds / total if total else 0.0)

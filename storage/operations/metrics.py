@@ -1,13 +1,13 @@
 """Request counts by minute and hour: each process writes its own, readers get sums over all."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import Q, QuerySet, Sum
 from django.db.models.functions import TruncHour, TruncMinute
 
 from storage.domain.access.grants import Operation
@@ -151,6 +151,13 @@ def sums(since: datetime, until: datetime, length: timedelta, account_id: int | 
         period, kind, tally = row[0], _read_kind(*row[1 : 1 + len(_KIND)]), Tally(*row[1 + len(_KIND) :])
         found.setdefault((kind.account_id, period), {})[kind] = tally
     return found
+
+
+def hour_counts(account_ids: Collection[int], since: datetime) -> QuerySet[Any, Any]:
+    """Select rows with their ``hour`` that together count each request once: of hours, and minutes not yet in them."""
+    counted_once = Q(minutes=HOUR // MINUTE) | (Q(minutes=1) & ~Q(process=""))
+    rows = RequestCount.objects.filter(counted_once, account_id__in=account_ids, period__gte=since)
+    return rows.order_by().annotate(hour=TruncHour("period"))
 
 
 # keeping

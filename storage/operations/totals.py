@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import Max, QuerySet, Sum
-from django.db.models.functions import TruncHour
+from django.db.models import Max, Sum
 
 from storage.models import RequestCount, StoredAccessPolicy
-from storage.operations.metrics import HOUR, hour_of
+from storage.operations.metrics import HOUR, hour_counts, hour_of
 from storage.sql import background
 from storage.sql.background import Contents as Contents
 
@@ -38,23 +37,15 @@ def traffic(account_ids: Collection[int], now: datetime) -> dict[int, Traffic]:
     start = hour_of(now) - (HOURS - 1) * HOUR
     hours: dict[int, list[int]] = {}
     last: dict[int, datetime] = {}
-    # minutes only for the hours that may not be summed up yet
-    for minutes, since in ((60, start), (1, hour_of(now) - 2 * HOUR)):
-        counts = _of(account_ids, minutes).filter(period__gte=since).annotate(hour=TruncHour("period"))
-        rows = counts.values_list("account_id", "hour").annotate(Sum("requests"), Max("period"))
-        for account_id, hour, number, latest in rows:
-            place = min((hour - start) // HOUR, HOURS - 1)
-            found = hours.setdefault(account_id, [0] * HOURS)
-            found[place] = max(found[place], number)
-            last[account_id] = max(last.get(account_id, latest), latest)
+    counted = hour_counts(account_ids, start).values_list("account_id", "hour")
+    for account_id, hour, number, latest in counted.annotate(Sum("requests"), Max("period")):
+        hours.setdefault(account_id, [0] * HOURS)[min((hour - start) // HOUR, HOURS - 1)] += number
+        last[account_id] = max(last.get(account_id, latest), latest)
     quiet = set(account_ids) - last.keys()
     if quiet:
-        last |= dict(_of(quiet, 60).values_list("account_id").annotate(Max("period")))
+        month = RequestCount.objects.filter(account_id__in=quiet, minutes=60).order_by()
+        last |= dict(month.values_list("account_id").annotate(Max("period")))
     return {
         account_id: Traffic(tuple(hours.get(account_id, Traffic().hours)), moment)
         for account_id, moment in last.items()
     }
-
-
-def _of(account_ids: Collection[int], minutes: int) -> QuerySet[RequestCount]:
-    return RequestCount.objects.filter(account_id__in=account_ids, minutes=minutes).order_by()

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db.models import Sum
 
 from storage.domain.access.grants import Operation
 from storage.domain.requests.metrics import RequestKind, Tally
@@ -93,6 +94,22 @@ def test_sums_by_hour_and_account(account):
         (account, NOON + 59 * MINUTE),
     }
     assert metrics.sums(NOON, NOON + HOUR, MINUTE, account + 1) == {}
+
+
+def test_counts_each_request_once_whether_its_hour_is_summed_up_or_not(account):
+    def by_hour():
+        found = metrics.hour_counts([account], NOON).values_list("hour").annotate(Sum("requests"))
+        return dict(found)
+
+    wrote("one", NOON, {kind(account): tally(3)})
+    wrote("one", NOON + 2 * HOUR, {kind(account): tally(5)})
+    wrote("one", NOON - MINUTE, {kind(account): tally(9)})
+    assert by_hour() == {NOON: 3, NOON + 2 * HOUR: 5}
+
+    metrics.tidy(NOON + 2 * HOUR)
+    wrote("late", NOON, {kind(account): tally(1)})
+    assert by_hour() == {NOON: 4, NOON + 2 * HOUR: 5}
+    assert metrics.hour_counts([account + 1], NOON).count() == 0
 
 
 # tidying

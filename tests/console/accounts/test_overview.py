@@ -13,7 +13,7 @@ PAGE = "/ui/a/acme/overview/"
 
 def count(account, moment, requests, status=200, error=""):
     RequestCount.objects.create(
-        account=account, process="", minutes=1, period=moment.replace(second=0, microsecond=0), secondary=False,
+        account=account, process="one", minutes=1, period=moment.replace(second=0, microsecond=0), secondary=False,
         operation="QueryEntities", authentication="sas", status=status, error=error, requests=requests, ingress=0,
         egress=0, server_time=requests * 0.002, total_time=0, latencies=[],
     )  # fmt: skip

@@ -54,9 +54,10 @@ def test_says_how_much_was_asked(visit, account):
 
 def count(account, moment, requests, minutes=1):
     RequestCount.objects.create(
-        account=account, process="", minutes=minutes, period=moment.replace(second=0, microsecond=0), secondary=False,
-        operation="QueryEntities", authentication="sas", status=200, error="", requests=requests, ingress=0,
-        egress=0, server_time=0, total_time=0, latencies=[],
+        account=account, process="one" if minutes == 1 else "", minutes=minutes,
+        period=moment.replace(second=0, microsecond=0), secondary=False, operation="QueryEntities",
+        authentication="sas", status=200, error="", requests=requests, ingress=0, egress=0,
+        server_time=0, total_time=0, latencies=[],
     )  # fmt: skip
 
 
