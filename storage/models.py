@@ -99,6 +99,9 @@ class Table(models.Model):
     kept_until = models.DateTimeField(null=True, default=None)  # until when a deleted table can be restored
     description = models.TextField(max_length=2000, blank=True, default="")
     tags = models.JSONField(default=list)  # texts
+    written_at = models.DateTimeField(
+        null=True, default=None
+    )  # last write, as recorded since there is this field
 
     objects = Tables.as_manager()
 
@@ -263,6 +266,23 @@ class RequestCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.requests} {self.operation}"
+
+
+class TableRequests(models.Model):
+    """Requests for entities of a table in an hour, of all processes."""
+
+    table = models.ForeignKey(
+        Table, on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="+"
+    )
+    hour = models.DateTimeField()  # its start
+    requests = models.BigIntegerField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("table", "hour"), name="one_count_of_a_table"),)
+        indexes = (models.Index(fields=("hour",), name="table_requests_by_hour"),)
+
+    def __str__(self) -> str:
+        return f"{self.requests} in {self.table_id}"
 
 
 class SeenCredential(models.Model):

@@ -43,6 +43,7 @@ class KnownAccount(NamedTuple):
 class KnownTable(NamedTuple):
     """``policies`` by identifier; one without the element AccessPolicy has an empty one here."""
 
+    id: int
     relation: str
     name: str
     policies: Mapping[str, AccessPolicy]
@@ -156,4 +157,4 @@ def _table(account_id: int, folded_name: str) -> KnownTable | None:
     if table is None:
         return None
     policies = {policy.identifier: policy.terms for policy in table.policies.all()}
-    return KnownTable(relation_name(table.pk), table.name, policies)
+    return KnownTable(table.pk, relation_name(table.pk), table.name, policies)

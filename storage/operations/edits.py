@@ -22,7 +22,7 @@ from storage.domain.errors import (
 from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY, Precondition
 from storage.models import Activity, Table
-from storage.operations import accounts, activity, analytics
+from storage.operations import accounts, activity, analytics, table_use
 from storage.operations.activity import ChangedEntity
 from storage.sql import batch, pages
 from storage.sql.django import run
@@ -66,6 +66,7 @@ def apply(
     before = _before(table, changes, known)
     whole = [_in_place(change, before.get(change.key)) for change in changes]
     timestamps = _apply(relation_name(table.pk), whole)
+    table_use.record_write(table)
     after = _after(table, whole, timestamps)
     kept = activity.record(verb or _verb(changes), by, account=table.account, table=table, undoes=undoes)
     activity.record_changes(

@@ -20,6 +20,7 @@ from storage.operations import (
     metrics,
     request_log,
     retired_keys,
+    table_use,
     tables,
     usage,
 )
@@ -118,6 +119,7 @@ def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]
 def _tidy(now: datetime) -> None:
     metrics.tidy(now)
     usage.tidy(now)
+    table_use.tidy(now)
     activity.tidy(now)
     retired_keys.tidy(now)
     api_tokens.tidy(now)

@@ -19,6 +19,7 @@ from storage.domain.requests.request_log import LogEntry
 from storage.operations import prometheus, request_log
 from storage.operations.metrics import Counts
 from storage.operations.request_log import LogFiles
+from storage.operations.table_use import TableUses
 from storage.operations.threads import in_thread
 from storage.operations.usage import Uses
 from storage.sql.django import storable_text
@@ -51,6 +52,8 @@ class _Batch:
     names: dict[int, str] = field(default_factory=dict)  # of accounts
     lines: list[tuple[ObservedRequest, LogEntry]] = field(default_factory=list)
     logged: int = 0  # about so many characters
+    requests: dict[int, int] = field(default_factory=dict)  # for entities, by table
+    written: set[int] = field(default_factory=set)  # tables
 
     def new_use(self, client: tuple[Any, ...], parameters: tuple[tuple[str, str], ...]) -> _Use:
         """Count a client; when there are too many, its key or token without the client, then neither."""
@@ -78,6 +81,7 @@ class Observer:
         self._batch = _Batch(_now())
         self._counts = Counts(process)
         self._uses = Uses(process)
+        self._table_uses = TableUses()
         self._logs = LogFiles(logs or request_log.folder())
         self._prometheus = prometheus.Process()
         self._closing = asyncio.Event()
@@ -131,6 +135,14 @@ class Observer:
             use.count += 1
             use.last = sent
 
+    def record_table(self, table_id: int) -> None:
+        """Count a request for entities of a table."""
+        requests = self._batch.requests
+        requests[table_id] = requests.get(table_id, 0) + 1
+
+    def record_write(self, table_id: int) -> None:
+        self._batch.written.add(table_id)
+
     def log(self, observed: ObservedRequest, entry: LogEntry) -> None:
         """Log a request whose account has logging enabled."""
         batch = self._batch
@@ -161,7 +173,7 @@ class Observer:
 
     def _write(self, batch: _Batch, now: datetime) -> None:
         self._take(batch, perf_counter() - time())
-        ledgers: tuple[_Ledger, ...] = (self._logs, self._uses, self._counts)
+        ledgers: tuple[_Ledger, ...] = (self._logs, self._uses, self._counts, self._table_uses)
         for ledger in ledgers:
             ledger.forget(now)
         for ledger in ledgers:
@@ -180,6 +192,7 @@ class Observer:
         hour = minute.replace(minute=0)
         counted = {RequestKind(*kind): tally for kind, tally in batch.tallies.items()}
         self._counts.add(minute, counted)
+        self._table_uses.add(batch.began, batch.requests, batch.written)
         self._prometheus.add(counted, batch.names)
         for client, use in batch.uses.items():
             last = datetime.fromtimestamp(use.last - offset, UTC)

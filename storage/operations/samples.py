@@ -12,7 +12,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import TableAlreadyExists
 from storage.domain.values.edm import Edm, EdmValue, read_datetime
 from storage.models import Account, Table
-from storage.operations import tables
+from storage.operations import table_use, tables
 from storage.sql import batch
 from storage.sql.django import run
 from storage.sql.relations import relation_name
@@ -44,6 +44,7 @@ def create(account: Account, *, by: Actor = SERVER) -> Table:
     relation = relation_name(table.pk)
     for _, entities in groupby(_entities(), lambda entity: entity.key.partition_key):
         run(batch.apply(relation, [Insert(entity) for entity in entities]))
+    table_use.record_write(table)
     return table
 
 

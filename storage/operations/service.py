@@ -122,14 +122,14 @@ class Service:
         """Apply a change; return the new Timestamp in ticks."""
         _check_writable(account)
         analytics.check_change(table, change)
-        return await self._on(account, table, lambda t: self._lanes.run(sql.change(t.relation, change)))
+        return await self._write(account, table, lambda t: self._lanes.run(sql.change(t.relation, change)))
 
     async def apply(self, account: KnownAccount, table: str, changes: Sequence[Change]) -> list[int]:
         """Apply all changes or none; raises ChangeSetError."""
         if account.read_only:
             raise ChangeSetError(0, InsufficientAccountPermissions())
         analytics.check_changes(table, changes)
-        return await self._on(account, table, lambda t: self._lanes.run(batch.apply(t.relation, changes)))
+        return await self._write(account, table, lambda t: self._lanes.run(batch.apply(t.relation, changes)))
 
     async def get(
         self, account: KnownAccount, table: str, key: EntityKey, query: EntityQuery
@@ -142,8 +142,17 @@ class Service:
 
         return await self._on(account, table, walk)
 
+    async def _write(self, account: KnownAccount, table: str, run: Callable[[KnownTable], Awaitable[T]]) -> T:
+        async def write(known: KnownTable) -> T:
+            result = await run(known)
+            self.observer.record_write(known.id)
+            return result
+
+        return await self._on(account, table, write)
+
     async def _on(self, account: KnownAccount, table: str, run: Callable[[KnownTable], Awaitable[T]]) -> T:
         known = await self._catalog.table(account, table)
+        self.observer.record_table(known.id)
         try:
             return await run(known)
         except TableNotFound:

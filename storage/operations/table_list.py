@@ -1,16 +1,20 @@
 """Lists of an account's tables: names at once, sizes a page at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from itertools import accumulate
 from typing import Final, Generic, TypeVar
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.expressions import OrderBy, RawSQL
+from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from storage.domain.errors import TableNotFound
-from storage.models import Table
+from storage.models import StoredAccessPolicy, Table
+from storage.operations import table_use
 from storage.sql import background
 from storage.sql import django as sql
 from storage.sql.failures import Canceled
@@ -27,18 +31,27 @@ class TableOrder(StrEnum):
     NAME = "name"
     ENTITIES = "entities"
     SIZE = "size"
+    REQUESTS = "requests"
+    WRITTEN = "written"
     CREATED = "created"
 
 
-@dataclass(frozen=True, slots=True)
-class Listing(Generic[T]):
-    """A page of tables."""
-
-    tables: list[T]
-    total: int  # number of matching tables
-    next: (
-        str | None
-    )  # where the next page starts: a folded name, or in another order than that of names a number
+# large accounts are ordered by PostgreSQL's statistics, which lag behind by a minute
+_KEYS: Final[Mapping[TableOrder, F | RawSQL]] = {
+    TableOrder.NAME: F("folded_name"),
+    TableOrder.ENTITIES: background.ESTIMATED_ROWS,
+    TableOrder.SIZE: background.ESTIMATED_PAGES,
+    TableOrder.WRITTEN: F("written_at"),
+    TableOrder.CREATED: F("created_at"),
+}
+_SIZED: Final = (TableOrder.ENTITIES, TableOrder.SIZE)
+_POLICIES: Final = Subquery(
+    StoredAccessPolicy.objects.filter(table=OuterRef("pk"))
+    .order_by()
+    .values("table")
+    .annotate(number=Count("pk"))
+    .values("number")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,20 @@ class Size:
     is_exact: bool
     bytes: int
     partitions: int | None
+
+    def by(self, order: TableOrder) -> int:
+        return self.bytes if order is TableOrder.SIZE else self.entities
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[T]):
+    """A page of tables; ``sizes`` by name, if their order took them."""
+
+    tables: list[T]
+    total: int  # number of matching tables
+    # where the next page starts: a folded name, or in another order than that of names a number
+    next: str | None
+    sizes: Mapping[str, Size] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +99,7 @@ def page(
     order: TableOrder = TableOrder.NAME,
     descending: bool = False,
 ) -> Listing[Table]:
-    """Return a page of tables: those whose name contains a text in any letter case, or with that tag.
+    """Return a page of tables: those with a text in name, tags or description in any letter case, or with that tag.
 
     Each has the number of its policies as ``policy_count``.
     """
@@ -80,42 +107,40 @@ def page(
     if containing:
         # names are ASCII, so lower() does not depend on a language
         matching = matching.filter(
-            Q(folded_name__contains=containing.lower()) | Q(tags__contains=[containing])
+            Q(folded_name__contains=containing.lower())
+            | Q(tags__contains=[containing])
+            | Q(description__icontains=containing)
         )
     if tag:
         matching = matching.filter(tags__contains=[tag])
+    total = matching.count()
     if order is TableOrder.NAME and not descending:
         rows = _with_policies(matching.filter(folded_name__gte=start).order_by("folded_name")[: top + 1])
-        return Listing(rows[:top], matching.count(), rows[top].folded_name if len(rows) > top else None)
+        return Listing(rows[:top], total, rows[top].folded_name if len(rows) > top else None)
     offset = int(start) if start.isascii() and start.isdecimal() and len(start) < 9 else 0
-    names = _names_in_order(account_id, matching, order, descending=descending)
-    window = names[offset : offset + top]
-    found = {table.folded_name: table for table in _with_policies(matching.filter(folded_name__in=window))}
-    following = str(offset + top) if len(names) > offset + top else None
-    return Listing([found[name] for name in window if name in found], len(names), following)
+    window = slice(offset, offset + top)
+    following = str(offset + top) if total > offset + top else None
+    if order in _SIZED and total <= PAGE:
+        return _sized_page(matching, window, following, order, descending=descending)
+    # without a write is like one long ago
+    nulls = {"nulls_last": True} if descending else {"nulls_first": True}
+    key = _KEYS.get(order) or table_use.requests_of_table(timezone.now())
+    ordered = OrderBy(key, descending=descending, **nulls)
+    return Listing(_with_policies(matching.order_by(ordered, "folded_name")[window]), total, following)
+
+
+def _sized_page(
+    matching: QuerySet[Table], window: slice, following: str | None, order: TableOrder, *, descending: bool
+) -> Listing[Table]:
+    """Order a few tables by what they contain right now."""
+    found = _with_policies(matching.order_by("folded_name"))
+    known = sizes(found)
+    ordered = sorted(found, key=lambda table: known[table.name].by(order), reverse=descending)
+    return Listing(ordered[window], len(ordered), following, known)
 
 
 def _with_policies(tables: QuerySet[Table]) -> list[Table]:
-    return list(tables.annotate(policy_count=Count("policies")))
-
-
-def _names_in_order(
-    account_id: int, matching: QuerySet[Table], order: TableOrder, *, descending: bool
-) -> list[str]:
-    """Large accounts are ordered by PostgreSQL's statistics, which lag behind by a minute."""
-    if order in (TableOrder.NAME, TableOrder.CREATED):
-        field = "folded_name" if order is TableOrder.NAME else "created_at"
-        ordered = matching.order_by(f"-{field}" if descending else field, "pk")
-        return list(ordered.values_list("folded_name", flat=True))
-    tables = list(matching.order_by("folded_name"))
-    if len(tables) <= PAGE:
-        exact = {name.lower(): size for name, size in sizes(tables).items()}
-        weights = {name: (size.entities, size.bytes) for name, size in exact.items()}
-    else:
-        weights = {name: (size.rows, size.capacity) for name, size in background.sizes(account_id)}
-    column = 0 if order is TableOrder.ENTITIES else 1
-    names = [table.folded_name for table in tables]
-    return sorted(names, key=lambda name: weights.get(name, (0, 0))[column], reverse=descending)
+    return list(tables.annotate(policy_count=Coalesce(_POLICIES, 0)))
 
 
 def with_prefix(

@@ -1,11 +1,14 @@
 """Locks, deletion and statistics for background jobs and size estimates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Final, NamedTuple
 from zlib import crc32
 
 from django.db import connection
+from django.db.models import BigIntegerField
+from django.db.models.expressions import RawSQL
 
 from storage.sql.django import execute, fetch
 from storage.sql.relations import relation_name
@@ -49,6 +52,18 @@ def delete_before(table_id: int, partition_key: str) -> None:
 
 def has_rows(table_id: int) -> bool:
     return bool(fetch(f"SELECT 1 FROM {relation_name(table_id)} LIMIT 1"))
+
+
+def add_table_requests(counted: Sequence[tuple[tuple[datetime, int], int]]) -> None:
+    """Add numbers of requests to those of an hour and a table."""
+    hours = [hour for (hour, _), _ in counted]
+    table_ids = [table_id for (_, table_id), _ in counted]
+    execute(_ADD_TABLE_REQUESTS, hours, table_ids, [number for _, number in counted])
+
+
+def set_written(moments: Mapping[int, datetime]) -> set[int]:
+    """Set when tables were last written; return their ids, without those that others have locked."""
+    return {table_id for (table_id,) in fetch(_SET_WRITTEN, list(moments), list(moments.values()))}
 
 
 class Size(NamedTuple):
@@ -139,6 +154,24 @@ def disk_usage(table_id: int) -> DiskUsage:
     return DiskUsage(*rows[0]) if rows else DiskUsage()
 
 
+_ADD_TABLE_REQUESTS: Final = """
+INSERT INTO storage_tablerequests AS known (hour, table_id, requests)
+SELECT * FROM unnest(%s::timestamptz[], %s::bigint[], %s::bigint[])
+ON CONFLICT (table_id, hour) DO UPDATE SET requests = known.requests + excluded.requests
+"""
+
+# who waits for no lock cannot be part of a deadlock
+_SET_WRITTEN: Final = """
+WITH new AS (SELECT * FROM unnest(%s::bigint[], %s::timestamptz[]) AS given (id, moment)), locked AS (
+    SELECT t.id FROM storage_table AS t WHERE t.id IN (SELECT id FROM new) FOR NO KEY UPDATE SKIP LOCKED
+), changed AS (
+    UPDATE storage_table AS t SET written_at = greatest(t.written_at, new.moment)
+    FROM new, locked
+    WHERE t.id = new.id AND t.id = locked.id
+)
+SELECT id FROM locked
+"""
+
 # the size of a relation that was just dropped is null
 _SIZES_OF: Final = """
 SELECT s.relname, coalesce(pg_total_relation_size(s.relid), 0), greatest(s.n_live_tup, c.reltuples, 0)::bigint
@@ -172,6 +205,20 @@ JOIN pg_stat_user_tables AS s ON s.relname = 'entity_' || t.id AND s.schemaname 
 JOIN pg_class AS c ON c.oid = s.relid
 WHERE t.account_id = %s AND t.deleted_at IS NULL
 """
+
+_OF_RELATION: Final = """(
+SELECT {value} FROM pg_class AS c
+WHERE c.relname = 'entity_' || storage_table.id AND c.relnamespace = current_schema()::regnamespace
+)"""
+
+
+def _of_relation(value: str) -> RawSQL:
+    return RawSQL(_OF_RELATION.format(value=value), (), output_field=BigIntegerField())  # noqa: S611  a constant
+
+
+# to order tables by
+ESTIMATED_ROWS: Final = _of_relation("greatest(pg_stat_get_live_tuples(c.oid), c.reltuples)::bigint")
+ESTIMATED_PAGES: Final = _of_relation("c.relpages::bigint")
 
 _MANY: Final = 2000  # tables; asking the disk for the size of each would take too long
 

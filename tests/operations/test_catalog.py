@@ -218,14 +218,14 @@ async def test_hears_of_a_table_that_was_made_anew(account):
         assert await is_missing(known, account, "people")
         old = await in_thread(tables.create, account.id, "People")
         for _ in range(2):
-            assert await known.table(account, "people") == (f"entity_{old.pk}", "People", {})
+            assert await known.table(account, "people") == (old.pk, f"entity_{old.pk}", "People", {})
         assert await is_missing(known, account._replace(id=account.id + 1), "people")
 
         await in_thread(tables.delete, account.id, "people")
         await eventually(lambda: is_missing(known, account, "people"))
         new = await in_thread(tables.create, account.id, "PEOPLE")
 
-        assert await known.table(account, "people") == (f"entity_{new.pk}", "PEOPLE", {})
+        assert await known.table(account, "people") == (new.pk, f"entity_{new.pk}", "PEOPLE", {})
 
 
 async def test_looks_a_forgotten_table_up_anew(account, database):

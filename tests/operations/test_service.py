@@ -21,7 +21,7 @@ from storage.domain.errors import (
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
-from storage.operations import accounts, analytics, tables
+from storage.operations import accounts, analytics, table_use, tables
 from storage.operations.service import Service
 from storage.operations.threads import in_thread
 from storage.sql import lanes, notify
@@ -169,3 +169,15 @@ async def test_a_read_only_account_still_has_its_metrics_written(service, accoun
         await in_thread(writer.write, moment)
     page = await service.query(await service.account("owner"), "$metricshourprimarytransactionstable", ALL)
     assert page.entities
+
+
+async def test_counts_requests_for_entities_and_remembers_writes(service, account, people):
+    table = await in_thread(tables.get, account.id, people)
+    await service.change(account, people, Insert(entity()))
+    await service.query(account, people, ALL)
+    with pytest.raises(StorageError):
+        await service.change(account, people, Insert(entity()))
+    await service.observer.flush()
+    [hours] = (await in_thread(table_use.last_day, [table], datetime.now(UTC))).values()
+    assert sum(hours) == 3
+    assert (await in_thread(tables.get, account.id, people)).written_at is not None
