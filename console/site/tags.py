@@ -1,7 +1,7 @@
 """Tags and filters of the console's templates."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from zlib import crc32
 
@@ -73,6 +73,21 @@ def _after_prefix(message: Message, prefix: str) -> str:
 def lookup(mapping: Mapping[object, object], key: object) -> object:
     """The value of a key that is itself a variable of the template."""
     return mapping.get(key, "")
+
+
+@register.filter
+def total(numbers: Sequence[int]) -> int:
+    return sum(numbers)
+
+
+@register.filter
+def sparkline_points(values: Sequence[int]) -> str:
+    """Return the points of an SVG polyline of 120 by 28; a line at the bottom if all values are zero."""
+    top = max(values, default=0) or 1
+    step = 116 / max(len(values) - 1, 1)  # a margin of 2 keeps the stroke inside
+    return " ".join(
+        f"{2 + place * step:.1f},{26 - value / top * 24:.1f}" for place, value in enumerate(values)
+    )
 
 
 HUES = 6

@@ -1,11 +1,13 @@
 """Tables of an account: made, found, listed, deleted, and their space given back."""
 
 import asyncio
+from datetime import timedelta
 
 import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection, transaction
+from django.utils import timezone
 
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -19,6 +21,7 @@ from storage.models import Table
 from storage.operations import accounts, table_list, tables
 from storage.operations.accounts import AccountHasTables
 from storage.operations.table_list import TableOrder
+from storage.operations.table_use import TableUses
 from storage.operations.threads import in_thread
 from storage.sql import background, batch
 from storage.sql.django import run
@@ -175,10 +178,10 @@ def test_the_space_of_deleted_tables_is_given_back(account):
 # news
 
 
-def add_entities(table, count):
-    entities = [Insert(Entity(EntityKey("se", f"{number:05}"), {})) for number in range(count)]
-    for start in range(0, count, 100):
-        run(batch.apply(relation_name(table.pk), entities[start : start + 100]))
+def add_entities(table, count, start=0):
+    entities = [Insert(Entity(EntityKey("se", f"{number:05}"), {})) for number in range(start, start + count)]
+    for first in range(0, count, 100):
+        run(batch.apply(relation_name(table.pk), entities[first : first + 100]))
 
 
 def listed(account, **options):
@@ -190,6 +193,9 @@ def test_overview_is_by_name(account, other):
         tables.create(account, name)
     tables.create(other, "foreign")
     tables.delete(account, "audit")
+    tables.create(account, "notes", description="Who likes tea")
+    assert listed(account, containing="LIKES t") == ["notes"]
+    tables.delete(account, "notes")
     assert listed(account) == ["Carts", "people"]
     assert listed(account, containing="AR") == ["Carts"]
     assert listed(account, start="carts1") == ["people"]
@@ -212,10 +218,30 @@ def test_tables_in_another_order(account, monkeypatch):
 
     # of many tables, by statistics
     monkeypatch.setattr(table_list, "PAGE", 2)
-    sizes = [("aaa", background.Size(1, 9)), ("bbb", background.Size(2, 5)), ("ccc", background.Size(3, 7))]
-    monkeypatch.setattr(table_list.background, "sizes", lambda _: sizes)
-    assert listed(account, order=TableOrder.ENTITIES) == ["bbb", "ccc", "aaa"]
-    assert listed(account, order=TableOrder.SIZE, descending=True) == ["ccc", "bbb", "aaa"]
+    add_entities(tables.get(account, "ccc"), 400, start=7)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    for order in (TableOrder.ENTITIES, TableOrder.SIZE):
+        assert listed(account, order=order, descending=True)[0] == "ccc"
+        assert listed(account, order=order)[-1] == "ccc"
+
+
+def test_sizes_that_order_a_page_are_not_read_again(account):
+    add_entities(tables.create(account, "people"), 3)
+    assert table_list.page(account, order=TableOrder.SIZE).sizes["people"].entities == 3
+    assert table_list.page(account).sizes == {}
+
+
+def test_tables_by_what_clients_do(account):
+    quiet, busy, written = (tables.create(account, name) for name in ("quiet", "busy", "written"))
+    now = timezone.now()
+    uses = TableUses()
+    uses.add(now, {busy.pk: 5, quiet.pk: 1}, [written.pk])
+    uses.add(now - timedelta(hours=30), {written.pk: 100}, [])
+    uses.write()
+    assert listed(account, order=TableOrder.REQUESTS, descending=True) == ["busy", "quiet", "written"]
+    assert listed(account, order=TableOrder.WRITTEN, descending=True) == ["written", "busy", "quiet"]
+    assert listed(account, order=TableOrder.WRITTEN) == ["busy", "quiet", "written"]
 
 
 def test_overview_counts_small_tables_and_estimates_large_ones(account, monkeypatch):

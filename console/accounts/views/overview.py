@@ -58,7 +58,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     now = timezone.now()
     day = last_day(account.pk, now)
     largest = table_list.page(account.pk, top=LARGEST, order=TableOrder.SIZE, descending=True)
-    sizes = table_list.sizes(largest.tables)
+    sizes = largest.sizes or table_list.sizes(largest.tables)
     manages_access = may(role_of(request), Capability.MANAGE_ACCESS)
     context = {
         "day": day,

@@ -1,6 +1,5 @@
 """The home page: accounts, starred and recent tables, expiring SAS tokens, latest activity."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -26,9 +25,6 @@ from storage.operations.totals import Contents, Traffic
 ACTIVITIES: Final = 10
 EXPIRING: Final = 5  # SAS tokens
 _MOMENT: Final = timedelta(minutes=2)
-_WIDTH: Final = 120
-_HEIGHT: Final = 28
-_MARGIN: Final = 2  # keeps the stroke inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +43,8 @@ class AccountCard:
         return sum(self.traffic.hours)
 
     @property
-    def curve(self) -> str:
-        return _sparkline_points(self.traffic.hours)
-
-    @property
     def may_see_keys(self) -> bool:
         return may(self.role, Capability.MANAGE_ACCESS)
-
-
-def _sparkline_points(values: Sequence[int]) -> str:
-    """Return the points of an SVG polyline; a line at the bottom if all values are zero."""
-    top = max(values, default=0) or 1
-    step = (_WIDTH - 2 * _MARGIN) / max(len(values) - 1, 1)
-    usable = _HEIGHT - 2 * _MARGIN
-    return " ".join(
-        f"{_MARGIN + place * step:.1f},{_HEIGHT - _MARGIN - value / top * usable:.1f}"
-        for place, value in enumerate(values)
-    )
 
 
 @login_not_required

@@ -17,7 +17,7 @@ from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.models import Account, Table
-from storage.operations import entities, table_list, tables
+from storage.operations import entities, table_list, table_use, tables
 from storage.operations.table_list import Listing, Size, TableOrder
 
 SNIPPET: Final = """\
@@ -57,7 +57,8 @@ def _list_context(request: HttpRequest, account: Account, query: TableListQuery)
         "tags": table_list.tags(account.pk),
         # for browsers without JavaScript
         "with_sizes": query.address(account, sizes="1"),
-        "sizes": table_list.sizes(listing.tables) if "sizes" in request.GET else {},
+        "sizes": listing.sizes or (table_list.sizes(listing.tables) if "sizes" in request.GET else {}),
+        "requests": table_use.last_day(listing.tables, timezone.now()),
     }
     if not context["is_filtered"] and not query.after:
         context |= _account_context(request, account, listing)

@@ -106,7 +106,8 @@ def test_sorts_in_the_address(visit, add):
     assert re.findall(r'aria-sort="(\w+)"', text(answer)) == ["descending"]
     links = re.findall(r'<th scope="col"[^>]*><a href="([^"]*)"', text(answer).replace("\n", ""))
     assert [link.partition("?")[2] for link in links] == [
-        "q=a", "q=a&amp;sort=-entities", "q=a&amp;sort=-size", "q=a&amp;sort=-created",
+        "q=a", "q=a&amp;sort=-entities", "q=a&amp;sort=-size", "q=a&amp;sort=-requests", "q=a&amp;sort=-written",
+        "q=a&amp;sort=-created",
     ]  # fmt: skip
     turned = client.get(LIST, {"sort": "-created"})
     assert names(turned) == ["audit", "people", "Carts"]
