@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.site import appearance
 from console.site.access import AccountContext, account_context, user_of
+from console.site.static_files import DATA_STYLESHEET, OTHER_STYLESHEETS
 from storage.domain.access.roles import Capability, may
 from storage.operations.members import visible_accounts
 
@@ -79,7 +80,7 @@ def context(request: HttpRequest) -> dict[str, Any]:
     found: dict[str, Any] = {
         "appearance": appearance.read(request),
         "languages": settings.LANGUAGES,
-        "has_data_styles": _shows_table(request),
+        "stylesheets": _stylesheets(request),
         "server_sidebar_items": _links(
             request, [item for item in SERVER_SIDEBAR if is_admin or not item.is_for_admins]
         ),
@@ -88,6 +89,13 @@ def context(request: HttpRequest) -> dict[str, Any]:
     if current is not None:
         found |= _account_values(request, current)
     return found
+
+
+def _stylesheets(request: HttpRequest) -> list[str]:
+    """Name the styles of a page beside those of every page: of its subject, and of data if it is one of a table."""
+    match = request.resolver_match
+    subject = OTHER_STYLESHEETS.get(match.namespace if match else "", "")
+    return sorted({subject, DATA_STYLESHEET if _shows_table(request) else ""} - {""})
 
 
 def _shows_table(request: HttpRequest) -> bool:

@@ -17,10 +17,11 @@ from typing import Any
 ROOT = Path(__file__).parents[1] / "static"
 CONSOLE = ROOT / "console"  # one folder per subject, with many small styles
 STYLESHEET = "console/console.css"
+DATA_STYLESHEET = "console/data.css"
 # the sheets of subjects that only some pages need: those of a table, those about access
 OTHER_STYLESHEETS = {
-    **dict.fromkeys(("entities", "grid", "queries"), "console/data.css"),
-    **dict.fromkeys(("help", "policies", "sas"), "console/access.css"),
+    **dict.fromkeys(("entities", "grid", "queries"), DATA_STYLESHEET),
+    **dict.fromkeys(("accounts", "help", "policies", "sas"), "console/access.css"),
 }
 PREFIX = "/ui/static/"
 TYPES = {

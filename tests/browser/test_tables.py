@@ -46,18 +46,20 @@ def names(page):
 def test_t1_filter_survives_a_table_and_back(open_list, make):
     make("carts", "cartons")
     page = open_list()
-    page.get_by_label("Filter tables by name or tag").press_sequentially("cart")
+    page.get_by_label("Filter tables by name, tag or description").press_sequentially("cart")
     page.wait_for_url("**/?q=cart")
     expect(page.locator("#tables tbody tr")).to_have_count(2)
     expect(page.locator("#listing-count")).to_have_text("2 tables")
-    expect(page.get_by_label("Filter tables by name or tag")).to_be_focused()
+    expect(page.get_by_label("Filter tables by name, tag or description")).to_be_focused()
     page.get_by_role("link", name="carts", exact=True).click()
     page.wait_for_url("**/t/carts/")
     page.go_back()
-    expect(page.get_by_label("Filter tables by name or tag")).to_have_value("cart")
+    expect(page.get_by_label("Filter tables by name, tag or description")).to_have_value("cart")
     assert names(page) == ["cartons", "carts"]
-    page.get_by_label("Filter tables by name or tag").fill("nothing-like-it")
-    expect(page.get_by_text("No table name or tag contains “nothing-like-it”")).to_be_visible()
+    page.get_by_label("Filter tables by name, tag or description").fill("nothing-like-it")
+    expect(
+        page.get_by_text("No table contains “nothing-like-it” in its name, tags or description")
+    ).to_be_visible()
     page.get_by_role("link", name="Show all tables").click()
     expect(page.get_by_role("link", name="people", exact=True)).to_be_visible()
 

@@ -12,6 +12,7 @@ from django.shortcuts import render
 from console.grid import grid
 from console.grid.columns import DEFAULT
 from console.grid.grid import Grid, GridOptions
+from console.site.static_files import OTHER_STYLESHEETS
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.values.edm import Edm, EdmValue
@@ -69,7 +70,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "tabs": [("Entities", "#a", True), ("Schema", "#b", False), ("Settings", "#c", False)],
         "menu": [("Copy as JSON", "#d", "copy"), ("Download", "#e", "download")],
         "long": LONG,
-        "has_data_styles": True,
+        "stylesheets": sorted(set(OTHER_STYLESHEETS.values())),
     }
     return render(request, "console/help/kit/kit.html", context)
 
