@@ -88,7 +88,7 @@ def sample(relation: str, query: EntityQuery, *, share: float, limit: int) -> St
     condition = walks.keys(query, binder)
     residual = plan_access(query.filter).bounds.residual
     text = _SAMPLE.format(
-        tested="true" if residual is None else binder.bind_filter(residual),
+        tested="true" if residual is None else binder.bind_filter(residual, query.indexed),
         relation=relation,
         # always the same pages, so that an estimate changes only with the filter
         sampling=f"TABLESAMPLE SYSTEM ({share:.6f}) REPEATABLE (0)" if share < 100 else "",

@@ -6,7 +6,7 @@ comparison NULL or false; ``not`` treats both alike, hence IS NOT TRUE.
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias, assert_never
 
@@ -24,6 +24,7 @@ from storage.domain.filters.ast import (
     fold,
 )
 from storage.domain.filters.keys import to_storable
+from storage.domain.filters.query import SORTED_TEXT_LENGTH
 from storage.domain.values.edm import Edm, EdmValue, quote
 from storage.domain.values.encoding import escape, project
 
@@ -49,12 +50,18 @@ class Condition:
 
 
 class _Span(NamedTuple):
-    """The range of one kind of values in the order of an expression: from ``lower`` to below ``upper``."""
+    """The range of one kind of values in the order of an expression: from ``lower`` to below ``upper``.
+
+    ``others`` is a condition for values of other columns of an index, and ``length`` how many characters of a text the
+    expression has.
+    """
 
     expression: str
     cast: str
     lower: str
     upper: str
+    others: str = ""
+    length: float = math.inf
 
 
 # jsonb sorts numbers above all strings and below booleans; strings it sorts by the collation of the database
@@ -69,7 +76,19 @@ _SPANS: Final = {
     Edm.GUID: _Span(_TEXT, "text", "'g'", "'h'"),
     Edm.BINARY: _Span(_TEXT, "text", "'b'", "'c'"),
 }
-
+# The same over the columns of the index of a property: the number, and the beginning of the text of anything else,
+# because an index entry holds at most 2,704 bytes.
+INDEXED_NUMBER: Final = "(CASE WHEN jsonb_typeof(props->{name}) = 'number' THEN (props->{name})::numeric END)"
+INDEXED_TEXT: Final = f"""(CASE WHEN jsonb_typeof(props->{{name}}) <> 'number'
+    THEN left(props->>{{name}}, {SORTED_TEXT_LENGTH}) END COLLATE "C")"""
+_INDEXED_NUMBERS: Final = _Span(INDEXED_NUMBER, "numeric", "'-1e401'", "'1e401'")
+_INDEXED_SPANS: Final = {
+    type_: _INDEXED_NUMBERS
+    if span is _NUMBERS
+    else span._replace(expression=INDEXED_TEXT, others=f"{INDEXED_NUMBER} IS NULL", length=SORTED_TEXT_LENGTH)
+    for type_, span in _SPANS.items()
+}
+_INCLUSIVE: Final = {Operator.GT: Operator.GE, Operator.LT: Operator.LE}
 
 _TEXT_MATCHES: Final = {
     MatchKind.CONTAINS: "strpos({text}, {part}) > 0",
@@ -103,35 +122,20 @@ class _Bound(NamedTuple):
 _Part: TypeAlias = str | _Equality | _Bound
 
 
-def compile(root: Filter, start: int) -> Condition:
-    """Compile a filter; placeholders are numbered from ``$start``."""
-    compiler = _Compiler(start)
+def compile(root: Filter, start: int, indexed: Collection[str] = ()) -> Condition:
+    """Compile a filter; placeholders are numbered from ``$start``, and ``indexed`` properties have an index.
+
+    Whether they have one does not matter for what is found: ranges are then written over its columns.
+    """
+    compiler = _Compiler(start, indexed)
     text = compiler.text(fold(root, compiler.visit))
     return Condition(text, tuple(value for value, _ in compiler.numbers))
 
 
-def is_indexable(root: Filter) -> bool:
-    """Return whether the GIN index on properties narrows the search."""
-    return fold(root, _is_indexable)
-
-
-def _is_indexable(node: Filter, operands: list[bool]) -> bool:
-    match node:
-        case Comparison(name, operator, _):
-            return operator is Operator.EQ and name not in SYSTEM_COLUMNS
-        case And():
-            return any(operands)
-        case Or():
-            return all(operands)
-        case Not() | Constant() | Match() | IsSet():
-            return False
-        case _:
-            assert_never(node)
-
-
 class _Compiler:
-    def __init__(self, start: int) -> None:
+    def __init__(self, start: int, indexed: Collection[str]) -> None:
         self.start = start
+        self.indexed = indexed
         self.numbers: dict[tuple[str, str], int] = {}
 
     def bind(self, value: str, cast: str) -> str:
@@ -200,6 +204,8 @@ class _Compiler:
             limits.append(f"{expression} >= {span.lower}")
         if False not in ends:
             limits.append(f"{expression} < {span.upper}")
+        if span.others:
+            limits.append(span.others.format(name=self._name(name)))
         if is_int64:
             limits.append(self._is_int64(name))
         return "(" + " AND ".join(limits) + ")"
@@ -292,7 +298,7 @@ class _Compiler:
             return _constant(False) if against_nan else self._compare_in_span(comparison)
         is_nan = self.text(_having(comparison.property, NOT_A_NUMBER))
         if against_nan:
-            return f"({self._within(_NUMBERS, comparison.property)} OR {is_nan})"
+            return f"({self._within(comparison)} OR {is_nan})"
         return f"({self.text(self._compare_in_span(comparison))} OR {is_nan})"
 
     def _compare_int64(self, comparison: Comparison) -> _Part:
@@ -306,19 +312,35 @@ class _Compiler:
         return f"right(props->>{self._name(name)}, 3) = '.00'"
 
     def _compare_in_span(self, comparison: Comparison) -> _Part:
-        span = _SPANS[comparison.literal.type]
-        equal = _having(comparison.property, comparison.literal)
-        if comparison.operator is Operator.EQ:
+        name, operator, literal = comparison.property, comparison.operator, comparison.literal
+        equal = _having(name, literal)
+        if operator is Operator.EQ:
             return equal
-        if comparison.operator is Operator.NE:
-            return f"({self._within(span, comparison.property)} AND NOT {self.text(equal)})"
-        projected = project(comparison.literal)
+        if operator is Operator.NE:
+            return f"({self._within(comparison)} AND NOT {self.text(equal)})"
+        span = self._span(comparison)
+        projected = project(literal)
         value = str(json.loads(projected)) if span.cast == "text" else projected
-        return _Bound(span, comparison.property, comparison.operator, value, is_int64=False)
+        bound = _Bound(span, name, operator, value, is_int64=False)
+        if len(value) < span.length:
+            return bound
+        # the index has only the beginning of such a text
+        beginning = bound._replace(
+            operator=_INCLUSIVE.get(operator, operator), value=value[:SORTED_TEXT_LENGTH]
+        )
+        exact = bound._replace(span=_SPANS[literal.type])
+        return f"({self.text(beginning)} AND {self.text(exact)})"
 
-    def _within(self, span: _Span, name: str) -> str:
-        expression = span.expression.format(name=self._name(name))
-        return f"({expression} >= {span.lower} AND {expression} < {span.upper})"
+    def _span(self, comparison: Comparison) -> _Span:
+        spans = _INDEXED_SPANS if comparison.property in self.indexed else _SPANS
+        return spans[comparison.literal.type]
+
+    def _within(self, comparison: Comparison) -> str:
+        """Whether a property has a value of the literal's kind."""
+        span, name = self._span(comparison), self._name(comparison.property)
+        expression = span.expression.format(name=name)
+        others = f" AND {span.others.format(name=name)}" if span.others else ""
+        return f"({expression} >= {span.lower} AND {expression} < {span.upper}{others})"
 
     def _name(self, name: str) -> str:
         return self.bind(escape(name), "text")

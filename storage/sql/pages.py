@@ -8,11 +8,10 @@ from typing import Any, Final
 
 from storage.domain.entities.entity import SYSTEM_PROPERTIES, EntityKey, StoredEntity, quote_name
 from storage.domain.errors import ResourceNotFound
-from storage.domain.filters.keys import key_range
+from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.query import PAGE_BYTES, PAGE_LIMIT, EntityQuery, Page, Position
 from storage.domain.values.encoding import escape, write_column
 from storage.sql import arrays, walks
-from storage.sql.filters import is_indexable
 from storage.sql.statement import Combination, Lane, Parameters, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
@@ -180,9 +179,9 @@ def _ticks(result: Result, count: int) -> list[bytes | None]:
 
 
 def is_indexed(query: EntityQuery) -> bool:
-    """Return whether the index on properties supports the filter."""
-    residual = key_range(query.filter).residual
-    return residual is not None and is_indexable(residual)
+    """Return whether an index on properties supports the filter."""
+    access = plan_access(query.filter)
+    return not access.is_by_keys and access.index_candidates(query.indexed) is None
 
 
 def window_end(relation: str, query: EntityQuery, rows: int) -> Statement[Position | None]:

@@ -1,6 +1,6 @@
 """The condition and order of a query: a range of keys, and a filter on the rows in it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -31,9 +31,9 @@ class Binder:
         self.parameters.append(value)
         return f"${len(self.parameters)}"
 
-    def bind_filter(self, root: Filter) -> str:
+    def bind_filter(self, root: Filter, indexed: Collection[str]) -> str:
         """Return the condition of a filter."""
-        compiled = compile(root, len(self.parameters) + 1)
+        compiled = compile(root, len(self.parameters) + 1, indexed)
         self.parameters += compiled.parameters
         return compiled.text
 
@@ -46,7 +46,7 @@ def walk(query: EntityQuery, binder: Binder) -> Walk:
     bounds = access.bounds
     conditions = _key_conditions(bounds, query.start, query.end, binder)
     if bounds.residual is not None:
-        conditions.append(binder.bind_filter(bounds.residual))
+        conditions.append(binder.bind_filter(bounds.residual, query.indexed))
     return Walk(
         condition=" AND ".join(conditions) or "true",
         # inside one partition the planner would sort by both, not knowing beyond LIMIT that the first is constant

@@ -42,3 +42,28 @@ def test_alternatives_multiplied_many_times_cost_nothing():
     text = " and ".join(["(RowKey eq 'a' or RowKey eq 'b')"] * 40)
 
     assert plan_access(parse(text)).point_keys == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "candidates"),
+    [
+        ("V gt 5", {"V"}),
+        ("V ge 'a' and V lt 'b'", {"V"}),
+        ("Timestamp gt datetime'2020-01-01'", {"Timestamp"}),
+        ("PartitionKey eq 'p' and V gt 5", {"V"}),
+        ("V gt 5 and W lt 5", {"V", "W"}),
+        ("V gt 5 or W lt 5", {"V", "W"}),
+        ("V gt 5 or W eq 5", {"V"}),
+        ("V gt 5 and W eq 5", None),
+        ("V gt 5 and Flag ne true", None),
+        ("V gt 5 and I gt 5", None),
+        ("V eq 5 or I gt 5", None),
+        ("PartitionKey gt 'a'", None),
+        ("V ne 5", set()),
+        ("not (V gt 5)", set()),
+        ("V gt 5 or RowKey gt 'a'", set()),
+        ("true", None),
+    ],
+)
+def test_the_properties_whose_index_would_find_the_rows(text, candidates):
+    assert plan_access(parse(text)).index_candidates({"I"}) == candidates

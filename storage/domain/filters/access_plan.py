@@ -1,13 +1,25 @@
 """How a filter reaches its rows: what has to be read, why no less, and what would improve it."""
 
+from collections.abc import Collection
 from enum import StrEnum
 from itertools import product
 from math import prod
 from typing import Final, NamedTuple, assert_never
 
 from storage.domain.entities.entity import EntityKey
-from storage.domain.filters.ast import And, Filter, Or, all_of, conjuncts, fold, mentioned_properties
+from storage.domain.filters.ast import (
+    And,
+    Comparison,
+    Filter,
+    Operator,
+    Or,
+    all_of,
+    conjuncts,
+    fold,
+    mentioned_properties,
+)
 from storage.domain.filters.keys import KeyBounds, key_range
+from storage.domain.values.edm import Edm
 
 
 class AccessPath(StrEnum):
@@ -121,6 +133,15 @@ class AccessPlan(NamedTuple):
         is_split = reason is AccessReason.PARTITION_KEY_ALTERNATIVES
         return Improvement.SPLIT_BY_PARTITION if is_split else Improvement.ADD_PARTITION_KEY
 
+    def index_candidates(self, indexed: Collection[str] = ()) -> frozenset[str] | None:
+        """Return the properties whose index would find the rows; None if an index finds them already.
+
+        Every equality of a property has one, and so do ranges of ``indexed`` properties.
+        """
+        if self.bounds.residual is None:
+            return None
+        return fold(self.bounds.residual, lambda node, operands: _candidates(node, operands, indexed))
+
     @property
     def point_keys(self) -> tuple[EntityKey, ...]:
         """The keys of all possible results, if the filter names entities by key and nothing else."""
@@ -129,6 +150,38 @@ class AccessPlan(NamedTuple):
         keys = [_key(conditions) for conditions in fold(self.filter, _alternatives)]
         found = dict.fromkeys(key for key in keys if key is not None)
         return tuple(found) if None not in keys else ()
+
+
+def _candidates(
+    node: Filter, operands: list[frozenset[str] | None], indexed: Collection[str]
+) -> frozenset[str] | None:
+    match node:
+        case Comparison():
+            return _candidate(node, indexed)
+        case And() if None in operands:
+            return None
+        case And():
+            return _union(operands)
+        case Or() if frozenset() in operands:  # a part that no index finds: all rows are read for it
+            return frozenset()
+        case Or():
+            return _union(operands) or None
+        case _:
+            return frozenset()
+
+
+def _candidate(comparison: Comparison, indexed: Collection[str]) -> frozenset[str] | None:
+    name, operator = comparison.property, comparison.operator
+    is_boolean = comparison.literal.type is Edm.BOOLEAN
+    if name in ("PartitionKey", "RowKey") or (operator is Operator.NE and not is_boolean):
+        return frozenset()  # what differs from a value is nearly everything
+    if name in indexed or (name != "Timestamp" and (operator is Operator.EQ or is_boolean)):
+        return None
+    return frozenset({name})
+
+
+def _union(operands: list[frozenset[str] | None]) -> frozenset[str]:
+    return frozenset(name for names in operands for name in names or ())
 
 
 def plan_access(root: Filter | None) -> AccessPlan:

@@ -39,7 +39,8 @@ class Position(NamedTuple):
 class EntityQuery:
     """A query over the entities from ``start`` up to, but excluding, ``end``.
 
-    ``select`` None means all properties; ``annotations`` says whether the response carries EDM types.
+    ``select`` None means all properties; ``annotations`` says whether the response carries EDM types. ``indexed`` are
+    the properties with an index of their own, which change how entities are found, never which.
     """
 
     filter: Filter | None = None
@@ -48,6 +49,7 @@ class EntityQuery:
     start: Position | None = None
     end: Position | None = None
     annotations: bool = True
+    indexed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

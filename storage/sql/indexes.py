@@ -1,0 +1,58 @@
+"""Indexes of single properties, for ranges, prefixes and order.
+
+An index has two columns, so that one serves values of all types: the number, and the text of everything else, of
+which it has only the beginning: a write must never fail because an index entry is too large. A jsonb column would
+compare strings by the collation of the database.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from django.db import connection
+from psycopg import sql
+
+from storage.domain.values.encoding import escape
+from storage.sql.django import execute, fetch
+from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT
+from storage.sql.relations import relation_name
+
+_CREATE: Final = "CREATE INDEX CONCURRENTLY {index} ON {relation} ({columns})"
+_INDEXES: Final = """
+SELECT i.indexrelid::regclass::text, i.indisvalid, pg_relation_size(i.indexrelid), coalesce(s.idx_scan, 0)
+FROM pg_index AS i
+LEFT JOIN pg_stat_user_indexes AS s USING (indexrelid)
+WHERE i.indexrelid = ANY (SELECT to_regclass(name) FROM unnest(%s) AS name)
+"""
+
+
+class StoredIndex(NamedTuple):
+    """``is_valid`` is false while an index is made, and for what a crash left of it; ``scans`` were counted so far."""
+
+    is_valid: bool
+    size: int  # bytes
+    scans: int
+
+
+def index_name(table_id: int, index_id: int) -> str:
+    return f"entity_{table_id}_property_{index_id}"
+
+
+def create(table_id: int, index_id: int, name: str) -> None:
+    """Make the index of a property, without blocking writers; not in a transaction."""
+    connection.ensure_connection()
+    quoted = sql.Literal(escape(name)).as_string(connection.connection)
+    columns = "ts" if name == "Timestamp" else f"{INDEXED_NUMBER}, {INDEXED_TEXT}".format(name=quoted)
+    relation = relation_name(table_id)
+    execute(_CREATE.format(index=index_name(table_id, index_id), relation=relation, columns=columns))
+    execute(f"ANALYZE {relation}")  # the planner has no statistics of an expression before
+
+
+def drop(table_id: int, index_id: int) -> None:
+    """Remove an index, or what is left of it, without blocking writers; not in a transaction."""
+    execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index_name(table_id, index_id)}")
+
+
+def stored(table_id: int, index_ids: Sequence[int]) -> dict[int, StoredIndex]:
+    """Return the indexes that exist, by id."""
+    names = {index_name(table_id, index_id): index_id for index_id in index_ids}
+    return {names[name]: StoredIndex(*found) for name, *found in fetch(_INDEXES, list(names))}
