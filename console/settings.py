@@ -218,6 +218,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Accounts"},
         {"name": "Keys"},
         {"name": "Tables"},
+        {"name": "Indexes"},
         {"name": "Policies"},
         {"name": "Shared access signatures"},
         {"name": "Service properties"},

@@ -116,6 +116,25 @@ class Table(models.Model):
         return self.name
 
 
+class PropertyIndex(models.Model):
+    """An index of a property of a table; a background job makes and drops what storage.sql.indexes stores."""
+
+    table = models.ForeignKey(Table, on_delete=models.CASCADE, related_name="indexes")
+    name = models.CharField(max_length=255)  # of the property
+    state = models.CharField(max_length=8)  # domain.service.indexes.IndexState
+    origin = models.CharField(max_length=8)  # domain.service.indexes.IndexOrigin
+    error = models.TextField(blank=True, default="")  # why it failed
+    created_at = models.DateTimeField(auto_now_add=True)
+    last_used_at = models.DateTimeField(null=True, default=None)
+    scans = models.BigIntegerField(default=0)  # as PostgreSQL had counted when the use was last looked at
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("table", "name"), name="one_index_of_a_property"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class StoredAccessPolicy(models.Model):
     """A stored access policy of a table; null for an absent element, empty for an empty one."""
 

@@ -142,6 +142,18 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
         _("%(who)s restored the table %(table)s"),
         undone=_table_restored,
     ),
+    Verb.INDEX_ADD: Presentation(
+        Group.TABLES,
+        "rows-3",
+        _("%(who)s added an index on %(property)s to %(table)s"),
+        undone=lambda number: gettext("Added the index again."),
+    ),
+    Verb.INDEX_DROP: Presentation(
+        Group.TABLES,
+        "rows-3",
+        _("%(who)s dropped the index on %(property)s of %(table)s"),
+        undone=lambda number: gettext("Dropped the index."),
+    ),
     Verb.QUERY_CREATE: Presentation(
         Group.QUERIES,
         "bookmark",

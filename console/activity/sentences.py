@@ -198,6 +198,7 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "table": _link_table,
     "entity": _link_entity,
     "number": lambda done: _group_digits(_count(done)),
+    "property": lambda done: _mono(done.detail.get("property", "")),
     "query": lambda done: _strong_bdi(done.detail.get("query", "")),
     "key": _name_key,
     "sas": _name_sas,

@@ -16,7 +16,7 @@ from storage.domain.errors import TableNotFound
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.names import is_account_name
 from storage.models import BlockedSas
-from storage.operations import accounts, retired_keys, service_properties, tables
+from storage.operations import accounts, indexes, retired_keys, service_properties, tables
 from storage.operations.retired_keys import AcceptedKey
 from storage.operations.threads import in_thread
 from storage.sql.notify import News, listen
@@ -41,12 +41,16 @@ class KnownAccount(NamedTuple):
 
 
 class KnownTable(NamedTuple):
-    """``policies`` by identifier; one without the element AccessPolicy has an empty one here."""
+    """``policies`` by identifier; one without the element AccessPolicy has an empty one here.
+
+    ``indexed``: the properties with an index of their own; news of them may arrive late.
+    """
 
     id: int
     relation: str
     name: str
     policies: Mapping[str, AccessPolicy]
+    indexed: frozenset[str] = frozenset()
 
 
 class Catalog:
@@ -157,4 +161,4 @@ def _table(account_id: int, folded_name: str) -> KnownTable | None:
     if table is None:
         return None
     policies = {policy.identifier: policy.terms for policy in table.policies.all()}
-    return KnownTable(table.pk, relation_name(table.pk), table.name, policies)
+    return KnownTable(table.pk, relation_name(table.pk), table.name, policies, indexes.indexed(table.pk))

@@ -26,6 +26,7 @@ from storage.domain.filters.query import (
 )
 from storage.domain.values.names import check_key
 from storage.models import Table
+from storage.operations.indexes import using
 from storage.sql import counts, pages, previews
 from storage.sql import django as sql
 from storage.sql.failures import Canceled
@@ -62,16 +63,16 @@ def sorted_preview_page(
 ) -> SortedPage:
     """Return a page for a grid in the order of a property; reads all matches. Raises OperationTimedOut."""
     try:
-        return sql.run_in_lane(
-            previews.sorted_page(relation_name(table.pk), wanted, sort, start), limit=SORT_LIMIT
-        )
+        statement = previews.sorted_page(relation_name(table.pk), using(table, wanted), sort, start)
+        return sql.run_in_lane(statement, limit=SORT_LIMIT)
     except Canceled:
         raise OperationTimedOut from None
 
 
 def _page(table: Table, wanted: EntityQuery, read: Read[T]) -> Page[T]:
     try:
-        return sql.walk(query(relation_name(table.pk), wanted, time.monotonic, read), sql.run_in_lane)
+        steps = query(relation_name(table.pk), using(table, wanted), time.monotonic, read)
+        return sql.walk(steps, sql.run_in_lane)
     except Canceled:
         raise OperationTimedOut from None
 
@@ -114,7 +115,7 @@ def total(table: Table, wanted: EntityQuery) -> Total:
     except OperationTimedOut:
         pass
     try:
-        return Total(sql.run_in_lane(counts.estimate(relation_name(table.pk), wanted)))
+        return Total(sql.run_in_lane(counts.estimate(relation_name(table.pk), using(table, wanted))))
     except Canceled:
         return Total(None)
 
@@ -122,7 +123,7 @@ def total(table: Table, wanted: EntityQuery) -> Total:
 def count(table: Table, wanted: EntityQuery, *, limit: timedelta = COUNT_LIMIT) -> int:
     """Count the entities of a query; raises OperationTimedOut."""
     try:
-        return sql.run_in_lane(counts.count(relation_name(table.pk), wanted), limit=limit)
+        return sql.run_in_lane(counts.count(relation_name(table.pk), using(table, wanted)), limit=limit)
     except Canceled:
         raise OperationTimedOut from None
 

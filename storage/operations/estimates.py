@@ -11,6 +11,7 @@ from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.keys import key_range
 from storage.domain.filters.query import PAGE_LIMIT, EntityQuery
 from storage.models import Table
+from storage.operations.indexes import using
 from storage.sql import django as sql
 from storage.sql import estimates, pages
 from storage.sql.estimates import ScanKind as ScanKind
@@ -46,7 +47,7 @@ def estimate(
     """Estimate a query; None when there was no time for the plan."""
     if key_range(wanted.filter).is_empty:
         return Estimate(0, 0, 0, ScanKind.KEYS)
-    query = replace(wanted, top=PAGE_LIMIT, start=None, end=None)
+    query = replace(using(table, wanted), top=PAGE_LIMIT, start=None, end=None)
     return _Estimator(relation_name(table.pk), query, clock).estimate()
 
 

@@ -9,6 +9,7 @@ from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import EdmValue
 from storage.models import Table
+from storage.operations.indexes import using
 from storage.sql import django as sql
 from storage.sql import facets as statements
 from storage.sql.background import estimated_rows
@@ -38,7 +39,7 @@ class Facet:
 
 def facets(table: Table, wanted: EntityQuery, names: tuple[str, ...] | None = None) -> list[Facet]:
     """Return the facets of ``names``, or of all properties with few values; none if counting takes too long."""
-    query = replace(wanted, start=None, end=None)
+    query = replace(using(table, wanted), start=None, end=None)
     found = _count(table, query, names, share=100.0)
     is_sample = found is None or found.entities >= _SAMPLE
     if is_sample:

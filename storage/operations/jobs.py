@@ -17,6 +17,7 @@ from storage.operations import (
     activity,
     analytics,
     api_tokens,
+    indexes,
     metrics,
     request_log,
     retired_keys,
@@ -30,6 +31,7 @@ from storage.sql.background import try_job_lock
 logger = logging.getLogger(__name__)
 
 _INTERVAL: Final = 10.0  # seconds
+_SOON: Final = 2.0  # for what somebody waits for
 _TIDY_INTERVAL: Final = 600.0
 _DAY: Final = 86_400.0
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for running jobs
@@ -48,6 +50,7 @@ async def run() -> None:
     writer = analytics.Writer()
     jobs = (
         _Job(lambda: tables.drop_expired_tables(), _INTERVAL, "Deleted tables could not be dropped"),
+        _Job(lambda: indexes.run_pending(), _SOON, "Indexes could not be made or dropped"),
         _Job(
             lambda: run_exclusively("metrics", _INTERVAL, writer.write),
             _INTERVAL,

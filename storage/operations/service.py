@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from storage.domain.access.actor import SERVER, Actor
@@ -138,7 +139,8 @@ class Service:
 
     async def query(self, account: KnownAccount, table: str, query: EntityQuery) -> Page[StoredEntity]:
         def walk(known: KnownTable) -> Awaitable[Page[StoredEntity]]:
-            return self._lanes.walk(entities.query(known.relation, query, time.monotonic))
+            wanted = replace(query, indexed=known.indexed) if known.indexed else query
+            return self._lanes.walk(entities.query(known.relation, wanted, time.monotonic))
 
         return await self._on(account, table, walk)
 

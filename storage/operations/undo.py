@@ -20,9 +20,10 @@ from storage.domain.errors import (
     UpdateConditionNotSatisfied,
 )
 from storage.domain.service.activity import Verb
+from storage.domain.service.indexes import IndexOrigin
 from storage.domain.values.etag import Precondition
 from storage.models import Account, Activity, EntityChange, Table
-from storage.operations import accounts, activity, edits, policies, sas, service_properties, tables
+from storage.operations import accounts, activity, edits, indexes, policies, sas, service_properties, tables
 from storage.operations.accounts import AccountError
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.operations.sas import SasDescription
@@ -197,6 +198,19 @@ def _undo_table_change(done: Activity, by: Actor) -> Activity | None:
     return tables.change(table, by=by, **(done.before or {}), undoes=done)
 
 
+def _undo_new_index(done: Activity, by: Actor) -> Activity:
+    table = _table(done)
+    _check_first(done)
+    return indexes.drop(table, done.detail["property"], by=by, undoes=done)
+
+
+def _undo_dropped_index(done: Activity, by: Actor) -> Activity:
+    table = _table(done)
+    _check_first(done)
+    origin = IndexOrigin(done.detail["origin"])
+    return indexes.add(table, done.detail["property"], by=by, origin=origin, undoes=done)
+
+
 def _undo_policies(done: Activity, by: Actor) -> Activity | None:
     table = _table(done)
     _check_first(done)
@@ -247,6 +261,8 @@ STORAGE_UNDO: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]]
     Verb.TABLE_RESTORE: _undo_creation,
     Verb.TABLE_DELETE: _undo_deletion,
     Verb.TABLE_CHANGE: _undo_table_change,
+    Verb.INDEX_ADD: _undo_new_index,
+    Verb.INDEX_DROP: _undo_dropped_index,
     Verb.POLICIES_SET: _undo_policies,
     Verb.SAS_CHANGE: _undo_description,
     Verb.SAS_BLOCK: _undo_block,

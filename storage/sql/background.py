@@ -20,7 +20,13 @@ _JOBS: Final = 0x7461626C  # first key of advisory locks, an arbitrary number
 @contextmanager
 def try_job_lock(job: str) -> Iterator[bool]:
     """Try to lock a job against other processes for the length of the block; yield whether that succeeded."""
-    keys = (_JOBS, crc32(job.encode()) - 2**31)
+    with try_lock(_JOBS, crc32(job.encode()) - 2**31) as is_locked:
+        yield is_locked
+
+
+@contextmanager
+def try_lock(*keys: int) -> Iterator[bool]:
+    """Try to take an advisory lock, two numbers, for the length of the block; yield whether that succeeded."""
     [(is_locked,)] = fetch("SELECT pg_try_advisory_lock(%s, %s)", *keys)
     try:
         yield is_locked

@@ -8,11 +8,13 @@ compare strings by the collation of the database.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from django.db import connection
+import psycopg
+from django.db import OperationalError, connection
 from psycopg import sql
 
 from storage.domain.values.encoding import escape
 from storage.sql.django import execute, fetch
+from storage.sql.failures import Canceled
 from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT
 from storage.sql.relations import relation_name
 
@@ -21,7 +23,7 @@ _INDEXES: Final = """
 SELECT i.indexrelid::regclass::text, i.indisvalid, pg_relation_size(i.indexrelid), coalesce(s.idx_scan, 0)
 FROM pg_index AS i
 LEFT JOIN pg_stat_user_indexes AS s USING (indexrelid)
-WHERE i.indexrelid = ANY (SELECT to_regclass(name) FROM unnest(%s) AS name)
+WHERE i.indexrelid = ANY (SELECT to_regclass(name) FROM unnest(%s::text[]) AS name)
 """
 
 
@@ -38,13 +40,21 @@ def index_name(table_id: int, index_id: int) -> str:
 
 
 def create(table_id: int, index_id: int, name: str) -> None:
-    """Make the index of a property, without blocking writers; not in a transaction."""
+    """Make the index of a property, without blocking writers; not in a transaction.
+
+    Raises Canceled when the table is being deleted.
+    """
     connection.ensure_connection()
     quoted = sql.Literal(escape(name)).as_string(connection.connection)
     columns = "ts" if name == "Timestamp" else f"{INDEXED_NUMBER}, {INDEXED_TEXT}".format(name=quoted)
     relation = relation_name(table_id)
-    execute(_CREATE.format(index=index_name(table_id, index_id), relation=relation, columns=columns))
-    execute(f"ANALYZE {relation}")  # the planner has no statistics of an expression before
+    try:
+        execute(_CREATE.format(index=index_name(table_id, index_id), relation=relation, columns=columns))
+        execute(f"ANALYZE {relation}")  # the planner has no statistics of an expression before
+    except OperationalError as error:
+        if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+            raise Canceled from None
+        raise
 
 
 def drop(table_id: int, index_id: int) -> None:

@@ -20,6 +20,14 @@ CREATE TABLE {relation} (LIKE entity_template INCLUDING ALL) WITH (
 );
 CREATE INDEX ON {relation} USING gin (props jsonb_path_ops);
 """
+# first key of the advisory lock that a process has while it makes an index of a table; the second is the table's id
+INDEXING: Final = 0x7461626D
+_SOFT_DELETE: Final = f"""
+SELECT pg_cancel_backend(pid) FROM pg_locks
+WHERE locktype = 'advisory' AND granted AND classid = {INDEXING} AND objid = {{table_id}}
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
+ALTER TABLE {{relation}} RENAME TO {{deleted}};
+"""
 
 
 def relation_name(table_id: int) -> str:
@@ -37,9 +45,10 @@ def create(table_id: int) -> str:
 
 
 def soft_delete(table_id: int) -> str:
-    """Return SQL that hides the relation from all statements by renaming it."""
-    relation = relation_name(table_id)
-    return f"ALTER TABLE {relation} RENAME TO {deleted_name(table_id)}; {batch.drop_function(relation)}"
+    """Return SQL that hides the relation from all statements by renaming it, without waiting for a new index."""
+    relation, deleted = relation_name(table_id), deleted_name(table_id)
+    renaming = _SOFT_DELETE.format(table_id=table_id, relation=relation, deleted=deleted)
+    return renaming + batch.drop_function(relation)
 
 
 def restore(table_id: int) -> str:

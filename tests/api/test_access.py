@@ -32,6 +32,10 @@ OPERATIONS = [
     ("POST", "accounts/acme/tables/nothing/restore", TABLES, None, 404),
     ("GET", "accounts/acme/tables/people/policies", READ, None, 200),
     ("PUT", "accounts/acme/tables/people/policies", ACCESS, {"items": []}, 200),
+    ("GET", "accounts/acme/tables/people/indexes", READ, None, 200),
+    ("POST", "accounts/acme/tables/people/indexes", TABLES, {"property": "RowKey"}, 400),
+    ("GET", "accounts/acme/tables/people/indexes/Score", READ, None, 404),
+    ("DELETE", "accounts/acme/tables/people/indexes/Score", TABLES, None, 404),
     ("GET", "accounts/acme/sas", ACCESS, None, 200),
     ("POST", "accounts/acme/sas", ACCESS, {}, 400),
     ("GET", f"accounts/acme/sas/{NO_TOKEN}", ACCESS, None, 404),
@@ -72,6 +76,7 @@ def test_every_operation_is_in_the_table(people):
 def as_documented(path):
     parts = path.partition("?")[0].split("/")
     names = {"accounts": "account", "tables": "table", "sas": "fingerprint", "members": "user", "keys": "key"}
+    names["indexes"] = "property"
     found = [f"{{{names[before]}}}" if before in names else part for before, part in pairwise(["", *parts])]
     return "/".join([API, *found])
 

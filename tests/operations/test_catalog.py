@@ -12,7 +12,7 @@ from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.errors import ServerBusy, TableNotFound
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule
 from storage.models import Account
-from storage.operations import accounts, catalog, policies, service_properties, tables
+from storage.operations import accounts, catalog, indexes, policies, service_properties, tables
 from storage.operations.catalog import Catalog
 from storage.operations.threads import in_thread
 from storage.sql import notify
@@ -218,14 +218,38 @@ async def test_hears_of_a_table_that_was_made_anew(account):
         assert await is_missing(known, account, "people")
         old = await in_thread(tables.create, account.id, "People")
         for _ in range(2):
-            assert await known.table(account, "people") == (old.pk, f"entity_{old.pk}", "People", {})
+            assert await known.table(account, "people") == (
+                old.pk,
+                f"entity_{old.pk}",
+                "People",
+                {},
+                frozenset(),
+            )
         assert await is_missing(known, account._replace(id=account.id + 1), "people")
 
         await in_thread(tables.delete, account.id, "people")
         await eventually(lambda: is_missing(known, account, "people"))
         new = await in_thread(tables.create, account.id, "PEOPLE")
 
-        assert await known.table(account, "people") == (new.pk, f"entity_{new.pk}", "PEOPLE", {})
+        assert await known.table(account, "people") == (new.pk, f"entity_{new.pk}", "PEOPLE", {}, frozenset())
+
+
+async def test_hears_of_a_new_index_and_of_a_dropped_one(account):
+    table = await in_thread(tables.create, account.id, "People")
+
+    async def is_indexed():
+        return (await known.table(account, "people")).indexed == {"Score"}
+
+    async def is_not_indexed():
+        return not await is_indexed()
+
+    async with opened() as known:
+        assert await is_not_indexed()
+        await in_thread(indexes.add, table, "Score")
+        await in_thread(indexes.run_pending)
+        await eventually(is_indexed)
+        await in_thread(indexes.drop, table, "Score")
+        await eventually(is_not_indexed)
 
 
 async def test_looks_a_forgotten_table_up_anew(account, database):

@@ -1,0 +1,70 @@
+"""Property indexes of a table."""
+
+from django.http import Http404
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from storage.api import problems
+from storage.api.documentation import operation
+from storage.api.serializers import indexes as serializers
+from storage.api.views.base import AccountScopedViewSet
+from storage.domain.access.roles import Capability
+from storage.models import Table
+from storage.operations import indexes
+from storage.operations.indexes import IndexDetails, IndexExists, IndexMissing
+
+
+class IndexViewSet(AccountScopedViewSet):
+    tag = "Indexes"
+    capabilities = {
+        "index": Capability.READ,
+        "create": Capability.MANAGE_TABLES,
+        "retrieve": Capability.READ,
+        "destroy": Capability.MANAGE_TABLES,
+    }
+
+    @operation("list_indexes", "List the property indexes of a table", answer=serializers.IndexListSerializer)
+    def index(self, request: Request, account: str, table: str) -> Response:
+        return self.answer({"items": indexes.describe(self.table())})
+
+    @operation(
+        "create_index",
+        "Index a property",
+        "Queries with a range of the property no longer read the whole table, nor does sorting by it. The index is made"
+        " in the background; read it until its state is `ready`. If the property has an index, the answer is 200.",
+        body=serializers.NewIndexSerializer,
+        answer=serializers.IndexSerializer,
+        is_creation=True,
+        problems=[problems.CONFLICT],
+        example={"property": "Score"},
+    )
+    def create(self, request: Request, account: str, table: str) -> Response:
+        found, name = self.table(), self.read_body()["property"]
+        try:
+            indexes.add(found, name, by=self.by)
+        except IndexExists:
+            return self.answer_created(_find(found, name), is_new=False)
+        return self.answer_created(_find(found, name), is_new=True)
+
+    @operation("get_index", "Get the index of a property", answer=serializers.IndexSerializer)
+    def retrieve(self, request: Request, account: str, table: str, property: str) -> Response:  # noqa: A002
+        return self.answer(_find(self.table(), property))
+
+    @operation(
+        "delete_index",
+        "Drop the index of a property",
+        "Queries no longer use it; its space is freed in the background.",
+    )
+    def destroy(self, request: Request, account: str, table: str, property: str) -> Response:  # noqa: A002
+        try:
+            indexes.drop(self.table(), property, by=self.by)
+        except IndexMissing:
+            raise Http404 from None
+        return Response(status=204)
+
+
+def _find(table: Table, name: str) -> IndexDetails:
+    found = next((details for details in indexes.describe(table) if details.index.name == name), None)
+    if found is None:
+        raise Http404
+    return found

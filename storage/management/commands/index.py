@@ -1,0 +1,76 @@
+"""The command `index`: list, add and drop the property indexes of a table."""
+
+import argparse
+import time
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError
+from django.template.defaultfilters import filesizeformat
+
+from storage.domain.errors import StorageError
+from storage.models import Account, PropertyIndex, Table
+from storage.operations import indexes, tables
+from storage.operations.accounts import AccountError
+from storage.operations.activity import command_actor
+from storage.server import migration
+
+_PAUSE: Final = 0.2  # seconds between looks at what a server is making
+
+
+class Command(BaseCommand):
+    help = "List, add and drop indexes of single properties, which serve ranges and order, also while the server runs."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
+        )
+        actions = parser.add_subparsers(dest="action", required=True)
+
+        def add_action(action: str, description: str) -> argparse.ArgumentParser:
+            found = actions.add_parser(action, help=description)
+            found.add_argument("account")
+            found.add_argument("table")
+            return found
+
+        add_action("list", "list the indexes of a table")
+        add_action("add", "make the index of a property and wait until it is ready").add_argument("property")
+        add_action("drop", "drop the index of a property").add_argument("property")
+
+    def handle(self, *args: Any, action: str, account: str, table: str, **arguments: Any) -> None:
+        migration.migrate(self.stderr.write)
+        try:
+            owner = Account.objects.get(name=account)
+            getattr(self, f"_{action}")(tables.get(owner.pk, table), **arguments)
+        except Account.DoesNotExist:
+            raise CommandError(f"The account {account} does not exist.") from None
+        except AccountError as error:
+            raise CommandError(str(error)) from None
+        except StorageError as error:
+            raise CommandError(error.text) from None
+
+    def _list(self, table: Table, **_: Any) -> None:
+        for details in indexes.describe(table):
+            index, size = details.index, filesizeformat(details.size)
+            used = f"{index.last_used_at:%Y-%m-%d}" if index.last_used_at else "never"
+            self.stdout.write(f"{index.name}  {index.state}  {size}  used {used}  {index.error}".rstrip())
+
+    def _add(self, table: Table, property: str, **_: Any) -> None:  # noqa: A002  as the argument is called
+        indexes.add(table, property, by=command_actor())
+        self._wait(table)
+        index = PropertyIndex.objects.filter(table=table, name=property).first()
+        if index is not None and index.error:
+            raise CommandError(index.error)
+        self.stdout.write(f"{property} of {table.name} is indexed.")
+
+    def _drop(self, table: Table, property: str, **_: Any) -> None:  # noqa: A002
+        indexes.drop(table, property, by=command_actor())
+        self._wait(table)
+        self.stdout.write(f"{property} of {table.name} is no longer indexed.")
+
+    def _wait(self, table: Table) -> None:
+        """Do what is pending, unless a server has begun it already."""
+        while indexes.is_pending(table):
+            indexes.run_pending(table)
+            if indexes.is_pending(table):
+                time.sleep(_PAUSE)

@@ -1,0 +1,34 @@
+"""Property indexes by scripts; what they do is tested with the operation."""
+
+from storage.operations import indexes
+
+INDEXES = "accounts/acme/tables/people/indexes"
+
+
+def test_it_works(call, people):
+    ask = call("max")
+    made = ask("POST", INDEXES, {"property": "Score"})
+    assert made.status_code == 201, made.content
+    found = made.json()
+    assert (found["property"], found["state"], found["origin"], found["error"]) == (
+        "Score",
+        "building",
+        "hand",
+        "",
+    )
+    assert ask("POST", INDEXES, {"property": "Score"}).status_code == 200
+    assert ask("GET", f"{INDEXES}/Score").json() == found
+    assert ask("GET", INDEXES).json() == {"items": [found]}
+    assert ask("DELETE", f"{INDEXES}/Score").status_code == 204
+    for method in ("GET", "DELETE"):
+        assert ask(method, f"{INDEXES}/Missing").status_code == 404
+    assert ask("DELETE", f"{INDEXES}/Score").status_code == 404
+
+
+def test_refuses_keys_and_too_many(call, people):
+    ask = call("max")
+    refused = ask("POST", INDEXES, {"property": "RowKey"})
+    assert (refused.status_code, refused.json()["code"]) == (400, "PropertyNameInvalid")
+    for number in range(20):
+        indexes.add(people, f"Property{number}")
+    assert ask("POST", INDEXES, {"property": "Score"}).status_code == 409

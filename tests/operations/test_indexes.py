@@ -1,0 +1,233 @@
+"""Indexes of properties: asked for, made and dropped beside writers, and made again after a crash."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.errors import InsufficientAccountPermissions, PropertyNameInvalid
+from storage.domain.filters.parser import parse
+from storage.domain.filters.query import EntityQuery
+from storage.domain.service.activity import Verb
+from storage.domain.service.indexes import INDEX_LIMIT, IndexOrigin, IndexState
+from storage.domain.values.edm import Edm, EdmValue
+from storage.models import PropertyIndex
+from storage.operations import accounts, entities, indexes, tables
+from storage.operations.indexes import IndexExists, IndexMissing, TooManyIndexes
+from storage.operations.undo import CannotUndo, Reason, undo
+from storage.sql import batch
+from storage.sql import entities as sql
+from storage.sql import indexes as statements
+from storage.sql.background import try_lock
+from storage.sql.django import execute, fetch, run
+from storage.sql.relations import INDEXING, relation_name
+
+# indexes are made outside of transactions
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADA = Actor(ActorKind.USER, "ada")
+ROWS = 300
+
+
+@pytest.fixture
+def account():
+    return accounts.add("acme")
+
+
+@pytest.fixture
+def people(account):
+    """Score says the number of an entity."""
+    table = tables.create(account.pk, "People")
+    for start in range(0, ROWS, 100):
+        inserts = [Insert(entity(number)) for number in range(start, start + 100)]
+        run(batch.apply(relation_name(table.pk), inserts))
+    return table
+
+
+def entity(number):
+    return Entity(EntityKey("p", f"{number:04}"), {"Score": EdmValue(Edm.INT32, number)})
+
+
+def states(table):
+    return dict(PropertyIndex.objects.filter(table=table).values_list("name", "state"))
+
+
+def stored(table):
+    """Whether each index that PostgreSQL has of the table's properties is valid."""
+    found = fetch(
+        "SELECT c.relname, i.indisvalid FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid"
+        " WHERE i.indrelid = to_regclass(%s) AND starts_with(c.relname, %s)",
+        relation_name(table.pk),
+        statements.index_name(table.pk, 0)[:-1],
+    )
+    return [is_valid for _, is_valid in found]
+
+
+def found(table, text):
+    page = entities.page(table, EntityQuery(filter=parse(text)))
+    return [int(stored.key.row_key) for stored in page.entities]
+
+
+def reason(done):
+    with pytest.raises(CannotUndo) as caught:
+        undo(done, ADA)
+    return caught.value.reason
+
+
+def test_is_made_and_dropped_in_the_background_and_undone(people):
+    added = indexes.add(people, "Score", by=ADA, origin=IndexOrigin.ADVICE)
+    assert states(people) == {"Score": IndexState.BUILDING}
+    assert not stored(people)
+    with pytest.raises(IndexExists):
+        indexes.add(people, "Score")
+
+    indexes.run_pending()
+    assert states(people) == {"Score": IndexState.READY}
+    assert stored(people) == [True]
+    assert indexes.indexed(people.pk) == {"Score"}
+    [details] = indexes.describe(people)
+    assert details.size > 0
+    assert (added.verb, added.detail) == (Verb.INDEX_ADD, {"property": "Score", "origin": "advice"})
+    assert found(people, "Score ge 297") == [297, 298, 299]
+
+    dropped = indexes.drop(people, "Score", by=ADA)
+    assert indexes.indexed(people.pk) == frozenset()
+    indexes.run_pending()
+    assert not states(people)
+    assert not stored(people)
+    assert dropped.verb == Verb.INDEX_DROP
+    with pytest.raises(IndexMissing):
+        indexes.drop(people, "Score")
+    assert reason(added) is Reason.GONE
+
+    again = undo(dropped, ADA)
+    indexes.run_pending(people)
+    assert states(people) == {"Score": IndexState.READY}
+    assert PropertyIndex.objects.get().origin == IndexOrigin.ADVICE
+    undo(again, ADA)
+    assert states(people) == {"Score": IndexState.DROPPING}
+
+
+def test_refuses_keys_names_that_no_property_has_too_many_and_read_only_accounts(account, people):
+    for name in ("PartitionKey", "RowKey", "a b", "'"):
+        with pytest.raises(PropertyNameInvalid):
+            indexes.add(people, name)
+    for number in range(INDEX_LIMIT):
+        indexes.add(people, f"Property{number}")
+    with pytest.raises(TooManyIndexes):
+        indexes.add(people, "Score")
+
+    accounts.change(account, read_only=True)
+    with pytest.raises(InsufficientAccountPermissions):
+        indexes.drop(people, "Property0")
+
+
+def test_what_a_crash_left_is_made_again(people):
+    indexes.add(people, "Score")
+    [index] = PropertyIndex.objects.all()
+    name = statements.index_name(people.pk, index.pk)
+    execute(f"CREATE INDEX {name} ON {relation_name(people.pk)} (ts)")
+    execute(f"UPDATE pg_index SET indisvalid = false WHERE indexrelid = '{name}'::regclass")
+
+    indexes.run_pending()
+
+    assert states(people) == {"Score": IndexState.READY}
+    assert stored(people) == [True]
+    assert "Score" in fetch("SELECT pg_get_indexdef(%s::regclass)", name)[0][0]
+
+
+def test_of_two_servers_one_makes_it(people):
+    indexes.add(people, "Score")
+    with psycopg.connect(settings.LANES_CONNINFO) as other:
+        other.execute("SELECT pg_advisory_lock(%s, %s)", (INDEXING, people.pk))
+        indexes.run_pending()
+        assert states(people) == {"Score": IndexState.BUILDING}
+
+    with try_lock(INDEXING, people.pk) as is_alone:
+        assert is_alone
+    indexes.run_pending()
+    assert states(people) == {"Score": IndexState.READY}
+
+
+def test_a_failure_is_told_and_tried_again(people):
+    indexes.add(people, "Score")
+    [index] = PropertyIndex.objects.all()
+    name = statements.index_name(people.pk, index.pk)
+    execute(f"CREATE TABLE {name} (in_the_way int)")
+
+    indexes.run_pending()
+    index.refresh_from_db()
+    assert index.state == IndexState.FAILED
+    assert "already exists" in index.error
+
+    execute(f"DROP TABLE {name}")
+    indexes.add(people, "Score")
+    indexes.run_pending()
+    assert states(people) == {"Score": IndexState.READY}
+
+
+def test_deleting_a_table_does_not_wait_for_its_index(account, people):
+    """Which would take as long as its table is large; here it waits for a transaction that writes to the table."""
+    indexes.add(people, "Score")
+    with psycopg.connect(settings.LANES_CONNINFO) as writer, ThreadPoolExecutor() as threads:
+        writer.execute(f"LOCK TABLE {relation_name(people.pk)} IN ROW EXCLUSIVE MODE")
+        making = threads.submit(run_pending)
+        while not making.done() and not fetch(IS_MAKING)[0][0]:
+            pass
+        assert not making.done()
+        deleting = threads.submit(delete, account)
+        making.result()
+        writer.rollback()
+        deleting.result()
+
+    indexes.run_pending()
+    tables.restore(people.pk)
+    indexes.run_pending()
+    assert states(people) == {"Score": IndexState.READY}
+    assert stored(people) == [True]
+
+
+IS_MAKING = "SELECT EXISTS (SELECT FROM pg_stat_progress_create_index WHERE datname = current_database())"
+
+
+def run_pending():
+    indexes.run_pending()
+    connection.close()
+
+
+def delete(account):
+    tables.delete(account.pk, "People", keep=tables.DELETED_TABLE_RETENTION)
+    connection.close()
+
+
+LONGEST = ["\U0010ffff" * 8000, "\x00" * 16_000, "\ud800" * 16_000, "x" * 32_000]
+
+
+def test_no_write_fails_because_of_an_index(people):
+    """The longest texts, binaries, keys and numbers; an entry of an index has a limit of 2,704 bytes."""
+    for name in ("Text", "Binary", "Number", "Timestamp"):
+        indexes.add(people, name)
+    indexes.run_pending()
+    relation = relation_name(people.pk)
+    values = [
+        *({"Text": EdmValue(Edm.STRING, text)} for text in LONGEST),
+        {"Binary": EdmValue(Edm.BINARY, bytes(range(256)) * 256)},
+        *(
+            {"Number": EdmValue(Edm.DOUBLE, number)}
+            for number in (5e-324, -1.7976931348623157e308, float("inf"))
+        ),
+    ]
+
+    for number, properties in enumerate(values):
+        key = EntityKey("k" * 1024, f"{number}" + "r" * 1000)
+        run(sql.change(relation, Insert(Entity(key, properties))))
+
+    assert states(people) == dict.fromkeys(("Text", "Binary", "Number", "Timestamp"), IndexState.READY)
+    text = "Text ge '\U0010ffff' or Binary ge X'0001' or Number lt 1 and Number ne 5 or Number gt 1e300"
+    wanted = EntityQuery(filter=parse(text))
+    assert len(entities.page(people, wanted).entities) == 5

@@ -1,0 +1,43 @@
+"""`manage.py index`."""
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from storage.models import Activity
+from storage.operations import accounts, tables
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs the command and gives what it said."""
+
+    def run(*arguments):
+        call_command("index", *arguments)
+        return capsys.readouterr().out
+
+    tables.create(accounts.add("ada").pk, "People")
+    return run
+
+
+def test_adds_lists_and_drops(run):
+    assert run("add", "ada", "people", "Score") == "Score of People is indexed.\n"
+    assert run("list", "ada", "people").startswith("Score  ready  8.0\xa0KB  used never\n")
+    assert run("drop", "ada", "people", "Score") == "Score of People is no longer indexed.\n"
+    assert run("list", "ada", "people") == ""
+    assert Activity.objects.latest("pk").actor_kind == "command"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("drop ada people Score", "The property Score of People has no index."),
+        ("add ada people RowKey", "The property name is invalid."),
+        ("list ada nobody", "The specified resource does not exist."),
+        ("list eve people", "The account eve does not exist."),
+    ],
+)
+def test_refuses(run, arguments, message):
+    with pytest.raises(CommandError, match=message):
+        run(*arguments.split())
