@@ -10,12 +10,14 @@ from django.db.models import Q
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.roles import Role
 from storage.domain.service import lifetimes
+from storage.domain.values.kinds import AccountKind
 
 
 class Account(models.Model):
     """A storage account. Its keys are sealed with the server's secret."""
 
     name = models.CharField(max_length=24, unique=True)
+    kind = models.CharField(max_length=7, default=AccountKind.STORAGE.value)  # never changes
     primary_key_sealed = models.BinaryField()
     secondary_key_sealed = models.BinaryField()
     enabled = models.BooleanField(default=True)
@@ -92,8 +94,8 @@ class Table(models.Model):
     """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="tables")
-    name = models.CharField(max_length=63)
-    folded_name = models.CharField(max_length=63)
+    name = models.CharField(max_length=255)
+    folded_name = models.CharField(max_length=255)  # identifies it: see storage.domain.values.names
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True, default=None)
     kept_until = models.DateTimeField(null=True, default=None)  # until when a deleted table can be restored
@@ -167,7 +169,7 @@ class RegisteredSas(models.Model):
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="registered_sas")
     fingerprint = models.CharField(max_length=64)  # domain.sas.fingerprint
     kind = models.CharField(max_length=8)  # "table" or "account"
-    table_name = models.CharField(max_length=63, blank=True, default="")
+    table_name = models.CharField(max_length=255, blank=True, default="")
     parameters = models.JSONField()  # pairs, as domain.sas.to_parameters returns them
     label = models.CharField(max_length=64)
     purpose = models.TextField(max_length=2000, blank=True, default="")
@@ -365,7 +367,7 @@ class Activity(models.Model):
     table = models.ForeignKey(
         Table, on_delete=models.DO_NOTHING, null=True, db_constraint=False, db_index=False, related_name="+"
     )
-    table_name = models.CharField(max_length=63, blank=True, default="")
+    table_name = models.CharField(max_length=255, blank=True, default="")
     # domain.access.actor.Actor
     actor_kind = models.CharField(max_length=8)
     actor = models.CharField(max_length=256, blank=True, default="")

@@ -15,8 +15,6 @@ from console.entities.entity_draft import EntityDraft, sign_entity
 from console.grid import tokens
 from console.site.responses import render_part, see_other, wants_part
 from storage.domain.entities.entity import (
-    PROPERTY_LIMIT,
-    SIZE_LIMIT,
     Entity,
     EntityKey,
     StoredEntity,
@@ -28,6 +26,7 @@ from storage.domain.errors import (
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, second_text, write_datetime
 from storage.domain.values.etag import write_etag
+from storage.domain.values.kinds import AccountKind
 from storage.models import Table
 from storage.operations import activity, entities
 
@@ -43,6 +42,10 @@ class EntityTarget:
 
     table: Table
     key: EntityKey
+
+    @property
+    def kind(self) -> AccountKind:
+        return AccountKind(self.table.account.kind)
 
     def address(self, name: str = "entities:show", **parameters: str) -> str:
         query = {"pk": self.key.partition_key, "rk": self.key.row_key, **parameters}
@@ -66,8 +69,9 @@ def find_target(request: HttpRequest, table: Table) -> EntityTarget:
 
 
 def draft_context(target: EntityTarget, draft: EntityDraft, *, in_drawer: bool) -> dict[str, Any]:
-    entity = draft.entity
-    size = entity_size(entity)
+    entity, kind = draft.entity, target.kind
+    entity.kind = kind
+    size, size_limit, count_limit = entity_size(entity), kind.entity_size_limit, kind.property_limit
     return {
         "table": target.table,
         "draft": draft,
@@ -75,12 +79,12 @@ def draft_context(target: EntityTarget, draft: EntityDraft, *, in_drawer: bool) 
         "types": [(type_.value, type_.short_name) for type_ in Edm],
         "in_drawer": in_drawer,
         "size": size,
-        "size_limit": SIZE_LIMIT,
-        "size_high": SIZE_LIMIT * 9 // 10,
-        "is_too_large": size > SIZE_LIMIT,
+        "size_limit": size_limit,
+        "size_high": size_limit * 9 // 10,
+        "is_too_large": size > size_limit,
         "count": len(entity.properties),
-        "count_limit": PROPERTY_LIMIT,
-        "is_too_many": len(entity.properties) > PROPERTY_LIMIT,
+        "count_limit": count_limit,
+        "is_too_many": count_limit is not None and len(entity.properties) > count_limit,
         "table_address": target.table_address,
         "blank": property_row.blank_row(BLANK),
         "row_address": reverse("entities:row", args=(target.table.account.name, target.table.name)),

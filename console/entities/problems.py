@@ -10,17 +10,19 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from console.entities.entity_form import FieldError
-from storage.domain.entities.entity import PROPERTY_LIMIT, SIZE_LIMIT, Entity, EntityKey, entity_size
+from storage.domain.entities.entity import Entity, EntityKey, entity_size
 from storage.domain.errors import (
     EntityTooLarge,
     InsufficientAccountPermissions,
     KeyValueTooLarge,
     OutOfRangeInput,
+    PropertiesNeedValue,
     StorageError,
     TooManyProperties,
 )
 from storage.domain.values.edm import Edm
-from storage.domain.values.names import check_key
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import COSMOS_KEY_LIMITS, check_key
 from storage.editing.document import DocumentFault, InvalidDocument
 
 _FAULTS: Final[Mapping[DocumentFault, Promise]] = {
@@ -47,16 +49,19 @@ def describe_invalid_document(refusal: InvalidDocument) -> str:
     return str(_FAULTS[refusal.fault]) % {"name": refusal.about, "types": types}
 
 
-def check_key_values(key: EntityKey) -> list[FieldError]:
+def check_key_values(kind: AccountKind, key: EntityKey) -> list[FieldError]:
     found = []
+    limits = COSMOS_KEY_LIMITS if kind is AccountKind.COSMOS else {}
     for field, name, part in zip(("pk", "rk"), ("PartitionKey", "RowKey"), key, strict=True):
         try:
-            check_key(name, part, limit=settings.TABLERO_KEY_LENGTH_LIMIT)
+            check_key(name, part, limit=settings.TABLERO_KEY_LENGTH_LIMIT, kind=kind)
+        except PropertiesNeedValue:
+            found.append(FieldError(field, name, _("In a Cosmos DB account no key may be empty.")))
         except OutOfRangeInput:
             found.append(FieldError(field, name, _("Keys cannot contain / \\ # ? or control characters.")))
         except KeyValueTooLarge:
             text = _("A key can have up to %(limit)s characters.") % {
-                "limit": settings.TABLERO_KEY_LENGTH_LIMIT
+                "limit": limits.get(name, settings.TABLERO_KEY_LENGTH_LIMIT)
             }
             found.append(FieldError(field, name, text))
     return found
@@ -74,7 +79,10 @@ def describe_error(error: StorageError, entity: Entity) -> FieldError:
             ) % {"count": count}
         case EntityTooLarge():
             size = filesizeformat(entity_size(entity))
-            text = _("An entity can have up to 1 MiB. This one has %(size)s.") % {"size": size}
+            text = _("An entity can have up to %(limit)s MiB. This one has %(size)s.") % {
+                "limit": entity.kind.entity_size_limit >> 20,
+                "size": size,
+            }
         case InsufficientAccountPermissions():
             text = _("This account is read-only.")
         case _:
@@ -82,10 +90,11 @@ def describe_error(error: StorageError, entity: Entity) -> FieldError:
     return FieldError("", "", text)
 
 
-def check_limits(entity: Entity) -> FieldError | None:
+def check_limits(kind: AccountKind, entity: Entity) -> FieldError | None:
     """The limit of an entity that this one exceeds, if any: its properties or its size."""
-    if len(entity.properties) > PROPERTY_LIMIT:
+    entity.kind = kind
+    if kind.property_limit is not None and len(entity.properties) > kind.property_limit:
         return describe_error(TooManyProperties(), entity)
-    if entity_size(entity) > SIZE_LIMIT:
+    if entity_size(entity) > kind.entity_size_limit:
         return describe_error(EntityTooLarge(), entity)
     return None

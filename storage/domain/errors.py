@@ -43,6 +43,14 @@ class InvalidInput(StorageError):
     message = "One of the request inputs is not valid."
 
 
+class BadRequest(StorageError):
+    """Of accounts of the kind cosmos."""
+
+    message = (
+        "The input name is invalid. Ensure to provide a unique non-empty string less than '255' characters."
+    )
+
+
 class OutOfRangeInput(StorageError):
     message = "One of the request inputs is out of range."
 

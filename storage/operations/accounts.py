@@ -24,6 +24,7 @@ from storage.domain.service import connections, lifetimes
 from storage.domain.service.activity import Verb
 from storage.domain.service.labels import LabelError
 from storage.domain.service.labels import check_labels as check_labels
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT as DEVELOPMENT_ACCOUNT
 from storage.domain.values.names import is_account_name
 from storage.models import Account, Activity, RetiredKey, Table
@@ -57,6 +58,10 @@ class AccountHasTables(AccountError):
     """An account with tables is only removed when the caller asks to remove them too."""
 
 
+class AccountKindIsFixed(AccountError):
+    """An account never changes its kind."""
+
+
 class AccountExpired(AccountError):
     """An account whose lifetime is over cannot be enabled."""
 
@@ -68,10 +73,11 @@ class AccountKeys:
     name: str
     primary: bytes
     secondary: bytes | None = None
+    kind: AccountKind = AccountKind.STORAGE
 
 
 def read_declaration(text: str) -> list[AccountKeys]:
-    """Read `name:key1[:key2];name2:…`, the format of AZURITE_ACCOUNTS."""
+    """Read `name:key1[:key2];name2@cosmos:…`: the format of AZURITE_ACCOUNTS, and a kind after the name."""
     return [_read_account(part.strip()) for part in text.split(";") if part.strip()]
 
 
@@ -80,6 +86,7 @@ def add(
     primary: bytes | None = None,
     secondary: bytes | None = None,
     *,
+    kind: AccountKind = AccountKind.STORAGE,
     by: Actor = SERVER,
     label: str = "",
     description: str = "",
@@ -96,13 +103,12 @@ def add(
     described = {"label": label, "description": description, "colour": colour, "labels": dict(labels or {})}
     _check_settings(described)
     end = timezone.now() + lifetime if lifetime is not None else expires_at
-    new = Account(name=name, expires_at=end, request_digest=request_digest, **described)
+    new = Account(name=name, kind=kind.value, expires_at=end, request_digest=request_digest, **described)
     try:
         with invalidating_catalogs():
             account = _store(new, keys)
-            activity.record(
-                Verb.ACCOUNT_CREATE, by, account=account, after={**described, "expires_at": _written(end)}
-            )
+            after = {**described, "kind": kind.value, "expires_at": _written(end)}
+            activity.record(Verb.ACCOUNT_CREATE, by, account=account, after=after)
     except IntegrityError:
         raise AccountExists(f"An account named {name} already exists.") from None
     return account
@@ -115,12 +121,16 @@ def ensure(declared: Iterable[AccountKeys]) -> None:
         _check_keys(keys)
         account = Account.objects.filter(name=keys.name).first()
         if account is not None:
+            if account.kind != keys.kind:
+                raise AccountKindIsFixed(
+                    f"The account {keys.name} is of the kind {account.kind}, which cannot be changed to {keys.kind}."
+                )
             primary, secondary = keys_of(account)
             if primary == keys.primary and keys.secondary in (None, secondary):
                 continue
         with invalidating_catalogs():
             former = _locked_or_none(keys.name)
-            account = _store(former or Account(name=keys.name), keys)
+            account = _store(former or Account(name=keys.name, kind=keys.kind.value), keys)
             verb = Verb.ACCOUNT_CREATE if former is None else Verb.KEY_ROTATE
             activity.record(verb, SERVER, account=account, detail={"declared": True})
 
@@ -354,6 +364,15 @@ def check_writable(account_id: int) -> str:
     return name
 
 
+@lru_cache(maxsize=4096)
+def kind_of(account_id: int) -> AccountKind:
+    """Return the kind of an account, which never changes; raises ServerBusy if the account is deleted."""
+    found = Account.objects.filter(pk=account_id).values_list("kind", flat=True).first()
+    if found is None:
+        raise ServerBusy
+    return AccountKind(found)
+
+
 def usable() -> list[Account]:
     """Return the accounts that this server may use, disabled ones included."""
     return [account for account in Account.objects.all() if not _is_refused(account)]
@@ -422,10 +441,15 @@ def check_secret() -> None:
 
 
 def _read_account(text: str) -> AccountKeys:
-    name, *keys = text.split(":")
+    named, *keys = text.split(":")
+    name, _, kind = named.partition("@")
     if not 1 <= len(keys) <= 2:
         raise AccountError(f"The account {name!r} must be declared as name:key1 or name:key1:key2.")
-    return AccountKeys(name, decode_key(keys[0]), decode_key(keys[1]) if keys[1:] else None)
+    if kind not in ("", *AccountKind):
+        raise AccountError(f"The account {name!r} has an unknown kind, {kind!r}: write storage or cosmos.")
+    return AccountKeys(
+        name, decode_key(keys[0]), decode_key(keys[1]) if keys[1:] else None, AccountKind(kind or "storage")
+    )
 
 
 def _check_name(name: str) -> None:

@@ -14,6 +14,7 @@ from storage.domain.access.addresses import Network
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import TableNotFound
 from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import BlockedSas
 from storage.operations import accounts, indexes, retired_keys, service_properties, tables
@@ -35,6 +36,7 @@ class KnownAccount(NamedTuple):
     shared_key_access: bool
     networks: tuple[Network, ...]
     properties: ServiceProperties
+    kind: AccountKind = AccountKind.STORAGE
     read_only: bool = False
     blocked: frozenset[str] = frozenset()  # fingerprints of shared access signatures
     retired: tuple[AcceptedKey, ...] = ()
@@ -149,6 +151,7 @@ def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
         account.shared_key_access,
         accounts.networks_of(account),
         service_properties.for_account(account),
+        AccountKind(account.kind),
         account.read_only,
         frozenset(BlockedSas.objects.filter(account=account).values_list("fingerprint", flat=True)),
         retired_keys.accepted(account),

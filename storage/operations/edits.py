@@ -21,6 +21,7 @@ from storage.domain.errors import (
 )
 from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY, Precondition
+from storage.domain.values.kinds import AccountKind
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, analytics, table_use
 from storage.operations.activity import ChangedEntity
@@ -62,6 +63,9 @@ def apply(
     accounts.check_writable(table.account_id)
     analytics.check_changes(table.folded_name, changes)
     _check_keys(changes)
+    for change in changes:
+        if not isinstance(change, Delete):
+            change.entity.kind = AccountKind(table.account.kind)
     keys = [change.key for change in changes]
     before = _before(table, changes, known)
     whole = [_in_place(change, before.get(change.key)) for change in changes]

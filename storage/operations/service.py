@@ -19,6 +19,8 @@ from storage.domain.errors import (
 )
 from storage.domain.filters.query import EntityQuery, Page, TableQuery
 from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.values.names import fold_table_name
+from storage.domain.values.ticks import to_ticks
 from storage.operations import analytics, entities, jobs, policies, service_properties, tables
 from storage.operations.catalog import Catalog, KnownAccount, KnownTable
 from storage.operations.identity import Identity
@@ -65,15 +67,17 @@ class Service:
 
     # tables
 
-    async def create_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> None:
+    async def create_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> int:
+        """Create Table; return the time of its creation in ticks."""
         _check_writable(account)
-        await in_thread(tables.create, account.id, name, by=by, account_name=account.name)
+        table = await in_thread(tables.create, account.id, name, by=by, account_name=account.name)
+        return to_ticks(table.created_at)
 
     async def delete_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> None:
         """Delete Table; through the protocol a table cannot be restored."""
         _check_writable(account)
         await in_thread(tables.delete, account.id, name, by=by, account_name=account.name)
-        self._catalog.forget_table(account, name.lower())
+        self._catalog.forget_table(account, fold_table_name(name, account.kind))
 
     async def get_table(self, account: KnownAccount, name: str) -> str:
         """Get Table: return the name as created."""

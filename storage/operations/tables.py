@@ -54,14 +54,14 @@ def _find_metrics(account_id: int, folded_name: str) -> Table | None:
 def _create_metrics(account_id: int, name: str) -> Table | None:
     try:
         with transaction.atomic():
-            return _create(account_id, name)
+            return _create(account_id, name, name.lower())
     except IntegrityError:  # another process created it, or the account was deleted
         return _find(account_id, name.lower())
 
 
 def get(account_id: int, name: str) -> Table:
-    """Get Table by its name in any letter case."""
-    table = find(account_id, fold_table_name(name))
+    """Get Table by its name, in any letter case if the account is not of Cosmos."""
+    table = find(account_id, fold_table_name(name, accounts.kind_of(account_id)))
     if table is None:
         raise ResourceNotFound
     return table
@@ -80,13 +80,13 @@ def create(
 
     A caller that has checked that the account is writable passes its ``account_name``.
     """
-    folded = fold_table_name(name)
+    folded = fold_table_name(name, accounts.kind_of(account_id))
     if is_analytics_name(folded):
         raise InvalidResourceName
     account = _account(account_id, account_name)
     try:
         with transaction.atomic():
-            table = _create(account_id, name, description=description, tags=list(tags))
+            table = _create(account_id, name, folded, description=description, tags=list(tags))
             activity.record(Verb.TABLE_CREATE, by, account=account, table=table)
             return table
     except IntegrityError:
@@ -100,9 +100,9 @@ def _account(account_id: int, name: str | None) -> Account:
     return Account(pk=account_id, name=accounts.check_writable(account_id) if name is None else name)
 
 
-def _create(account_id: int, name: str, **described: Any) -> Table:
-    table = Table.objects.create(account_id=account_id, name=name, folded_name=name.lower(), **described)
-    sql.execute(relations.create(table.pk))
+def _create(account_id: int, name: str, folded: str, **described: Any) -> Table:
+    table = Table.objects.create(account_id=account_id, name=name, folded_name=folded, **described)
+    sql.execute(relations.create(table.pk, accounts.kind_of(account_id)))
     notify("tables")
     return table
 
@@ -117,7 +117,7 @@ def delete(
     undoes: Activity | None = None,
 ) -> Activity:
     """Delete Table, effective at once. drop_expired_tables frees its space, after ``keep`` if that is given."""
-    folded = fold_table_name(name)
+    folded = fold_table_name(name, accounts.kind_of(account_id))
     table = find(account_id, folded)
     if table is None:
         raise ResourceNotFound
@@ -176,7 +176,7 @@ def restore(table_id: int, *, by: Actor = SERVER, undoes: Activity | None = None
             table.save(update_fields=("deleted_at", "kept_until"))
     except IntegrityError:
         raise TableAlreadyExists from None
-    sql.execute(relations.restore(table.pk))
+    sql.execute(relations.restore(table.pk, accounts.kind_of(table.account_id)))
     notify("tables")
     return activity.record(Verb.TABLE_RESTORE, by, account=account, table=table, undoes=undoes)
 
@@ -226,7 +226,7 @@ def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
         found = list(rows[: query.top + 1])
     else:
         wanted = query.filter
-        found = [row for row in rows.iterator() if matches_table(wanted, row[1])][: query.top + 1]
+        found = [row for row in rows.iterator() if matches_table(wanted, row[1], query.kind)][: query.top + 1]
     # an empty page is the last one, as for entities
     following = found[query.top][1] if 0 < query.top < len(found) else None
     return [name for name, _ in found[: query.top]], following

@@ -3,6 +3,7 @@
 https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
 """
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from storage.domain.access.grants import Operation, operation_of
@@ -10,9 +11,12 @@ from storage.domain.entities.changes import Change, Delete, Insert, check_change
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import (
     ChangeSetError,
+    CommandsInBatchActOnDifferentPartitions,
     EntityAlreadyExists,
+    InvalidDuplicateRow,
     InvalidInput,
     MethodNotAllowed,
+    RequestBodyTooLarge,
     ResourceNotFound,
     StorageError,
     TableNotFound,
@@ -21,9 +25,8 @@ from storage.domain.errors import (
 from storage.domain.requests import observed
 from storage.domain.requests.options import read_options
 from storage.domain.requests.routes import TargetKind, inner_path, resolve_operation, resolve_target
-from storage.domain.values.etag import write_etag
-from storage.domain.values.names import fold_table_name
-from storage.protocol import entities, multipart
+from storage.domain.values.kinds import AccountKind
+from storage.protocol import cosmos, entities, multipart
 from storage.protocol.accept import Format
 from storage.protocol.call import Answer, Call, OperationRequest
 from storage.protocol.errors import ErrorFormat, ErrorOrigin, write_error
@@ -40,6 +43,8 @@ from storage.protocol.negotiation import (
 )
 from storage.protocol.query_options import check_options
 
+COSMOS_BATCH_LIMIT: Final = 2 * 1024 * 1024  # bytes
+_COSMOS_ORDER: Final = (b"ETag", b"Content-Type", b"Preference-Applied", b"Location")
 _COMMON: Final = [(b"X-Content-Type-Options", b"nosniff"), (b"Cache-Control", b"no-cache")]
 
 _QUERIES: Final = {TargetKind.ENTITY: Operation.QUERY_ENTITY, TargetKind.ENTITIES: Operation.QUERY_ENTITIES}
@@ -54,6 +59,8 @@ async def handle_batch(call: Call) -> Answer:
     match multipart.read_batch(call.request.headers.get(b"content-type"), call.request.body):
         case multipart.Query(part):
             content_type, body = multipart.write_query(multipart.write_part(await _query(call, part)))
+        case multipart.ChangeSet(parts) if call.account.kind is AccountKind.COSMOS:
+            content_type, body = multipart.write_cosmos_change_set(await _cosmos_change_set(call, parts))
         case multipart.ChangeSet(parts):
             content_type, body = multipart.write_change_set(await _change_set(call, parts))
     return Answer(202, [(b"Content-Type", content_type)], body)
@@ -85,18 +92,68 @@ class _Operation(NamedTuple):
     head: PartHead
 
 
+class _Applied(NamedTuple):
+    """A change set that was made; a list for the parts in order, ``operations`` by the identity of their heads."""
+
+    operations: Mapping[int, _Operation]
+    read: list[_Operation]
+    changes: list[Change]
+    timestamps: list[int]
+
+
+async def _apply(call: Call, parts: list[Part]) -> _Applied:
+    """Make all changes or none; raises ChangeSetError, and TableNotFound before anything that is wrong with them."""
+    operations: dict[int, _Operation] = {}
+    check_change_set_size(len(parts))
+    await _check_table(call, parts[0])
+    changes = [_read_change(call, index, part, operations) for index, part in enumerate(parts)]
+    read = [operations[id(part.head)] for part in parts]
+    check_change_set([(operation.table, change) for operation, change in zip(read, changes, strict=True)])
+    return _Applied(operations, read, changes, await call.service.apply(call.account, read[0].table, changes))
+
+
+async def _cosmos_change_set(call: Call, parts: list[Part]) -> list[AnswerPart]:
+    if len(call.request.body) > COSMOS_BATCH_LIMIT:
+        raise RequestBodyTooLarge
+    if not parts:
+        return []
+    try:
+        applied = await _apply(call, parts)
+    except TableNotFound as error:
+        return [_cosmos_failure(call, error, None)]
+    except ChangeSetError as failure:
+        if isinstance(failure.error, InvalidDuplicateRow):
+            raise failure.error from None
+        # the service blames the first change for being in another partition than the others
+        is_split = isinstance(failure.error, CommandsInBatchActOnDifferentPartitions)
+        return [_cosmos_failure(call, failure.error, 0 if is_split else failure.index)]
+    return [
+        _cosmos_answer(operation.call, change, timestamp, number)
+        for number, (operation, change, timestamp) in enumerate(
+            zip(applied.read, applied.changes, applied.timestamps, strict=True), start=1
+        )
+    ]
+
+
+def _cosmos_answer(call: Call, change: Change, timestamp: int, number: int) -> AnswerPart:
+    answer = entities.write_changed(call, change, timestamp)
+    headers = sorted(answer.headers, key=lambda header: _COSMOS_ORDER.index(header[0]))
+    # a number of its own, whatever Content-ID the client has sent
+    return AnswerPart(answer.status, [*headers, (b"Content-ID", b"%d" % number)], answer.body)
+
+
+def _cosmos_failure(call: Call, error: StorageError, index: int | None) -> AnswerPart:
+    written = cosmos.write_error(error, call.observed.request_id, index)
+    content_type = (b"Content-Type", cosmos.CONTENT_TYPES[Format.JSON_FULL])
+    return AnswerPart(written.status, [content_type], written.body)
+
+
 async def _change_set(call: Call, parts: list[Part]) -> list[bytes]:
     """The answers to the parts, as they are sent; the service accepts a change set without any."""
     if not parts:
         return []
-    operations: dict[int, _Operation] = {}  # by the identity of the head, which parts share
     try:
-        check_change_set_size(len(parts))
-        await _check_table(call, parts[0])
-        changes = [_read_change(call, index, part, operations) for index, part in enumerate(parts)]
-        read = [operations[id(part.head)] for part in parts]
-        check_change_set([(operation.table, change) for operation, change in zip(read, changes, strict=True)])
-        timestamps = await call.service.apply(call.account, read[0].table, changes)
+        operations, read, changes, timestamps = await _apply(call, parts)
     except TableNotFound as error:
         _observe_failure(call, parts[0], error)
         return [multipart.write_part(_write_failure(call, parts[0], error, 0))]
@@ -148,7 +205,7 @@ class _AnswerWriter:
         if isinstance(change, Delete):
             return self._start + b"\r\n\r\n"
         if timestamp != self._etag[0]:
-            self._etag = timestamp, write_etag(timestamp).encode()
+            self._etag = timestamp, self._operation.call.etag(timestamp)[1]
         if not is_insert:
             return b"%bETag: %b\r\n\r\n\r\n" % (self._start, self._etag[1])
         location = entities.write_location(self._operation.call, change.key)
@@ -193,7 +250,7 @@ def _resource(inner: Call, key: EntityKey) -> str:
 async def _check_table(call: Call, part: Part) -> None:
     """Raise TableNotFound, which is reported before anything that is wrong with the entities."""
     try:
-        folded = fold_table_name(_inner_call(call, part).request.target.table)
+        folded = call.fold(_inner_call(call, part).request.target.table)
         call.grant.check(Operation.ENTITY_GROUP_TRANSACTION, folded)
     except StorageError:
         return  # reported with the index of its part, when that is read
@@ -209,7 +266,7 @@ def _read_change(call: Call, index: int, part: Part, operations: dict[int, _Oper
             operation = _read_operation(call, part)
         inner = operation.call
         members = entities.read_members(inner.request, part.body)
-        change = entities.read_change(inner.request, members, call.settings.key_length_limit)
+        change = entities.read_change(inner.request, members, call.rules)
         if is_new:
             inner.grant.check(operation_of(change), operation.table)
             operations[id(part.head)] = operation
@@ -225,7 +282,7 @@ def _read_operation(call: Call, part: Part) -> _Operation:
     if request.target.kind not in (TargetKind.ENTITY, TargetKind.ENTITIES):
         raise InvalidInput
     request.response_format()  # raises for a format that cannot be answered in
-    return _Operation(inner, fold_table_name(request.target.table), part.head)
+    return _Operation(inner, inner.fold(request.target.table), part.head)
 
 
 def _inner_call(call: Call, part: Part) -> Call:
@@ -238,7 +295,9 @@ def _inner_call(call: Call, part: Part) -> Call:
     return call._replace(
         request=OperationRequest(
             method=method,
-            target=resolve_target(inner_path(head.target, call.address), method, call.account.name),
+            target=resolve_target(
+                inner_path(head.target, call.address), method, call.account.name, call.account.kind
+            ),
             options=options,
             headers=head.headers,
             version=version,

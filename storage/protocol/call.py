@@ -9,12 +9,15 @@ from storage.domain.access.grants import Grant
 from storage.domain.access.identity import Trust
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.routes import Address, Target
-from storage.domain.values.names import KEY_LENGTH_LIMIT
+from storage.domain.values.etag import write_etag
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import KEY_LENGTH_LIMIT, fold_table_name
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
+from storage.protocol import cosmos
 from storage.protocol.accept import Format
 from storage.protocol.http_request import Headers
-from storage.protocol.json_format import Context
+from storage.protocol.json_format import Context, Rules
 from storage.protocol.negotiation import response_format
 from storage.protocol.query_options import read_select
 
@@ -84,14 +87,31 @@ class Call(NamedTuple):
             table,
             read_select(options),
             options.get("raw:$select"),
+            self.account.kind,
         )
+
+    def fold(self, table: str) -> str:
+        """What identifies a table, given its name as sent; raises the errors of an invalid name."""
+        return fold_table_name(table, self.account.kind)
+
+    @property
+    def rules(self) -> Rules:
+        return Rules(self.account.kind, self.settings.key_length_limit)
+
+    def content_type(self, form: Format) -> tuple[bytes, bytes]:
+        is_cosmos = self.account.kind is AccountKind.COSMOS
+        return b"Content-Type", cosmos.CONTENT_TYPES[form] if is_cosmos else form.content_type
+
+    def data_service_id(self, location: bytes) -> Headers:
+        """The header that repeats Location where no entity is returned; Cosmos has none."""
+        return [] if self.account.kind is AccountKind.COSMOS else [(b"DataServiceId", location)]
+
+    def etag(self, timestamp: int) -> tuple[bytes, bytes]:
+        return b"ETag", write_etag(timestamp, self.account.kind).encode()
 
 
 _ACTORS: Final = {
     Authentication.KEY: ActorKind.KEY,
     Authentication.SAS: ActorKind.SAS,
     Authentication.BEARER: ActorKind.BEARER,
-}
-CONTENT_TYPES: Mapping[Format, tuple[bytes, bytes]] = {
-    form: (b"Content-Type", form.content_type) for form in Format
 }

@@ -7,14 +7,14 @@ from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entit
 from storage.domain.errors import InvalidInput, MethodNotAllowed, MissingRequiredHeader
 from storage.domain.filters.query import EntityQuery
 from storage.domain.requests.routes import TargetKind, key_count_error
-from storage.domain.values.etag import read_if_match, write_etag
-from storage.domain.values.names import fold_table_name
+from storage.domain.values.etag import read_if_match
 from storage.protocol import formats, json_format
-from storage.protocol.call import CONTENT_TYPES, Answer, Call, OperationRequest
+from storage.protocol.call import Answer, Call, OperationRequest
 from storage.protocol.formats import Members
 from storage.protocol.http_request import Headers
+from storage.protocol.json_format import Rules
 from storage.protocol.negotiation import FIRST_WITH_UPSERT, Preference, read_preference
-from storage.protocol.query_options import read_entity_query, read_select, write_token
+from storage.protocol.query_options import read_entity_query, read_select, write_position
 
 
 def handle_entity_set(call: Call) -> Awaitable[Answer]:
@@ -33,43 +33,45 @@ def handle_entity(call: Call) -> Awaitable[Answer]:
 async def refuse_entity_without_keys(call: Call) -> Answer:
     """TableNotFound first: a client that deletes a table by a wrong URL takes only that as success."""
     table = call.request.target.table
-    await call.service.check_table(call.account, fold_table_name(table))
+    await call.service.check_table(call.account, call.fold(table))
     raise key_count_error(f"{call.account.name}.{table}")
 
 
 async def get(call: Call) -> Answer:
     request, target = call.request, call.request.target
     form = request.response_format()
-    folded = fold_table_name(target.table)
-    json_format.check_keys(target.key, call.settings.key_length_limit)
+    folded = call.fold(target.table)
+    json_format.check_keys(target.key, call.rules)
     call.grant.check_key(target.key)
-    wanted = EntityQuery(select=read_select(request.options), annotations=form.annotations)
+    wanted = EntityQuery(
+        select=read_select(request.options), annotations=form.annotations, kind=call.account.kind
+    )
     found = await call.service.get(call.account, folded, target.key, wanted)
     body = formats.write_entity(call.context(form, target.table), found)
-    return Answer(200, [CONTENT_TYPES[form], (b"ETag", write_etag(int(found.ticks)).encode())], body)
+    return Answer(200, [call.content_type(form), call.etag(int(found.ticks))], body)
 
 
 async def query(call: Call) -> Answer:
     table = call.request.target.table
     form = call.request.response_format()
-    folded = fold_table_name(table)
-    wanted = read_entity_query(call.request.options, annotations=form.annotations)
+    folded = call.fold(table)
+    wanted = read_entity_query(call.request.options, annotations=form.annotations, kind=call.account.kind)
     page = await call.service.query(call.account, folded, call.grant.keys.narrow(wanted))
-    headers = [CONTENT_TYPES[form]]
+    headers = [call.content_type(form)]
     if page.next is not None:
         # both, also for an empty RowKey: some clients send back an empty parameter for a missing header
-        partition_key, row_key = page.next
-        headers.append((b"x-ms-continuation-NextPartitionKey", write_token(partition_key).encode()))
-        headers.append((b"x-ms-continuation-NextRowKey", write_token(row_key).encode()))
+        partition, row = write_position(page.next, call.account.kind)
+        headers.append((b"x-ms-continuation-NextPartitionKey", partition.encode()))
+        headers.append((b"x-ms-continuation-NextRowKey", row.encode()))
     return Answer(200, headers, formats.write_page(call.context(form, table), page.entities))
 
 
 async def _change(call: Call) -> Answer:
-    folded = fold_table_name(call.request.target.table)
+    folded = call.fold(call.request.target.table)
     members = read_members(call.request, call.request.body)
     # a missing table is reported before anything that is wrong with the entity, except unreadable JSON
     await call.service.check_table(call.account, folded)
-    change = read_change(call.request, members, call.settings.key_length_limit)
+    change = read_change(call.request, members, call.rules)
     call.grant.check_key(change.key)
     timestamp = await call.service.change(call.account, folded, change)
     return write_changed(call, change, timestamp)
@@ -87,11 +89,11 @@ def read_members(request: OperationRequest, body: bytes) -> Members:
     return formats.read_object(request.headers.get(b"content-type"), body, request.version)
 
 
-def read_change(request: OperationRequest, members: Members, key_limit: int) -> Change:
+def read_change(request: OperationRequest, members: Members, rules: Rules) -> Change:
     """The write that a request, or a part of a batch, asks for."""
     key = request.target.key
     if request.target.kind is TargetKind.ENTITIES:
-        return Insert(json_format.read_new_entity(members, key_limit))
+        return Insert(json_format.read_new_entity(members, rules))
     _check_if_none_match(request)
     if_match = request.headers.get(b"if-match")
     condition = None if if_match is None else read_if_match(if_match.decode("latin-1"))
@@ -100,9 +102,9 @@ def read_change(request: OperationRequest, members: Members, key_limit: int) -> 
             # the service requires it; its code for this is not documented [inferred]
             raise MissingRequiredHeader(HeaderName="If-Match")
     elif request.method == "DELETE":
-        json_format.check_keys(key, key_limit)
+        json_format.check_keys(key, rules)
         return Delete(key, condition)
-    entity = json_format.read_entity(members, key, key_limit)
+    entity = json_format.read_entity(members, key, rules)
     merge = request.method != "PUT"
     return Upsert(entity, merge) if condition is None else Update(entity, condition, merge)
 
@@ -122,7 +124,7 @@ def _check_if_none_match(request: OperationRequest) -> None:
 def write_changed(call: Call, change: Change, timestamp: int) -> Answer:
     if isinstance(change, Delete):
         return Answer(204, [])
-    etag = (b"ETag", write_etag(timestamp).encode())
+    etag = call.etag(timestamp)
     if not isinstance(change, Insert):
         return Answer(204, [etag])
     return _write_inserted(call, change, timestamp, etag)
@@ -140,9 +142,9 @@ def _write_inserted(call: Call, change: Insert, timestamp: int, etag: tuple[byte
     preference = read_preference(request.headers.get(b"prefer"), request.version)
     headers: Headers = [*preference.headers, (b"Location", location)]
     if preference is Preference.NO_CONTENT:
-        return Answer(204, [*headers, (b"DataServiceId", location), etag])
+        return Answer(204, [*headers, *call.data_service_id(location), etag])
     _, annotations, values = change.entity.fragments
     content = (annotations + values if form.annotations else values).encode()
     stored = StoredEntity(encode_entity_key(change.key), str(timestamp).encode(), content)
     body = formats.write_entity(call.context(form, table)._replace(select=None, raw_select=None), stored)
-    return Answer(201, [CONTENT_TYPES[form], *headers, etag], body)
+    return Answer(201, [call.content_type(form), *headers, etag], body)

@@ -1,10 +1,11 @@
 """Bodies of tables and entities, read and written in the format that a request is in or asks for."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from storage.domain.entities.entity import StoredEntity
-from storage.protocol import atom, json_format
+from storage.domain.values.kinds import AccountKind
+from storage.protocol import atom, cosmos_json, json_format
 from storage.protocol.accept import Format
 from storage.protocol.json_format import Context
 from storage.protocol.negotiation import request_format
@@ -19,21 +20,35 @@ def read_object(content_type: bytes | None, body: bytes, version: str) -> Member
     return json_format.read_object(body)
 
 
+class Writer(Protocol):
+    """A module that writes one format."""
+
+    def write_tables(self, context: Context, names: Sequence[str]) -> bytes: ...
+
+    def write_table(self, context: Context, name: str) -> bytes: ...
+
+    def write_page(self, context: Context, entities: Sequence[StoredEntity]) -> bytes: ...
+
+    def write_entity(self, context: Context, entity: StoredEntity) -> bytes: ...
+
+
+def _writer(context: Context) -> Writer:
+    if context.kind is AccountKind.COSMOS:
+        return cosmos_json
+    return atom if context.format is Format.ATOM else json_format
+
+
 def write_tables(context: Context, names: Sequence[str]) -> bytes:
-    write = atom.write_tables if context.format is Format.ATOM else json_format.write_tables
-    return write(context, names)
+    return _writer(context).write_tables(context, names)
 
 
 def write_table(context: Context, name: str) -> bytes:
-    write = atom.write_table if context.format is Format.ATOM else json_format.write_table
-    return write(context, name)
+    return _writer(context).write_table(context, name)
 
 
 def write_page(context: Context, entities: Sequence[StoredEntity]) -> bytes:
-    write = atom.write_page if context.format is Format.ATOM else json_format.write_page
-    return write(context, entities)
+    return _writer(context).write_page(context, entities)
 
 
 def write_entity(context: Context, entity: StoredEntity) -> bytes:
-    write = atom.write_entity if context.format is Format.ATOM else json_format.write_entity
-    return write(context, entity)
+    return _writer(context).write_entity(context, entity)

@@ -7,9 +7,10 @@ from storage.domain.access.grants import Operation
 from storage.domain.errors import InsufficientAccountPermissions, StorageError
 from storage.domain.requests.options import read_options
 from storage.domain.requests.routes import Address, Target, resolve_address, resolve_operation, resolve_target
+from storage.domain.values.kinds import AccountKind
 from storage.protocol.errors import ErrorOrigin
 from storage.protocol.http_request import RequestHead
-from storage.protocol.negotiation import effective_method, read_version, supported_options
+from storage.protocol.negotiation import NEWEST_VERSION, effective_method, read_version, supported_options
 
 
 class IncomingRequest(NamedTuple):
@@ -74,8 +75,14 @@ def negotiate_version(
         return "", error
 
 
+def as_cosmos(request: IncomingRequest) -> IncomingRequest:
+    """The request as an account of the kind cosmos reads it: versions make no difference, nor does ``$format``."""
+    options = {name: value for name, value in read_options(request.query).items() if name != "$format"}
+    return request._replace(options=options, version=NEWEST_VERSION, version_error=None)
+
+
 def resolve_request(
-    request: IncomingRequest, fields: Sequence[tuple[bytes, bytes]], account: str
+    request: IncomingRequest, fields: Sequence[tuple[bytes, bytes]], account: str, kind: AccountKind
 ) -> ResolvedRequest:
     """What an authorized request is about to do to which resource; ``fields`` are its headers as sent."""
     if request.version_error is not None:
@@ -83,9 +90,11 @@ def resolve_request(
     method = request.method
     if b"x-http-method" in request.headers:
         method = effective_method(method, [value for name, value in fields if name == b"x-http-method"])
-    if request.address.secondary and request.method not in ("GET", "HEAD"):
+    # in Cosmos every region may be one that is written to
+    is_read_only = request.address.secondary and kind is AccountKind.STORAGE
+    if is_read_only and request.method not in ("GET", "HEAD"):
         raise InsufficientAccountPermissions
-    resource = resolve_target(request.address.rest, method, account)
+    resource = resolve_target(request.address.rest, method, account, kind)
     conditional = b"if-match" in request.headers
     return ResolvedRequest(
         method, resource, resolve_operation(resource, method, request.options, conditional=conditional)

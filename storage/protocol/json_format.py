@@ -25,6 +25,7 @@ from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, Pr
 from storage.domain.values import edm
 from storage.domain.values.edm import UNREADABLE, EdmValue, write_datetime
 from storage.domain.values.etag import write_etag
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_key
 from storage.protocol.accept import Format
 
@@ -91,24 +92,37 @@ def read_table_name(members: Mapping[str, Any]) -> str:
     return name
 
 
-def read_new_entity(members: Mapping[str, Any], key_limit: int) -> Entity:
+class Rules(NamedTuple):
+    """What decides whether an entity is valid: the kind of the account, and the length of keys in storage accounts."""
+
+    kind: AccountKind
+    key_limit: int
+
+
+def read_new_entity(members: Mapping[str, Any], rules: Rules) -> Entity:
     """The entity of an insert, whose keys are in the body and must be strings."""
-    properties = _read_properties(members)
+    properties = _read_properties(members, rules.kind)
     key = EntityKey(_read_key(members, "PartitionKey"), _read_key(members, "RowKey"))
-    check_keys(key, key_limit)
-    return Entity(key, properties)
+    check_keys(key, rules)
+    return Entity(key, properties, rules.kind)
 
 
-def read_entity(members: Mapping[str, Any], key: EntityKey, key_limit: int) -> Entity:
-    """The entity of an update or upsert: its keys are the URI's, whatever the body says of them [inferred]."""
-    properties = _read_properties(members)
-    check_keys(key, key_limit)
-    return Entity(key, properties)
+def read_entity(members: Mapping[str, Any], key: EntityKey, rules: Rules) -> Entity:
+    """The entity of an update or upsert: its keys are the URI's, whatever the body says of them [inferred].
+
+    Cosmos accepts no other type than String there.
+    """
+    if rules.kind is AccountKind.COSMOS:
+        for name in _KEYS & members.keys():
+            _read_key(members, name)
+    properties = _read_properties(members, rules.kind)
+    check_keys(key, rules)
+    return Entity(key, properties, rules.kind)
 
 
-def check_keys(key: EntityKey, limit: int) -> None:
-    check_key("PartitionKey", key.partition_key, limit=limit)
-    check_key("RowKey", key.row_key, limit=limit)
+def check_keys(key: EntityKey, rules: Rules) -> None:
+    check_key("PartitionKey", key.partition_key, limit=rules.key_limit, kind=rules.kind)
+    check_key("RowKey", key.row_key, limit=rules.key_limit, kind=rules.kind)
 
 
 def _read_key(members: Mapping[str, Any], name: str) -> str:
@@ -124,12 +138,12 @@ _SYSTEM: Final = frozenset(SYSTEM_PROPERTIES)
 _KEYS: Final = frozenset({"PartitionKey", "RowKey"})
 
 
-def _read_properties(members: Mapping[str, Any]) -> Mapping[str, EdmValue]:
-    encoded = plans.encode(members)
-    return encoded if encoded is not None else read_values(members)
+def _read_properties(members: Mapping[str, Any], kind: AccountKind) -> Mapping[str, EdmValue]:
+    encoded = plans.encode(members, kind)
+    return encoded if encoded is not None else read_values(members, kind)
 
 
-def read_values(members: Mapping[str, Any]) -> dict[str, EdmValue]:
+def read_values(members: Mapping[str, Any], kind: AccountKind = AccountKind.STORAGE) -> dict[str, EdmValue]:
     """The properties among the members of a JSON object, one by one."""
     properties: dict[str, EdmValue] = {}
     for name, value in members.items():
@@ -138,7 +152,7 @@ def read_values(members: Mapping[str, Any]) -> dict[str, EdmValue]:
             continue
         type_name = annotation_name(name)
         if type_name is not None:
-            properties[name] = edm.read(value, members.get(type_name))
+            properties[name] = edm.read(value, members.get(type_name), kind)
     return properties
 
 
@@ -154,6 +168,7 @@ class Context(NamedTuple):
     table: str
     select: tuple[str, ...] | None
     raw_select: str | None  # as sent, which the context repeats
+    kind: AccountKind = AccountKind.STORAGE
 
     def metadata(self, suffix: str) -> str:
         selected = "" if self.raw_select is None else f"&$select={self.raw_select}"
@@ -177,9 +192,10 @@ def _table(context: Context, name: str) -> str:
     member = f'"TableName":"{name}"'
     if context.format is not Format.JSON_FULL:
         return member
+    link = table_link(name)
     return (
-        f'"odata.type":"{context.account}.Tables","odata.id":"{context.base}/Tables(\'{name}\')",'
-        f'"odata.editLink":"Tables(\'{name}\')",{member}'
+        f'"odata.type":"{context.account}.Tables","odata.id":"{context.base}/{link}",'
+        f'"odata.editLink":"{link}",{member}'
     )
 
 
@@ -270,13 +286,18 @@ def _some_system(entity: StoredEntity, wanted: frozenset[str]) -> bytes:
     """Selected system properties, each led by a comma."""
     if not wanted:
         return b""
-    if wanted == _KEYS:
-        return b"," + entity.keys
-    keys = orjson.loads(b"{%b}" % entity.keys)
-    members = [b",%b:%b" % (orjson.dumps(name), orjson.dumps(keys[name])) for name in keys if name in wanted]
+    members = [b"", *write_keys(entity, wanted)]
     if "Timestamp" in wanted:
-        members.append(b',"Timestamp":"%b"' % _instant(entity.ticks))
-    return b"".join(members)
+        members.append(b'"Timestamp":"%b"' % _instant(entity.ticks))
+    return b",".join(members)
+
+
+def write_keys(entity: StoredEntity, wanted: frozenset[str]) -> list[bytes]:
+    """Those of the two keys that are wanted, as members of an object."""
+    if wanted >= _KEYS:
+        return [entity.keys]
+    keys = orjson.loads(b"{%b}" % entity.keys)
+    return [b"%b:%b" % (orjson.dumps(name), orjson.dumps(keys[name])) for name in keys if name in wanted]
 
 
 def _full_head(context: Context, entity: StoredEntity) -> bytes:
@@ -294,9 +315,15 @@ def _full_head(context: Context, entity: StoredEntity) -> bytes:
     )
 
 
+def table_link(name: str) -> str:
+    return f"Tables('{_in_link(name)}')"
+
+
 def entity_link(table: str, partition_key: str, row_key: str) -> str:
     """``people(PartitionKey='p',RowKey='r')`` with quotes doubled and everything but the unreserved escaped."""
-    return f"{table}(PartitionKey='{_in_link(partition_key)}',RowKey='{_in_link(row_key)}')"
+    # the name of a storage account's table needs no escape
+    name = table if table.isalnum() and table.isascii() else quote(table, safe="$'")
+    return f"{name}(PartitionKey='{_in_link(partition_key)}',RowKey='{_in_link(row_key)}')"
 
 
 def _in_link(key: str) -> str:

@@ -27,6 +27,7 @@ _BLANK: Final = b" \t\r\n"
 _NOT_BLANK: Final = re.compile(rb"[^ \t\r\n]")
 _TOKEN: Final = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SUBRESPONSE: Final = b"Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
+_COSMOS_SUBRESPONSE: Final = _SUBRESPONSE.replace(b"\r\n", b"\n")
 
 
 class PartHead(NamedTuple):
@@ -87,6 +88,18 @@ def write_change_set(parts: Sequence[bytes]) -> tuple[bytes, bytes]:
     written = delimiter + delimiter.join(parts) if parts else b""
     closing = b"--%b--\r\n--%b--\r\n" % (changes, batch)
     return b"multipart/mixed; boundary=" + batch, opening + written + closing
+
+
+def write_cosmos_change_set(parts: Sequence[AnswerPart]) -> tuple[bytes, bytes]:
+    """The same as an account of the kind cosmos writes it: with a line feed only where the service has one."""
+    batch, changes = b"batchresponse_%b" % _guid(), b"changesetresponse_%b" % _guid()
+    written = [b"--%b\r\nContent-Type: multipart/mixed; boundary=%b\r\n\r\n" % (batch, changes)]
+    for part in parts:
+        headers = b"".join([b"%b: %b\r\n" % header for header in part.headers])
+        head = b"HTTP/1.1 %d %b\r\n%b\r\n" % (part.status, reason_phrase(part.status), headers)
+        written.append(b"--%b\n%b%b%b" % (changes, _COSMOS_SUBRESPONSE, head, part.body or b"\r\n"))
+    written.append(b"--%b--\n--%b--\r\n" % (changes, batch))
+    return b"multipart/mixed; boundary=" + batch, b"".join(written)
 
 
 def write_query(part: bytes) -> tuple[bytes, bytes]:

@@ -5,6 +5,7 @@ https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entitie
 
 import base64
 import binascii
+import json
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -16,8 +17,9 @@ from storage.domain.errors import (
     OutOfRangeQueryParameterValue,
 )
 from storage.domain.filters.ast import Filter
-from storage.domain.filters.parser import parse
+from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import PAGE_LIMIT, EntityQuery, Position, TableQuery
+from storage.domain.values.kinds import AccountKind
 
 _SUPPORTED: Final = frozenset({"$filter", "$top", "$select", "$format"})
 _SELECT_LIMIT: Final = 255
@@ -41,24 +43,28 @@ def _check_timeout(value: str) -> None:
         raise OutOfRangeQueryParameterValue(QueryParameterName="timeout", QueryParameterValue=value)
 
 
-def read_entity_query(options: Mapping[str, str], *, annotations: bool) -> EntityQuery:
+def read_entity_query(
+    options: Mapping[str, str], *, annotations: bool, kind: AccountKind = AccountKind.STORAGE
+) -> EntityQuery:
     return EntityQuery(
-        filter=_filter(options),
+        filter=_filter(options, kind),
         select=read_select(options),
         top=_top(options),
-        start=_start(options),
+        start=_cosmos_start(options) if kind is AccountKind.COSMOS else _start(options),
         annotations=annotations,
+        kind=kind,
     )
 
 
-def read_table_query(options: Mapping[str, str]) -> TableQuery:
+def read_table_query(options: Mapping[str, str], kind: AccountKind = AccountKind.STORAGE) -> TableQuery:
     token = options.get("NextTableName", "")
-    return TableQuery(filter=_filter(options), top=_top(options), start=read_token(token) if token else "")
+    return TableQuery(_filter(options, kind), _top(options), read_token(token) if token else "", kind)
 
 
-def _filter(options: Mapping[str, str]) -> Filter | None:
+def _filter(options: Mapping[str, str], kind: AccountKind) -> Filter | None:
     text = options.get("$filter", "")
-    return parse(text) if text else None
+    dialect = Dialect.COSMOS if kind is AccountKind.COSMOS else Dialect.SERVICE
+    return parse(text, dialect) if text else None
 
 
 def read_select(options: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -85,6 +91,7 @@ def _top(options: Mapping[str, str]) -> int:
 
 _TO_TOKEN: Final = bytes.maketrans(b"+/=", b"._-")
 _FROM_TOKEN: Final = bytes.maketrans(b"._-", b"+/=")
+_NO_ROW: Final = "NA"  # what Cosmos sends as NextRowKey
 _TOKEN = re.compile(r"1!([0-9]{1,5})!([A-Za-z0-9._-]*)")
 
 
@@ -104,6 +111,29 @@ def read_token(token: str) -> str:
     if "\0" in key:  # no key contains one, and PostgreSQL refuses it
         raise InvalidInput
     return key
+
+
+def write_position(position: Position, kind: AccountKind) -> tuple[str, str]:
+    """NextPartitionKey and NextRowKey; Cosmos has one token, a JSON document."""
+    tokens = (write_token(position.partition_key), write_token(position.row_key))
+    if kind is AccountKind.STORAGE:
+        return tokens
+    token = {"token": "~".join(tokens), "range": {"min": "", "max": "FF"}}
+    return json.dumps(token, separators=(",", ":")), _NO_ROW
+
+
+def _cosmos_start(options: Mapping[str, str]) -> Position | None:
+    text = options.get("NextPartitionKey", "")
+    if not text:
+        return None
+    try:
+        document = json.loads(text)
+        # the service writes its own as a list from the second page on
+        token = document[0] if isinstance(document, list) else document
+        partition, row = token["token"].split("~")
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError):
+        raise InvalidInput from None
+    return Position(read_token(partition), read_token(row))
 
 
 def _start(options: Mapping[str, str]) -> Position | None:

@@ -12,17 +12,18 @@ from typing import Final, NamedTuple
 from uuid import uuid4
 
 from storage.domain.access.grants import Operation
-from storage.domain.errors import InternalError, ServerBusy, StorageError, UnsupportedHttpVerb
+from storage.domain.errors import InternalError, NotImplemented, ServerBusy, StorageError, UnsupportedHttpVerb
 from storage.domain.requests.observed import ObservedRequest
 from storage.domain.requests.request_log import should_log
 from storage.domain.requests.routes import TargetKind, check_target
 from storage.domain.service.service_properties import NO_LOGGING, CorsRule, Logging
+from storage.domain.values.kinds import AccountKind
 from storage.operations.catalog import KnownAccount
 from storage.operations.service import Service
-from storage.protocol import batch, entities, tables, xml_operations
+from storage.protocol import batch, cosmos, entities, tables, xml_operations
 from storage.protocol.accept import Format
 from storage.protocol.authorization import Authorized, authorize, read_authentication
-from storage.protocol.call import CONTENT_TYPES, Answer, Call, OperationRequest, ServerSettings
+from storage.protocol.call import Answer, Call, OperationRequest, ServerSettings
 from storage.protocol.cors import preflight, response_headers
 from storage.protocol.errors import HEADERS, ErrorOrigin, write_error
 from storage.protocol.http_connection import SERVER
@@ -31,6 +32,7 @@ from storage.protocol.http_request import ClientDisconnected, Headers, RequestBo
 from storage.protocol.incoming import (
     IncomingRequest,
     ResolvedRequest,
+    as_cosmos,
     negotiate_version,
     read_incoming_request,
     resolve_request,
@@ -106,16 +108,22 @@ class TableService:
         try:
             request = read_incoming_request(head, self._settings.host_suffixes)
             account = await self._service.account(request.address.account)
+            if account is not None and account.kind is AccountKind.COSMOS:
+                request = as_cosmos(request)
             _observe_caller(observed, head, request, account)
             if request.method == "OPTIONS":
                 observed.operation = Operation.PREFLIGHT
                 origin = request.operation_origin
+                if account is not None and account.kind is AccountKind.COSMOS:
+                    raise NotImplemented
                 answer = Answer(200, preflight(_cors_rules(account), head.headers))
             else:
                 origin = ErrorOrigin.AUTHORIZATION
                 authorized = await self._authorize(request, account, observed)
                 origin = request.operation_origin
-                resolved = resolve_request(request, head.fields, authorized.account.name)
+                resolved = resolve_request(
+                    request, head.fields, authorized.account.name, authorized.account.kind
+                )
                 observed.table, observed.operation = resolved.target.table, resolved.operation
                 check_target(authorized.grant, resolved.operation, resolved.target)
                 check_options(request.options)
@@ -129,12 +137,12 @@ class TableService:
                     check_target(authorized.grant, resolved.operation, resolved.target)
                 answer = await perform(self._call(request, resolved, authorized, content, observed))
         except StorageError as error:
-            answer = _refuse(error, origin, request, head.headers, observed)
+            answer = _refuse(error, origin, request, account, head.headers, observed)
         except ClientDisconnected:
             raise
         except Exception:
             logger.exception("Request %s failed", observed.request_id)
-            answer = _refuse(InternalError(), origin, request, head.headers, observed)
+            answer = _refuse(InternalError(), origin, request, account, head.headers, observed)
         return _complete(answer, origin, request, account, head, observed.request_id)
 
     async def _authorize(
@@ -175,6 +183,8 @@ def perform(call: Call) -> Awaitable[Answer]:
     """Carry out the operation of an authorized request."""
     options = call.request.options
     if "comp" in options or "restype" in options:
+        if call.account.kind is AccountKind.COSMOS:
+            raise NotImplemented
         return xml_operations.handle_xml_operation(call)
     match call.request.target.kind:
         case TargetKind.ENTITY:
@@ -212,10 +222,13 @@ def _refuse(
     error: StorageError,
     origin: ErrorOrigin,
     request: IncomingRequest | None,
+    account: KnownAccount | None,
     fields: Mapping[bytes, bytes],
     observed: ObservedRequest,
 ) -> Answer:
     observed.error = error.code
+    if request is not None and account is not None and account.kind is AccountKind.COSMOS:
+        return Answer(*cosmos.refuse(error, observed.request_id, request.method, fields))
     format_option = request.options.get("$format") if request is not None else None
     written = write_error(
         error, origin, observed.request_id, format_option=format_option, accept=fields.get(b"accept")
@@ -242,6 +255,12 @@ def _complete(
 ) -> Response:
     """Add the headers that every response has."""
     fields, method = head.headers, head.method
+    if account is not None and account.kind is AccountKind.COSMOS:
+        headers = [_SERVER, (b"x-ms-request-id", request_id.encode()), *answer.headers]
+        if not answer.body and all(name != b"Content-Type" for name, _ in headers):
+            headers.append(cosmos.NO_CONTENT)
+        headers.append((b"Content-Length", b"%d" % len(answer.body)))
+        return Response(answer.status, headers, answer.body, "", NO_LOGGING)
     # the options may be what could not be read
     version = request.version if request is not None else negotiate_version(fields, {})[0]
     headers = [
@@ -252,7 +271,7 @@ def _complete(
     ]
     if version:
         headers.append((b"x-ms-version", version.encode()))
-    if version < FIRST_WITHOUT_ATOM and CONTENT_TYPES[Format.ATOM] in answer.headers:
+    if version < FIRST_WITHOUT_ATOM and (b"Content-Type", Format.ATOM.content_type) in answer.headers:
         headers.append((b"DataServiceVersion", b"1.0;"))
     client_request_id = fields.get(b"x-ms-client-request-id")
     if client_request_id is not None and len(client_request_id) <= _CLIENT_REQUEST_ID_LIMIT:

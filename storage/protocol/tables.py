@@ -3,9 +3,10 @@
 from collections.abc import Awaitable
 
 from storage.domain.errors import InvalidInput, MethodNotAllowed
+from storage.domain.values.kinds import AccountKind
 from storage.protocol import formats
-from storage.protocol.call import CONTENT_TYPES, Answer, Call
-from storage.protocol.json_format import read_table_name
+from storage.protocol.call import Answer, Call
+from storage.protocol.json_format import read_table_name, table_link
 from storage.protocol.negotiation import Preference, read_preference
 from storage.protocol.query_options import read_table_query, write_token
 
@@ -30,8 +31,10 @@ def handle_table(call: Call) -> Awaitable[Answer]:
 
 async def _query(call: Call) -> Answer:
     form = call.request.response_format()
-    names, following = await call.service.query_tables(call.account, read_table_query(call.request.options))
-    headers = [CONTENT_TYPES[form]]
+    names, following = await call.service.query_tables(
+        call.account, read_table_query(call.request.options, call.account.kind)
+    )
+    headers = [call.content_type(form)]
     if following is not None:
         headers.append((b"x-ms-continuation-NextTableName", write_token(following).encode()))
     return Answer(200, headers, formats.write_tables(call.context(form, "Tables"), names))
@@ -40,7 +43,7 @@ async def _query(call: Call) -> Answer:
 async def _get(call: Call) -> Answer:
     form = call.request.response_format()
     name = await call.service.get_table(call.account, call.request.target.table)
-    return Answer(200, [CONTENT_TYPES[form]], formats.write_table(call.context(form, name), name))
+    return Answer(200, [call.content_type(form)], formats.write_table(call.context(form, name), name))
 
 
 async def _create(call: Call) -> Answer:
@@ -49,13 +52,18 @@ async def _create(call: Call) -> Answer:
     name = read_table_name(
         formats.read_object(request.headers.get(b"content-type"), request.body, request.version)
     )
-    await call.service.create_table(call.account, name, by=call.actor())
-    location = f"{call.address.base}/Tables('{name}')".encode()
+    created = await call.service.create_table(call.account, name, by=call.actor())
+    location = f"{call.address.base}/{table_link(name)}".encode()
     preference = read_preference(request.headers.get(b"prefer"), request.version)
+    if call.account.kind is AccountKind.COSMOS:
+        headers = [call.content_type(form), call.etag(created), (b"Location", location)]
+        return Answer(201, headers, formats.write_table(call.context(form, name), name))
     headers = [(b"Location", location), *preference.headers]
     if preference is Preference.NO_CONTENT:
-        return Answer(204, [*headers, (b"DataServiceId", location)])
-    return Answer(201, [*headers, CONTENT_TYPES[form]], formats.write_table(call.context(form, name), name))
+        return Answer(204, [*headers, *call.data_service_id(location)])
+    return Answer(
+        201, [*headers, call.content_type(form)], formats.write_table(call.context(form, name), name)
+    )
 
 
 async def _delete(call: Call) -> Answer:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, assert_never
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Fragments
 from storage.domain.errors import ChangeSetError, StorageError
+from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays, entities
 from storage.sql.statement import Lane, Result, Statement
 
@@ -127,8 +128,8 @@ $$
 """.format(now=entities.NOW, **_MERGE_OF_ROW)
 
 
-def create_function(relation: str) -> str:
-    return _FUNCTION.format(relation=relation)
+def create_function(relation: str, kind: AccountKind = AccountKind.STORAGE) -> str:
+    return _FUNCTION.format(relation=relation, excess_of_kind=entities.EXCESS_FUNCTIONS[kind])
 
 
 def drop_function(relation: str) -> str:

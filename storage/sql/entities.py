@@ -13,6 +13,7 @@ from storage.domain.entities.entity import (
     quote_name,
 )
 from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
+from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays
 from storage.sql.failures import named
 from storage.sql.statement import Combination, Lane, Parameters, Result, Statement, integer_at, text_at
@@ -73,8 +74,12 @@ _MERGED: Final = """
  WHERE split_part(split_part(line, '"', 2), '@', 1) <> ALL ({gone})) || {new}
 """
 _EXCESS: Final = """
-entity_excess(e.pk, e.rk, entity_without(e.anns, {gone}) || {anns}, entity_without(e.vals, {gone}) || {vals})
+{{excess_of_kind}}(e.pk, e.rk, entity_without(e.anns, {gone}) || {anns}, entity_without(e.vals, {gone}) || {vals})
 """
+EXCESS_FUNCTIONS: Final = {
+    AccountKind.STORAGE: "entity_excess",
+    AccountKind.COSMOS: "cosmos_entity_excess",
+}
 _FITS: Final = """
 CASE
     WHEN octet_length(e.vals) + octet_length({vals}) < 1764 THEN true
@@ -219,8 +224,8 @@ WHERE {_SAME} AND e.ts = new.expected RETURNING e.pk, e.rk, e.ts
 
 
 @lru_cache(maxsize=4096)
-def _text(template: str, relation: str) -> str:
-    return template.format(relation=relation)
+def _text(template: str, relation: str, kind: AccountKind) -> str:
+    return template.format(relation=relation, excess_of_kind=EXCESS_FUNCTIONS[kind])
 
 
 def written(entity: Entity) -> Fragments:
@@ -247,14 +252,19 @@ def change(relation: str, change: Change) -> Statement[int]:
             if merge:
                 parameters = (*_row(entity), text_array(entity.properties))
                 return _statement(
-                    relation, _UPSERT_MERGE, parameters, _timestamp_or_error, _UPSERT_MERGE_SEVERAL
+                    relation,
+                    _UPSERT_MERGE,
+                    parameters,
+                    _timestamp_or_error,
+                    _UPSERT_MERGE_SEVERAL,
+                    entity.kind,
                 )
             return _statement(relation, _UPSERT, _row(entity), _timestamp, _UPSERT_SEVERAL)
         case Update(entity, condition, merge):
             expected = None if condition.expected is None else str(condition.expected)
             if merge:
                 row = (*_row(entity), expected, text_array(entity.properties))
-                return _statement(relation, _MERGE, row, _timestamp_or_error, _MERGE_SEVERAL)
+                return _statement(relation, _MERGE, row, _timestamp_or_error, _MERGE_SEVERAL, entity.kind)
             if expected is None:
                 return _statement(relation, _REPLACE, _row(entity), _timestamp, _REPLACE_SEVERAL)
             row = (*_row(entity), expected)
@@ -274,8 +284,11 @@ def _statement(
     parameters: Parameters,
     read: Callable[[Result], int],
     several: str,
+    kind: AccountKind = AccountKind.STORAGE,
 ) -> Statement[int]:
-    return Statement(_text(template, relation), parameters, Lane.KEY, read, _combination(several, relation))
+    """``kind`` makes a difference to merges only."""
+    text, combination = _text(template, relation, kind), _combination(several, relation, kind)
+    return Statement(text, parameters, Lane.KEY, read, combination)
 
 
 def _row(entity: Entity) -> tuple[str, ...]:
@@ -283,8 +296,8 @@ def _row(entity: Entity) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _combination(template: str, relation: str) -> Combination[int]:
-    text = _text(template, relation)
+def _combination(template: str, relation: str, kind: AccountKind) -> Combination[int]:
+    text = _text(template, relation, kind)
 
     def statement(several: Sequence[Parameters]) -> Statement[Mapping[EntityKey, int]]:
         return Statement(text, arrays.columns(several), Lane.KEY, _timestamps)

@@ -11,25 +11,26 @@ from storage.domain.errors import ResourceNotFound
 from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.query import PAGE_BYTES, PAGE_LIMIT, EntityQuery, Page, Position
 from storage.domain.values.encoding import escape, write_column
+from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays, walks
 from storage.sql.statement import Combination, Lane, Parameters, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
 
 def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[StoredEntity]:
-    """Query Entity by its key; uses only ``select`` and ``annotations`` of the query."""
-    text, names, read, combination = _point(relation, query.select, query.annotations)
+    """Query Entity by its key; uses only ``select``, ``annotations`` and ``kind`` of the query."""
+    text, names, read, combination = _point(relation, query.select, query.annotations, query.kind)
     return Statement(text, (*key, *names), Lane.KEY, read, combination)
 
 
 @lru_cache(maxsize=1024)
 def _point(
-    relation: str, select: tuple[str, ...] | None, annotations: bool
+    relation: str, select: tuple[str, ...] | None, annotations: bool, kind: AccountKind
 ) -> tuple[str, Parameters, Callable[[Result], StoredEntity], Combination[StoredEntity]]:
     """Return the text, the parameters after the key, how to read the result, and how several go together."""
     binder = Binder()
     condition = f"pk = {binder.bind('')} AND rk = {binder.bind('')}"
-    content = _content(EntityQuery(select=select, annotations=annotations), binder)
+    content = _content(EntityQuery(select=select, annotations=annotations, kind=kind), binder)
     names = tuple(binder.parameters[2:])
     columns = f"pk, rk, ts, {', '.join(content.fetched)}"
     wanted = "unnest($1::text[], $2::text[]) AS wanted (pk, rk)"
@@ -236,7 +237,7 @@ def _content(query: EntityQuery, binder: Binder) -> _Content:
         bound="octet_length(vals) * 3 / 2",  # a binary value is projected in hexadecimal
         names=columns,
         fetched=fetched,
-        read=_read_selected([quote_name(name).encode() for name in names], annotations=query.annotations),
+        read=_read_selected([quote_name(name).encode() for name in names], query),
     )
 
 
@@ -265,12 +266,14 @@ def _rows(result: Result, ticks: list[bytes | None], contents: Iterable[bytes | 
     return [new(StoredEntity, row) for row in rows]
 
 
-def _read_selected(members: list[bytes], *, annotations: bool) -> _Read:
+def _read_selected(members: list[bytes], query: EntityQuery) -> _Read:
     def read(result: Result, ticks: list[bytes | None]) -> list[StoredEntity]:
         get: Callable[[int, int], Any] = result.get_value
         rows = range(len(ticks))
         columns = [
-            write_column(member, [get(row, column) for row in rows], annotations=annotations)
+            write_column(
+                member, [get(row, column) for row in rows], annotations=query.annotations, kind=query.kind
+            )
             for column, member in enumerate(members, _FIRST)
         ]
         return _rows(result, ticks, map(b"".join, zip(*columns, strict=True)))

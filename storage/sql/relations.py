@@ -7,6 +7,7 @@ it would need another encoding of keys, and decoding every key of every page.
 
 from typing import Final
 
+from storage.domain.values.kinds import AccountKind
 from storage.sql import batch
 
 # The GIN index supports every equality filter. It prevents HOT updates, so vacuum runs earlier than by default. Rows
@@ -38,10 +39,10 @@ def deleted_name(table_id: int) -> str:
     return f"deleted_entity_{table_id}"
 
 
-def create(table_id: int) -> str:
+def create(table_id: int, kind: AccountKind = AccountKind.STORAGE) -> str:
     """Return SQL that creates the relation of a table."""
     relation = relation_name(table_id)
-    return _CREATE.format(relation=relation) + batch.create_function(relation)
+    return _CREATE.format(relation=relation) + batch.create_function(relation, kind)
 
 
 def soft_delete(table_id: int) -> str:
@@ -51,10 +52,12 @@ def soft_delete(table_id: int) -> str:
     return renaming + batch.drop_function(relation)
 
 
-def restore(table_id: int) -> str:
+def restore(table_id: int, kind: AccountKind) -> str:
     """Return SQL that reverts soft_delete."""
     relation = relation_name(table_id)
-    return f"ALTER TABLE {deleted_name(table_id)} RENAME TO {relation};" + batch.create_function(relation)
+    return f"ALTER TABLE {deleted_name(table_id)} RENAME TO {relation};" + batch.create_function(
+        relation, kind
+    )
 
 
 def drop(table_id: int) -> str:

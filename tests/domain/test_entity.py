@@ -7,7 +7,6 @@ from hypothesis import given
 
 from storage.domain.entities.entity import (
     PROPERTY_LIMIT,
-    SIZE_LIMIT,
     Entity,
     EntityKey,
     StoredEntity,
@@ -20,7 +19,10 @@ from storage.domain.entities.entity import (
 from storage.domain.errors import EntityTooLarge, TooManyProperties
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.encoding import needs_annotation
+from storage.domain.values.kinds import AccountKind
 from tests.strategies import properties
+
+SIZE_LIMIT = AccountKind.STORAGE.entity_size_limit
 
 KEY = EntityKey("pp", "r😀")  # 5 UTF-16 units
 

@@ -11,6 +11,7 @@ from django.conf import settings
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.errors import ServerBusy, TableNotFound
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule
+from storage.domain.values.kinds import AccountKind
 from storage.models import Account
 from storage.operations import accounts, catalog, indexes, policies, service_properties, tables
 from storage.operations.catalog import Catalog
@@ -64,7 +65,7 @@ async def test_knows_the_accounts():
     async with opened() as known:
         account = await known.account("known")
         assert account[:5] == (added.pk, "known", (b"a" * 64, b"b" * 64), True, True)
-        assert account[5:] == ((), DEFAULT_PROPERTIES, False, frozenset(), ())
+        assert account[5:] == ((), DEFAULT_PROPERTIES, AccountKind.STORAGE, False, frozenset(), ())
         assert await known.account("unknown") is None
 
 

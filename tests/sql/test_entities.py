@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import (
     PROPERTY_LIMIT,
-    SIZE_LIMIT,
     Entity,
     EntityKey,
     entity_size,
@@ -35,11 +34,14 @@ from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue, read
 from storage.domain.values.encoding import needs_annotation
 from storage.domain.values.etag import ANY, NEVER, Precondition
+from storage.domain.values.kinds import AccountKind
 from storage.operations.entities import query as query_entities
 from storage.sql import batch, entities, pages
 from storage.sql.django import run, walk
 from storage.sql.statement import Lane, Statement
 from tests.strategies import keys, names, properties, values
+
+SIZE_LIMIT = AccountKind.STORAGE.entity_size_limit
 
 KEY = EntityKey("p", "r")
 FUTURE = 4_102_444_800 * 10_000_000  # 2100-01-01

@@ -6,7 +6,10 @@ from .client import Reply
 
 
 def read(reply: Reply) -> list[Reply]:
-    parts = [_split_head(part) for part in _split(reply.body, _boundary(reply.header("Content-Type")))]
+    body = reply.body
+    if reply.header("x-ms-version") is None:  # of the kind cosmos: some lines end with a line feed only
+        body = re.sub(rb"(?<!\r)\n", b"\r\n", body)
+    parts = [_split_head(part) for part in _split(body, _boundary(reply.header("Content-Type")))]
     replies = []
     for headers, body in parts:
         media_type = dict(headers)["Content-Type"]

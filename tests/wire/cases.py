@@ -13,7 +13,17 @@ from urllib.parse import quote
 FOLDER = Path(__file__).parent
 ROW = ("name", "request", "response", "peer")
 FILTER_KEYS = {"filter", "rows", "error", "message"}
-CASE_KEYS = {"name", "each", "given", "request", "response", "steps", "peer", "read_only"} | FILTER_KEYS
+CASE_KEYS = {
+    "name",
+    "each",
+    "given",
+    "request",
+    "response",
+    "steps",
+    "peer",
+    "read_only",
+    "kind",
+} | FILTER_KEYS
 
 REPEATED = re.compile(r"\{([^{}*]+)\*(\d+)\}")
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)(\|quote)?\}")
@@ -27,6 +37,7 @@ class Case:
     variables: dict[str, str]
     peer: str
     read_only: bool
+    kind: str  # of the account
     is_variant: bool  # with another item of `each` than the first
 
     def mentions(self, placeholder: str) -> bool:
@@ -44,16 +55,19 @@ def _load_file(path: Path) -> Iterator[Case]:
     for entry in _entries(document):
         if unknown := entry.keys() - CASE_KEYS:
             raise ValueError(f"{path.name}: {entry['name']}: unknown keys {unknown}")
-        for number, variables in enumerate(_variants(entry)):
+        kinds = ("storage", "cosmos") if entry.get("kind") == "both" else (entry.get("kind", "storage"),)
+        for kind, (number, variables) in product(kinds, enumerate(_variants(entry))):
             given = entry.get("given", [])
+            about = " (cosmos)" if len(kinds) > 1 and kind == "cosmos" else ""
             yield Case(
-                id=f"{path.stem}: {_title(entry['name'], variables)}",
+                id=f"{path.stem}: {_title(entry['name'], variables)}{about}",
                 given=worlds[given] if isinstance(given, str) else given,
                 steps=_steps(entry),
                 variables={**names, **variables},
                 peer=variables.get("peer", entry.get("peer", "")),
                 read_only=entry.get("read_only", False),
-                is_variant=number > 0,
+                kind=kind,
+                is_variant=number > 0 or bool(about),
             )
 
 

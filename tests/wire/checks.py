@@ -17,6 +17,9 @@ DRESS = {"headers", "matching", "order", "form", "contains", "body_matching"}
 ETAG = re.compile(r"W/\"datetime'\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d(\.\d{0,6}[1-9])?Z'\"")
 TRAILER = re.compile(r"\nRequestId:(\S+)\nTime:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$")
 JSON_TYPE = re.compile(r"application/json;odata=(no|minimal|full)metadata;streaming=true;charset=utf-8")
+COSMOS_TYPE = re.compile(r"application/json(;odata=(no|minimal|full)metadata)?|multipart/mixed; boundary=.*")
+COSMOS_TRAILER = re.compile(r"(?:\r\nActivityId: [^\n]+)?\n{1,2}RequestID:\S+\n$")
+STORAGE_HEADERS = ("x-ms-version", "x-ms-client-request-id", "x-ms-error-code", "X-Content-Type-Options")
 METADATA = "{http://schemas.microsoft.com/ado/2007/08/dataservices/metadata}"
 
 
@@ -40,6 +43,39 @@ def check_always(reply: Reply, request: Outgoing, expected: dict[str, Any], *, f
             _form(reply, "json")
     else:
         _check_success(reply, request)
+
+
+def check_always_cosmos(reply: Reply) -> None:
+    for name in ("Server", "Date", "x-ms-request-id"):
+        assert reply.header(name), f"no {name}"
+    for name in (*STORAGE_HEADERS, "Cache-Control"):
+        assert reply.header(name) is None, f"{name}, which only storage accounts send"
+    media_type = reply.header("Content-Type") or ""
+    assert COSMOS_TYPE.fullmatch(media_type), f"another Content-Type: {media_type}"
+    if reply.status >= 400:
+        assert reply.text.endswith("}\r\n"), "no line end after an error"
+        _check_cosmos_error(reply)
+    elif media_type.startswith("multipart/"):
+        for part in filter(lambda part: part.status >= 400, batches.read(reply)):
+            _check_cosmos_error(part)
+    elif reply.body:
+        _check_cosmos_tags(reply)
+
+
+def _check_cosmos_error(reply: Reply) -> None:
+    error = reply.json()["odata.error"]
+    assert error["message"]["lang"] == "en-us"
+    assert COSMOS_TRAILER.search(error["message"]["value"]), f"no RequestID: {error}"
+
+
+def _check_cosmos_tags(reply: Reply) -> None:
+    for entity in entities_of(reply):
+        tags = {reply.header("ETag"), entity.get("odata.etag")} - {None}
+        if isinstance(moment := entity.get("Timestamp"), str):
+            assert list(entity)[-1] == "Timestamp" or "odata.metadata" in entity, "Timestamp is not the last"
+            assert re.search(r"\.\d{7}Z$", moment), f"Timestamp without all digits: {moment}"
+            tags.add(f"W/\"datetime'{quote(moment, safe='')}'\"")
+        assert len(tags) <= 1, f"different tags: {tags}"
 
 
 def _check_version(reply: Reply, request: Outgoing) -> None:
@@ -149,7 +185,7 @@ def foreign_error_of(reply: Reply) -> tuple[str, str]:
 
 
 def _sentence(reply: Reply) -> str:
-    return foreign_error_of(reply)[1].partition("\nRequestId:")[0]
+    return COSMOS_TRAILER.sub("", foreign_error_of(reply)[1]).partition("\nRequestId:")[0]
 
 
 # what a case expects

@@ -45,6 +45,16 @@ def read_only_endpoint(endpoint: Endpoint, request: pytest.FixtureRequest) -> En
     return made
 
 
+@pytest.fixture(scope="session")
+def cosmos_endpoint(endpoint: Endpoint, request: pytest.FixtureRequest) -> Endpoint:
+    """An account of the kind cosmos."""
+    if os.environ.get("TABLE_ENDPOINT"):
+        pytest.skip("only who starts the server can create an account of another kind")
+    server = request.getfixturevalue("server")
+    _account(server, "add", "cosmoswire", "--kind", "cosmos", "--key1", endpoint.key)
+    return replace(endpoint, url=f"{server.url}/cosmoswire", account="cosmoswire")
+
+
 def _account(server: LiveServer, *arguments: str) -> None:
     command = [sys.executable, str(ROOT / "manage.py"), "account", "--data", str(server.data), *arguments]
     subprocess.run(command, check=True, env=clean_environment(), stdout=subprocess.DEVNULL)

@@ -38,6 +38,8 @@ def parameter(case: Case) -> Any:
 def test_wire(case: Case, endpoint: Endpoint, connection: Connection, request: pytest.FixtureRequest) -> None:
     if case.peer and endpoint.foreign:
         pytest.skip(case.peer)
+    if case.kind == "cosmos":
+        endpoint = request.getfixturevalue("cosmos_endpoint")
     if case.read_only:
         endpoint = request.getfixturevalue("read_only_endpoint")
     runner = Runner(case, endpoint, connection)
@@ -117,7 +119,9 @@ class Runner:
         expected = fill(step["response"], self._variables)
         try:
             checks.check(reply, expected, foreign=self._endpoint.foreign)
-            if "bare" not in expected:
+            if "bare" not in expected and self._case.kind == "cosmos":
+                checks.check_always_cosmos(reply)
+            elif "bare" not in expected:
                 checks.check_always(reply, outgoing, expected, foreign=self._endpoint.foreign)
             self._capture(reply, step["response"].get("capture", {}))
         except AssertionError as failure:

@@ -159,7 +159,7 @@ def _save(request: HttpRequest, target: EntityTarget, draft: EntityDraft, action
     if not names:
         notify_success(request, _("Nothing was changed."))
         return see_other(_after(target, draft, action))
-    if problem := problems.check_limits(draft.entity):
+    if problem := problems.check_limits(target.kind, draft.entity):
         return render(request, target, draft.refused(problem), 422)
     removed = [name for name in names if name not in draft.properties]
     is_merge = draft.mode == "merge" and draft.tab == "form" and not removed

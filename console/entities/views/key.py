@@ -67,7 +67,7 @@ def _page(
 def _change(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     wanted = EntityKey(request.POST.get("pk", ""), request.POST.get("rk", ""))
     etag = request.POST.get("etag", "")
-    found = problems.check_key_values(wanted)
+    found = problems.check_key_values(target.kind, wanted)
     if wanted == target.key:
         found.append(FieldError("rk", "", _("Enter a key that differs from the current one.")))
     if found:

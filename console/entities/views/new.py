@@ -103,8 +103,8 @@ def _save(request: HttpRequest, table: Table) -> HttpResponse:
         case "add":
             rows = [*draft.rows, property_row.next_blank_row(draft.rows)]
             return render(request, target, replace(draft, rows=rows, problems=(), is_dirty=True))
-    draft = draft.refused(*problems.check_key_values(draft.key))
-    if not draft.problems and (problem := problems.check_limits(draft.entity)):
+    draft = draft.refused(*problems.check_key_values(target.kind, draft.key))
+    if not draft.problems and (problem := problems.check_limits(target.kind, draft.entity)):
         draft = draft.refused(problem)
     if draft.problems:
         return render(request, target, draft, 422)

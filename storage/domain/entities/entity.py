@@ -1,6 +1,7 @@
 """Entities as they are sent and as they are stored, and their limits."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -9,11 +10,11 @@ from typing import Final, NamedTuple
 from storage.domain.errors import EntityTooLarge, TooManyProperties
 from storage.domain.values import edm
 from storage.domain.values.edm import Edm, EdmValue, utf16_length
-from storage.domain.values.encoding import ENCODE, needs_annotation
+from storage.domain.values.encoding import encoders, needs_annotation
+from storage.domain.values.kinds import PROPERTY_LIMIT as PROPERTY_LIMIT
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_property_name
 
-PROPERTY_LIMIT: Final = 252
-SIZE_LIMIT: Final = 1024 * 1024  # bytes by entity_size
 KEY_PROPERTIES: Final = ("PartitionKey", "RowKey")
 SYSTEM_PROPERTIES: Final = (*KEY_PROPERTIES, "Timestamp")
 ODATA_TYPE: Final = "@odata.type"  # follows the name of a property, which contains no @
@@ -23,6 +24,9 @@ ODATA_TYPE: Final = "@odata.type"  # follows the name of a property, which conta
 _SURELY_SMALL: Final = 500_000
 
 
+_ESCAPE = re.compile(r"\\u[0-9a-f]{4}")
+
+
 class EntityKey(NamedTuple):
     partition_key: str
     row_key: str
@@ -30,10 +34,14 @@ class EntityKey(NamedTuple):
 
 @dataclass(slots=True)  # not frozen, which would take four times as long to make
 class Entity:
-    """A key and properties by name, in the order of the request; keys and Timestamp are not among the properties."""
+    """A key and properties by name, in the order of the request; keys and Timestamp are not among the properties.
+
+    ``kind`` is that of the account it belongs to.
+    """
 
     key: EntityKey
     properties: Mapping[str, EdmValue]
+    kind: AccountKind = AccountKind.STORAGE
     _fragments: "Fragments | None" = field(default=None, repr=False, compare=False)
 
     @property
@@ -43,7 +51,7 @@ class Entity:
             if isinstance(self.properties, EncodedProperties):
                 self._fragments = self.properties.fragments
             else:
-                self._fragments = write_fragments(self.properties)
+                self._fragments = write_fragments(self.properties, self.kind)
         return self._fragments
 
 
@@ -62,15 +70,18 @@ class Fragments(NamedTuple):
 class EncodedProperties(Mapping[str, EdmValue]):
     """Properties that came as members of a JSON object and are encoded; their values are read when somebody asks."""
 
-    __slots__ = ("_members", "_names", "fragments")
+    __slots__ = ("_kind", "_members", "_names", "fragments")
 
-    def __init__(self, names: tuple[str, ...], members: Mapping[str, object], fragments: Fragments) -> None:
+    def __init__(
+        self, names: tuple[str, ...], members: Mapping[str, object], fragments: Fragments, kind: AccountKind
+    ) -> None:
         self._names = names
         self._members = members
+        self._kind = kind
         self.fragments = fragments
 
     def __getitem__(self, name: str) -> EdmValue:
-        return edm.read(self._members[name], self._members.get(name + ODATA_TYPE))
+        return edm.read(self._members[name], self._members.get(name + ODATA_TYPE), self._kind)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -102,7 +113,7 @@ class StoredEntity(NamedTuple):
 
 def write_stored(entity: Entity, ticks: int) -> StoredEntity:
     """Build the row that an entity becomes with this Timestamp; raises TooManyProperties."""
-    _projection, annotations, values = write_fragments(entity.properties)
+    _projection, annotations, values = write_fragments(entity.properties, entity.kind)
     return StoredEntity(encode_entity_key(entity.key), b"%d" % ticks, (annotations + values).encode())
 
 
@@ -111,7 +122,10 @@ def read_stored(stored: StoredEntity) -> Entity:
     content: dict[str, object] = json.loads(b"{" + stored.content.lstrip(b"\n,") + b"}")
     types = {name: content.get(name + ODATA_TYPE) for name in content}
     properties = {
-        name: edm.read(value, types[name]) for name, value in content.items() if not name.endswith(ODATA_TYPE)
+        # whatever is stored is within the wider limits
+        name: edm.read(value, types[name], AccountKind.COSMOS)
+        for name, value in content.items()
+        if not name.endswith(ODATA_TYPE)
     }
     return Entity(stored.key, properties)
 
@@ -136,14 +150,15 @@ def quote_name(name: str) -> str:
     return edm.quote(name)
 
 
-def write_fragments(properties: Mapping[str, EdmValue]) -> Fragments:
+def write_fragments(properties: Mapping[str, EdmValue], kind: AccountKind = AccountKind.STORAGE) -> Fragments:
     """Write the three texts of a row; raises TooManyProperties."""
-    if len(properties) > PROPERTY_LIMIT:
+    if kind.property_limit is not None and len(properties) > kind.property_limit:
         raise TooManyProperties
     projection, annotations, values = [], [], []
+    encode = encoders(kind)
     for name, value in properties.items():
         member = quote_name(name)
-        written, projected = ENCODE[value.type](value.value)
+        written, projected = encode[value.type](value.value)
         projection.append(f"{member}:{projected}")
         values.append(f"\n,{member}:{written}")
         if needs_annotation(value):
@@ -157,15 +172,23 @@ def annotation(name: str, type_: Edm) -> str:
 
 
 def check_size(entity: Entity, written: Fragments) -> None:
-    if len(written.values) > _SURELY_SMALL and entity_size(entity) > SIZE_LIMIT:
+    if len(written.values) > _SURELY_SMALL and entity_size(entity) > entity.kind.entity_size_limit:
         raise EntityTooLarge
 
 
+def _cosmos_size(key: EntityKey, written: Fragments) -> int:
+    """Bytes of the keys and of the values as JSON, in which every escaped UTF-16 unit takes three [inferred]."""
+    keys = len(key.partition_key.encode()) + len(key.row_key.encode())
+    return keys + len(_ESCAPE.sub("xxx", written.values))
+
+
 def entity_size(entity: Entity) -> int:
-    """Compute the size in bytes by the published formula.
+    """Compute the size in bytes by the published formula; in Cosmos accounts that of the JSON text.
 
     https://learn.microsoft.com/archive/blogs/avkashchauhan/how-the-size-of-an-entity-is-caclulated-in-windows-azure-table-storage
     """
+    if entity.kind is AccountKind.COSMOS:
+        return _cosmos_size(entity.key, entity.fragments)
     keys = utf16_length(entity.key.partition_key) + utf16_length(entity.key.row_key)
     return 4 + 2 * keys + sum(8 + 2 * utf16_length(n) + _value_size(v) for n, v in entity.properties.items())
 

@@ -24,6 +24,7 @@ from storage.domain.entities.entity import (
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import BINARY_LIMIT, GUID, INT32, STRING_LIMIT, Edm, quote, read_days
 from storage.domain.values.encoding import ANNOTATED, ENCODE
+from storage.domain.values.kinds import AccountKind
 
 # a value as JSON text, and as a member of the projection; None for an unusual one
 _Texts = tuple[str, str] | None
@@ -75,6 +76,16 @@ def _encode_datetime(json: Any) -> _Texts:
     return f'"{day}{time}.{digits}Z"', f'"t{day}{time}.{digits:0<7}"'
 
 
+def _encode_cosmos_datetime(json: Any) -> _Texts:
+    match = _DATETIME(json) if type(json) is str else None
+    if match is None:
+        return None
+    day, time, fraction = match.groups()
+    read_days(day)
+    text = f"{day}{time}.{fraction or '':0<7}"
+    return f'"{text}Z"', f'"t{text}"'
+
+
 def _encode_guid(json: Any) -> _Texts:
     text = json.lower() if type(json) is str else ""
     return ENCODE[Edm.GUID](text) if GUID.fullmatch(text) else None
@@ -90,7 +101,7 @@ def _encode_binary(json: Any) -> _Texts:
     return ENCODE[Edm.BINARY](value) if len(value) <= BINARY_LIMIT else None
 
 
-_BY_ANNOTATION: Final[Mapping[str, _Encode]] = {
+_STORAGE: Final[Mapping[str, _Encode]] = {
     Edm.STRING: _encode_string,
     Edm.BOOLEAN: _encode_boolean,
     Edm.INT32: _encode_int32,
@@ -99,6 +110,10 @@ _BY_ANNOTATION: Final[Mapping[str, _Encode]] = {
     Edm.DATETIME: _encode_datetime,
     Edm.GUID: _encode_guid,
     Edm.BINARY: _encode_binary,
+}
+_BY_ANNOTATION: Final[Mapping[AccountKind, Mapping[str, _Encode]]] = {
+    AccountKind.STORAGE: _STORAGE,
+    AccountKind.COSMOS: {**_STORAGE, Edm.DATETIME: _encode_cosmos_datetime},
 }
 _BY_JSON: Final[Mapping[type, _Encode]] = {
     str: _encode_string,
@@ -122,10 +137,11 @@ KEPT: Final = 1024  # plans and sets of names that are kept, so that a client ca
 
 # the names of the annotations among the members, by the names of all members
 _annotations: dict[tuple[str, ...], tuple[str, ...]] = {}
-_plans: dict[tuple[tuple[str, ...], tuple[object, ...]], _Plan | None] = {}
+_Shape = tuple[tuple[str, ...], tuple[object, ...], AccountKind]
+_plans: dict[_Shape, _Plan | None] = {}
 
 
-def encode(members: Mapping[str, Any]) -> EncodedProperties | None:
+def encode(members: Mapping[str, Any], kind: AccountKind = AccountKind.STORAGE) -> EncodedProperties | None:
     """Read and encode the properties among the members of a JSON object; None if their plan does not suit them."""
     if None in members.values():
         return None  # null is as good as absent
@@ -135,7 +151,7 @@ def encode(members: Mapping[str, Any]) -> EncodedProperties | None:
         if len(_annotations) >= KEPT:
             _annotations.clear()
         types = _annotations[all_names] = tuple(name for name in all_names if name.endswith(ODATA_TYPE))
-    shape = (all_names, tuple([members[name] for name in types]))
+    shape = (all_names, tuple([members[name] for name in types]), kind)
     try:
         plan = _plans[shape]
     except KeyError:
@@ -156,17 +172,18 @@ def encode(members: Mapping[str, Any]) -> EncodedProperties | None:
     except (KeyError, StorageError):
         return None
     fragments = Fragments(plan.projection % tuple(projected), plan.annotations, plan.values % tuple(values))
-    return EncodedProperties(plan.names, members, fragments)
+    return EncodedProperties(plan.names, members, fragments, kind)
 
 
-def _remember(shape: tuple[tuple[str, ...], tuple[object, ...]], members: Mapping[str, Any]) -> _Plan | None:
+def _remember(shape: _Shape, members: Mapping[str, Any]) -> _Plan | None:
     if len(_plans) >= KEPT:
         _plans.clear()
-    plan = _plans[shape] = _make(members)
+    plan = _plans[shape] = _make(members, shape[2])
     return plan
 
 
-def _make(members: Mapping[str, Any]) -> _Plan | None:
+def _make(members: Mapping[str, Any], kind: AccountKind) -> _Plan | None:
+    by_annotation = _BY_ANNOTATION[kind]
     encoders: list[tuple[str, _Encode | None]] = []
     annotations = []
     for name in members:
@@ -182,9 +199,9 @@ def _make(members: Mapping[str, Any]) -> _Plan | None:
         if type_ is None:
             encoders.append((name, None))
             continue
-        if type_ not in _BY_ANNOTATION:
+        if type_ not in by_annotation:
             return None
-        encoders.append((name, _BY_ANNOTATION[type_]))
+        encoders.append((name, by_annotation[type_]))
         if type_ in ANNOTATED:
             annotations.append(annotation(name, Edm(type_)))
     if len(encoders) > PROPERTY_LIMIT:

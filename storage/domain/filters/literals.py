@@ -9,6 +9,7 @@ from typing import Final, Self
 from storage.domain.errors import InvalidInput
 from storage.domain.filters.lexer import Token, TokenKind
 from storage.domain.values.edm import (
+    FIRST_COSMOS_TICK,
     GUID,
     INT64,
     TICKS_PER_SECOND,
@@ -72,10 +73,12 @@ _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
 _INT64_DIGITS: Final = 19
 
 
-def read_literal(token: Token, text: str, now: datetime | None = None) -> EdmValue:
+def read_literal(
+    token: Token, text: str, now: datetime | None = None, first: int = FIRST_COSMOS_TICK
+) -> EdmValue:
     """Read a literal token; ``text`` is the whole filter, for error messages.
 
-    With ``now``, a DateTime may be relative to it.
+    With ``now``, a DateTime may be relative to it; ``first`` is the earliest one in ticks.
     """
     match token.kind:
         case TokenKind.STRING:
@@ -85,7 +88,7 @@ def read_literal(token: Token, text: str, now: datetime | None = None) -> EdmVal
         case TokenKind.DATETIME:
             quoted = _quoted_part(token)
             relative = read_relative(quoted, now) if now is not None else None
-            return EdmValue(Edm.DATETIME, read_datetime(quoted) if relative is None else relative)
+            return EdmValue(Edm.DATETIME, read_datetime(quoted, first) if relative is None else relative)
         case TokenKind.GUID:
             guid = _quoted_part(token).lower()
             if GUID.fullmatch(guid):

@@ -25,7 +25,7 @@ from storage.domain.filters.ast import (
 )
 from storage.domain.filters.lexer import Token, TokenKind, syntax_error, tokenize
 from storage.domain.filters.literals import LITERALS, TRUE, WORDS, read_literal
-from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.edm import FIRST_COSMOS_TICK, FIRST_TICK, Edm, EdmValue
 
 CONSOLE_LIMIT: Final = (
     100_000  # characters of a filter of the console; the service's are bounded by their URL
@@ -52,10 +52,11 @@ _BINARY: Final = {
 
 
 class Dialect(Enum):
-    """The supported language: Azure's, or Azure's with the console's additions."""
+    """The supported language: Azure's, for either kind of accounts, or Azure's with the console's additions."""
 
     SERVICE = "service"
-    CONSOLE = "console"  # contains, endswith and isset
+    COSMOS = "cosmos"  # times from the year 1 on
+    CONSOLE = "console"  # contains, endswith and isset, and the times of both kinds
 
 
 class _Name(NamedTuple):
@@ -149,7 +150,8 @@ class _Parser:
 
     def _read_literal(self, token: Token) -> EdmValue:
         try:
-            return read_literal(token, self.text, self.now)
+            first = FIRST_TICK if self.dialect is Dialect.SERVICE else FIRST_COSMOS_TICK
+            return read_literal(token, self.text, self.now, first)
         except StorageError as error:
             error.span = (token.start, token.end)
             raise

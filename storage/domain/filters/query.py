@@ -20,6 +20,7 @@ from storage.domain.filters.ast import (
 )
 from storage.domain.filters.keys import to_storable
 from storage.domain.values.edm import Edm
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_key
 
 Row_co = TypeVar("Row_co", covariant=True)
@@ -50,15 +51,17 @@ class EntityQuery:
     end: Position | None = None
     annotations: bool = True
     indexed: frozenset[str] = frozenset()
+    kind: AccountKind = AccountKind.STORAGE  # how the response writes selected values
 
 
 @dataclass(frozen=True, slots=True)
 class TableQuery:
-    """A query over tables; ``start`` is the lower-case name of the first one that the previous page did not return."""
+    """A query over tables; ``start`` is the folded name of the first one that the previous page did not return."""
 
     filter: Filter | None = None
     top: int = PAGE_LIMIT
     start: str = ""
+    kind: AccountKind = AccountKind.STORAGE
 
 
 class Page(NamedTuple, Generic[Row_co]):
@@ -71,14 +74,14 @@ class Page(NamedTuple, Generic[Row_co]):
 # the table collection
 
 
-def matches_table(root: Filter, name: str) -> bool:
-    """Return whether a table of this name matches; table names are case-insensitive."""
-    folded = name.lower()
+def matches_table(root: Filter, name: str, kind: AccountKind = AccountKind.STORAGE) -> bool:
+    """Return whether a table of this name matches; letter case makes a difference to Cosmos only."""
+    folded = _fold(name, kind)
 
     def visit(node: Filter, operands: list[bool]) -> bool:
         match node:
             case Comparison():
-                return _matches(node, folded)
+                return _matches(node, folded, kind)
             case Match() | IsSet():
                 return False  # not offered for tables
             case Constant(value):
@@ -93,12 +96,16 @@ def matches_table(root: Filter, name: str) -> bool:
     return fold(root, visit)
 
 
-def _matches(comparison: Comparison, folded: str) -> bool:
+def _fold(name: str, kind: AccountKind) -> str:
+    return name if kind is AccountKind.COSMOS else name.lower()
+
+
+def _matches(comparison: Comparison, folded: str, kind: AccountKind) -> bool:
     literal = comparison.literal
     # any other property or type counts as missing [inferred]
     if comparison.property != "TableName" or literal.type is not Edm.STRING:
         return False
-    return comparison.operator.holds(folded, str(literal.value).lower())
+    return comparison.operator.holds(folded, _fold(str(literal.value), kind))
 
 
 # sorted by a property, which the service does not offer

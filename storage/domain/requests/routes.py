@@ -19,6 +19,7 @@ from storage.domain.errors import (
     MethodNotAllowed,
     NotImplemented,
 )
+from storage.domain.values.kinds import AccountKind
 
 SECONDARY: Final = "-secondary"
 _BAD_PREDICATE: Final = "Bad Request - Error in query syntax."
@@ -124,15 +125,21 @@ def inner_path(uri: bytes, known: Address) -> bytes:
     return path
 
 
-def resolve_target(path: bytes, method: str, account: str) -> Target:
+def resolve_target(path: bytes, method: str, account: str, kind: AccountKind = AccountKind.STORAGE) -> Target:
     """Resolve the raw path below the account to a resource."""
     path = path.strip(b"/")
     if not path:
         return Target(TargetKind.SERVICE)
     if b"/" in path:
+        if kind is AccountKind.COSMOS:
+            raise InvalidUri
         return _nested(path, method)
     segment = _decode(path)
-    name, parenthesis, predicate = segment.partition("(")
+    if kind is AccountKind.COSMOS:
+        found = _COSMOS_SEGMENT.fullmatch(segment)
+        name, parenthesis, predicate = found.groups() if found else (segment, "", "")
+    else:
+        name, parenthesis, predicate = segment.partition("(")
     if not parenthesis:
         if name == "$batch":
             return Target(TargetKind.BATCH)
@@ -173,6 +180,8 @@ def _nested(path: bytes, method: str) -> Target:
     raise MethodNotAllowed
 
 
+# the name of a table may contain parentheses, but no predicate follows them then
+_COSMOS_SEGMENT = re.compile(r"(.*?)(\()(\s*(?:(?:(?:PartitionKey|RowKey)\s*=|').*)?\))", re.DOTALL)
 _STRING = r"'((?:[^']++|'')*+)'"
 _USUAL_KEY = re.compile(rf"PartitionKey={_STRING},RowKey={_STRING}\)", re.DOTALL)
 _NAMED_KEY = re.compile(rf"\s*(PartitionKey|RowKey)\s*=\s*{_STRING}\s*(,|\)\Z)", re.DOTALL)

@@ -48,6 +48,11 @@ class TableSas:
     signature: str = field(default="", repr=False)
 
     @property
+    def has_range(self) -> bool:
+        """Whether it is limited to a range of keys."""
+        return any((self.start_partition, self.start_row, self.end_partition, self.end_row))
+
+    @property
     def folded(self) -> str:
         """The lower-case table name; it is ASCII, so no other letter folds into it."""
         return self.table.lower()

@@ -15,6 +15,7 @@ from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from storage.domain.errors import InvalidInput, OutOfRangeInput, PropertyValueTooLarge
+from storage.domain.values.kinds import AccountKind
 
 INT32: Final = range(-(2**31), 2**31)
 INT64: Final = range(-(2**63), 2**63)
@@ -60,7 +61,8 @@ class EdmValue(NamedTuple):
 # types as text
 
 _EPOCH = date(1970, 1, 1)
-_FIRST_TICK: Final = (date(1601, 1, 1) - _EPOCH).days * 86_400 * TICKS_PER_SECOND
+FIRST_TICK: Final = (date(1601, 1, 1) - _EPOCH).days * 86_400 * TICKS_PER_SECOND
+FIRST_COSMOS_TICK: Final = (date.min - _EPOCH).days * 86_400 * TICKS_PER_SECOND
 _LAST_TICK: Final = ((date(9999, 12, 31) - _EPOCH).days + 1) * 86_400 * TICKS_PER_SECOND - 1
 _DATETIME = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?(Z|z|[+-]\d\d:\d\d)?", re.ASCII
@@ -77,8 +79,8 @@ _SPECIAL_DOUBLES: Final = {
 }
 
 
-def read_datetime(text: str) -> int:
-    """Return ticks since 1970. Without a zone it is UTC; digits after the seventh are dropped."""
+def read_datetime(text: str, first: int = FIRST_TICK) -> int:
+    """Return ticks since 1970, from ``first`` on. Without a zone it is UTC; digits after the seventh are dropped."""
     match = _DATETIME.fullmatch(text)
     if match is None:
         raise InvalidInput(UNREADABLE)
@@ -89,7 +91,7 @@ def read_datetime(text: str) -> int:
         raise InvalidInput(UNREADABLE)
     seconds = ((days * 24 + h) * 60 + m) * 60 + s - zone_offset(zone)
     ticks = seconds * TICKS_PER_SECOND + (int(fraction[:7].ljust(7, "0")) if fraction else 0)
-    if not _FIRST_TICK <= ticks <= _LAST_TICK:
+    if not first <= ticks <= _LAST_TICK:
         raise OutOfRangeInput
     return ticks
 
@@ -124,9 +126,11 @@ def second_text(seconds: int) -> str:
     return f"{day.isoformat()}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
 
 
-def write_datetime(ticks: int) -> str:
-    """Format as '2017-08-30T13:20:33.413914Z', without trailing zeros in the fraction, as Azure does."""
+def write_datetime(ticks: int, kind: AccountKind = AccountKind.STORAGE) -> str:
+    """Format as '2017-08-30T13:20:33.413914Z': without trailing zeros in the fraction, of which Cosmos writes all."""
     seconds, fraction = divmod(ticks, TICKS_PER_SECOND)
+    if kind is AccountKind.COSMOS:
+        return f"{second_text(seconds)}.{fraction:07}Z"
     if fraction:
         return f"{second_text(seconds)}.{fraction:07}".rstrip("0") + "Z"
     return second_text(seconds) + "Z"
@@ -135,11 +139,11 @@ def write_datetime(ticks: int) -> str:
 # JSON → value
 
 
-def _read_string(json: object) -> str:
+def _read_string(json: object, limit: int) -> str:
     if not isinstance(json, str):
         raise InvalidInput(UNREADABLE)
     # an astral character is two UTF-16 units; only long strings need the exact count
-    if len(json) > STRING_LIMIT // 2 and utf16_length(json) > STRING_LIMIT:
+    if len(json) > limit // 2 and utf16_length(json) > limit:
         raise PropertyValueTooLarge
     return json
 
@@ -192,10 +196,10 @@ def _read_double(json: object) -> float:
     return value
 
 
-def _read_datetime(json: object) -> int:
+def _read_datetime(json: object, first: int) -> int:
     if not isinstance(json, str):
         raise InvalidInput(UNREADABLE)
-    return read_datetime(json)
+    return read_datetime(json, first)
 
 
 def _read_guid(json: object) -> str:
@@ -204,50 +208,63 @@ def _read_guid(json: object) -> str:
     raise InvalidInput(UNREADABLE)
 
 
-def _read_binary(json: object) -> bytes:
+def _read_binary(json: object, limit: int) -> bytes:
     if not isinstance(json, str):
         raise InvalidInput(UNREADABLE)
     try:
         value = base64.b64decode(json, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidInput(UNREADABLE) from None
-    if len(value) > BINARY_LIMIT:
+    if len(value) > limit:
         raise PropertyValueTooLarge
     return value
 
 
-_READ: Final[Mapping[str, tuple[Edm, Callable[[object], str | bool | int | float | bytes]]]] = {
-    Edm.STRING: (Edm.STRING, _read_string),
-    Edm.BOOLEAN: (Edm.BOOLEAN, _read_boolean),
-    Edm.INT32: (Edm.INT32, partial(_read_integer, limits=INT32)),
-    Edm.INT64: (Edm.INT64, partial(_read_integer, limits=INT64)),
-    Edm.DOUBLE: (Edm.DOUBLE, _read_double),
-    Edm.DATETIME: (Edm.DATETIME, _read_datetime),
-    Edm.GUID: (Edm.GUID, _read_guid),
-    Edm.BINARY: (Edm.BINARY, _read_binary),
+_Read = Callable[[object], str | bool | int | float | bytes]
+
+
+def _readers(strings: int, binaries: int, first: int) -> dict[str, tuple[Edm, _Read]]:
+    """Readers by type, given the limits of strings and binaries and the first tick."""
+    readers: dict[Edm, _Read] = {
+        Edm.STRING: partial(_read_string, limit=strings),
+        Edm.BOOLEAN: _read_boolean,
+        Edm.INT32: partial(_read_integer, limits=INT32),
+        Edm.INT64: partial(_read_integer, limits=INT64),
+        Edm.DOUBLE: _read_double,
+        Edm.DATETIME: partial(_read_datetime, first=first),
+        Edm.GUID: _read_guid,
+        Edm.BINARY: partial(_read_binary, limit=binaries),
+    }
+    return {type_: (type_, reader) for type_, reader in readers.items()}
+
+
+# in Cosmos accounts only the entity limits its values [inferred]
+_READ: Final[Mapping[AccountKind, Mapping[str, tuple[Edm, _Read]]]] = {
+    AccountKind.STORAGE: _readers(STRING_LIMIT, BINARY_LIMIT, FIRST_TICK),
+    AccountKind.COSMOS: _readers(
+        AccountKind.COSMOS.entity_size_limit, AccountKind.COSMOS.entity_size_limit, FIRST_COSMOS_TICK
+    ),
 }
 
 
-def read(json: object, annotation: object) -> EdmValue:
+def read(json: object, annotation: object, kind: AccountKind = AccountKind.STORAGE) -> EdmValue:
     """Read a JSON value with its ``odata.type`` (None: not annotated); the caller handles null."""
     if annotation is None:
-        known = _UNTYPED.get(type(json))
+        known = _UNTYPED[kind].get(type(json))
         if type(json) is int and json not in INT32:
             # an integer beyond Int32 is a Double, as in JavaScript, if a Double holds it exactly [inferred]
             if (double := _read_double(json)) != json:
                 raise InvalidInput(UNREADABLE)
             return EdmValue(Edm.DOUBLE, double)
     else:
-        known = _READ.get(annotation) if isinstance(annotation, str) else None
+        known = _READ[kind].get(annotation) if isinstance(annotation, str) else None
     if known is None:
         raise InvalidInput(UNREADABLE)
     type_, read_value = known
     return EdmValue(type_, read_value(json))
 
 
-_UNTYPED: Final[Mapping[type, tuple[Edm, Callable[[object], str | bool | int | float | bytes]]]] = {
-    str: _READ["Edm.String"],
-    bool: _READ["Edm.Boolean"],
-    int: _READ["Edm.Int32"],
-    float: _READ["Edm.Double"],
+_UNTYPED: Final[Mapping[AccountKind, Mapping[type, tuple[Edm, _Read]]]] = {
+    kind: {str: known[Edm.STRING], bool: known[Edm.BOOLEAN], int: known[Edm.INT32], float: known[Edm.DOUBLE]}
+    for kind, known in _READ.items()
 }

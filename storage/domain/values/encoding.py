@@ -7,7 +7,17 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Final, cast
 
-from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue, quote, read_datetime, second_text
+from storage.domain.values.edm import (
+    FIRST_COSMOS_TICK,
+    TICKS_PER_SECOND,
+    Edm,
+    EdmValue,
+    quote,
+    read_datetime,
+    second_text,
+    write_datetime,
+)
+from storage.domain.values.kinds import AccountKind
 
 
 def _write_double(value: float) -> str:
@@ -29,9 +39,9 @@ def needs_annotation(value: EdmValue) -> bool:
 ANNOTATED: Final = frozenset({Edm.INT64, Edm.DATETIME, Edm.GUID, Edm.BINARY})
 
 
-def write(value: EdmValue) -> str:
+def write(value: EdmValue, kind: AccountKind = AccountKind.STORAGE) -> str:
     """Write the value as ASCII JSON text, exactly as every response carries it."""
-    return ENCODE[value.type](value.value)[0]
+    return encoders(kind)[value.type](value.value)[0]
 
 
 # value ↔ jsonb projection
@@ -94,7 +104,7 @@ def unproject(text: str) -> EdmValue:
         case "s":
             return EdmValue(Edm.STRING, unescape(rest))
         case "t":
-            return EdmValue(Edm.DATETIME, read_datetime(rest))
+            return EdmValue(Edm.DATETIME, read_datetime(rest, FIRST_COSMOS_TICK))
         case "g":
             return EdmValue(Edm.GUID, rest)
         case "b":
@@ -162,7 +172,22 @@ ENCODE: Final[Mapping[Edm, Callable[..., tuple[str, str]]]] = {
 }
 
 
-def write_column(member: bytes, column: list[bytes | None], *, annotations: bool) -> list[bytes]:
+def _encode_cosmos_datetime(value: int) -> tuple[str, str]:
+    text = write_datetime(value, AccountKind.COSMOS)
+    return f'"{text}"', f'"t{text[:-1]}"'
+
+
+_ENCODE_COSMOS: Final = {**ENCODE, Edm.DATETIME: _encode_cosmos_datetime}
+
+
+def encoders(kind: AccountKind) -> Mapping[Edm, Callable[..., tuple[str, str]]]:
+    """ENCODE as an account of this kind needs it."""
+    return _ENCODE_COSMOS if kind is AccountKind.COSMOS else ENCODE
+
+
+def write_column(
+    member: bytes, column: list[bytes | None], *, annotations: bool, kind: AccountKind = AccountKind.STORAGE
+) -> list[bytes]:
     """Call write_projected for a column of a page, faster if all values are strings or plain numbers."""
     if None not in column:
         values = cast("list[bytes]", column)
@@ -172,7 +197,7 @@ def write_column(member: bytes, column: list[bytes | None], *, annotations: bool
             return [b',%b:"%b"' % (member, value[1:]) for value in values]
         if kinds <= _NUMBER_STARTS and b".0" not in everything and max(map(len, values), default=0) < 12:
             return [b",%b:%b" % (member, value) for value in values]
-    return [write_projected(member, value, annotations=annotations) for value in column]
+    return [write_projected(member, value, annotations=annotations, kind=kind) for value in column]
 
 
 _NUMBER_STARTS: Final = {b"%d" % digit for digit in range(10)} | {b"-"}
@@ -180,13 +205,15 @@ _NUMBER_STARTS: Final = {b"%d" % digit for digit in range(10)} | {b"-"}
 _CAREFUL: Final = bytes(range(32)) + b'"\\\xee'
 
 
-def write_projected(member: bytes, projected: bytes | None, *, annotations: bool) -> bytes:
-    """Write a selected property for a response from its projection; null if the entity lacks it.
+def write_projected(
+    member: bytes, projected: bytes | None, *, annotations: bool, kind: AccountKind = AccountKind.STORAGE
+) -> bytes:
+    """Write a selected property for a response from its projection; null, or in Cosmos nothing, if the entity lacks it.
 
     ``member`` is the quoted name. Common types are copied unparsed, because a page holds thousands of them.
     """
     if projected is None:
-        return b",%b:null" % member
+        return b",%b:null" % member if kind is AccountKind.STORAGE else b""
     first = projected[0]
     if first == 115:  # s
         if len(projected.translate(None, _CAREFUL)) == len(projected):
@@ -196,11 +223,11 @@ def write_projected(member: bytes, projected: bytes | None, *, annotations: bool
             return b",%b:%b" % (member, projected if projected != b"0.000" else b"-0.0")
     elif projected == b"true" or projected == b"false":
         return b",%b:%b" % (member, projected)
-    return _write_unprojected(member, unproject(projected.decode()), annotations=annotations)
+    return _write_unprojected(member, unproject(projected.decode()), annotations=annotations, kind=kind)
 
 
-def _write_unprojected(member: bytes, value: EdmValue, *, annotations: bool) -> bytes:
-    written = write(value).encode()
+def _write_unprojected(member: bytes, value: EdmValue, *, annotations: bool, kind: AccountKind) -> bytes:
+    written = write(value, kind).encode()
     if annotations and needs_annotation(value):
         return b',%b@odata.type":"%b",%b:%b' % (member[:-1], value.type.encode(), member, written)
     return b",%b:%b" % (member, written)

@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 from storage.domain.errors import InvalidInput, StorageError
 from storage.domain.values.edm import read_datetime, write_datetime
+from storage.domain.values.kinds import AccountKind
 
 _WEAK = re.compile(r'W/"([^"]*)"')
 _DATETIME = re.compile(r"datetime'([^']*)'")
@@ -22,9 +23,9 @@ class Precondition(NamedTuple):
 ANY: Final = Precondition(None)
 
 
-def write_etag(ticks: int) -> str:
+def write_etag(ticks: int, kind: AccountKind = AccountKind.STORAGE) -> str:
     """Write ``W/"datetime'2017-08-30T13%3A20%3A33.413914Z'"``, exactly as clients rebuild it from Timestamp."""
-    return f"W/\"datetime'{write_datetime(ticks).replace(':', '%3A')}'\""
+    return f"W/\"datetime'{write_datetime(ticks, kind).replace(':', '%3A')}'\""
 
 
 def read_if_match(value: str) -> Precondition:

@@ -8,21 +8,28 @@ from functools import lru_cache
 from typing import Final
 
 from storage.domain.errors import (
+    BadRequest,
     InvalidResourceName,
     KeyValueTooLarge,
     OutOfRangeInput,
+    PropertiesNeedValue,
     PropertyNameInvalid,
     PropertyNameTooLong,
 )
 from storage.domain.values.edm import utf16_length
+from storage.domain.values.kinds import AccountKind
 
 KEY_LENGTH_LIMIT: Final = 1024  # UTF-16 code units; the rule published last, older ones said 512 [doc]
+COSMOS_KEY_LIMITS: Final = {"PartitionKey": 2048, "RowKey": 255}  # bytes
 RESERVED_TABLE_NAME: Final = "tables"
 DEVELOPMENT_ACCOUNT: Final = "devstoreaccount1"  # of storage emulators; everybody knows its key
 
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 _ANALYTICS = re.compile(r"\$Metrics[A-Z]{1,55}", re.IGNORECASE | re.ASCII)
 _TABLE_CHARACTERS = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+# PostgreSQL holds no U+0000, and no URL a lone surrogate
+_DISALLOWED_IN_COSMOS_TABLES = re.compile("[/\\\\#?\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_COSMOS_TABLE_LIMIT: Final = 254  # characters [wire]; the documentation says 255
 # lone surrogates are not characters; Azure's own list is / \ # ? and the control characters
 _DISALLOWED_IN_KEYS = re.compile("[/\\\\#?\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -31,9 +38,27 @@ def is_account_name(name: str) -> bool:
     return _ACCOUNT.fullmatch(name) is not None
 
 
+def fold_table_name(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
+    """Check a table name and return what identifies the table: its lower-case form, or in Cosmos accounts itself."""
+    return _fold_cosmos_name(name) if kind is AccountKind.COSMOS else _fold_storage_name(name)
+
+
 @lru_cache(maxsize=4096)
-def fold_table_name(name: str) -> str:
-    """Check a table name and return its lower-case form, which identifies the table."""
+def _fold_cosmos_name(name: str) -> str:
+    if not 0 < utf16_length(name) <= _COSMOS_TABLE_LIMIT:
+        raise BadRequest
+    wrong = _DISALLOWED_IN_COSMOS_TABLES.search(name)
+    # $batch and the like are paths of the service itself, and so is Tables [inferred]
+    if wrong or name.startswith("$") or name.lower() == RESERVED_TABLE_NAME:
+        character = wrong[0] if wrong else name[0]
+        raise InvalidResourceName(f"The table name contains an invalid character {character}.")
+    if name.endswith(" "):
+        raise InvalidResourceName("Table name cannot end with a space.")
+    return name
+
+
+@lru_cache(maxsize=4096)
+def _fold_storage_name(name: str) -> str:
     if not _TABLE_CHARACTERS.fullmatch(name):
         if _ANALYTICS.fullmatch(name):
             return name.lower()
@@ -64,9 +89,23 @@ def check_property_name(name: str) -> None:
         raise PropertyNameInvalid
 
 
-def check_key(property_name: str, key: str, *, limit: int = KEY_LENGTH_LIMIT) -> None:
-    """Refuse a PartitionKey or RowKey that is too long or contains a disallowed character."""
-    if len(key) > limit // 2 and utf16_length(key) > limit:
+def check_key(
+    property_name: str,
+    key: str,
+    *,
+    limit: int = KEY_LENGTH_LIMIT,
+    kind: AccountKind = AccountKind.STORAGE,
+) -> None:
+    """Refuse a PartitionKey or RowKey that is too long or contains a disallowed character.
+
+    ``limit`` is that of storage accounts. Cosmos counts UTF-8 bytes, and accepts no empty key.
+    """
+    if kind is AccountKind.COSMOS:
+        if not key:
+            raise PropertiesNeedValue
+        if len(key.encode(errors="replace")) > COSMOS_KEY_LIMITS[property_name]:
+            raise KeyValueTooLarge
+    elif len(key) > limit // 2 and utf16_length(key) > limit:
         raise KeyValueTooLarge
     if _DISALLOWED_IN_KEYS.search(key):
         raise OutOfRangeInput(f"The '{property_name}' parameter of value '{key}' is out of range.")

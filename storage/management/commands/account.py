@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 
+from storage.domain.values.kinds import AccountKind
 from storage.models import Account
 from storage.operations import accounts
 from storage.operations.accounts import AccountError
@@ -24,6 +25,12 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action", required=True)
         add = actions.add_parser("add", help="create an account; missing keys are generated")
         add.add_argument("name")
+        add.add_argument(
+            "--kind",
+            choices=[kind.value for kind in AccountKind],
+            default=AccountKind.STORAGE.value,
+            help="compatible with Azure Table storage (the default) or with Azure Cosmos DB for Table",
+        )
         add.add_argument("--key1", help="base64")
         add.add_argument("--key2", help="base64")
         listing = actions.add_parser("list", help="list all accounts")
@@ -69,9 +76,9 @@ class Command(BaseCommand):
                 " if that fails, stop the servers of this database first."
             ) from None
 
-    def _add(self, name: str, key1: str | None, key2: str | None, **_: Any) -> None:
+    def _add(self, name: str, kind: str, key1: str | None, key2: str | None, **_: Any) -> None:
         given = [accounts.decode_key(key) if key else None for key in (key1, key2)]
-        self._show(accounts.add(name, *given, by=command_actor()), with_keys=True)
+        self._show(accounts.add(name, *given, kind=AccountKind(kind), by=command_actor()), with_keys=True)
 
     def _list(self, *, keys: bool, **_: Any) -> None:
         for account in Account.objects.order_by("name"):
@@ -112,7 +119,10 @@ class Command(BaseCommand):
         self.stdout.write(f"{name} was removed.")
 
     def _show(self, account: Account, *, with_keys: bool) -> None:
-        state = ("" if account.enabled else "  disabled") + ("" if account.shared_key_access else "  no keys")
+        state = f"  {account.kind}" if account.kind != AccountKind.STORAGE else ""
+        state += ("" if account.enabled else "  disabled") + (
+            "" if account.shared_key_access else "  no keys"
+        )
         state += ("  read-only" if account.read_only else "") + ("  protected" if account.protected else "")
         state += f"  from {', '.join(account.networks)} only" if account.networks else ""
         self.stdout.write(f"{account.name}  since {account.created_at:%Y-%m-%d}{state}")

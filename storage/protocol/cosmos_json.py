@@ -1,0 +1,83 @@
+"""Tables and entities → JSON as accounts of the kind cosmos answer it.
+
+The order of members follows recorded answers of the service: control information of a list comes after it, and the
+Timestamp of an entity after its properties.
+"""
+
+from collections.abc import Sequence
+
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity
+from storage.domain.values import edm
+from storage.domain.values.edm import write_datetime
+from storage.domain.values.etag import write_etag
+from storage.protocol.accept import Format
+from storage.protocol.json_format import Context, entity_link, table_link, write_keys
+
+
+def write_tables(context: Context, names: Sequence[str]) -> bytes:
+    rows = ",".join("{" + _table(context, name) + "}" for name in names)
+    return b'{"value":[%b]%b}' % (rows.encode(), _metadata(context, "Tables"))
+
+
+def write_table(context: Context, name: str) -> bytes:
+    return b"{%b%b}" % (_table(context, name).encode(), _metadata(context, "Tables/@Element"))
+
+
+def write_page(context: Context, entities: Sequence[StoredEntity]) -> bytes:
+    rows = b",".join([b"{%b}" % _entity(context, entity) for entity in entities])
+    return b'{"value":[%b]%b}' % (rows, _metadata(context, context.table))
+
+
+def write_entity(context: Context, entity: StoredEntity) -> bytes:
+    if context.format is Format.JSON_NONE:
+        return b"{%b}" % _entity(context, entity)
+    # unlike in a list, the address of an entity's metadata is below its table
+    metadata = edm.quote(f"{context.base}/{context.table}/$metadata#{context.table}/@Element")
+    return b'{"odata.metadata":%b,%b}' % (metadata.encode(), _entity(context, entity))
+
+
+def _metadata(context: Context, suffix: str) -> bytes:
+    """The control information of a whole answer, led by a comma."""
+    if context.format is Format.JSON_NONE:
+        return b""
+    return b',"odata.metadata":%b' % edm.quote(f"{context.base}/$metadata#{suffix}").encode()
+
+
+def _table(context: Context, name: str) -> str:
+    member = f'"TableName":{edm.quote(name)}'
+    if context.format is not Format.JSON_FULL:
+        return member
+    link = table_link(name)
+    identity = edm.quote(f"{context.base}/{link}")
+    return (
+        f'"odata.type":{edm.quote(f"{context.account}.Tables")},"odata.id":{identity},'
+        f'"odata.editLink":{edm.quote(link)},{member}'
+    )
+
+
+def _entity(context: Context, entity: StoredEntity) -> bytes:
+    ticks = int(entity.ticks)
+    wanted = SYSTEM_PROPERTIES if context.select is None else context.select
+    members = [*_control(context, entity, ticks), *write_keys(entity, frozenset(wanted))]
+    if entity.content:
+        members.append(entity.content.lstrip(b"\n,"))
+    if "Timestamp" in wanted:
+        if context.format is Format.JSON_FULL:
+            members.append(b'"Timestamp@odata.type":"Edm.DateTime"')
+        members.append(b'"Timestamp":"%b"' % write_datetime(ticks, context.kind).encode())
+    return b",".join(members)
+
+
+def _control(context: Context, entity: StoredEntity, ticks: int) -> list[bytes]:
+    if context.format is Format.JSON_NONE:
+        return []
+    etag = b'"odata.etag":%b' % edm.quote(write_etag(ticks, context.kind)).encode()
+    if context.format is not Format.JSON_FULL:
+        return [etag]
+    link = entity_link(context.table, *entity.key)
+    return [
+        b'"odata.type":%b' % edm.quote(f"{context.account}.{context.table}").encode(),
+        b'"odata.id":%b' % edm.quote(f"{context.base}/{link}").encode(),
+        etag,
+        b'"odata.editLink":%b' % edm.quote(link).encode(),
+    ]
