@@ -18,6 +18,7 @@ from console.site import roles
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, may
 from storage.domain.errors import StorageError
+from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Table
 from storage.operations import accounts, tables
 from storage.operations.members import role_in
@@ -93,6 +94,12 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
         return cast("View[P]", login_required(check))
 
     return decorate
+
+
+def require_storage(account: Account) -> None:
+    """Raise Http404 for a page of what accounts of the kind cosmos do not have: policies and service properties."""
+    if account.kind != AccountKind.STORAGE:
+        raise Http404
 
 
 def find_table(account: Account, name: str) -> Table:

@@ -14,6 +14,7 @@ from console.site import appearance
 from console.site.access import AccountContext, account_context, user_of
 from console.site.static_files import DATA_STYLESHEET, OTHER_STYLESHEETS
 from storage.domain.access.roles import Capability, may
+from storage.domain.values.kinds import AccountKind
 from storage.operations.members import visible_accounts
 
 
@@ -39,6 +40,7 @@ ACCOUNT_SIDEBAR: Final = (
     NavigationItem("accounts:members", _("Members"), "users"),
     NavigationItem("accounts:settings", _("Settings"), "settings", Capability.OWN),
 )
+STORAGE_PAGES: Final = frozenset({"accounts:service"})  # which other kinds of accounts do not have
 SERVER_SIDEBAR: Final = (
     NavigationItem("home:index", _("Home"), "house"),
     NavigationItem("sas:inspector", _("Inspector"), "scroll-text"),
@@ -111,7 +113,12 @@ def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, 
         "accounts": [account for account, _role in visible_accounts(user_of(request))],
         "sidebar_items": _links(
             request,
-            [item for item in ACCOUNT_SIDEBAR if may(current.role, item.capability)],
+            [
+                item
+                for item in ACCOUNT_SIDEBAR
+                if may(current.role, item.capability)
+                and (item.url not in STORAGE_PAGES or current.account.kind == AccountKind.STORAGE)
+            ],
             current.account.name,
         ),
     }

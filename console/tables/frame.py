@@ -13,20 +13,22 @@ from console.grid import bookmarks
 from console.models import SavedQuery
 from console.queries import saved
 from console.site.access import account_context, find_table, user_of
+from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Table
 from storage.operations import table_list
 from storage.operations.table_list import Listing, Overview
 
 _ENTITIES: Final = "entities:index"
+_POLICIES: Final = "policies:show"
 _TABS: Final = (
     (_ENTITIES, _("Entities")),
     ("tables:schema", _("Schema")),
     ("activity:table", _("History")),
-    ("policies:show", _("Policies")),
+    (_POLICIES, _("Policies")),
     ("tables:settings", _("Settings")),
 )
 _TAB_NAMES: Final = frozenset(name for name, _label in _TABS)
-_TABS_OF_SUBJECTS: Final = {"policies": "policies:show", "tables": "tables:settings"}
+_TABS_OF_SUBJECTS: Final = {"policies": _POLICIES, "tables": "tables:settings"}
 
 
 class Tab(NamedTuple):
@@ -75,6 +77,7 @@ class TableFrame:
                 mark if name == current else "",
             )
             for name, label in _TABS
+            if name != _POLICIES or self.account.kind == AccountKind.STORAGE
         ]
 
 

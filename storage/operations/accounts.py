@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.addresses import Network, read_network
-from storage.domain.errors import InsufficientAccountPermissions, ServerBusy
+from storage.domain.errors import InsufficientAccountPermissions, NotImplemented, ServerBusy
 from storage.domain.service import connections, lifetimes
 from storage.domain.service.activity import Verb
 from storage.domain.service.labels import LabelError
@@ -371,6 +371,12 @@ def kind_of(account_id: int) -> AccountKind:
     if found is None:
         raise ServerBusy
     return AccountKind(found)
+
+
+def require_storage(account_id: int) -> None:
+    """Raise NotImplemented for an account of the kind cosmos, which has no policies and service properties."""
+    if kind_of(account_id) is AccountKind.COSMOS:
+        raise NotImplemented
 
 
 def usable() -> list[Account]:

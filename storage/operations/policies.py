@@ -42,8 +42,10 @@ def replace(
 ) -> Activity | None:
     """Set Table ACL: replace all policies, effective from the next request on; return None if nothing changed.
 
-    Raises ChangedSince if the stored policies are not those that the caller has ``seen``, or that ``undoes`` left.
+    Raises NotImplemented in an account of the kind cosmos, and ChangedSince if the stored policies are not those that
+    the caller has ``seen``, or that ``undoes`` left.
     """
+    accounts.require_storage(account_id)
     check_policies(identifiers)
     if is_analytics_name(folded_name):
         raise InsufficientAccountPermissions

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import InsufficientAccountPermissions, ServerBusy
@@ -16,12 +16,18 @@ from storage.domain.service.service_properties import (
     ServiceProperties,
     check_properties,
 )
+from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Activity
-from storage.operations import activity
+from storage.operations import accounts, activity
 from storage.operations.catalog_change import invalidating_catalogs
+
+# without metrics tables, logs and CORS
+COSMOS_PROPERTIES: Final = ServiceProperties(hour_metrics=Metrics(enabled=False))
 
 
 def for_account(account: Account) -> ServiceProperties:
+    if account.kind == AccountKind.COSMOS:
+        return COSMOS_PROPERTIES
     stored = account.service_properties
     return DEFAULT_PROPERTIES if stored is None else read(stored)
 
@@ -43,8 +49,10 @@ def replace(
 ) -> Activity | None:
     """Set Table Service Properties to what ``update`` returns, effective from the next request on.
 
-    Returns None if nothing changed; raises ChangedSince if ``undoes`` is not the last change.
+    Returns None if nothing changed. Raises NotImplemented in an account of the kind cosmos, and ChangedSince if
+    ``undoes`` is not the last change.
     """
+    accounts.require_storage(account_id)
     former = get(account_id)
     properties = update(former)
     check_properties(properties)

@@ -36,6 +36,24 @@ def test_it_works(ada):
     assert ada("GET", "accounts/branch").status_code == 404
 
 
+def test_an_account_of_the_kind_cosmos(ada):
+    made = ada("POST", "accounts", {"name": "planets", "kind": "cosmos"})
+    assert (made.status_code, made.json()["kind"]) == (201, "cosmos")
+    assert ada("GET", "accounts/acme").json()["kind"] == "storage"
+    for body in ({"name": "moons", "kind": "Cosmos"}, {"name": "moons", "kind": None}):
+        assert ada("POST", "accounts", body).status_code == 400, body
+    assert ada("PATCH", "accounts/planets", {"kind": "storage"}).status_code == 400
+    assert ada("POST", "accounts/planets/tables", {"name": "a-b"}).status_code == 201
+    assert ada("POST", "accounts/planets/tables", {"name": "A-b"}).status_code == 201
+    assert ada("POST", "accounts/planets/tables", {"name": "A-b"}).status_code == 200
+    # no policies and service properties
+    for path in ("tables/a-b/policies", "service-properties"):
+        current = ada("GET", f"accounts/planets/{path}")
+        wanted = {"items": [{"id": "p", "permission": "r"}]} if "policies" in path else current.json()
+        refused = ada("PUT", f"accounts/planets/{path}", wanted, **{"If-Match": current["ETag"]})
+        assert refused.status_code == 501, (path, refused.content)
+
+
 def test_the_same_request_again_makes_nothing(ada):
     body = {"name": "branch", "labels": {"a": "1", "b": "2"}, "ttl": "1h"}
     first = ada("POST", "accounts", body, **{"User-Agent": "curl/8"})

@@ -13,6 +13,7 @@ from console.site.forms import MONO, NameRule
 from storage.domain.access.addresses import read_network
 from storage.domain.service import lifetimes
 from storage.domain.service.labels import LabelError, read_lines, write_lines
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import Account
 from storage.operations import accounts
@@ -74,6 +75,11 @@ class DescriptionForm(forms.Form):
 _LABEL_RULES: Final = gettext_lazy(
     "Write each label as key=value on its own line: at most 32 labels, keys of letters, digits and . _ / - only."
 )
+# the names of the services are not translated
+KINDS: Final = (
+    (AccountKind.STORAGE.value, "Azure Table storage"),
+    (AccountKind.COSMOS.value, "Azure Cosmos DB for Table"),
+)
 NEVER: Final = "never"
 # texts as domain.lifetimes reads them
 LIFETIMES: Final = (
@@ -90,6 +96,14 @@ class NewAccountForm(DescriptionForm):
         max_length=64,
         widget=forms.TextInput(attrs=MONO),
     )
+    kind = forms.ChoiceField(
+        label=gettext_lazy("Compatible with"),
+        choices=KINDS,
+        initial=AccountKind.STORAGE.value,
+        required=False,
+        widget=forms.RadioSelect,
+        help_text=gettext_lazy("Decides about limits, names and error messages. You cannot change it later."),
+    )
     lives = forms.ChoiceField(
         label=gettext_lazy("Expires"),
         choices=((NEVER, gettext_lazy("Never")), *LIFETIMES),
@@ -99,12 +113,13 @@ class NewAccountForm(DescriptionForm):
             "An expired account rejects all requests. One day later it is deleted with its tables."
         ),
     )
-    field_order = ("name", "label", "colour", "description", "labels", "lives")
+    field_order = ("name", "kind", "label", "colour", "description", "labels", "lives")
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of operations.accounts.add."""
         found = dict(self.cleaned_data)
         lives = found.pop("lives")
+        found["kind"] = AccountKind(found["kind"] or AccountKind.STORAGE)
         return {**found, "lifetime": None if lives in {"", NEVER} else lifetimes.read_lifetime(lives)}
 
     @property

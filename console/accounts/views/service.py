@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 from console.accounts import service_xml
 from console.accounts.forms.cors import METHODS, add_rule, move_rule, remove_rule
 from console.accounts.forms.service import ServiceForms
-from console.site.access import account_required, actor_of
+from console.site.access import account_required, actor_of, require_storage
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part
 from console.site.xml_text import error_position
@@ -42,6 +42,7 @@ class VersionConflict(Exception):
 @require_GET
 def show(request: HttpRequest, account: Account) -> HttpResponse:
     """Show the editor, as a form or as XML, and the verdict of a preflight request in the URL."""
+    require_storage(account)
     properties = service_properties.for_account(account)
     version = service_xml.version_of(properties)
     if request.GET.get("view") == "xml":
@@ -57,6 +58,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
 @require_POST
 def save(request: HttpRequest, account: Account) -> HttpResponse:
     """Perform the action of the pressed button; only "save" writes."""
+    require_storage(account)
     action, _colon, target = request.POST.get("do", "save").partition(":")
     if "xml" in request.POST:
         return _submit_xml(request, account, action)

@@ -25,6 +25,7 @@ from storage.domain.service import labels
 from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
 from storage.domain.service.labels import LabelError
 from storage.domain.service.lifetimes import AccountStage
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import Account
 from storage.operations import accounts
@@ -75,6 +76,14 @@ class RoleField(serializers.ChoiceField):
         return Role(value).name.lower()
 
 
+class AccountKindField(serializers.ChoiceField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(choices=[kind.value for kind in AccountKind], **options)
+
+    def to_internal_value(self, data: Any) -> AccountKind:
+        return AccountKind(super().to_internal_value(data))
+
+
 class AccountFieldsSerializer(StrictSerializer):
     label = StrictCharField(
         max_length=64, allow_blank=True, required=False, help_text="Shown beside the name in the console."
@@ -98,6 +107,11 @@ class NewAccountSerializer(AccountFieldsSerializer):
     name = AccountNameField(
         required=False,
         help_text="3 to 24 lower-case letters and digits. Without a name, the server generates one.",
+    )
+    kind = AccountKindField(
+        required=False,
+        help_text="Compatible with Azure Table storage (`storage`, the default) or with Azure Cosmos DB for Table"
+        " (`cosmos`). It cannot be changed later.",
     )
     expires_at = InstantField(required=False, help_text="End of the lifetime, instead of `ttl`.")
 
@@ -173,6 +187,7 @@ class AccountSerializer(serializers.Serializer[Any]):
     """Of an account and the role of the token's user in it."""
 
     name = serializers.CharField()
+    kind = AccountKindField()
     label = serializers.CharField()
     description = serializers.CharField()
     colour = serializers.CharField()

@@ -25,7 +25,7 @@ from storage.operations.accounts import AccountExists, AccountHasTables
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.operations.keys import KeyState
 
-_DESCRIPTIVE_FIELDS: Final = frozenset({"label", "description", "colour", "labels"})
+_OWN_FIELDS: Final = frozenset({"kind", "label", "description", "colour", "labels"})
 _NAME_ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
@@ -69,7 +69,7 @@ class AccountListViewSet(ApiViewSet):
     )
     def create(self, request: Request) -> Response:
         data = self.read_body()
-        fields = {name: value for name, value in data.items() if name in _DESCRIPTIVE_FIELDS}
+        fields = {name: value for name, value in data.items() if name in _OWN_FIELDS}
         fields["expires_at"] = read_expiry(data, timezone.now())
         fields["request_digest"] = idempotency.request_digest(request)
         key, name = idempotency.read_key(request), data.get("name")

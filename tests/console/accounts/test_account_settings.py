@@ -55,6 +55,24 @@ def test_makes_an_account_and_shows_its_keys_once(visit):
     assert (done.verb, done.actor, done.account_name) == (Verb.ACCOUNT_CREATE, "ada", "shop")
 
 
+def test_an_account_of_the_kind_cosmos_has_no_pages_of_what_it_lacks(visit):
+    client = visit("ada")
+    assert make(client, kind="cosmos")["Location"] == "/ui/a/shop/created/"
+    account = Account.objects.get(name="shop")
+    assert account.kind == "cosmos"
+    tables.create(account.pk, "new orders")
+    page = client.get("/ui/a/shop/t/new%20orders/")
+    assert page.status_code == 200
+    assert "/ui/a/shop/t/new%20orders/schema/" in page.content.decode()
+    assert "/acl/" not in page.content.decode()
+    assert "/ui/a/shop/service/" not in page.content.decode()
+    for path in ("/ui/a/shop/service/", "/ui/a/shop/t/new%20orders/acl/"):
+        assert client.get(path).status_code == 404, path
+    assert "Azure Cosmos DB for Table" in client.get("/ui/a/shop/settings/").content.decode()
+    new = client.post("/ui/a/shop/t/new%20orders/entity/new/", {"pk": "", "rk": "r"})
+    assert "In a Cosmos DB account no key may be empty." in new.content.decode()
+
+
 @pytest.mark.parametrize(
     ("name", "broken"),
     [("", 0), ("ab", 1), ("a" * 25, 1), ("my-shop", 1), ("şehir", 1), ("A", 2), ("acme", 1)],

@@ -14,7 +14,7 @@ $$
 
 
 class Migration(migrations.Migration):
-    dependencies = [("storage", "0014_change_functions")]
+    dependencies = [("storage", "0016_property_index")]
 
     operations = [
         migrations.AddField("account", "kind", models.CharField(default="storage", max_length=7)),
