@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.addresses import Network, read_network
-from storage.domain.errors import InsufficientAccountPermissions, NotImplemented, ServerBusy
+from storage.domain.errors import InsufficientAccountPermissions, MethodNotAllowed, ServerBusy
 from storage.domain.service import connections, lifetimes
 from storage.domain.service.activity import Verb
 from storage.domain.service.labels import LabelError
@@ -374,9 +374,9 @@ def kind_of(account_id: int) -> AccountKind:
 
 
 def require_storage(account_id: int) -> None:
-    """Raise NotImplemented for an account of the kind cosmos, which has no policies and service properties."""
+    """Raise MethodNotAllowed for an account of the kind cosmos, which has no policies and service properties."""
     if kind_of(account_id) is AccountKind.COSMOS:
-        raise NotImplemented
+        raise MethodNotAllowed
 
 
 def usable() -> list[Account]:

@@ -42,7 +42,7 @@ def replace(
 ) -> Activity | None:
     """Set Table ACL: replace all policies, effective from the next request on; return None if nothing changed.
 
-    Raises NotImplemented in an account of the kind cosmos, and ChangedSince if the stored policies are not those that
+    Raises MethodNotAllowed in an account of the kind cosmos, and ChangedSince if the stored policies are not those that
     the caller has ``seen``, or that ``undoes`` left.
     """
     accounts.require_storage(account_id)

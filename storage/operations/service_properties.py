@@ -49,7 +49,7 @@ def replace(
 ) -> Activity | None:
     """Set Table Service Properties to what ``update`` returns, effective from the next request on.
 
-    Returns None if nothing changed. Raises NotImplemented in an account of the kind cosmos, and ChangedSince if
+    Returns None if nothing changed. Raises MethodNotAllowed in an account of the kind cosmos, and ChangedSince if
     ``undoes`` is not the last change.
     """
     accounts.require_storage(account_id)
