@@ -2,32 +2,15 @@
 
 import pytest
 
-from storage.domain.entities.changes import Insert
-from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.entity import EntityKey
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
-from storage.operations import accounts, entities, properties, tables
-from storage.sql import entities as sql
-from storage.sql.django import run
+from storage.operations import entities, properties
 from storage.sql.failures import Canceled
-from storage.sql.relations import relation_name
 
 NUMBER = EdmValue(Edm.INT32, 1)
 TEXT = EdmValue(Edm.STRING, "x")
-
-
-@pytest.fixture
-def table(db):
-    return tables.create(accounts.add("acme").pk, "people")
-
-
-@pytest.fixture
-def insert(table):
-    def insert(row_key, **values):
-        run(sql.change(relation_name(table.pk), Insert(Entity(EntityKey("p", row_key), values))))
-
-    return insert
 
 
 def test_all_of_a_small_table(table, insert):

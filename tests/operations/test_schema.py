@@ -2,19 +2,14 @@
 
 import pytest
 
-from storage.domain.entities.changes import Insert
-from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import OperationTimedOut
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.filters.types import other_types_filter
-from storage.operations import accounts, entities, schema, tables
-from storage.sql import entities as sql
+from storage.operations import entities, schema
 from storage.sql import schema as statements
-from storage.sql.django import run
 from storage.sql.failures import Canceled
-from storage.sql.relations import relation_name
 
 VALUES = {
     Edm.STRING: ["", "ada", "9"],
@@ -26,19 +21,6 @@ VALUES = {
     Edm.GUID: ["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"],
     Edm.BINARY: [b"", b"\xff" * 3],
 }
-
-
-@pytest.fixture
-def table(db):
-    return tables.create(accounts.add("acme").pk, "people")
-
-
-@pytest.fixture
-def insert(table):
-    def insert(row_key, **values):
-        run(sql.change(relation_name(table.pk), Insert(Entity(EntityKey("p", row_key), values))))
-
-    return insert
 
 
 def test_all_of_a_small_table(table, insert):

@@ -1,0 +1,23 @@
+"""A table, and entities in it without the activity log."""
+
+import pytest
+
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.operations import accounts, tables
+from storage.sql import entities as sql
+from storage.sql.django import run
+from storage.sql.relations import relation_name
+
+
+@pytest.fixture
+def table(db):
+    return tables.create(accounts.add("acme").pk, "people")
+
+
+@pytest.fixture
+def insert(table):
+    def insert(row_key, **values):
+        run(sql.change(relation_name(table.pk), Insert(Entity(EntityKey("p", row_key), values))))
+
+    return insert
