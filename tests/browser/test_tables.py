@@ -105,10 +105,10 @@ def test_tags(open_list, make):
 
 
 def test_shift_ticks_a_range(open_list, make):
-    make("row1", "row2", "row3")
-    page = open_list("?q=row")
-    page.get_by_label("Select row1").click()
-    page.get_by_label("Select row3").click(modifiers=["Shift"])
+    make("ticked1", "ticked2", "ticked3")
+    page = open_list("?q=ticked")
+    page.get_by_label("Select ticked1").click()
+    page.get_by_label("Select ticked3").click(modifiers=["Shift"])
     expect(page.get_by_text("3 tables selected")).to_be_visible()
     expect(page.get_by_label("Select all tables on this page")).to_be_checked()
     page.get_by_role("button", name="Clear").click()
