@@ -147,6 +147,18 @@ def test_e6_what_is_edited_or_selected_stays(open_grid, folk):
     assert page.locator("[data-picked-count]").inner_text() == "1 selected"
     assert page.locator(".handle :checked").count() == 1
     assert page.evaluate("document.activeElement.parentElement.cells[3].innerText") == "Person 3"
+    # a change that is told while an answer from before it is under way
+    held = []
+    page.route("**/t/folk/?top=25", lambda route: held.append((route, route.fetch())), times=1)
+    page.evaluate("document.dispatchEvent(new CustomEvent('grid:changed'))")
+    while not held:
+        page.evaluate("() => {}")
+    folk.update_entity(person(6) | {"Name": "changed late"}, mode="merge")
+    page.evaluate("document.dispatchEvent(new CustomEvent('grid:changed'))")
+    ((route, answer),) = held
+    route.fulfill(response=answer)
+    page.get_by_role("gridcell", name="changed late", exact=True).wait_for()
+    folk.update_entity(person(6), mode="replace")
     folk.delete_entity("se", "r001b")
     folk.update_entity(person(2), mode="replace")
     folk.update_entity(person(4), mode="replace")

@@ -49,6 +49,7 @@ export function tell(text) {
 
 let timer;
 let isLooking = false;
+let isStale = false; // something changed while a look was under way, which may not have seen it
 
 function wait() {
   clearTimeout(timer);
@@ -57,6 +58,7 @@ function wait() {
 }
 
 export async function look() {
+  isStale = isLooking;
   if (!results() || isLooking || document.hidden) return wait();
   isLooking = true;
   const asked = results();
@@ -71,7 +73,8 @@ export async function look() {
     // no answer now: the next look may find one
   } finally {
     isLooking = false;
-    wait();
+    if (isStale) look();
+    else wait();
   }
 }
 
