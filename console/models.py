@@ -163,10 +163,11 @@ class ColumnLayout(models.Model):
 
 
 class PropertyOrder(models.Model):
-    """The properties of a table in the order in which they were first displayed, so that columns keep their places."""
+    """The properties of a table in the order in which they were first displayed, and the widths of their columns."""
 
     table = models.OneToOneField(Table, on_delete=models.CASCADE, primary_key=True, related_name="+")
     names = models.JSONField(default=list)
+    widths = models.JSONField(default=dict)  # pixels, by name; also of the keys and the Timestamp
 
     def __str__(self) -> str:
         return ", ".join(self.names)

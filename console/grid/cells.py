@@ -49,7 +49,8 @@ class Cell(NamedTuple):
 
 def absent() -> Cell:
     text = _("not set")
-    return Cell(SafeString(f'<span class="absent">{escape(text)}</span>'), len(text) + 4, "absent")
+    # invisible, so that it needs no width
+    return Cell(SafeString(f'<span class="absent">{escape(text)}</span>'), 0, "absent")
 
 
 def draw_or_absent(value: EdmValue | None) -> Cell:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from html import escape
 from typing import Final
@@ -40,6 +40,7 @@ class Column:
     pin: int = 0  # its number among the pinned columns, from 1
     is_number: bool = False
     is_loose: bool = False  # in its default place
+    is_new: bool = False  # whether the values of this page decided the width
     opening: str = ""  # the start of the tag of its cells
 
     @property
@@ -78,6 +79,7 @@ class GridOptions:
     zone: tzinfo | None = None  # None: UTC
     select: Sequence[str] = ()  # the selected properties; empty: all
     names: Sequence[str] = ()  # the properties of the page in the order of the table
+    widths: Mapping[str, int] = field(default_factory=dict)  # pixels, of columns that keep theirs
 
     @property
     def entity_path(self) -> str:
@@ -98,7 +100,7 @@ def build_grid(setting: GridOptions, found: Sequence[EntityPreview], *, before: 
     names = (*setting.names, *types, *setting.select)
     shown = _selected(columns.arrange_columns(setting.columns, names), setting.select)
     drawn = [_draw(glance, shown, types, setting.zone) for glance in found]
-    made = _columns(setting.columns, shown, types, drawn)
+    made = _columns(setting, shown, types, drawn)
     rows = [
         _row(setting, glance, made, cells_, before + index)
         for index, (glance, cells_) in enumerate(zip(found, drawn, strict=True), 2)
@@ -165,27 +167,29 @@ def _draw_system(glance: EntityPreview, name: str, zone: tzinfo | None) -> Cell:
 
 
 def _columns(
-    asked: Columns,
+    setting: GridOptions,
     shown: Sequence[ColumnChoice],
     types: Mapping[str, Set[Edm]],
     drawn: Sequence[Sequence[Cell]],
 ) -> list[Column]:
-    named = {choice.name for choice in asked.choices}
+    named = {choice.name for choice in setting.columns.choices}
     places = _list_places([choice.name for choice in shown], types)
     made = []
     for at, choice in enumerate(shown):
         of_name = types.get(choice.name, frozenset())
         is_number = bool(of_name) and of_name <= NUMBERS
         pin = at + 1 if choice.is_pinned else 0
+        kept = choice.width or setting.widths.get(choice.name)
         column = Column(
             name=choice.name,
             type=_type(choice.name, of_name),
-            width=choice.width or _fitting(choice.name, max((row[at].width for row in drawn), default=0)),
+            width=kept or _fitting(choice.name, max((row[at].width for row in drawn), default=0)),
             is_sized=choice.width is not None,
             is_pinned=choice.is_pinned,
             pin=pin,
             is_number=is_number,
             is_loose=choice.name not in named,
+            is_new=kept is None and (bool(of_name) or choice.name in _SYSTEM),
             opening=_opening(at + 2, choice.name, pin, places.get(choice.name, ""), is_number=is_number),
         )
         made.append(column)

@@ -1,7 +1,7 @@
-"""The order of a table's columns: properties keep the place that they got when they were first displayed."""
+"""The columns of a table: properties keep the place and the width that they got when they were first displayed."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
 from django.db import transaction
 
@@ -13,29 +13,33 @@ _MOST: Final = (
 )
 
 
-def arrange_properties(table: Table, seen: Iterable[str]) -> list[str]:
-    """Return the names in the order of the table, and add those that are new to it."""
+class TableColumns(NamedTuple):
+    names: list[str]
+    widths: Mapping[str, int]  # pixels, of columns that were displayed with values before
+
+
+def find_columns(table: Table, seen: Iterable[str]) -> TableColumns:
+    """Return the names in the order of the table, to which new ones are added, and its widths."""
     names = list(dict.fromkeys(seen))
-    known = _known(table)
-    if not known.keys() >= set(names) and len(known) < _MOST:
-        known = _extend(table, names)
-    return sorted(names, key=lambda name: (known.get(name, _MOST), name))
+    order = PropertyOrder.objects.filter(table=table).first() or PropertyOrder(table=table)
+    if len(order.names) < _MOST and not set(order.names) >= set(names):
+        order = _extend(table, names, {})
+    places = {name: place for place, name in enumerate(order.names)}
+    return TableColumns(sorted(names, key=lambda name: (places.get(name, _MOST), name)), order.widths)
 
 
-def _known(table: Table) -> dict[str, int]:
-    names = PropertyOrder.objects.filter(table=table).values_list("names", flat=True).first()
-    return _places(names or [])
-
-
-def _places(names: list[str]) -> dict[str, int]:
-    return {name: place for place, name in enumerate(names)}
+def keep_widths(table: Table, kept: Mapping[str, int], new: Mapping[str, int]) -> None:
+    """Keep the widths of columns that have none yet."""
+    if new and len(kept) < _MOST:
+        _extend(table, [], new)
 
 
 @transaction.atomic
-def _extend(table: Table, names: list[str]) -> dict[str, int]:
-    """Append new names; locked, because another request may just add others."""
+def _extend(table: Table, names: list[str], widths: Mapping[str, int]) -> PropertyOrder:
+    """Append what is new; locked, because another request may just add others."""
     PropertyOrder.objects.get_or_create(table=table)
     order = PropertyOrder.objects.select_for_update().get(table=table)
     order.names = list(dict.fromkeys([*order.names, *names]))[:_MOST]
-    order.save(update_fields=["names"])
-    return _places(order.names)
+    order.widths = {**widths, **order.widths}
+    order.save(update_fields=["names", "widths"])
+    return order

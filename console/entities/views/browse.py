@@ -11,7 +11,7 @@ from django.utils import timezone
 from console.entities.staged import is_staging
 from console.grid import bookmarks, cells, columns, documents, grid, saved_urls
 from console.grid.cells import Cell
-from console.grid.property_order import arrange_properties
+from console.grid.property_order import find_columns, keep_widths
 from console.grid.state import PAUSES, SIZES, GridState, View, read_state
 from console.grid.tokens import Cursor, encode_key
 from console.queries import recent, saved
@@ -134,14 +134,7 @@ def results(table: Table, state: GridState) -> dict[str, Any]:
 def _shown(table: Table, state: GridState, page: FoundPage) -> dict[str, object]:
     match state.view:
         case View.GRID:
-            names = arrange_properties(
-                table, (name for glance in page.entities for name in glance.properties)
-            )
-            setting = grid.GridOptions(table, state.columns, state.zone, state.select, names)
-            is_last = page.next is None
-            return {
-                "grid": grid.build_grid(setting, page.entities, before=state.rows_before, is_last=is_last)
-            }
+            return {"grid": _grid(table, state, page)}
         case View.JSON:
             return {"documents": [documents.build_document(glance) for glance in page.entities]}
         case View.FORM:
@@ -155,6 +148,14 @@ def _shown(table: Table, state: GridState, page: FoundPage) -> dict[str, object]
             }
         case _:
             assert_never(state.view)
+
+
+def _grid(table: Table, state: GridState, page: FoundPage) -> grid.Grid:
+    names, widths = find_columns(table, (name for glance in page.entities for name in glance.properties))
+    setting = grid.GridOptions(table, state.columns, state.zone, state.select, names, widths)
+    built = grid.build_grid(setting, page.entities, before=state.rows_before, is_last=page.next is None)
+    keep_widths(table, widths, {column.name: column.width for column in built.columns if column.is_new})
+    return built
 
 
 def _fields(entity: Entity, state: GridState) -> list[tuple[str, str, Cell]]:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console.grid import columns
 from console.grid.cells import MIXED
 from console.grid.columns import TIMESTAMP, ColumnChoice, Columns
-from console.grid.property_order import arrange_properties
+from console.grid.property_order import find_columns
 from console.grid.state import GridState, read_state
 from console.models import ColumnLayout
 from console.site import notices
@@ -79,7 +79,7 @@ def _seen(table: Table, state: GridState) -> list[str]:
         page = entities.preview_page(table, replace(state.wanted, select=None))
     except StorageError:
         return []
-    return arrange_properties(table, (name for glance in page.entities for name in glance.properties))
+    return find_columns(table, (name for glance in page.entities for name in glance.properties)).names
 
 
 def _line(choice: ColumnChoice, known: dict[str, Property]) -> tuple[ColumnChoice, str, int | None]:

@@ -3,7 +3,7 @@ import { get, json, post } from "../site/request.js";
 import { cellAt, enter, pin } from "./grid.js";
 
 const STEP = 16; // pixels
-const [LEAST, MOST] = [40, 2000];
+const [LEAST, MOST, MOST_FITTED] = [40, 2000, 800];
 const grid = () => document.querySelector("#results [data-grid]");
 const heads = () => [...(grid()?.querySelectorAll("th[data-property]") ?? [])];
 export const headOf = (name) => heads().find((head) => head.dataset.property === name);
@@ -101,10 +101,19 @@ export function resize(name, width, wait = 600) {
 }
 
 /** As wide as the longest value here. */
-export async function fit(name) {
-  delete headOf(name).dataset.width;
-  await go(write(heads()));
-  focus(name);
+export function fit(name) {
+  const { cellIndex } = headOf(name);
+  resize(name, Math.min(MOST_FITTED, Math.max(...[...grid().rows].map((row) => needed(row.cells[cellIndex])))), 0);
+}
+
+/** The width that the content of a cell would take. */
+function needed(cell) {
+  const content = document.createRange();
+  content.selectNodeContents(cell);
+  const cut = cell.querySelector(".cut > bdi");
+  const { paddingInlineStart: start, paddingInlineEnd: end } = getComputedStyle(cell);
+  const hidden = cut ? cut.scrollWidth - cut.clientWidth : 0;
+  return Math.ceil(content.getBoundingClientRect().width + hidden + parseFloat(start) + parseFloat(end)) + 1;
 }
 
 document.addEventListener("keydown", (event) => {

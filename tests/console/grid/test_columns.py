@@ -1,5 +1,7 @@
 """Columns as they stand in an address, and as they are arranged."""
 
+import re
+
 import pytest
 
 from console.grid.columns import (
@@ -10,7 +12,7 @@ from console.grid.columns import (
     move_column,
     parse_columns,
 )
-from console.grid.property_order import arrange_properties
+from console.grid.property_order import find_columns
 from storage.operations import tables
 
 SEEN = ["Name", "Age", "Score"]
@@ -18,9 +20,27 @@ SEEN = ["Name", "Age", "Score"]
 
 def test_a_table_keeps_the_order_in_which_its_properties_were_first_seen(people, account):
     table = tables.get(account.pk, "people")
-    assert arrange_properties(table, ["Name", "Age"]) == ["Name", "Age"]
-    assert arrange_properties(table, ["Rare", "Age", "Name", "Age"]) == ["Name", "Age", "Rare"]
-    assert arrange_properties(table, ["Rare", "Name"]) == ["Name", "Rare"]
+    assert find_columns(table, ["Name", "Age"]).names == ["Name", "Age"]
+    assert find_columns(table, ["Rare", "Age", "Name", "Age"]).names == ["Name", "Age", "Rare"]
+    assert find_columns(table, ["Rare", "Name"]).names == ["Name", "Rare"]
+
+
+def test_columns_keep_their_widths(visit, people):
+    def widths(query=""):
+        content = visit("victor").get(f"/ui/a/acme/t/people/?top=25{query}").content.decode()
+        names = re.findall(r'<th [^>]*data-property="(\w+)"', content)
+        return dict(zip(names, re.findall(r'<col width="(\d+)">', content)[1:], strict=True))
+
+    for number in range(30):
+        people("se", f"{number:02}", Name="x" * (number + 1), **({"Rare": "y" * 40} if number > 25 else {}))
+    first = widths()
+    assert "Rare" not in first
+    # sorted and filtered, other values are on the page; a new column takes its width from them and keeps it
+    assert widths("&sort=-Name").items() >= first.items()
+    rare = widths("&f=RowKey+gt+'25'")
+    assert rare.items() >= first.items() and rare["Rare"] > rare["Name"]
+    assert widths("&cols=Name:321,*") == first | {"Name": "321"}
+    assert widths() == first
 
 
 def names(text, seen=SEEN):
