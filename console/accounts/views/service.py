@@ -69,6 +69,8 @@ def save(request: HttpRequest, account: Account) -> HttpResponse:
             return render(request, "console/accounts/service/_meter.html", _form_context(forms))
         case "test":
             return _test(request, account, forms)
+        case "restore":
+            return _render_editor(request, account, {"forms": forms.with_rules(list)})
         case "add":
             return _render_editor(
                 request, account, {"forms": forms.with_rules(add_rule(target)).focus_last()}
@@ -91,6 +93,8 @@ def save(request: HttpRequest, account: Account) -> HttpResponse:
 
 def _submit_xml(request: HttpRequest, account: Account, action: str) -> HttpResponse:
     text, version = request.POST["xml"], request.POST.get("version", "")
+    if action == "restore":
+        return _render_editor(request, account, {"xml": text, "version": version})
     try:
         update = service_xml.read_update(text)
         if action == "form":

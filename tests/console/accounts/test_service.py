@@ -151,6 +151,11 @@ def test_edits_and_tries_rules_without_saving(visit, account):
     assert text(answer).lstrip().startswith('<div id="verdict"')
     assert "Rule 1 allows the request." in text(answer)
     assert "unsaved rules" in text(answer)
+    # what was typed before a reload comes back as it was
+    answer = client.post(SAVE, {**FIELDS, "cors-0-max_age": "soon", "do": "restore"})
+    assert 'value="soon"' in text(answer) and "Unsaved changes" in text(answer)
+    answer = client.post(SAVE, {"xml": "<half", "version": "", "do": "restore"})
+    assert "&lt;half" in text(answer) and "Unsaved changes" in text(answer)
     assert stored() == DEFAULT_PROPERTIES
 
 
