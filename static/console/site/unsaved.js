@@ -7,7 +7,7 @@ export function isDirty(form) {
     if (!field.name || field.type === "hidden" || field.disabled) return false;
     if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
     if (field.type === "file") return field.files.length > 0;
-    if (field.tagName === "SELECT") return [...field.options].some((option) => option.selected !== option.defaultSelected);
+    if (field.tagName === "SELECT") return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
     return "defaultValue" in field && field.value !== field.defaultValue;
   });
 }
