@@ -215,6 +215,40 @@ def test_keys_of_the_editor(open_page, admin, cells):
     assert cells.get_entity("se", "alan")["Age"] == 8
 
 
+def test_composed_text_and_a_reload(open_page, admin, cells):
+    page = open_page(at(), state=admin)
+    name = cell(page, "Name", "alan")
+    field = page.locator("#cell-value")
+    name.click()
+    composer = page.context.new_cdp_session(page)
+    composer.send("Input.imeSetComposition", {"text": "ni", "selectionStart": 2, "selectionEnd": 2})
+    expect(name).to_have_attribute("data-composed", "ni")
+    composer.send("Input.insertText", {"text": "你"})
+    expect(field).to_have_value("你")
+    expect(name).to_have_text(HOSTILE)
+    page.keyboard.insert_text("好")
+    # the editor is open again after a reload, and knows what changed meanwhile
+    cells.update_entity({"PartitionKey": "se", "RowKey": "alan", "Name": "theirs"}, mode="merge")
+    page.reload()
+    expect(field).to_have_value("你好")
+    expect(field).to_be_focused()
+    field.press("Enter")
+    page.locator(".cell-conflict").wait_for()
+    page.get_by_role("button", name="Save mine").click()
+    closed(page)
+    assert cells.get_entity("se", "alan")["Name"] == "你好"
+    page.reload()
+    page.keyboard.press("e")
+    expect(page.locator("td:focus, th:focus")).to_have_count(1)
+    assert field.count() == 0
+    # text that no key types, such as an emoji
+    name.click()
+    page.keyboard.insert_text("🦊")
+    expect(field).to_have_value("🦊")
+    page.keyboard.press("Escape")
+    closed(page)
+
+
 def box(page, selector):
     return page.locator(selector).first.bounding_box()
 

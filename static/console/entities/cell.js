@@ -3,7 +3,9 @@ import { announce, get, post } from "../site/request.js";
 import { enter } from "../grid/grid.js";
 import { place } from "./cell_place.js";
 import { listen } from "./cell_tools.js";
+import { listen as listenToInputMethods } from "./composing.js";
 import { find, keep } from "./staged.js";
+import { draftOf, forgetDraft, keepDraft } from "../site/drafts.js";
 import { notify } from "../site/toast.js";
 import "./deletion.js";
 import "./paste.js";
@@ -38,7 +40,8 @@ function addressOf(cell) {
   return `${grid.dataset.cell}?${query}`;
 }
 
-async function edit(cell, typed, isPasted = false) {
+/** `draft`: the fields of an editor of this cell that a reload took away. */
+async function edit(cell, typed, { isPasted = false, draft = null } = {}) {
   if (open) return;
   begin(cell, { typed, isPasted, isReplacing: typed !== undefined && !isPasted });
   const { dialog } = open;
@@ -48,7 +51,9 @@ async function edit(cell, typed, isPasted = false) {
     if (open?.dialog !== dialog) return;
     if (status !== 200 || !form) return close(found.querySelector("h1")?.textContent);
     present(form);
-    restore(cell, dialog);
+    const staged = find(cell);
+    if (draft) putBack(dialog, draft);
+    else if (staged && !staged.removed) putBack(dialog, { type: staged.type, form: staged.form, value: staged.text });
   } catch {
     if (open?.dialog === dialog) close(); // the request was given up
   }
@@ -100,16 +105,15 @@ function show(form) {
   if (ending && !isLarge && !conflict) finishLine(form, then(ending));
 }
 
-/** What was staged before is what is edited now. */
-async function restore(cell, dialog) {
-  const staged = find(cell);
-  if (!staged || staged.removed) return;
+/** What was typed before is what is edited now. */
+async function putBack(dialog, fields) {
   const form = dialog.querySelector("form");
   const body = new FormData(form);
   body.delete("value");
-  for (const [name, value] of Object.entries({ retype: "1", type: staged.type, form: staged.form, value: staged.text })) body.set(name, value);
-  body.set("from", staged.type);
-  body.set("from_form", staged.form);
+  for (const [name, value] of Object.entries(fields)) body.set(name, value);
+  body.set("retype", "1");
+  body.set("from", fields.type);
+  body.set("from_form", fields.form ?? "");
   const { status, found } = await post(form.dataset.check, body);
   if (open?.dialog === dialog && status === 200) show(found.getElementById("cell-editor"));
 }
@@ -128,6 +132,7 @@ function close(reason) {
   delete cell.parentElement?.dataset.editing;
   const grid = cell.closest("[data-grid]");
   if (grid && isHere) enter(cell, grid);
+  if (grid) forgetDraft(grid.dataset.cell);
   if (reason) notify(reason);
   // more than a cell of the grid is not as it was
   if (isStale) document.dispatchEvent(new CustomEvent("grid:changed"));
@@ -285,7 +290,7 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key.length === 1 && event.key !== " ") {
     event.preventDefault();
     edit(cell, event.key);
-  } else if (event.key === "Process") edit(cell, ""); // an input method has begun a character
+  } else if (event.key === "Process" && !cell.isContentEditable) edit(cell, ""); // an input method has begun a character
 });
 
 /** Typed faster than the editor came. */
@@ -306,7 +311,7 @@ document.addEventListener("paste", (event) => {
   const text = event.clipboardData?.getData("text/plain").replace(/\r?\n$/, "") ?? "";
   if (!cell || event.defaultPrevented || !text || /[\t\n]|^\s*[[{]/.test(text)) return;
   event.preventDefault();
-  edit(cell, text, true);
+  edit(cell, text, { isPasted: true });
 });
 
 document.addEventListener("keydown", (event) => {
@@ -385,6 +390,7 @@ async function takeTheirs() {
 }
 
 listen({ check, retype });
+listenToInputMethods(editable, edit);
 
 document.addEventListener("pointerdown", (event) => {
   if (!open?.dialog.isConnected) return;
@@ -397,6 +403,23 @@ function leave() {
   const form = open.dialog.querySelector("form");
   if (form.dataset.size === "line" && !form.querySelector("[data-theirs]")) finishLine(form);
 }
+
+// a reload opens the editor again with what was typed
+addEventListener("pagehide", () => {
+  const form = open?.dialog.querySelector("form");
+  if (form && state(form) !== open.first) keepDraft(form);
+});
+
+function reopen() {
+  const grid = document.querySelector("[data-grid][data-cell]");
+  const draft = Object.fromEntries(grid ? draftOf(grid.dataset.cell) : []);
+  const cell = draft.key && cellOf(draft.key, draft.property);
+  if (!cell) return;
+  enter(cell, grid);
+  edit(cell, undefined, { draft });
+}
+
+reopen();
 
 const follow = () => open?.dialog.matches(".cell-layer[open]") && place(open.dialog, open.cell);
 for (const kind of ["scroll", "resize"]) addEventListener(kind, follow, { capture: true, passive: true });

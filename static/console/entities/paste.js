@@ -43,7 +43,7 @@ function add(form, name, value) {
 
 document.addEventListener("paste", (event) => {
   const target = event.target instanceof Element ? event.target : document.activeElement;
-  if (!grid() || target?.closest("input, textarea, select, [contenteditable], dialog")) return;
+  if (!grid() || target?.closest("input, textarea, select, [contenteditable]:not(td), dialog")) return;
   const text = event.clipboardData?.getData("text/plain") ?? "";
   if (!/[\t\n]|^\s*[[{]/.test(text.trim())) return;
   event.preventDefault();

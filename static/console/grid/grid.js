@@ -7,6 +7,7 @@ export function gridOf(element) {
 
 /** The cell with the focus, when the focus is on a cell itself and not on something inside of it. */
 export function cellAt(event) {
+  if (event.isComposing) return null; // the key is the input method's
   const cell = event.target.closest?.("[data-grid] :is(td, th)");
   return cell && event.target === cell ? cell : null;
 }

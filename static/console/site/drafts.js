@@ -1,5 +1,6 @@
 // What was typed into form[data-guard] and not saved outlives a reload, for the same user and in the same tab. It is
-// offered, not put back by itself: data-restore names the field that has the server show it without saving.
+// offered, not put back by itself: data-restore names the field that has the server show it without saving. The editor of a
+// cell keeps and shows its draft itself.
 import { load } from "./page_form.js";
 import { isDirty, wasSent } from "./unsaved.js";
 
@@ -10,19 +11,35 @@ function guardedForms() {
   return [...document.querySelectorAll("form[data-guard][data-restore]")];
 }
 
+function placeOf(address) {
+  return `tablero.draft.${user}.${address}`;
+}
+
 function nameOf(form) {
-  return `tablero.draft.${user}.${form.getAttribute("action")}`;
+  return placeOf(form.getAttribute("action"));
+}
+
+/** Keep the texts of a form that is about to go. */
+export function keepDraft(form) {
+  const fields = [...new FormData(form)].filter(([name, value]) => typeof value === "string" && name !== "csrfmiddlewaretoken");
+  try {
+    sessionStorage.setItem(nameOf(form), JSON.stringify(fields));
+  } catch {
+    // larger than a browser keeps; it asked before it left
+  }
+}
+
+/** The fields that were kept of the form with this action. */
+export function draftOf(address) {
+  return JSON.parse(sessionStorage.getItem(placeOf(address)) ?? "[]");
+}
+
+export function forgetDraft(address) {
+  sessionStorage.removeItem(placeOf(address));
 }
 
 function keepDrafts() {
-  for (const form of guardedForms().filter(isDirty)) {
-    const fields = [...new FormData(form)].filter(([name, value]) => typeof value === "string" && name !== "csrfmiddlewaretoken");
-    try {
-      sessionStorage.setItem(nameOf(form), JSON.stringify(fields));
-    } catch {
-      // larger than a browser keeps; it asked before it left
-    }
-  }
+  guardedForms().filter(isDirty).forEach(keepDraft);
 }
 
 function discardDrafts() {

@@ -65,7 +65,7 @@ async function undo(form) {
 
 document.addEventListener("keydown", (event) => {
   if (event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
-  if (event.defaultPrevented || event.target.closest?.("input, textarea, select, [contenteditable], dialog")) return;
+  if (event.defaultPrevented || event.target.closest?.("input, textarea, select, [contenteditable]:not(td), dialog")) return;
   const newest = [...region.querySelectorAll("[data-undo]")].at(-1);
   if (!newest) return;
   event.preventDefault();
