@@ -12,7 +12,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from console.entities.value_field import TypedInput, ValueField, suggested_type
-from console.site.typed_text import LOSSES, sentence
+from console.site.typed_text import LOSSES, edited_text, sentence
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import merge, typed_text
 from storage.editing.conversions import convert
@@ -130,7 +130,7 @@ def change_type(
     try:
         converted = convert(value, to, now)
         kept = form if to is typed.type or to is not Edm.STRING else typed_text.field_form(converted.value)
-        text = typed_text.write(converted.value, kept)
+        text = edited_text(converted.value, kept)
     except InvalidText as refusal:
         if to is typed.type:
             return typed, Note("error", sentence(refusal))
@@ -150,5 +150,5 @@ def shorten_value(value: EdmValue | None) -> str:
         return _("not set")
     if value.type is Edm.BINARY:
         return cast("bytes", value.value)[:24].hex()
-    text = typed_text.write(value, TextForm.ESCAPED if value.type is Edm.STRING else None)
+    text = edited_text(value, TextForm.ESCAPED if value.type is Edm.STRING else None)
     return text if len(text) <= _LONGEST_SHORTENED else text[:_LONGEST_SHORTENED] + "…"

@@ -14,6 +14,7 @@ from console.entities.entity_page import EntityTarget
 from console.site.access import actor_of
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, see_other, wants_part
+from console.site.typed_text import edited_text
 from storage.domain.entities.changes import Change, Insert, Update
 from storage.domain.entities.entity import Entity, StoredEntity, read_stored, write_stored
 from storage.domain.errors import (
@@ -151,7 +152,7 @@ def _changed_by(was: EdmValue | None, now: EdmValue | None, mine: EdmValue | Non
 def _shown(value: EdmValue | None) -> ShownValue:
     if value is None:
         return ShownValue()
-    text = typed_text.write(value, typed_text.field_form(value))
+    text = edited_text(value, typed_text.field_form(value))
     return ShownValue(text[:LONGEST], value.type.value, is_empty=not text, is_cut=len(text) > LONGEST)
 
 

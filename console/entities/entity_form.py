@@ -26,7 +26,7 @@ from console.entities.value_field import (
     read_form,
     suggested_type,
 )
-from console.site.typed_text import LOSSES, field_text
+from console.site.typed_text import LOSSES, edited_text, field_text
 from storage.domain.entities.entity import SYSTEM_PROPERTIES
 from storage.domain.errors import PropertyNameTooLong, StorageError
 from storage.domain.values.edm import Edm, EdmValue
@@ -142,7 +142,7 @@ def _read_value(row: PropertyRow, now: datetime) -> tuple[PropertyRow, EdmValue 
         row = replace(row, loss=_loss(row, now))
         if not row.is_loss_accepted:
             return replace(row, problem=_("This conversion loses data. Confirm it below.")), None
-    if row.text:
+    if row.text and row.text != edited_text(value):
         row = replace(row, stored_as=typed_text.stored_text(value, row.text))
     if row.file is not None:  # it is not sent a second time
         row = replace(row, text=typed_text.write(value), form=typed_text.field_form(value), is_kept=False)

@@ -7,6 +7,7 @@ from typing import Final, cast
 from django.core.files.uploadedfile import UploadedFile
 
 from console.grid.documents import indent_json
+from console.site.typed_text import edited_text
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
 from storage.editing.typed_text import TextForm
@@ -83,7 +84,7 @@ class PropertyRow:
         """The text when the form was opened; empty if it is long."""
         if self.before is None or self.before.type is Edm.BINARY:
             return ""
-        text = typed_text.write(self.before, typed_text.field_form(self.before))
+        text = edited_text(self.before, typed_text.field_form(self.before))
         return text if 0 < len(text) <= 80 else ""
 
     @property
@@ -98,7 +99,7 @@ def rows_of(properties: Mapping[str, EdmValue]) -> list[PropertyRow]:
 def row_of(number: int, name: str, value: EdmValue) -> PropertyRow:
     is_kept = value.type is Edm.BINARY and len(cast("bytes", value.value)) > LONGEST_HEX
     form = typed_text.field_form(value)
-    text = "" if is_kept else typed_text.write(value, form)
+    text = "" if is_kept else edited_text(value, form)
     return PropertyRow(number, name, value.type, text, form, before=value, is_kept=is_kept)
 
 

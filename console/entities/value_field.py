@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 
-from console.site.typed_text import field_text, sentence
+from console.site.typed_text import edited_text, field_text, sentence
 from storage.domain.values.edm import BINARY_LIMIT, Edm, EdmValue
 from storage.editing import typed_text
 from storage.editing.typed_text import FORMS, InvalidText, TextFault, TextForm
@@ -48,7 +48,7 @@ def typed_input(value: EdmValue | None, default: Edm) -> TypedInput:
     if value is None:
         return TypedInput(default, read_form(default, ""), "")
     form = typed_text.field_form(value)
-    return TypedInput(value.type, form, typed_text.write(value, form))
+    return TypedInput(value.type, form, edited_text(value, form))
 
 
 def read_type(name: str) -> Edm:

@@ -10,9 +10,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from storage.domain.values.edm import INT32, INT64, Edm
+from storage.domain.values.edm import INT32, INT64, Edm, EdmValue
 from storage.editing.conversions import Loss
-from storage.editing.typed_text import InvalidText, TextFault
+from storage.editing.typed_text import InvalidText, TextFault, TextForm, write
 
 FAULTS: Final[Mapping[TextFault, Promise]] = {
     TextFault.NOT_WHOLE: _("Enter a whole number."),
@@ -60,6 +60,11 @@ def sentence(refusal: InvalidText, type_: Edm | None = None) -> str:
 def local_now() -> datetime:
     """Now, in the zone of the reader."""
     return timezone.localtime()
+
+
+def edited_text(value: EdmValue, form: TextForm | None = None) -> str:
+    """A value as a user edits it: times are in the zone of the reader, as everywhere in the console."""
+    return write(value, form, timezone.get_current_timezone())
 
 
 def field_text(text: str) -> str:

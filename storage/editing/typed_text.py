@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, tzinfo
 from decimal import Decimal, InvalidOperation
 from typing import Final, assert_never, cast
 
@@ -42,13 +42,15 @@ def read(type_: Edm, text: str, now: datetime, form: TextForm | None = None) -> 
             assert_never(type_)
 
 
-def write(value: EdmValue, form: TextForm | None = None) -> str:
-    """Write a value; raises InvalidText only for bytes that are not UTF-8 as text."""
+def write(value: EdmValue, form: TextForm | None = None, zone: tzinfo | None = None) -> str:
+    """Write a value, times in UTC without a ``zone``; raises InvalidText only for bytes that are not UTF-8 as text."""
     match value:
         case (Edm.STRING, str(text)):
             return edm.quote(text) if form is TextForm.ESCAPED else text
         case (Edm.BINARY, bytes(data)):
             return typed_bytes.write(data, form or TextForm.HEX)
+        case (Edm.DATETIME, int(ticks)) if zone is not None:
+            return typed_times.write(ticks, zone)
     return encoding.write(value).strip('"')
 
 

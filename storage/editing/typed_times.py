@@ -1,7 +1,7 @@
 """Times as people type them: ISO 8601, or relative to now."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 from storage.domain.errors import OutOfRangeInput, StorageError
@@ -30,6 +30,21 @@ def read(text: str, now: datetime) -> int:
         length = timedelta(**{_UNITS[ago[3]]: int(ago[2])}) // timedelta(microseconds=1) * 10
         return _in_range(to_ticks(now) + (length if ago[1] == "+" else -length))
     return _read_iso(text.strip(), now)
+
+
+def write(ticks: int, zone: tzinfo) -> str:
+    """Write a time as it is in a zone, with the offset; in UTC where ``read`` would not take that."""
+    seconds, fraction = divmod(ticks, edm.TICKS_PER_SECOND)
+    try:
+        local = datetime.fromtimestamp(seconds, UTC).astimezone(zone)
+    except (OverflowError, ValueError):  # at the end of the calendar
+        return edm.write_datetime(ticks)
+    offset = local.utcoffset()
+    if not offset or offset.seconds % 60 or local.year < 1601:
+        return edm.write_datetime(ticks)
+    digits = f".{fraction:07}".rstrip("0") if fraction else ""
+    whole = local.isoformat(" ")
+    return f"{whole[:-6]}{digits}{whole[-6:]}"
 
 
 def _read_iso(text: str, now: datetime) -> int:

@@ -83,6 +83,26 @@ def test_knows_the_summer_of_a_zone():
     assert write(read(Edm.DATETIME, "now", there)) == "2026-11-20T11:03:07.12Z"
 
 
+@pytest.mark.parametrize(
+    ("stored", "zone", "expected"),
+    [
+        ("2026-11-20T21:03:07.1234567Z", "Europe/Istanbul", "2026-11-21 00:03:07.1234567+03:00"),
+        ("2026-07-01T12:00:00Z", "Europe/Berlin", "2026-07-01 14:00:00+02:00"),
+        ("2026-07-01T12:00:00.5Z", "America/St_Johns", "2026-07-01 09:30:00.5-02:30"),
+        ("2026-07-01T12:00:00Z", "UTC", "2026-07-01T12:00:00Z"),
+        # an offset with seconds, and the ends of the calendar
+        ("1700-01-01T00:00:00Z", "Europe/Istanbul", "1700-01-01T00:00:00Z"),
+        ("9999-12-31T23:30:00Z", "Asia/Tokyo", "9999-12-31T23:30:00Z"),
+        ("1601-01-01T00:30:00Z", "Etc/GMT+5", "1601-01-01T00:30:00Z"),
+    ],
+)
+def test_times_are_written_in_a_zone_and_read_back(stored, zone, expected):
+    value = read(Edm.DATETIME, stored, NOW)
+    text = write(value, zone=ZoneInfo(zone))
+    assert text == expected
+    assert read(Edm.DATETIME, text, NOW) == value
+
+
 def test_the_ends_of_time_survive_in_every_zone():
     for hours in (-12, 0, 14):
         there = NOW.astimezone(timezone(timedelta(hours=hours)))

@@ -1,6 +1,10 @@
 """Edits one property of an entity."""
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from datetime import UTC
+from functools import wraps
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
@@ -50,8 +54,21 @@ class CellTarget:
         return "" if self.stored is None else write_etag(self.stored.timestamp)
 
 
+def _in_zone_of_grid(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Read and write times in UTC if the grid shows them so."""
+
+    @wraps(view)
+    def in_zone(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        query = QueryDict(_next_address(request).partition("?")[2])
+        with timezone.override(UTC) if query.get("tz") == "utc" else nullcontext():
+            return view(request, *args, **kwargs)
+
+    return in_zone
+
+
 @require_http_methods(["GET", "POST"])
 @table_required(Capability.WRITE)
+@_in_zone_of_grid
 def edit(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the editor of a property of an entity, or save it; ``type`` is that of its column."""
     if request.method == "POST":
@@ -69,6 +86,7 @@ def edit(request: HttpRequest, table: Table) -> HttpResponse:
 
 @require_POST
 @table_required(Capability.WRITE)
+@_in_zone_of_grid
 def check(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the note on a text while it is typed; with ``retype``, the editor as another type or form."""
     target = _find_target(table, request.POST)
@@ -234,8 +252,12 @@ def _read_again(target: CellTarget) -> CellTarget:
     return replace(target, stored=stored, value=value)
 
 
+def _next_address(request: HttpRequest) -> str:
+    return request.POST.get("next", "") or request.GET.get("next", "")
+
+
 def _back(request: HttpRequest, target: CellTarget) -> str:
-    wanted = request.POST.get("next", "") or request.GET.get("next", "")
+    wanted = _next_address(request)
     if is_console_path(wanted):
         return wanted
     return reverse("entities:index", args=(target.table.account.name, target.table.name))

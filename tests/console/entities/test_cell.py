@@ -3,7 +3,7 @@
 import pytest
 
 from console.grid.tokens import encode_key
-from console.models import EditMode
+from console.models import EditMode, User
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
@@ -73,6 +73,19 @@ def test_an_absent_property_begins_with_the_type_of_its_column(visit, ada):
     answer = opened(visit("eve"), "Missing", type="Edm.Int64")
     assert b'<option value="Edm.Int64" selected>' in answer.content
     assert b'value="remove"' not in answer.content
+
+
+def test_times_are_edited_as_the_grid_shows_them(visit, ada):
+    client = visit("eve")
+    User.objects.filter(username="eve").update(time_zone="Europe/Istanbul")
+    page = opened(client, "Since").content.decode()
+    assert 'value="2017-08-30 16:20:33.4139141+03:00"' in page
+    assert "Stored as 2017-08-30T13:20:33.4139141Z" in page and "use Europe/Istanbul" in page
+    page = opened(client, "Since", next="/ui/a/acme/t/people/?tz=utc").content.decode()
+    assert 'value="2017-08-30T13:20:33.4139141Z"' in page and "use UTC" in page
+    page = client.get("/ui/a/acme/t/people/entity/?pk=se&rk=ada").content.decode()
+    assert 'value="2017-08-30 16:20:33.4139141+03:00"' in page
+    assert "Stored as" not in page
 
 
 def test_says_when_the_row_has_changed_since_it_was_shown(visit, ada):
