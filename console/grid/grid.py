@@ -26,6 +26,7 @@ from storage.models import Table
 
 _SYSTEM: Final = {"PartitionKey": Edm.STRING, "RowKey": Edm.STRING, TIMESTAMP: Edm.DATETIME}
 _WIDTHS: Final = range(88, 361)  # pixels, of columns without a chosen width
+_WIDEST_KEY: Final = 240  # pixels; keys stay in view and must leave room
 _CHARACTER: Final = 7.8  # pixels, in the font of data
 _PADDING: Final = 25
 
@@ -78,6 +79,7 @@ class GridOptions:
     columns: Columns
     zone: tzinfo | None = None  # None: UTC
     select: Sequence[str] = ()  # the selected properties; empty: all
+    sorted_by: str = ""
     names: Sequence[str] = ()  # the properties of the page in the order of the table
     widths: Mapping[str, int] = field(default_factory=dict)  # pixels, of columns that keep theirs
 
@@ -173,7 +175,7 @@ def _columns(
     drawn: Sequence[Sequence[Cell]],
 ) -> list[Column]:
     named = {choice.name for choice in setting.columns.choices}
-    places = _list_places([choice.name for choice in shown], types)
+    places = _list_places([choice.name for choice in shown], types, setting.sorted_by)
     made = []
     for at, choice in enumerate(shown):
         of_name = types.get(choice.name, frozenset())
@@ -207,7 +209,8 @@ def _type(name: str, types: Set[Edm]) -> str:
 def _fitting(name: str, characters: int) -> int:
     """Wide enough for the name with its marks and menu, and for the longest value, within limits."""
     pixels = max(characters * _CHARACTER + _PADDING, len(name) * 7 + 70)
-    return min(max(int(pixels), _WIDTHS[0]), _WIDTHS[-1])
+    most = _WIDEST_KEY if name in KEY_PROPERTIES else _WIDTHS[-1]
+    return min(max(int(pixels), _WIDTHS[0]), most)
 
 
 def _row(
@@ -229,16 +232,18 @@ def _row(
     return GridRow(encode_key(glance.key), write_etag(glance.timestamp), index, SafeString("".join(parts)))
 
 
-def _list_places(names: Sequence[str], types: Mapping[str, Set[Edm]]) -> Mapping[str, str]:
-    """The classes of the columns that a narrow screen shows as a list: the keys, three properties and a date."""
+def _list_places(names: Sequence[str], types: Mapping[str, Set[Edm]], sorted_by: str) -> Mapping[str, str]:
+    """The classes of the columns that a narrow screen shows as a list: the keys, three properties and a date.
+
+    The property that sorts the entities is one of them.
+    """
     places = dict(zip(KEY_PROPERTIES, ("as-partition", "as-key"), strict=True))
-    dates = [name for name in names if Edm.DATETIME in types.get(name, ())] or [TIMESTAMP]
-    others = [name for name in names if name not in _SYSTEM and name != dates[0]]
-    return (
-        places
-        | {dates[0]: "as-date"}
-        | dict(zip(others, ("as-first", "as-second", "as-third"), strict=False))
-    )
+    dates = [name for name in names if Edm.DATETIME in types.get(name, ()) or name == TIMESTAMP]
+    date = sorted_by if sorted_by in dates else next(iter(dates), TIMESTAMP)
+    others = [name for name in names if name not in _SYSTEM and name != date]
+    if sorted_by in others[2:]:
+        others[2] = sorted_by
+    return places | {date: "as-date"} | dict(zip(others, ("as-first", "as-second", "as-third"), strict=False))
 
 
 def _opening(at: int, name: str, pin: int, place: str, *, is_number: bool) -> str:

@@ -175,9 +175,10 @@ def _console_functions(root: Filter | None) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """``looser`` is the grid without the last condition, which is ``dropped``."""
+    """``repaired`` has the quick fix of each mismatch; ``looser`` lacks the last condition, which is ``dropped``."""
 
     mismatches: Sequence[Mapping[str, Any]]
+    repaired: GridState | None
     looser: GridState | None = None
     dropped: str = ""
 
@@ -187,23 +188,33 @@ def suggest_looser(table: Table, state: GridState) -> Suggestions | None:
     root = state.wanted.filter
     if root is None:
         return None
-    mismatches = _mismatches(state.filter, properties.sample(table))
+    findings = _mismatches(state.filter, properties.sample(table))
+    mismatches = list({finding.name: _describe_mismatch(finding) for finding in findings}.values())
+    repaired = _repair(state.filter, findings)
+    start = state.at_start()
+    better = replace(start, filter=repaired) if repaired != state.filter else None
     *rest, last = conjuncts(root)
     if not rest:
-        return Suggestions(mismatches)
-    return Suggestions(mismatches, replace(state.at_start(), filter=write(all_of(rest))), write(last))
+        return Suggestions(mismatches, better)
+    return Suggestions(mismatches, better, replace(start, filter=write(all_of(rest))), write(last))
 
 
-def _mismatches(text: str, sample: PropertySample) -> list[dict[str, Any]]:
+def _mismatches(text: str, sample: PropertySample) -> list[LintFinding]:
     """The comparisons that no entity can meet: of an unknown property, or with a literal of another type."""
     if not sample.is_whole:
         return []
     found = lint_filter(text, _types(sample), timezone.now())
-    relevant = [finding for finding in found if finding.reason is not LintRule.INT64_SUFFIX]
-    return list({finding.name: _mismatch(finding) for finding in relevant}.values())
+    return [finding for finding in found if finding.reason is not LintRule.INT64_SUFFIX]
 
 
-def _mismatch(finding: LintFinding) -> dict[str, Any]:
+def _repair(text: str, findings: Sequence[LintFinding]) -> str:
+    fixes = [finding.fixes[0] for finding in findings if finding.fixes]
+    for fix in sorted(fixes, key=lambda fix: fix.start, reverse=True):
+        text = fix.apply(text)
+    return text
+
+
+def _describe_mismatch(finding: LintFinding) -> dict[str, Any]:
     return {
         "name": finding.name,
         "asked": finding.asked.short_name if finding.asked else "",

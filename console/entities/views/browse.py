@@ -152,7 +152,8 @@ def _shown(table: Table, state: GridState, page: FoundPage) -> dict[str, object]
 
 def _grid(table: Table, state: GridState, page: FoundPage) -> grid.Grid:
     names, widths = find_columns(table, (name for glance in page.entities for name in glance.properties))
-    setting = grid.GridOptions(table, state.columns, state.zone, state.select, names, widths)
+    by = state.sort.property if state.sort else ""
+    setting = grid.GridOptions(table, state.columns, state.zone, state.select, by, names, widths)
     built = grid.build_grid(setting, page.entities, before=state.rows_before, is_last=page.next is None)
     keep_widths(table, widths, {column.name: column.width for column in built.columns if column.is_new})
     return built
@@ -171,6 +172,7 @@ def _nothing(table: Table, state: GridState, error: str) -> dict[str, object]:
     found = None if error else suggest_looser(table, state)
     return {
         "hints": found,
+        "repaired": found.repaired.address(table) if found is not None and found.repaired else "",
         "looser": found.looser.address(table) if found is not None and found.looser else "",
         "snippet": SNIPPET % table.name,
     }

@@ -4,7 +4,7 @@ import { fit, hide, move, resize, setPinned } from "../grid/columns.js";
 import { copyCell, copyRows } from "../grid/copy.js";
 import { duplicate, pickedKeys, send } from "../grid/selection.js";
 import { view } from "./viewer.js";
-import { hidden, offer } from "../queries/cells.js";
+import { offer, sortField } from "../queries/cells.js";
 
 const KEYS = ["PartitionKey", "RowKey"];
 let owner = null; // the cell that a menu is about
@@ -40,7 +40,7 @@ function openColumn(head) {
   menu.querySelector("[data-title]").textContent = name;
   menu.querySelector('[data-column-action="pin"]').hidden = isPinned;
   menu.querySelector('[data-column-action="unpin"]').hidden = !isPinned;
-  menu.querySelector('[data-column-action="sort-none"]').hidden = !hidden("sort")?.value;
+  menu.querySelector('[data-column-action="sort-none"]').hidden = !sortField()?.value;
   menu.querySelector('[data-column-action="hide"]').hidden = KEYS.includes(name);
   menu.querySelector("[name=width]").value = Math.round(head.getBoundingClientRect().width);
   enter(head);

@@ -2,8 +2,8 @@
 import { get } from "../site/request.js";
 import { card, field, run, send, setText } from "./query.js";
 
-/** A field of the query that has no face. */
-export const hidden = (name) => document.querySelector(`#query-tools [type=hidden][name=${name}]`);
+/** The sort order of the query. */
+export const sortField = () => document.querySelector("#query-tools [name=sort]");
 
 document.addEventListener("tablero:filter", async (event) => {
   const { cell, how } = event.detail;
@@ -18,7 +18,7 @@ document.addEventListener("tablero:filter", async (event) => {
 });
 
 document.addEventListener("tablero:sort", (event) => {
-  hidden("sort").value = event.detail;
+  sortField().value = event.detail;
   run();
 });
 
@@ -67,7 +67,7 @@ document.addEventListener("submit", (event) => {
   const boxes = [...form.querySelectorAll("[name=s][type=checkbox]")];
   const chosen = boxes.filter((box) => box.checked).map(({ value }) => value);
   const isAll = event.submitter?.value === "*" || chosen.length === boxes.length;
-  hidden("s").value = isAll ? "" : chosen.join(",");
+  document.querySelector("#query-tools [name=s]").value = isAll ? "" : chosen.join(",");
   menu().hidePopover();
   document.getElementById("select-button").focus();
   run();
@@ -77,6 +77,6 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("[data-unsort]");
   if (!link) return;
   event.preventDefault();
-  hidden("sort").value = "";
+  sortField().value = "";
   run();
 });

@@ -178,6 +178,7 @@ def test_counts(visit, people, monkeypatch):
     ("text", "hint"),
     [
         ("Age eq 5L", b"is stored as Int32"),
+        ("Age eq 5L", b"Use Age eq 5</a>"),
         ("Nam eq 'x'", b"<b>Name</b>"),
         ("Age eq 1 and Name eq 'x'", b"Remove the last condition"),
     ],
@@ -185,6 +186,27 @@ def test_counts(visit, people, monkeypatch):
 def test_what_would_find_more(visit, people, text, hint):
     people("se", "ada", Age=36, Name="Ada")
     assert hint in visit("victor").get(PEOPLE, {"f": text}).content
+
+
+def test_the_list_of_a_phone_shows_what_sorts_it(visit, people):
+    since = EdmValue(Edm.DATETIME, 17_424_217_151_234_567)
+    people("se", "ada", A="a", B="b", C="c", D="d", Since=since, Until=since)
+
+    def places(query):
+        content = visit("victor").get(f"{PEOPLE}?{query}").content.decode()
+        return dict(re.findall(r'<td [^>]*class="[^"]*as-(\w+)[^"]*" data-\w+="(\w+)"', content))
+
+    usual = {
+        "partition": "PartitionKey",
+        "key": "RowKey",
+        "date": "Since",
+        "first": "A",
+        "second": "B",
+        "third": "C",
+    }
+    assert places("") == places("sort=B") == usual
+    assert places("sort=-D") == usual | {"third": "D"}
+    assert places("sort=Until") == usual | {"date": "Until", "third": "C"}
 
 
 def test_times_are_those_of_the_reader(visit, cast, people):
