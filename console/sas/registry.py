@@ -70,16 +70,21 @@ class RegistryRow:
         return None if self.summary.expiry is None else to_datetime(self.summary.expiry)
 
     @property
+    def ends(self) -> datetime | None:
+        """When it stops working: at its expiry, or before it with the old key that signed it."""
+        return min(filter(None, (self.expires, self.known.key_ends)), default=None)
+
+    @property
+    def ends_with_key(self) -> bool:
+        return self.ends is not None and self.ends == self.known.key_ends
+
+    @property
     def expires_at(self) -> SafeString:
         return show_moment(self.expires) if self.expires else SafeString("")
 
     @property
     def expires_in(self) -> str:
         return describe_distance(self.expires, self.now) if self.expires else ""
-
-    @property
-    def last_used(self) -> str:
-        return describe_distance(self.known.last_used, self.now) if self.known.last_used else ""
 
     def sentence(self, account: str) -> SafeString:
         return describe_summary(self.summary, account)

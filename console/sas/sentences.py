@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from functools import reduce
 from typing import Final
 
-from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -14,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
 from console.sas.labels import LETTERS, MEANINGS
-from console.site.times import describe_distance
+from console.site.times import describe_distance, to_local
 from storage.domain.access.grants import Operation
 from storage.domain.sas.explain import ExplainedParameter, KeyLimits, Meaning, TokenSummary
 from storage.domain.sas.tokens import read_instant
@@ -88,11 +87,8 @@ def to_datetime(ticks: int) -> datetime | None:
 
 
 def show_moment(moment: datetime) -> SafeString:
-    """In the reader's time zone, or in UTC where that is beyond the calendar, as for 9999-12-31."""
-    try:
-        local = timezone.localtime(moment)
-    except OverflowError:
-        local = moment
+    """Draw a moment in the reader's time zone."""
+    local = to_local(moment)
     return format_html(
         '<time class="mono" datetime="{}">{}</time>', local.isoformat(), f"{local:%Y-%m-%d %H:%M %Z}"
     )

@@ -19,8 +19,16 @@ def describe_distance(moment: datetime, now: datetime, *, past_depth: int = 2) -
 
 
 def show_distance(moment: datetime) -> SafeString:
-    """Draw the distance in one unit; the exact time, in the reader's zone, is its tooltip."""
-    local = timezone.localtime(moment)
+    """Draw the distance, of the past in one unit; the exact time, in the reader's zone, is its tooltip."""
+    local = to_local(moment)
     text = describe_distance(moment, timezone.now(), past_depth=1)
     exact = f"{local:%Y-%m-%d %H:%M:%S %Z}"
     return format_html('<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, text)
+
+
+def to_local(moment: datetime) -> datetime:
+    """In the reader's time zone, or in UTC where that is beyond the calendar, as for 9999-12-31."""
+    try:
+        return timezone.localtime(moment)
+    except OverflowError:
+        return moment

@@ -2,7 +2,7 @@
 
 import re
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from django import forms
 from django.utils import timezone
@@ -64,6 +64,12 @@ class DescriptionForm(forms.Form):
         help_text=gettext_lazy("Key=value labels for scripts, one per line, e.g. branch=main"),
         widget=forms.Textarea(attrs={"rows": 2, "class": "mono", "spellcheck": "false"}),
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        colour = self.initial.get("colour", "")
+        if colour not in dict(COLOURS):  # the management API takes any
+            cast("forms.ChoiceField", self.fields["colour"]).choices = [*COLOURS, (colour, _("Custom"))]
 
     def clean_labels(self) -> dict[str, str]:
         try:

@@ -15,12 +15,15 @@ from django.views.decorators.http import require_GET
 from console.sas.registry import RegistryRow, describe_token
 from console.site.access import account_required, role_of
 from console.site.tags import grouped
+from console.site.times import describe_distance
+from console.snippets import connections
 from storage.domain.access.roles import Capability, may
 from storage.models import Account
-from storage.operations import activity, sas, table_list
+from storage.operations import activity, sas, table_list, totals
 from storage.operations.activity import ActivityFilter
 from storage.operations.last_day import Day, Hour, last_day
 from storage.operations.table_list import TableOrder
+from storage.operations.totals import Contents
 
 ACTIVITIES: Final = 8
 LARGEST: Final = 5  # tables
@@ -52,6 +55,14 @@ class Bar:
         return round(_HEIGHT - self.wrong, 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """``url``: the name of the page where something can be done about it, for those who may open it."""
+
+    text: str
+    url: str = ""
+
+
 @account_required(Capability.READ)
 @require_GET
 def show(request: HttpRequest, account: Account) -> HttpResponse:
@@ -59,12 +70,15 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     day = last_day(account.pk, now)
     largest = table_list.page(account.pk, top=LARGEST, order=TableOrder.SIZE, descending=True)
     sizes = largest.sizes or table_list.sizes(largest.tables)
-    manages_access = may(role_of(request), Capability.MANAGE_ACCESS)
+    role = role_of(request)
+    manages_access = may(role, Capability.MANAGE_ACCESS)
     context = {
         "day": day,
         "bars": _bars(day),
         "errors": day.errors[:ERRORS],
-        "warnings": list(_warnings(account, day, now)),
+        "contents": totals.contents([account.pk]).get(account.pk, Contents()),
+        "endpoint": connections.endpoint(request, account),
+        "warnings": list(_warnings(account, day, now, owns=may(role, Capability.OWN))),
         "expiring": _expiring(account, now) if manages_access else [],
         "largest": [(table, sizes[table.name]) for table in largest.tables],
         "tables": largest.total,
@@ -86,23 +100,26 @@ def _bars(day: Day) -> list[Bar]:
     ]
 
 
-def _warnings(account: Account, day: Day, now: datetime) -> Iterator[str]:
+def _warnings(account: Account, day: Day, now: datetime, *, owns: bool) -> Iterator[Notice]:
+    settings = "accounts:settings" if owns else ""
     if not account.enabled:
-        yield _("The account is disabled: every request is refused.")
+        yield Notice(_("The account is disabled: every request is refused."), settings)
     elif account.read_only:
-        yield _("The account is read-only.")
+        yield Notice(_("The account is read-only."), settings)
     if account.expires_at is not None and account.expires_at < now + _SOON:
-        yield _("The account expires soon, with everything in it.")
+        text = _("The account expires with everything in it: %(time)s")
+        yield Notice(text % {"time": describe_distance(account.expires_at, now)}, settings)
     if day.failed:
-        yield ngettext(
+        text = ngettext(
             "%(number)s request failed because of the server in the last 24 hours.",
             "%(number)s requests failed because of the server in the last 24 hours.",
             day.failed,
-        ) % {"number": grouped(day.failed)}
+        )
+        yield Notice(text % {"number": grouped(day.failed)})
 
 
 def _expiring(account: Account, now: datetime) -> list[RegistryRow]:
     found = [
         describe_token(known, policies, now) for _account, known, policies in sas.expiring([account], now)
     ]
-    return sorted(found, key=lambda row: row.summary.expiry or 0)[:EXPIRING]
+    return sorted(found, key=lambda row: row.ends or now)[:EXPIRING]

@@ -96,7 +96,7 @@ def _expiring(shown: list[tuple[Account, Role]]) -> list[tuple[Account, Registry
         (account, describe_token(known, policies, now))
         for account, known, policies in sas.expiring(managed, now)
     ]
-    return sorted(found, key=lambda it: it[1].summary.expiry or 0)[:EXPIRING]
+    return sorted(found, key=lambda it: it[1].ends or now)[:EXPIRING]
 
 
 def _getting_started(cards: list[AccountCard]) -> dict[str, Any]:

@@ -109,6 +109,18 @@ def test_describes(visit, account):
     assert Activity.objects.latest("pk") == done
 
 
+def test_keeps_a_colour_of_its_own(visit, account):
+    """The management API takes any; without a choice of its own the form would take it away."""
+    accounts.set_fields("acme", {"colour": "#c2410c"})
+    client = visit("alice")
+    page = client.get(SETTINGS).content.decode()
+    assert "Custom" in page
+    fields = {"form": "description", "label": "Test", "colour": "#c2410c", "initial-colour": "#c2410c"}
+    assert client.post(SETTINGS, fields).status_code == 302
+    account.refresh_from_db()
+    assert (account.label, account.colour) == ("Test", "#c2410c")
+
+
 def test_gives_access(visit, account):
     fields = {"form": "access", "shared_key_access": "on", "networks": "192.0.2.1\r\n\r\n 2001:db8::/32 "}
     visit("alice").post(SETTINGS, fields)

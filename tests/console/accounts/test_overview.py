@@ -52,6 +52,19 @@ def test_says_what_an_account_lacks(visit, account):
     assert "The account is read-only." in visit("victor").get(PAGE).content.decode()
 
 
+def test_leads_to_what_can_be_done(visit, account):
+    accounts.set_fields(
+        "acme",
+        {"expires_at": timezone.now() + timedelta(days=1, minutes=1), "description": "Copy of last night"},
+    )
+    page = visit("alice").get(PAGE).content.decode()
+    assert "The account expires with everything in it: in 1\xa0day" in page
+    assert "Copy of last night" in page
+    assert page.count("/ui/a/acme/settings/") == 2  # the sidebar's, and that of the warning
+    assert page.count("/ui/a/acme/keys/") == 2
+    assert visit("victor").get(PAGE).content.decode().count("/ui/a/acme/settings/") == 0
+
+
 def test_lists_the_largest_tables(visit, account, people):
     for number in range(6):
         tables.create(account.pk, f"table{number}", account_name=account.name)

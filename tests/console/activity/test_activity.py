@@ -80,6 +80,7 @@ def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(read, acc
         "The server created the account acme",
     ]
     assert b"Today" in answer.content
+    assert b">just now</time>" in answer.content
     assert b"data-undo" not in answer.content
     assert b"/ui/undo/" not in answer.content
     # what was added first is changed since, so that it cannot be undone

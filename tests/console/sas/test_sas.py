@@ -363,6 +363,17 @@ def test_filters(proven, account, orders, asked, number):
     assert b"<html" not in part.content
 
 
+def test_a_token_of_an_old_key_ends_with_it(proven, account, orders):
+    client = proven("max")
+    client.post(NEW, sent(expiry="7d"))
+    accounts.rotate("acme", 1, grace=timedelta(days=3))
+    [row] = client.get(SAS).context["rows"]
+    assert (row.ends, row.ends_with_key) == (row.known.key_ends, True)
+    page = client.get(SAS).content.decode()
+    assert "with its old key" in page
+    assert "in 2\xa0days, 23\xa0hours" in page
+
+
 def test_exports_without_secrets(proven, account, orders):
     client = proven("max")
     token = secrets_of(client.post(NEW, sent(label="=cmd()")))["token"]
