@@ -1,7 +1,7 @@
 """The search: entities by key, accounts, tables, queries, policies, SAS tokens, pages and users the user may see."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
@@ -16,6 +16,7 @@ from console.models import User
 from console.queries.saved import search_queries
 from console.site import layout
 from console.site.access import AccountContext
+from console.site.layout import NavigationItem
 from storage.domain.access.roles import Capability, Role, may
 from storage.domain.entities.entity import EntityKey
 from storage.models import Account, Table
@@ -23,6 +24,7 @@ from storage.operations import entities, search
 from storage.operations.members import visible_accounts
 
 TOP: Final = 8  # tables, so that other results stay visible
+_OTHERS: Final = 5  # accounts to change to
 _KEY: Final = re.compile(
     r"(?P<table>\w+)\s+(?:'(?P<quoted_pk>(?:[^']|'')*)'|(?P<pk>[^'\s]\S*))"
     r"\s+(?:'(?P<quoted_rk>(?:[^']|'')*)'|(?P<rk>[^'].*))"
@@ -40,6 +42,7 @@ class ResultKind(Enum):
     POLICY = _("Stored access policies")
     TOKEN = _("SAS tokens")
     PAGE = _("Pages")
+    SETTING = _("Settings")
     USER = _("Users")
     MORE = _("More")
 
@@ -58,22 +61,31 @@ class SearchResult:
 
 
 def find(user: User, text: str, current: AccountContext | None, *, top: int = TOP) -> list[SearchResult]:
-    """Search; without a text, return recent tables and pages. ``current``: the account of the page, if any."""
+    """Search; without a text, return recent tables, accounts and pages.
+
+    ``current``: the account of the page, if any.
+    """
     accounts = visible_accounts(user)
-    if not text:
-        recent = bookmarks.recent_tables(user, [account.pk for account, _role in accounts])
-        return [*(_table(table, ResultKind.RECENT) for table in recent), *_pages(user, current)]
     shown = [account for account, _role in accounts]
+    recent = bookmarks.recent_tables(user, [account.pk for account in shown])
+    if not text:
+        others = [account for account in shown if current is None or account != current.account]
+        return [
+            *(_table(table, ResultKind.RECENT) for table in recent),
+            *(_account(account) for account in others[:_OTHERS]),
+            *_pages(user, current),
+        ]
     # names compare by ASCII case, texts of the console by the case rules of Unicode
-    tables = search.tables(shown, text, top=top)
+    tables = search.tables(shown, text, first=recent, top=top)
     return [
         *_entities(shown, text),
         *(_table(table, ResultKind.TABLE) for table in tables),
-        *(hit for account, _role in accounts for hit in _account(account, text)),
+        *(_account(account) for account in shown if _is_named(account, text)),
         *_queries(user, accounts, text),
         *_policies(accounts, text),
         *_tokens(accounts, text),
-        *(hit for hit in _pages(user, current) if text.casefold() in str(hit.text).casefold()),
+        *(hit for hit in _pages(user, current) if _contains(hit, text)),
+        *(hit for hit in _settings(user, current) if _contains(hit, text)),
         *_users(user, text),
         *(_more(text) if len(tables) == top else ()),
     ]
@@ -119,12 +131,15 @@ def _entities(accounts: list[Account], text: str) -> Iterator[SearchResult]:
             )
 
 
-def _account(account: Account, text: str) -> Iterator[SearchResult]:
-    if text.lower() in account.name or text.casefold() in account.label.casefold():
-        address = reverse("tables:index", args=(account.name,))
-        yield SearchResult(
-            ResultKind.ACCOUNT, account.name, address, "database", account, account.label, is_data=True
-        )
+def _is_named(account: Account, text: str) -> bool:
+    return text.lower() in account.name or text.casefold() in account.label.casefold()
+
+
+def _account(account: Account) -> SearchResult:
+    address = reverse("tables:index", args=(account.name,))
+    return SearchResult(
+        ResultKind.ACCOUNT, account.name, address, "database", account, account.label, is_data=True
+    )
 
 
 def _queries(user: User, accounts: list[tuple[Account, Role]], text: str) -> Iterator[SearchResult]:
@@ -170,12 +185,36 @@ def _more(text: str) -> Iterator[SearchResult]:
     yield SearchResult(ResultKind.MORE, _("Show all matching tables"), address, "search")
 
 
+def _contains(hit: SearchResult, text: str) -> bool:
+    return text.casefold() in str(hit.text).casefold()
+
+
 def _pages(user: User, current: AccountContext | None) -> Iterator[SearchResult]:
+    of_account = (*layout.ACCOUNT_SIDEBAR, *layout.ACTIONS)
+    of_server = (*layout.SERVER_SIDEBAR, *layout.SERVER_ACTIONS)
+    return _links(ResultKind.PAGE, user, current, of_account, of_server)
+
+
+def _settings(user: User, current: AccountContext | None) -> Iterator[SearchResult]:
+    return _links(ResultKind.SETTING, user, current, layout.ACCOUNT_SETTINGS, layout.SERVER_SETTINGS)
+
+
+def _links(
+    kind: ResultKind,
+    user: User,
+    current: AccountContext | None,
+    of_account: Iterable[NavigationItem],
+    of_server: Iterable[NavigationItem],
+) -> Iterator[SearchResult]:
     if current is not None:
-        for item in (*layout.ACCOUNT_SIDEBAR, *layout.ACTIONS):
+        for item in of_account:
             if may(current.role, item.capability):
-                address = reverse(item.url, args=(current.account.name,))
-                yield SearchResult(ResultKind.PAGE, item.label, address, item.icon, account=current.account)
-    for item in (*layout.SERVER_SIDEBAR, *layout.SERVER_ACTIONS):
+                yield _link(kind, item, current.account)
+    for item in of_server:
         if user.is_admin or not item.is_for_admins:
-            yield SearchResult(ResultKind.PAGE, item.label, reverse(item.url), item.icon)
+            yield _link(kind, item)
+
+
+def _link(kind: ResultKind, item: NavigationItem, account: Account | None = None) -> SearchResult:
+    address = reverse(item.url, args=(account.name,) if account else (), fragment=item.fragment or None)
+    return SearchResult(kind, item.label, address, item.icon, account, str(item.place))

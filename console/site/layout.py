@@ -27,6 +27,8 @@ class NavigationItem:
     icon: str
     capability: Capability = Capability.READ
     is_for_admins: bool = False  # among the pages of the server
+    fragment: str = ""  # of a setting: where it is on the page
+    place: str | Promise = ""  # of a setting: what its page is called
 
 
 ACCOUNT_SIDEBAR: Final = (
@@ -71,6 +73,59 @@ SERVER_ACTIONS: Final = (
     NavigationItem("help:api", _("Management API"), "code"),
     NavigationItem("help:shortcuts", _("Keyboard shortcuts"), "keyboard"),
     NavigationItem("help:limits", _("Service limits"), "book-open"),
+)
+_SETTINGS: Final = _("Settings")
+_SERVICE: Final = _("Service")
+_PROFILE: Final = _("Profile")
+_SECURITY: Final = _("Security")
+# found by search only, once something is typed
+ACCOUNT_SETTINGS: Final = (
+    *(
+        NavigationItem("accounts:settings", label, "settings", Capability.OWN, fragment=place, place=_SETTINGS)
+        for place, label in (
+            ("description", _("General")),
+            ("description", _("Colour")),
+            ("lifetime", _("Expiration")),
+            ("guard", _("Protection")),
+            ("access", _("Network access")),
+            ("deletion", _("Delete account")),
+        )
+    ),
+    *(
+        NavigationItem("accounts:service", label, "sliders-horizontal", fragment=place, place=_SERVICE)
+        for place, label in (
+            ("cors-title", _("CORS rules")),
+            ("measures-title", _("Logs and metrics")),
+            ("tester-title", _("Test a preflight request")),
+        )
+    ),
+    NavigationItem("sas:new", _("New SAS token"), "plus", Capability.MANAGE_ACCESS),
+    NavigationItem(
+        "accounts:members", _("Invite by link"), "mail-plus", Capability.OWN, fragment="invite-title",
+        place=_("Members"),
+    ),
+)  # fmt: skip
+SERVER_SETTINGS: Final = (
+    *(
+        NavigationItem("people:profile", label, "settings", fragment=place, place=_PROFILE)
+        for place, label in (
+            ("id_language", _("Language")),
+            ("id_time_zone", _("Time zone")),
+            ("id_theme", _("Theme")),
+            ("id_density", _("Table density")),
+            ("id_edit_mode", _("Save cell changes")),
+            ("id_shortcuts", _("Single-key shortcuts")),
+        )
+    ),
+    *(
+        NavigationItem("people:security", label, "shield", fragment=place, place=_SECURITY)
+        for place, label in (
+            ("passkeys", _("Passkeys")),
+            ("app", _("Authenticator app")),
+            ("password", _("Password")),
+        )
+    ),
+    NavigationItem("people:sessions", _("Sessions"), "settings", place=_PROFILE),
 )
 
 _WRITES: Final = frozenset({Capability.WRITE, Capability.MANAGE_TABLES})

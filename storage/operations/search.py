@@ -1,20 +1,23 @@
 """Search for tables, policies and tokens in many accounts by part of their name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from django.db.models import Case, IntegerField, Value, When
 
 from storage.models import Account, RegisteredSas, StoredAccessPolicy, Table
 
 
-def tables(accounts: Iterable[Account], containing: str, *, top: int = 20) -> list[Table]:
-    """Search in any letter case; exact matches come first, then prefixes, then by name."""
+def tables(
+    accounts: Iterable[Account], containing: str, *, first: Sequence[Table] = (), top: int = 20
+) -> list[Table]:
+    """Search in any letter case; exact matches come first, then those in ``first``, then prefixes, then by name."""
     # names are ASCII, so lower() does not depend on a language
     wanted = containing.lower()
     rank = Case(
         When(folded_name=wanted, then=Value(0)),
-        When(folded_name__startswith=wanted, then=Value(1)),
-        default=Value(2),
+        *(When(pk=table.pk, then=Value(1 + place)) for place, table in enumerate(first)),
+        When(folded_name__startswith=wanted, then=Value(1 + len(first))),
+        default=Value(2 + len(first)),
         output_field=IntegerField(),
     )
     known = {account.pk: account for account in accounts}

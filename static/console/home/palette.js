@@ -4,7 +4,7 @@ import { get } from "../site/request.js";
 const dialog = document.getElementById("palette");
 const field = dialog.querySelector("input");
 const told = dialog.querySelector("[role=status]");
-const WAIT = 80; // ms after a key, so that one who types fast asks once
+const WAIT = 40; // ms after a key, so that one who types fast asks once
 let opener;
 let waiting;
 let asked;

@@ -95,9 +95,36 @@ def test_finds_users_for_admins(visit):
 
 def test_finds_pages_that_one_may_open(visit):
     assert found(visit("alice"), "keys", **{"in": "acme"})["Pages"] == ["Keys"]
-    assert found(visit("eve"), "keys", **{"in": "acme"}) == {}
-    assert found(visit("sam"), "keys", **{"in": "acme"}) == {}
+    assert "Pages" not in found(visit("eve"), "keys", **{"in": "acme"})
+    assert "Pages" not in found(visit("sam"), "keys", **{"in": "acme"})
     assert found(visit("ada"), "new account")["Pages"] == ["New account"]
+
+
+def test_finds_settings_and_where_they_are(visit, account):
+    def settings(name, text):
+        groups = visit(name).get("/ui/palette/", {"q": text, "in": "acme"}).context["groups"]
+        return {
+            str(hit.text): hit.address for title, hits in groups if str(title) == "Settings" for hit in hits
+        }
+
+    assert settings("victor", "zone") == {"Time zone": "/ui/me/#id_time_zone"}
+    assert settings("victor", "cors") == {"CORS rules": "/ui/a/acme/service/#cors-title"}
+    assert settings("alice", "protection") == {"Protection": "/ui/a/acme/settings/#guard"}
+    assert settings("victor", "protection") == {}
+    page = visit("alice").get("/ui/palette/", {"q": "protection", "in": "acme"}).content.decode()
+    assert "Settings</span>" in page  # its page, beside it
+
+
+def test_what_was_opened_comes_before_other_matches_but_not_before_the_exact_name(visit, cast, named):
+    bookmarks.record_visit(cast["victor"], tables.get(named.pk, "oldPeople"))
+    assert found(visit("victor"), "people")["Tables"] == ["People", "oldPeople", "peopleOld"]
+    assert found(visit("victor"), "peop")["Tables"] == ["oldPeople", "People", "peopleOld"]
+
+
+def test_leads_to_the_other_accounts(visit, account):
+    accounts.add("other")
+    assert found(visit("ada"), "", **{"in": "acme"})["Accounts"] == ["other"]
+    assert sorted(found(visit("ada"), "")["Accounts"]) == ["acme", "other"]
 
 
 def test_h1_begins_with_what_was_opened_last(visit, cast, named):
