@@ -70,7 +70,7 @@ class Watch:
             if response.status < 300 and ("default-src 'none'" not in policy or "unsafe" in policy):
                 self.faults.append(f"{response.url}: CSP {policy!r}")
         is_refusal = "hx-request" in response.request.headers and response.status in REFUSALS
-        if response.status >= 400 and not is_refusal and not (is_page and response.status == self._expected):
+        if response.status >= 400 and not is_refusal and response.status != self._expected:
             self.faults.append(f"{response.url}: {response.status}")
 
 

@@ -169,6 +169,7 @@ def test_l1_password_and_totp(open_browser, person):
     page.get_by_label("Code from the app").fill(used)
     page.get_by_role("button", name="Turn on").click()
     arrive(page, "/ui/me/security/codes/")
+    recovery_code = page.locator("main code").first.inner_text()
     sign_out(page)
     sign_in(page, person)
     arrive(page, "/ui/login/mfa/")
@@ -181,6 +182,42 @@ def test_l1_password_and_totp(open_browser, person):
             expect(page.get_by_text("This code is incorrect")).to_be_visible()
             check_axe(page)
     arrive(page, "/ui/")
+    renew_in_dialog(page, person, recovery_code)
+
+
+def renew_in_dialog(page, person, code):
+    """An expired session, with a second factor: both steps happen in the dialog, and what was changed is saved."""
+    page.goto("/ui/me/")
+    page.get_by_text("Compact", exact=True).click()
+    expire(page)
+    page.get_by_role("button", name="Save preferences").click()
+    dialog = page.get_by_role("dialog", name="Sign in")
+    expect(dialog.get_by_label("User name")).to_have_value(person[0])
+    dialog.get_by_label("Password").fill(person[1])
+    dialog.get_by_role("button", name="Sign in", exact=True).click()
+    second = page.get_by_role("dialog", name="Confirm your identity")
+    expect(second.get_by_label("Code")).to_be_focused()
+    expect(second).to_match_aria_snapshot("""
+      - dialog "Confirm your identity":
+        - heading "Confirm your identity" [level=2]
+        - button "Close"
+        - paragraph: Your changes are kept. The page continues after you sign in.
+        - paragraph: Enter the code from your authenticator app, or a recovery code.
+        - text: Code
+        - textbox "Code"
+        - button "Confirm"
+        - button "Sign in as another user"
+    """)
+    check_axe(page)
+    page.keyboard.type("000000")
+    page.keyboard.press("Enter")
+    second.get_by_text("This code is incorrect").wait_for()
+    expect(second.get_by_label("Code")).to_be_focused()
+    second.get_by_label("Code").fill(code)
+    page.keyboard.press("Enter")
+    page.locator(".toast", has_text="Saved your preferences.").wait_for()
+    expect(page.get_by_role("radio", name="Compact")).to_be_checked()
+    expect(second).not_to_be_visible()
 
 
 def code_of(secret, page, step=0):
