@@ -8,6 +8,7 @@ app_name = "people"
 urlpatterns = [
     path("login/done/", sessions.signed_in, name="signed_in"),
     path("me/", profile.edit, name="profile"),
+    path("me/time-zone/", profile.choose_zone, name="time_zone"),
     path("me/password/", profile.change_password, name="password"),
     path("me/sessions/", profile.sessions, name="sessions"),
     path("me/sessions/end/", profile.end_other_sessions, name="sessions_end"),

@@ -10,7 +10,7 @@ from console.models import Density, Theme
 
 THEME_COOKIE = "tablero_theme"
 DENSITY_COOKIE = "tablero_density"
-SIDEBAR_COOKIE = "tablero_rail"  # written by JavaScript
+SIDEBAR_COOKIE = "tablero_sidebar"  # written by JavaScript
 NARROW_COOKIE = "tablero_narrow"  # written by JavaScript
 AGE = 400 * 24 * 3600  # seconds; no browser keeps a cookie longer
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console.site import appearance
+from console.site import appearance, time_zones
 from console.site.access import AccountContext, account_context, user_of
 from console.site.static_files import DATA_STYLESHEET, OTHER_STYLESHEETS
 from storage.domain.access.roles import Capability, may
@@ -137,6 +137,7 @@ def context(request: HttpRequest) -> dict[str, Any]:
     found: dict[str, Any] = {
         "appearance": appearance.read(request),
         "languages": settings.LANGUAGES,
+        "offered_zone": time_zones.offered_zone(request),
         "stylesheets": _stylesheets(request),
         "server_sidebar_items": _links(
             request, [item for item in SERVER_SIDEBAR if is_admin or not item.is_for_admins]

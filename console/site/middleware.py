@@ -1,7 +1,6 @@
 """The console's middleware: headers, redirects, time zone, compression and concurrent deletion."""
 
 import uuid
-import zoneinfo
 from collections.abc import Callable
 from typing import Final, cast
 from urllib.parse import urlencode
@@ -13,13 +12,12 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 
-from console.site import errors
+from console.site import errors, time_zones
 from console.site.addresses import split_url
 from console.site.responses import is_script, wants_part
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound, TableNotFound
 
 Next = Callable[[HttpRequest], HttpResponse]
-ZONE_COOKIE: Final = "tablero_zone"  # written by JavaScript
 SIGN_IN: Final = "X-Tablero-Sign-In"  # where a script has its user sign in
 
 # the console uses none of the browser's devices
@@ -99,18 +97,10 @@ def time_zone(get_response: Next) -> Next:
     """Show times in the time zone that the user chose, or else in that of the browser."""
 
     def answer(request: HttpRequest) -> HttpResponse:
-        chosen = getattr(request.user, "time_zone", "")
-        with timezone.override(_zone(chosen or request.COOKIES.get(ZONE_COOKIE, ""))):
+        with timezone.override(time_zones.find_zone(request)):
             return get_response(request)
 
     return answer
-
-
-def _zone(name: str) -> zoneinfo.ZoneInfo | None:
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # a zone that this machine does not know
-        return None
 
 
 class CompressionMiddleware(GZipMiddleware):

@@ -13,12 +13,13 @@ LINK = "link-"
 
 
 def notify_success(
-    request: HttpRequest, text: str, *, undo: Activity | Sequence[Activity] | None = None
+    request: HttpRequest, text: str, *, undo: Activity | Sequence[Activity] | None = None, link: str = ""
 ) -> None:
-    """Show a sentence; ``undo``: the activities it offers to undo, all together."""
+    """Show a sentence; ``undo``: the activities it offers to undo, all together; or ``link``: where to look."""
     done = [undo] if isinstance(undo, Activity) else undo or ()
     numbers = ",".join(str(activity.pk) for activity in done)
-    messages.success(request, text, extra_tags=f"{UNDO}{numbers}" if numbers else "")
+    tags = f"{UNDO}{numbers}" if numbers else f"{LINK}{link}" if link else ""
+    messages.success(request, text, extra_tags=tags)
 
 
 def count_text(text: str, count: int) -> str:

@@ -70,6 +70,7 @@ entities:index                acme/people         member:200   -
 home:search                   -                   user:200     -
 home:palette                  -                   user:200     -
 people:profile                -                   user:200     user:422
+people:time_zone              -                   user:405     user:302
 people:password               -                   user:200     user:422
 accounts:members              acme                member:200   user:405
 accounts:members_add          acme                user:405     owner:422

@@ -5,6 +5,7 @@ from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
@@ -16,8 +17,9 @@ from console.models import User
 from console.people import reauthentication, sign_ins
 from console.people import sessions as session_store
 from console.people.forms.profile import PasswordForm, PreferencesForm
-from console.site import appearance
+from console.site import appearance, time_zones
 from console.site.access import user_of
+from console.site.addresses import is_console_path
 from console.site.notices import notify_success
 from storage.operations.members import visible_accounts
 
@@ -37,6 +39,22 @@ def edit(request: HttpRequest) -> HttpResponse:
         )
     context = {"preferences": form, "access": visible_accounts(user)}
     return render(request, "console/people/profile/edit.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+@require_POST
+def choose_zone(request: HttpRequest) -> HttpResponse:
+    """Answer the offer to show times in the zone of the browser."""
+    user = user_of(request)
+    is_taken = request.POST.get("zone") == "browser"
+    user.time_zone = "" if is_taken else time_zones.UTC
+    user.save(update_fields=("time_zone",))
+    text = (
+        _("Times are shown in the time zone of your browser.") if is_taken else _("Times are shown in UTC.")
+    )
+    notify_success(request, text, link=reverse("people:profile", fragment="id_time_zone"))
+    back = request.POST.get("next", "")
+    return redirect(back if is_console_path(back) else "people:profile")
 
 
 @login_required
@@ -106,4 +124,6 @@ def _with_cookies(request: HttpRequest, user: User) -> User:
     seen = appearance.read(request)
     user.language = get_language() or user.language
     user.theme, user.density = seen.theme, seen.density
+    if user.time_zone == time_zones.FORMER_DEFAULT:
+        user.time_zone = time_zones.UTC  # saved as a choice
     return user

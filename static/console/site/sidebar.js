@@ -14,7 +14,7 @@ function show(open) {
   } else {
     document.documentElement.dataset.sidebar = open ? "open" : "closed";
     const secure = location.protocol === "https:" ? "; secure" : "";
-    document.cookie = `tablero_rail=${open ? "open" : "closed"}; path=/ui/; max-age=31536000; samesite=lax${secure}`;
+    document.cookie = `tablero_sidebar=${open ? "open" : "closed"}; path=/ui/; max-age=31536000; samesite=lax${secure}`;
   }
   tell();
 }

@@ -2,6 +2,7 @@
 
 import pytest
 
+from console.models import User
 from tests.console.conftest import PASSWORD
 
 CHOICES = {
@@ -71,3 +72,35 @@ def test_keeps_the_password(visit, cast, change, field):
     assert list(answer.context["form"].errors) == [field]
     cast["alice"].refresh_from_db()
     assert cast["alice"].check_password(PASSWORD)
+
+
+def test_offers_the_zone_of_the_browser_once_to_users_of_the_former_default(visit, cast):
+    def offered(client, path="/ui/"):
+        return [
+            button
+            for button in ("Use Europe/Istanbul", "Keep UTC")
+            if button in client.get(path).content.decode()
+        ]
+
+    client = visit("alice")
+    client.cookies["tablero_zone"] = "Europe/Istanbul"
+    assert offered(client) == []  # her times are in that zone already
+    for answer, kept in (("utc", "Etc/UTC"), ("browser", "")):
+        User.objects.filter(username="alice").update(time_zone="UTC")
+        assert len(offered(client)) == len(offered(client, "/ui/a/acme/activity/")) == 2
+        said = client.post("/ui/me/time-zone/", {"zone": answer, "next": "/ui/help/"})
+        assert said["Location"] == "/ui/help/"
+        assert User.objects.get(username="alice").time_zone == kept
+        page = client.get("/ui/")
+        assert "/ui/me/#id_time_zone" in page.content.decode()  # in the toast, to change it again
+        assert offered(client) == []
+    assert "offsite" not in client.post("/ui/me/time-zone/", {"next": "//offsite.example/"})["Location"]
+
+
+def test_who_saves_preferences_has_chosen_utc(visit, cast):
+    User.objects.filter(username="alice").update(time_zone="UTC")
+    client = visit("alice")
+    form = client.get("/ui/me/").context["preferences"]
+    assert form["time_zone"].value() == "Etc/UTC"
+    client.post("/ui/me/", {name: form[name].value() for name in form.fields})
+    assert User.objects.get(username="alice").time_zone == "Etc/UTC"

@@ -16,7 +16,7 @@ def read(**cookies):
 
 @pytest.mark.parametrize("value", [None, "", "DARK", '"><script>', "x" * 5000])
 def test_reads_cookies(value):
-    known = read(tablero_theme="dark", tablero_density="compact", tablero_rail="closed")
+    known = read(tablero_theme="dark", tablero_density="compact", tablero_sidebar="closed")
     assert known == Appearance(Theme.DARK, Density.COMPACT, sidebar_closed=True)
     unknown = {} if value is None else {f"tablero_{name}": value for name in ("theme", "density", "rail")}
     assert read(**unknown) == Appearance()
