@@ -1,6 +1,7 @@
 """The search: entities by key, accounts, tables, queries, policies, SAS tokens, pages and users the user may see."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -75,7 +76,7 @@ def find(user: User, text: str, current: AccountContext | None, *, top: int = TO
             *(_account(account) for account in others[:_OTHERS]),
             *_pages(user, current),
         ]
-    # names compare by ASCII case, texts of the console by the case rules of Unicode
+    # names compare by ASCII case, texts of the console without case and marks
     tables = search.tables(shown, text, first=recent, top=top)
     return [
         *_entities(shown, text),
@@ -132,7 +133,7 @@ def _entities(accounts: list[Account], text: str) -> Iterator[SearchResult]:
 
 
 def _is_named(account: Account, text: str) -> bool:
-    return text.lower() in account.name or text.casefold() in account.label.casefold()
+    return text.lower() in account.name or _fold(text) in _fold(account.label)
 
 
 def _account(account: Account) -> SearchResult:
@@ -186,7 +187,13 @@ def _more(text: str) -> Iterator[SearchResult]:
 
 
 def _contains(hit: SearchResult, text: str) -> bool:
-    return text.casefold() in str(hit.text).casefold()
+    return _fold(text) in _fold(str(hit.text))
+
+
+def _fold(text: str) -> str:
+    """Drop case and marks, so that the four letters i of Turkish are one, and "gecmis" finds "Geçmiş"."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).replace("ı", "i")
 
 
 def _pages(user: User, current: AccountContext | None) -> Iterator[SearchResult]:

@@ -2,13 +2,17 @@
 document.addEventListener("input", (event) => {
   const selector = event.target.dataset?.filter;
   if (!selector) return;
-  // no language's own casing: identifiers compare alike everywhere
-  const wanted = event.target.value.trim().toLowerCase();
+  const wanted = fold(event.target.value.trim());
   let left = 0;
   for (const item of document.querySelectorAll(`${selector} [data-filter-text]`)) {
-    item.hidden = !item.dataset.filterText.toLowerCase().includes(wanted);
+    item.hidden = !fold(item.dataset.filterText).includes(wanted);
     left += !item.hidden;
   }
   const none = document.querySelector(`${selector} [data-filter-none]`);
   if (none) none.hidden = left > 0;
 });
+
+/** Without case and marks, so that İ, I, ı and i are one letter. */
+function fold(text) {
+  return text.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "").replaceAll("ı", "i");
+}

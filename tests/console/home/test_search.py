@@ -115,6 +115,14 @@ def test_finds_settings_and_where_they_are(visit, account):
     assert "Settings</span>" in page  # its page, beside it
 
 
+@pytest.mark.parametrize("text", ["İlkeler", "ilkeler", "ILKELER", "ıLKELER"])
+def test_turkish_letters_in_any_case(visit, account, text):
+    client = visit("alice")
+    client.cookies["tablero_language"] = "tr"
+    groups = found(client, text, **{"in": "acme"})
+    assert any("İlkeler" in hit for hits in groups.values() for hit in hits), groups
+
+
 def test_what_was_opened_comes_before_other_matches_but_not_before_the_exact_name(visit, cast, named):
     bookmarks.record_visit(cast["victor"], tables.get(named.pk, "oldPeople"))
     assert found(visit("victor"), "people")["Tables"] == ["People", "oldPeople", "peopleOld"]
