@@ -1,15 +1,18 @@
 """How a filter reaches its entities, explained: why, at what cost on Azure and here, and what would cost less."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, assert_never
 
+from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from storage.domain.filters.access_plan import AccessPath, AccessPlan, AccessReason, Improvement
+from storage.domain.filters.ast import mentioned_properties
 from storage.operations.estimates import Estimate, ScanKind
+from storage.operations.indexes import IndexUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +87,61 @@ REASONS: Final[Mapping[AccessReason, Promise]] = {
 }
 
 
-def explain_access(access: AccessPlan, estimate: Estimate | None, *, is_sorted: bool) -> dict[str, Any]:
+def explain_access(
+    access: AccessPlan, indexes: IndexUse, estimate: Estimate | None, *, is_sorted: bool
+) -> dict[str, Any]:
     """Without a filter, entities in the order of their keys are browsed; only another order reads all of them."""
     is_browsing = access.reason is AccessReason.NO_FILTER and not is_sorted
     return {
-        "path": BROWSE if is_browsing else PATHS[access.path],
+        "path": BROWSE if is_browsing else _name_path(access, indexes),
         "reason": REASONS[access.reason],
-        "here": _("Reads one page of the key index.") if is_browsing else _explain_server(access, estimate),
+        "here": _("Reads one page of the key index.")
+        if is_browsing
+        else _explain_server(access, indexes, estimate),
+        "on_cosmos": "" if access.is_by_keys else _ON_COSMOS,
         "advice": "" if is_browsing else _advise(access),
+        "index": _advise_index(access, indexes, estimate),
         # whether reading each entity by its key would cost less
         "has_point_reads": access.improvement is Improvement.READ_POINTS,
     }
 
 
-def _explain_server(access: AccessPlan, estimate: Estimate | None) -> str:
+_ON_COSMOS: Final = gettext_lazy(
+    "Its automatic indexes of all properties find the entities; each one costs request units."
+)
+
+
+def _name_path(access: AccessPlan, indexes: IndexUse) -> PathText:
+    text = PATHS[access.path]
+    if not indexes.is_range:
+        return text
+    return replace(text, label=gettext_lazy("Index range"), kind="accent", icon="move-horizontal")
+
+
+def _advise_index(access: AccessPlan, indexes: IndexUse, estimate: Estimate | None) -> dict[str, Any] | None:
+    """The properties whose index would make the query read less, and what it would save."""
+    names = sorted(indexes.candidates)
+    if not names:
+        return None
+    residual = access.bounds.residual
+    if estimate is None or residual is None or mentioned_properties(residual) != {names[0]}:
+        return {"names": names, "text": _("An index would find the entities without testing all of them.")}
+    text = _("With an index on %(name)s, about %(returned)s entities are read instead of %(read)s.")
+    numbers = {"returned": _group(estimate.returned), "read": _group(estimate.looked_at)}
+    return {"names": names, "text": text % {"name": names[0], **numbers}}
+
+
+def _group(number: int) -> str:
+    return str(number_format(number, force_grouping=True))
+
+
+def _explain_server(access: AccessPlan, indexes: IndexUse, estimate: Estimate | None) -> str:
     if access.is_by_keys:
         return _("Reads the key index. Every entity read matches.")
     if estimate is not None and estimate.scan_kind is ScanKind.PROPERTIES:
         return _("A property index finds the candidates, and only those are read.")
+    if indexes.is_range:
+        return _("The index of a property finds the entities, and only those are read.")
     if access.path in (AccessPath.TABLE_SCAN, AccessPath.PARTITION_RANGE):
         return _(
             "Tests every entity. After five seconds you get the matches so far and can continue searching."

@@ -21,7 +21,7 @@ from storage.editing.filters.lint import KnownTypes, LintFinding, LintRule, lint
 from storage.editing.filters.narrowing import add_condition_text
 from storage.editing.filters.quick_fixes import QuickFix, diagnose
 from storage.models import Table
-from storage.operations import estimates, properties
+from storage.operations import estimates, indexes, properties
 from storage.operations.properties import EMPTY, PropertySample
 
 _FIX_LENGTH: Final = 60  # characters of a quick fix on its button
@@ -108,10 +108,11 @@ class _Reader:
     def view_access(self, root: Filter | None, *, is_estimated: bool) -> dict[str, Any]:
         access = plan_access(root)
         estimate = estimates.estimate(self.table, self.state.wanted) if is_estimated else None
+        use = indexes.explain(self.table, access, estimate.read if estimate else None)
         clause = _IMPROVEMENTS.get(access.improvement) if access.improvement and root else None
         improvement = self._improve(root, *clause) if clause else None
         return {
-            "explanation": explain_access(access, estimate, is_sorted=self.state.sort is not None),
+            "explanation": explain_access(access, use, estimate, is_sorted=self.state.sort is not None),
             "improvement": improvement,
             "estimate": estimate,
             "console_functions": _console_functions(root),  # those that Azure refuses

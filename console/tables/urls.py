@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.tables.views import changes, listing, schema, settings
+from console.tables.views import changes, indexes, listing, schema, settings
 
 app_name = "tables"
 urlpatterns = [
@@ -14,6 +14,9 @@ urlpatterns = [
     path("a/<account>/tables/tags/", changes.add_tags, name="tag"),
     path("a/<account>/tables/restore/", changes.restore, name="restore"),
     path("a/<account>/t/<table>/schema/", schema.show, name="schema"),
+    path("a/<account>/t/<table>/schema/index/", indexes.show, name="index_state"),
+    path("a/<account>/t/<table>/schema/index/add/", indexes.add, name="add_index"),
+    path("a/<account>/t/<table>/schema/index/drop/", indexes.drop, name="drop_index"),
     path("a/<account>/t/<table>/settings/", settings.show, name="settings"),
     path("a/<account>/t/<table>/settings/notes/", settings.save_notes, name="notes"),
 ]

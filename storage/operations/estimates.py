@@ -91,7 +91,7 @@ class _Estimator:
         read = max(read, _COUNTED)
         if pages.is_indexed(self.query):
             found = self._counted(plan.matching)
-            if found < _COUNTED or plan.scan_kind is ScanKind.PROPERTIES:
+            if found < _COUNTED or plan.scan_kind in (ScanKind.PROPERTIES, ScanKind.INDEX):
                 return read, found
         # a sample of all pages, because the first rows may differ from the last
         spread = self._sample(100.0 * _COUNTED / read, 5 * _COUNTED) or first

@@ -12,15 +12,16 @@ from django.db import DatabaseError, connection, transaction
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import PropertyNameInvalid, ResourceNotFound
+from storage.domain.filters.access_plan import AccessPlan
 from storage.domain.filters.query import EntityQuery
 from storage.domain.service.activity import Verb
-from storage.domain.service.indexes import INDEX_LIMIT, IndexOrigin, IndexState
+from storage.domain.service.indexes import INDEX_LIMIT, INDEXED_FROM, IndexOrigin, IndexState
 from storage.domain.values.names import check_property_name
 from storage.models import Account, Activity, PropertyIndex, Table
 from storage.operations import accounts, activity
 from storage.operations.accounts import AccountError
 from storage.sql import indexes
-from storage.sql.background import try_lock
+from storage.sql.background import estimated_rows, try_lock
 from storage.sql.failures import Canceled
 from storage.sql.indexes import StoredIndex
 from storage.sql.notify import notify
@@ -50,6 +51,14 @@ class IndexDetails:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class IndexUse:
+    """``is_range``: the index of a property finds the entities; ``candidates``: those whose index would."""
+
+    is_range: bool = False
+    candidates: frozenset[str] = frozenset()
+
+
 def indexed(table_id: int) -> frozenset[str]:
     """Return the properties of a table that have an index ready for use."""
     ready = PropertyIndex.objects.filter(table_id=table_id, state=IndexState.READY)
@@ -59,6 +68,17 @@ def indexed(table_id: int) -> frozenset[str]:
 def using(table: Table, wanted: EntityQuery) -> EntityQuery:
     """Return the query as one that uses the indexes of a table."""
     return wanted if wanted.filter is None else replace(wanted, indexed=indexed(table.pk))
+
+
+def explain(table: Table, access: AccessPlan, read: int | None = None) -> IndexUse:
+    """Say how a query that reads so many entities, else all, uses indexes of properties or could use them."""
+    if access.is_by_keys:
+        return IndexUse()
+    missing = access.index_candidates(indexed(table.pk))
+    if missing is None:
+        return IndexUse(is_range=access.index_candidates() is not None)
+    is_worth_one = missing and (estimated_rows(table.pk) if read is None else read) >= INDEXED_FROM
+    return IndexUse(candidates=missing if is_worth_one else frozenset())
 
 
 def describe(table: Table) -> list[IndexDetails]:

@@ -9,6 +9,7 @@ from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.query import EntityQuery
 from storage.sql import pages, walks
 from storage.sql.counts import planned_rows
+from storage.sql.indexes import is_property_index
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
@@ -17,7 +18,8 @@ class ScanKind(StrEnum):
     """How PostgreSQL finds the rows."""
 
     KEYS = "keys"
-    PROPERTIES = "properties"  # by the index on properties
+    PROPERTIES = "properties"  # by the index on the values of all properties
+    INDEX = "index"  # by the index of a property
     NOTHING = "nothing"  # by reading all rows
 
 
@@ -42,13 +44,21 @@ def _read_plan(result: Result) -> Plan:
         return Plan(0, 0, ScanKind.KEYS)
     walk = limit["Plans"][0]
     scans = [node for node in _nodes(walk) if "Scan" in node["Node Type"]]
-    indexes = [node for node in scans if "Index Name" in node]
-    is_by_keys = all(node["Index Name"].endswith("_pkey") for node in indexes)
-    means = ScanKind.NOTHING if not indexes else ScanKind.KEYS if is_by_keys else ScanKind.PROPERTIES
-    # bitmap scans tell how many rows they fetch; plans of other scans do not contain this number
+    kind = _scan_kind([node["Index Name"] for node in scans if "Index Name" in node])
+    # bitmap scans tell how many rows they fetch; plans of other scans contain only what passes the filter
     bitmaps = [node for node in scans if node["Node Type"] == "Bitmap Heap Scan"]
     looked_at = sum(int(node["Plans"][0]["Plan Rows"]) for node in bitmaps) if bitmaps else None
-    return Plan(int(walk["Plan Rows"]), looked_at, means)
+    if kind is ScanKind.INDEX and not bitmaps:
+        looked_at = int(walk["Plan Rows"])
+    return Plan(int(walk["Plan Rows"]), looked_at, kind)
+
+
+def _scan_kind(indexes: list[str]) -> ScanKind:
+    if not indexes:
+        return ScanKind.NOTHING
+    if any(is_property_index(name) for name in indexes):
+        return ScanKind.INDEX
+    return ScanKind.KEYS if all(name.endswith("_pkey") for name in indexes) else ScanKind.PROPERTIES
 
 
 def _nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:

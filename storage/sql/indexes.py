@@ -39,6 +39,10 @@ def index_name(table_id: int, index_id: int) -> str:
     return f"entity_{table_id}_property_{index_id}"
 
 
+def is_property_index(name: str) -> bool:
+    return "_property_" in name
+
+
 def create(table_id: int, index_id: int, name: str) -> None:
     """Make the index of a property, without blocking writers; not in a transaction.
 

@@ -27,6 +27,9 @@ tables:restore                acme                manager:405  manager:302
 tables:settings               acme/people         member:200   member:405
 tables:schema                 acme/people         member:200   member:405
 activity:table                acme/people         member:200   member:405
+tables:index_state            acme/people         member:200   member:405
+tables:add_index              acme/people         manager:405  manager:302
+tables:drop_index             acme/people         manager:405  manager:302
 tables:notes                  acme/people         manager:405  manager:302
 policies:show                 acme/people         member:200   member:405
 policies:save                 acme/people         manager:405  manager:422

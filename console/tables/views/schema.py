@@ -1,7 +1,7 @@
 """The schema page of a table: its properties, as a sample of its entities has them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -13,13 +13,18 @@ from console.grid.cells import Cell
 from console.site.access import account_required, find_table
 from storage.domain.access.roles import Capability
 from storage.domain.errors import OperationTimedOut
+from storage.domain.filters.query import SORTED_TEXT_LENGTH
 from storage.domain.filters.writer import write
 from storage.domain.values.edm import EdmValue
 from storage.editing.filters.narrowing import ConditionKind, build_condition, fits_in_url
 from storage.editing.filters.types import other_types_filter
 from storage.models import Account, Table
-from storage.operations import schema
+from storage.operations import indexes, schema
+from storage.operations.indexes import IndexDetails
 from storage.operations.schema import PropertyType, SchemaProperty
+
+_ENTRY_BYTES: Final = 22  # of an index, as measured; and those a value needs beside its own
+_VALUE_BYTES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,10 @@ class TypeView:
 
 @dataclass(frozen=True, slots=True)
 class PropertyView:
-    """``others``: the address of the entities whose type is not the most frequent one, if a filter can tell."""
+    """``others``: the address of the entities whose type is not the most frequent one, if a filter can tell.
+
+    ``index_size``: bytes that an index would need.
+    """
 
     name: str
     percent: float  # of the entities, rounded so that only a property of all of them has 100
@@ -45,6 +53,8 @@ class PropertyView:
     is_key: bool
     types: list[TypeView]
     others: str
+    index: IndexDetails | None
+    index_size: int
 
 
 @account_required(Capability.READ)
@@ -58,11 +68,14 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         described = schema.describe(found)
     except OperationTimedOut as error:
         return render(request, "console/tables/schema.html", context | {"error": error.text}, status=503)
-    context |= {"schema": described, "properties": [_view(found, it) for it in described.properties]}
+    stored = {details.index.name: details for details in indexes.describe(found)}
+    views = [_view(found, it, stored.pop(it.name, None), described.total) for it in described.properties]
+    others = [(name, stored.get(name)) for name in ("Timestamp", *(stored.keys() - {"Timestamp"}))]
+    context |= {"schema": described, "properties": views, "other_indexes": others}
     return render(request, "console/tables/schema.html", context)
 
 
-def _view(table: Table, found: SchemaProperty) -> PropertyView:
+def _view(table: Table, found: SchemaProperty, index: IndexDetails | None, total: int) -> PropertyView:
     main, *others = (it.type for it in found.types)
     text = other_types_filter(found.name, main, others) if others else ""
     return PropertyView(
@@ -72,7 +85,16 @@ def _view(table: Table, found: SchemaProperty) -> PropertyView:
         found.is_key,
         [_view_type(table, found, it) for it in found.types],
         _grid_address(table, text) if text else "",
+        index,
+        _estimate_index_size(found, total),
     )
+
+
+def _estimate_index_size(found: SchemaProperty, total: int) -> int:
+    """Estimate bytes: an entry for each entity, with the value if it has one."""
+    entities = sum(it.entities for it in found.types)
+    value = sum(it.entities * min(it.average_size, SORTED_TEXT_LENGTH) for it in found.types) / entities
+    return round(total * (_ENTRY_BYTES + found.share * (_VALUE_BYTES + value)))
 
 
 def _percent(share: float) -> float:

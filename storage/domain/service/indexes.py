@@ -5,6 +5,8 @@ from typing import Final
 
 INDEX_LIMIT: Final = 20  # in a table: each one makes writes slower
 
+INDEXED_FROM: Final = 10_000  # entities; testing fewer takes some milliseconds
+
 
 class IndexState(StrEnum):
     """The values are stored."""

@@ -1,0 +1,65 @@
+"""Add and drop the index of a property."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from console.site.access import actor_of, table_required
+from console.site.notices import notify_error, notify_success
+from storage.domain.access.roles import Capability
+from storage.domain.errors import StorageError
+from storage.domain.service.indexes import INDEX_LIMIT, IndexOrigin
+from storage.models import Table
+from storage.operations import indexes
+from storage.operations.indexes import IndexExists, IndexMissing, TooManyIndexes
+
+
+@table_required(Capability.READ)
+@require_GET
+def show(request: HttpRequest, table: Table) -> HttpResponse:
+    """Answer the part of the schema page that shows the index of a property, while it is made or dropped."""
+    name = request.GET.get("property", "")
+    found = {details.index.name: details for details in indexes.describe(table)}
+    context = {"account": table.account, "table": table, "name": name, "details": found.get(name)}
+    return render(request, "console/tables/_index.html", context)
+
+
+@table_required(Capability.MANAGE_TABLES)
+@require_POST
+def add(request: HttpRequest, table: Table) -> HttpResponse:
+    """Add an index on the schema page or, with a ``query``, from the explanation of that query."""
+    name, query = request.POST.get("property", ""), request.POST.get("query")
+    origin = IndexOrigin.HAND if query is None else IndexOrigin.ADVICE
+    words = {"property": name, "table": table.name}
+    try:
+        done = indexes.add(table, name, by=actor_of(request), origin=origin)
+    except IndexExists:
+        notify_error(request, _("%(property)s of %(table)s has an index already.") % words)
+    except TooManyIndexes:
+        text = _("A table can have %(number)s indexes. Drop one first.")
+        notify_error(request, text % {"number": INDEX_LIMIT})
+    except StorageError as error:
+        notify_error(request, error.text)
+    else:
+        notify_success(request, _("Indexing %(property)s of %(table)s.") % words, undo=done)
+    if query is None:
+        return redirect("tables:schema", table.account.name, table.name)
+    return redirect(reverse("entities:index", args=(table.account.name, table.name)) + f"?{query}")
+
+
+@table_required(Capability.MANAGE_TABLES)
+@require_POST
+def drop(request: HttpRequest, table: Table) -> HttpResponse:
+    name = request.POST.get("property", "")
+    words = {"property": name, "table": table.name}
+    try:
+        done = indexes.drop(table, name, by=actor_of(request))
+    except IndexMissing:
+        notify_error(request, _("%(property)s of %(table)s has no index.") % words)
+    except StorageError as error:
+        notify_error(request, error.text)
+    else:
+        notify_success(request, _("Dropped the index on %(property)s.") % words, undo=done)
+    return redirect("tables:schema", table.account.name, table.name)

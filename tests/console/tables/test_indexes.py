@@ -1,0 +1,106 @@
+"""Indexes of properties on the schema page, and from the explanation of a query."""
+
+import re
+
+import pytest
+
+from storage.domain.service.activity import Verb
+from storage.domain.service.indexes import INDEX_LIMIT, INDEXED_FROM
+from storage.models import Activity, PropertyIndex, Table
+from storage.operations import estimates, indexes
+from storage.sql.django import execute
+from storage.sql.relations import relation_name
+from tests.console.markup import text
+
+# indexes are made outside of transactions
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TABLE = "/ui/a/acme/t/people/"
+STATE = TABLE + "schema/index/?property=Score"
+
+
+def state(client):
+    return " ".join(text(client.get(STATE)).split())
+
+
+def test_is_added_watched_used_dropped_and_undone(visit, people):
+    people("se", "1", Score=5, Name="Ada")
+    max_ = visit("max")
+    page = text(max_.get(TABLE + "schema/"))
+    for name in ("Score", "Name", "Timestamp"):
+        assert f'Add index<span class="visually-hidden">: {name}<' in page
+    assert ">: RowKey<" not in page
+
+    answer = max_.post(TABLE + "schema/index/add/", {"property": "Score"}, follow=True)
+    assert "Indexing Score of people." in text(answer)
+    assert "building" in state(max_)
+    assert "hx-get" in max_.get(STATE).content.decode()
+    indexes.run_pending()
+    assert "not used yet" in state(max_)
+    assert "hx-get" not in max_.get(STATE).content.decode()
+    assert "has an index already" in text(
+        max_.post(TABLE + "schema/index/add/", {"property": "Score"}, follow=True)
+    )
+
+    answer = max_.post(TABLE + "schema/index/drop/", {"property": "Score"}, follow=True)
+    assert "Dropped the index on Score." in text(answer)
+    indexes.run_pending()
+    done = Activity.objects.filter(verb=Verb.INDEX_DROP).get()
+    max_.post("/ui/activity/undo/", {"activity": done.pk})
+    history = text(max_.get(TABLE + "history/"))
+    assert "dropped the index on" in history
+
+
+def test_refusals_are_told(visit, people):
+    max_ = visit("max")
+    table = Table.objects.get()
+    for number in range(INDEX_LIMIT):
+        indexes.add(table, f"Property{number}")
+    page = max_.post(TABLE + "schema/index/add/", {"property": "Score"}, follow=True)
+    assert f"A table can have {INDEX_LIMIT} indexes." in text(page)
+    page = max_.post(TABLE + "schema/index/add/", {"property": "RowKey"}, follow=True)
+    assert "The property name is invalid" in text(page)
+    page = max_.post(TABLE + "schema/index/drop/", {"property": "Score"}, follow=True)
+    assert "has no index" in text(page)
+    for action in ("add", "drop"):
+        assert visit("eve").post(TABLE + f"schema/index/{action}/", {"property": "Score"}).status_code == 403
+    assert "Add index" not in text(visit("eve").get(TABLE + "schema/"))
+
+
+FILL = """
+INSERT INTO {relation} (pk, rk, ts, props, anns, vals)
+SELECT 'p', 'r' || lpad(n::text, 6, '0'), 0, jsonb_build_object('Score', n), '', E'\\n,"Score":' || n
+FROM generate_series(1, {rows}) AS n
+"""
+
+
+def test_a_query_is_told_what_an_index_would_save_and_gets_one(visit, people, monkeypatch):
+    table = Table.objects.get()
+    relation = relation_name(table.pk)
+    execute(FILL.format(relation=relation, rows=INDEXED_FROM + 1))
+    execute(f"ANALYZE {relation}")
+    monkeypatch.setattr(estimates, "LIMIT", 100 * estimates.LIMIT)
+    max_, query = visit("max"), {"f": "Score gt 9990"}
+
+    def check(client):
+        answer = client.post(TABLE + "query/check/", query, headers={"HX-Request": "true"})
+        return " ".join(text(answer).split())
+
+    page = check(max_)
+    assert re.search(r"With an index on Score, about \d+ entities are read instead of 10,001\.", page)
+    assert "Table scan" in page
+    assert "Index Score" in page
+    assert "Index Score" not in check(visit("eve"))
+    page = max_.get(TABLE, query).content.decode()
+    assert "An index would find the entities" in page
+
+    form = re.search(r'name="query" value="([^"]*)"', page)
+    answer = max_.post(TABLE + "schema/index/add/", {"property": "Score", "query": form[1]})
+    assert answer["Location"] == TABLE + "?f=Score+gt+9990"
+    assert PropertyIndex.objects.get().origin == "advice"
+    indexes.run_pending()
+
+    for page in (check(max_), text(max_.get(TABLE, query))):
+        assert "Index range" in page
+        assert "The index of a property finds the entities" in page
+        assert "an index" not in page
