@@ -97,7 +97,8 @@ def write_cosmos_change_set(parts: Sequence[AnswerPart]) -> tuple[bytes, bytes]:
     for part in parts:
         headers = b"".join([b"%b: %b\r\n" % header for header in part.headers])
         head = b"HTTP/1.1 %d %b\r\n%b\r\n" % (part.status, reason_phrase(part.status), headers)
-        written.append(b"--%b\n%b%b%b" % (changes, _COSMOS_SUBRESPONSE, head, part.body or b"\r\n"))
+        end = b"" if part.body.endswith(b"\n") else b"\r\n"  # an error has its own
+        written.append(b"--%b\n%b%b%b%b" % (changes, _COSMOS_SUBRESPONSE, head, part.body, end))
     written.append(b"--%b--\n--%b--\r\n" % (changes, batch))
     return b"multipart/mixed; boundary=" + batch, b"".join(written)
 

@@ -10,5 +10,6 @@ import "./access.mjs";
 import "./policies.mjs";
 import "./legacy.mjs";
 import "./atom.mjs";
+import "./cosmos.mjs";
 
 await run();

@@ -27,6 +27,7 @@ def outcomes(
     server: LiveServer,
     secure_server: LiveServer,
     certificate: Path,
+    cosmos_endpoint: str,
     require: Callable[[str, str], str],
 ) -> dict[str, str | None]:
     """How each check ended: None, or what went wrong."""
@@ -35,6 +36,7 @@ def outcomes(
         "SDK_FOLDER": str(sdk_folder),
         "NODE_EXTRA_CA_CERTS": str(certificate),
         "TABLE_ENDPOINT": server.endpoint,
+        "COSMOS_ENDPOINT": cosmos_endpoint,
         "SECURE_ENDPOINT": secure_server.endpoint,
         "HOST_ENDPOINT": f"https://{secure_server.account}.{HOST_SUFFIX}:{secure_server.port}",
         "TABLE_ACCOUNT": server.account,
