@@ -90,6 +90,7 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("tr", "Türkçe"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [PACKAGE / "locale"]
+FORMAT_MODULE_PATH = "console.formats"
 
 # of the console alone: the Table service shares the host, and cookies know no ports, so the names are ours
 COOKIE_PATH = "/ui/"

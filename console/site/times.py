@@ -1,12 +1,24 @@
 """Moments as their distance from now, with the exact time on hover."""
 
 from datetime import datetime, timedelta
+from typing import Final
 
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext_lazy
+
+# here so that the console's own catalogues translate them: for months and days, Chinese needs other words than Django's
+_UNITS: Final = {
+    "year": ngettext_lazy("%(num)d year", "%(num)d years", "num"),
+    "month": ngettext_lazy("%(num)d month", "%(num)d months", "num"),
+    "week": ngettext_lazy("%(num)d week", "%(num)d weeks", "num"),
+    "day": ngettext_lazy("%(num)d day", "%(num)d days", "num"),
+    "hour": ngettext_lazy("%(num)d hour", "%(num)d hours", "num"),
+    "minute": ngettext_lazy("%(num)d minute", "%(num)d minutes", "num"),
+}
 
 
 def describe_distance(moment: datetime, now: datetime, *, past_depth: int = 2) -> str:
@@ -14,8 +26,8 @@ def describe_distance(moment: datetime, now: datetime, *, past_depth: int = 2) -
     if abs(moment - now) < timedelta(minutes=1):
         return _("just now")
     if moment > now:
-        return _("in %(time)s") % {"time": timeuntil(moment, now)}
-    return _("%(time)s ago") % {"time": timesince(moment, now, depth=past_depth)}
+        return _("in %(time)s") % {"time": timeuntil(moment, now, _UNITS)}
+    return _("%(time)s ago") % {"time": timesince(moment, now, time_strings=_UNITS, depth=past_depth)}
 
 
 def show_distance(moment: datetime) -> SafeString:

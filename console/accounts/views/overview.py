@@ -81,7 +81,6 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
         "warnings": list(_warnings(account, day, now, owns=may(role, Capability.OWN))),
         "expiring": _expiring(account, now) if manages_access else [],
         "largest": [(table, sizes[table.name]) for table in largest.tables],
-        "tables": largest.total,
         "activities": activity.page(ActivityFilter(account_ids=[account.pk]), top=ACTIVITIES).activities,
     }
     return render(request, "console/accounts/overview.html", context)

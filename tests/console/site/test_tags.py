@@ -1,8 +1,12 @@
 """Filters of the templates."""
 
-import pytest
+from datetime import UTC, datetime, timedelta
 
-from console.site.tags import initials
+import pytest
+from django.utils import translation
+
+from console.site.tags import grouped, initials
+from console.site.times import describe_distance
 
 
 @pytest.mark.parametrize(
@@ -11,3 +15,18 @@ from console.site.tags import initials
 )
 def test_initials(name, expected):
     assert initials(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "number", "distance"),
+    [
+        ("en", "1,234,567", "1\xa0month ago"),
+        ("tr", "1.234.567", "1\xa0ay önce"),
+        ("zh-hans", "1,234,567", "1\xa0个月前"),
+    ],
+)
+def test_numbers_and_distances_as_readers_write_them(language, number, distance):
+    now = datetime(2026, 11, 22, tzinfo=UTC)
+    with translation.override(language):
+        assert grouped(1234567) == number
+        assert describe_distance(now - timedelta(days=40), now, past_depth=1) == distance
