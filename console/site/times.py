@@ -1,7 +1,7 @@
 """Moments as their distance from now, with the exact time on hover."""
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.utils import timezone
 from django.utils.html import format_html
@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy
 
 # here so that the console's own catalogues translate them: for months and days, Chinese needs other words than Django's
-_UNITS: Final = {
+_UNITS: Final[dict[str, Any]] = {
     "year": ngettext_lazy("%(num)d year", "%(num)d years", "num"),
     "month": ngettext_lazy("%(num)d month", "%(num)d months", "num"),
     "week": ngettext_lazy("%(num)d week", "%(num)d weeks", "num"),
