@@ -114,7 +114,8 @@ def read_entity(members: Mapping[str, Any], key: EntityKey, rules: Rules) -> Ent
     """
     if rules.kind is AccountKind.COSMOS:
         for name in _KEYS & members.keys():
-            _read_key(members, name)
+            if members[name] is not None:
+                _read_key(members, name)
     properties = _read_properties(members, rules.kind)
     check_keys(key, rules)
     return Entity(key, properties, rules.kind)
