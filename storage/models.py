@@ -35,6 +35,7 @@ class Account(models.Model):
     )  # of the API request that created it
     protected = models.BooleanField(default=False)  # it cannot be deleted
     read_only = models.BooleanField(default=False)  # writes through any interface are refused
+    adaptive_indexes = models.BooleanField(default=False)  # the server adds and drops property indexes
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -135,6 +136,26 @@ class PropertyIndex(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class PropertyScans(models.Model):
+    """Costly scans of a day that an index of the property would have spared."""
+
+    # no constraint: writing counts must not wait for changes of the table
+    table = models.ForeignKey(
+        Table, on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="+"
+    )
+    name = models.CharField(max_length=255)  # of the property
+    day = models.DateField()
+    scans = models.BigIntegerField()
+    seconds = models.FloatField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("table", "name", "day"), name="scans_of_a_day"),)
+        indexes = (models.Index(fields=("day",), name="scans_by_day"),)
+
+    def __str__(self) -> str:
+        return f"{self.scans} of {self.name}"
 
 
 class StoredAccessPolicy(models.Model):

@@ -22,6 +22,7 @@ from storage.domain.access.addresses import Network, read_network
 from storage.domain.errors import InsufficientAccountPermissions, MethodNotAllowed, ServerBusy
 from storage.domain.service import connections, lifetimes
 from storage.domain.service.activity import Verb
+from storage.domain.service.indexes import is_adaptive_by_default
 from storage.domain.service.labels import LabelError
 from storage.domain.service.labels import check_labels as check_labels
 from storage.domain.values.kinds import AccountKind
@@ -103,7 +104,7 @@ def add(
     described = {"label": label, "description": description, "colour": colour, "labels": dict(labels or {})}
     _check_settings(described)
     end = timezone.now() + lifetime if lifetime is not None else expires_at
-    new = Account(name=name, kind=kind.value, expires_at=end, request_digest=request_digest, **described)
+    new = _new(name, kind, expires_at=end, request_digest=request_digest, **described)
     try:
         with invalidating_catalogs():
             account = _store(new, keys)
@@ -112,6 +113,10 @@ def add(
     except IntegrityError:
         raise AccountExists(f"An account named {name} already exists.") from None
     return account
+
+
+def _new(name: str, kind: AccountKind, **fields: Any) -> Account:
+    return Account(name=name, kind=kind.value, adaptive_indexes=is_adaptive_by_default(kind), **fields)
 
 
 def ensure(declared: Iterable[AccountKeys]) -> None:
@@ -130,7 +135,7 @@ def ensure(declared: Iterable[AccountKeys]) -> None:
                 continue
         with invalidating_catalogs():
             former = _locked_or_none(keys.name)
-            account = _store(former or Account(name=keys.name, kind=keys.kind.value), keys)
+            account = _store(former or _new(keys.name, keys.kind), keys)
             verb = Verb.ACCOUNT_CREATE if former is None else Verb.KEY_ROTATE
             activity.record(verb, SERVER, account=account, detail={"declared": True})
 
@@ -171,6 +176,7 @@ class Settings(TypedDict, total=False):
     colour: str
     protected: bool
     read_only: bool
+    adaptive_indexes: bool  # whether the server adds and drops indexes of properties
     enabled: bool
     shared_key_access: (
         bool  # whether requests signed with a key are accepted; those with a bearer token always are

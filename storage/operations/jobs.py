@@ -15,6 +15,7 @@ from storage.models import Job
 from storage.operations import (
     accounts,
     activity,
+    adaptive_indexes,
     analytics,
     api_tokens,
     indexes,
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 _INTERVAL: Final = 10.0  # seconds
 _SOON: Final = 2.0  # for what somebody waits for
+_ADAPT_INTERVAL: Final = 60.0
 _TIDY_INTERVAL: Final = 600.0
 _DAY: Final = 86_400.0
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for running jobs
@@ -55,6 +57,11 @@ async def run() -> None:
             lambda: run_exclusively("metrics", _INTERVAL, writer.write),
             _INTERVAL,
             "Metrics could not be written",
+        ),
+        _Job(
+            lambda: run_exclusively("indexes", _ADAPT_INTERVAL, adaptive_indexes.adapt),
+            _ADAPT_INTERVAL,
+            "Adaptive indexes could not be decided on",
         ),
         _Job(
             lambda: run_exclusively("tidy", _TIDY_INTERVAL, _tidy),
@@ -124,6 +131,7 @@ def _tidy(now: datetime) -> None:
     usage.tidy(now)
     table_use.tidy(now)
     activity.tidy(now)
+    adaptive_indexes.tidy(now)
     retired_keys.tidy(now)
     api_tokens.tidy(now)
 

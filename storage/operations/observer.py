@@ -17,6 +17,7 @@ from storage.domain.requests.metrics import LATENCY_BOUNDS, CredentialClient, Re
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.request_log import LogEntry
 from storage.operations import prometheus, request_log
+from storage.operations.adaptive_indexes import ScanCosts
 from storage.operations.metrics import Counts
 from storage.operations.request_log import LogFiles
 from storage.operations.table_use import TableUses
@@ -30,6 +31,7 @@ _INTERVAL: Final = 2.0  # seconds between two writes: what a crash may lose
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the last write
 _CLIENTS_LIMIT: Final = 10_000  # clients counted separately between two writes
 _LOGGED_LIMIT: Final = 64 * 1024 * 1024  # characters for the logs between two writes
+_SCANS_LIMIT: Final = 10_000  # costly queries between two writes
 _AGENT_LIMIT: Final = 256
 
 
@@ -54,6 +56,7 @@ class _Batch:
     logged: int = 0  # about so many characters
     requests: dict[int, int] = field(default_factory=dict)  # for entities, by table
     written: set[int] = field(default_factory=set)  # tables
+    scans: list[tuple[int, frozenset[str], float]] = field(default_factory=list)  # table, properties, seconds
 
     def new_use(self, client: tuple[Any, ...], parameters: tuple[tuple[str, str], ...]) -> _Use:
         """Count a client; when there are too many, its key or token without the client, then neither."""
@@ -82,6 +85,7 @@ class Observer:
         self._counts = Counts(process)
         self._uses = Uses(process)
         self._table_uses = TableUses()
+        self._scans = ScanCosts()
         self._logs = LogFiles(logs or request_log.folder())
         self._prometheus = prometheus.Process()
         self._closing = asyncio.Event()
@@ -143,6 +147,11 @@ class Observer:
     def record_write(self, table_id: int) -> None:
         self._batch.written.add(table_id)
 
+    def record_scan(self, table_id: int, names: frozenset[str], seconds: float) -> None:
+        """Record a costly query that an index of one of these properties would have made cheaper."""
+        if len(self._batch.scans) < _SCANS_LIMIT:
+            self._batch.scans.append((table_id, names, seconds))
+
     def log(self, observed: ObservedRequest, entry: LogEntry) -> None:
         """Log a request whose account has logging enabled."""
         batch = self._batch
@@ -173,7 +182,13 @@ class Observer:
 
     def _write(self, batch: _Batch, now: datetime) -> None:
         self._take(batch, perf_counter() - time())
-        ledgers: tuple[_Ledger, ...] = (self._logs, self._uses, self._counts, self._table_uses)
+        ledgers: tuple[_Ledger, ...] = (
+            self._logs,
+            self._uses,
+            self._counts,
+            self._table_uses,
+            self._scans,
+        )
         for ledger in ledgers:
             ledger.forget(now)
         for ledger in ledgers:
@@ -193,6 +208,7 @@ class Observer:
         counted = {RequestKind(*kind): tally for kind, tally in batch.tallies.items()}
         self._counts.add(minute, counted)
         self._table_uses.add(batch.began, batch.requests, batch.written)
+        self._scans.add(batch.began, batch.scans)
         self._prometheus.add(counted, batch.names)
         for client, use in batch.uses.items():
             last = datetime.fromtimestamp(use.last - offset, UTC)

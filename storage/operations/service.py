@@ -17,7 +17,9 @@ from storage.domain.errors import (
     OperationTimedOut,
     TableNotFound,
 )
+from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.query import EntityQuery, Page, TableQuery
+from storage.domain.service.indexes import COSTLY_SCAN
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_ticks
@@ -142,9 +144,18 @@ class Service:
         return await self._on(account, table, lambda t: self._lanes.run(pages.point(t.relation, key, query)))
 
     async def query(self, account: KnownAccount, table: str, query: EntityQuery) -> Page[StoredEntity]:
-        def walk(known: KnownTable) -> Awaitable[Page[StoredEntity]]:
+        async def walk(known: KnownTable) -> Page[StoredEntity]:
             wanted = replace(query, indexed=known.indexed) if known.indexed else query
-            return self._lanes.walk(entities.query(known.relation, wanted, time.monotonic))
+            began = time.perf_counter()
+            page: Page[StoredEntity] = await self._lanes.walk(
+                entities.query(known.relation, wanted, time.monotonic)
+            )
+            seconds = time.perf_counter() - began
+            if seconds >= COSTLY_SCAN and (
+                names := plan_access(query.filter).index_candidates(wanted.indexed)
+            ):
+                self.observer.record_scan(known.id, names, seconds)
+            return page
 
         return await self._on(account, table, walk)
 

@@ -6,6 +6,7 @@ compare strings by the collation of the database.
 """
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Final, NamedTuple
 
 import psycopg
@@ -25,6 +26,22 @@ FROM pg_index AS i
 LEFT JOIN pg_stat_user_indexes AS s USING (indexrelid)
 WHERE i.indexrelid = ANY (SELECT to_regclass(name) FROM unnest(%s::text[]) AS name)
 """
+# all processes write in the same order, so that they cannot deadlock
+_ADD_SCANS: Final = """
+INSERT INTO storage_propertyscans AS known (table_id, name, day, scans, seconds)
+SELECT * FROM unnest(%s::bigint[], %s::text[], %s::date[], %s::bigint[], %s::float8[])
+ORDER BY 1, 2, 3
+ON CONFLICT (table_id, name, day)
+DO UPDATE SET scans = known.scans + excluded.scans, seconds = known.seconds + excluded.seconds
+"""
+
+
+class ScanCount(NamedTuple):
+    table_id: int
+    name: str
+    day: date
+    scans: int
+    seconds: float
 
 
 class StoredIndex(NamedTuple):
@@ -70,3 +87,8 @@ def stored(table_id: int, index_ids: Sequence[int]) -> dict[int, StoredIndex]:
     """Return the indexes that exist, by id."""
     names = {index_name(table_id, index_id): index_id for index_id in index_ids}
     return {names[name]: StoredIndex(*found) for name, *found in fetch(_INDEXES, list(names))}
+
+
+def add_scans(counted: Sequence[ScanCount]) -> None:
+    """Add scans to those of their tables, properties and days."""
+    execute(_ADD_SCANS, *map(list, zip(*counted, strict=True)))

@@ -154,6 +154,19 @@ def name_rules(name: str) -> list[NameRule]:
     ]
 
 
+class IndexForm(forms.Form):
+    """Property indexes of an account."""
+
+    adaptive_indexes = forms.BooleanField(
+        label=gettext_lazy("Adaptive indexes"),
+        required=False,
+        help_text=gettext_lazy(
+            "The server adds an index to a property when queries by its range scan large tables again and again,"
+            " and drops it after four weeks without use. The activity log lists each one."
+        ),
+    )
+
+
 class GuardForm(forms.Form):
     """Protection of an account."""
 
@@ -246,6 +259,7 @@ class LifetimeForm(forms.Form):
 FORMS: Final[dict[str, type[forms.Form]]] = {
     "description": DescriptionForm,
     "lifetime": LifetimeForm,
+    "indexes": IndexForm,
     "guard": GuardForm,
     "access": AccessForm,
 }
@@ -261,6 +275,7 @@ def initial_values(account: Account) -> dict[str, Any]:
         "until": account.expires_at,
         "protected": account.protected,
         "read_only": account.read_only,
+        "adaptive_indexes": account.adaptive_indexes,
         "enabled": account.enabled,
         "shared_key_access": account.shared_key_access,
         "networks": "\n".join(account.networks),

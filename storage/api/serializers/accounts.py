@@ -126,6 +126,10 @@ class AccountChangeSerializer(AccountFieldsSerializer):
         required=False, help_text="The account cannot be deleted, not even after its lifetime."
     )
     read_only = StrictBooleanField(required=False, help_text="Writes through any interface are refused.")
+    adaptive_indexes = StrictBooleanField(
+        required=False,
+        help_text="The server adds indexes of properties whose ranges are queried, and drops unused ones.",
+    )
     shared_key_access = StrictBooleanField(
         required=False,
         help_text="Requests signed with an account key, and tokens signed with one, are accepted.",
@@ -198,6 +202,7 @@ class AccountSerializer(serializers.Serializer[Any]):
     )
     protected = serializers.BooleanField()
     read_only = serializers.BooleanField()
+    adaptive_indexes = serializers.BooleanField()
     shared_key_access = serializers.BooleanField()
     networks = serializers.ListField(child=serializers.CharField())
     created_at = InstantField()

@@ -57,6 +57,10 @@ class Command(BaseCommand):
         allow.add_argument("networks", nargs="*", metavar="NETWORK", help="such as 192.0.2.1 or 192.0.2.0/24")
         add_switch("read-only", "refuse all writes to an account (on) or allow them (off)")
         add_switch("protected", "prevent an account from being removed (on) or allow it (off)")
+        add_switch(
+            "adaptive-indexes",
+            "add indexes of properties whose ranges are queried and drop unused ones (on), or not",
+        )
         remove = actions.add_parser("remove", help="remove an account")
         remove.add_argument("name")
         remove.add_argument(
@@ -109,6 +113,10 @@ class Command(BaseCommand):
     def _protected(self, name: str, state: str, **_: Any) -> None:
         done = f"{name} is protected." if state == "on" else f"{name} is no longer protected."
         self._set(done, name, protected=state == "on")
+
+    def _adaptive_indexes(self, name: str, state: str, **_: Any) -> None:
+        done = f"{name} has adaptive indexes." if state == "on" else f"{name} has no adaptive indexes."
+        self._set(done, name, adaptive_indexes=state == "on")
 
     def _set(self, done: str, name: str, **fields: object) -> None:
         accounts.set_fields(name, fields, by=command_actor())

@@ -167,6 +167,13 @@ def test_a5_a_protected_account_stays(visit, account):
     assert Account.objects.filter(name="acme").exists()
 
 
+def test_adaptive_indexes_are_a_setting(visit, account):
+    for fields, is_on in (({"adaptive_indexes": "on"}, True), ({}, False)):
+        assert visit("alice").post(SETTINGS, {"form": "indexes", **fields}).status_code == 302
+        account.refresh_from_db()
+        assert account.adaptive_indexes is is_on
+
+
 def test_a_read_only_account_with_tables_stays(visit, account):
     tables.create(account.pk, "people")
     accounts.change(account, read_only=True)

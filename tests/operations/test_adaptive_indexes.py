@@ -1,0 +1,175 @@
+"""Indexes that the server adds because queries scan, and drops when nobody uses them."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.conf import settings
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.errors import StorageError
+from storage.domain.filters.parser import parse
+from storage.domain.filters.query import EntityQuery
+from storage.domain.service import indexes as policy
+from storage.domain.service.activity import Verb
+from storage.domain.values.kinds import AccountKind
+from storage.models import Activity, PropertyIndex, PropertyScans
+from storage.operations import accounts, adaptive_indexes, entities, indexes, service, tables
+from storage.operations.adaptive_indexes import ScanCosts
+from storage.operations.service import Service
+from storage.operations.threads import in_thread
+from storage.sql.django import execute
+from storage.sql.relations import relation_name
+
+# indexes are made outside of transactions
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADA = Actor(ActorKind.USER, "ada")
+# far enough from the real one that only what is handed in counts
+NOW = datetime.now(UTC) + timedelta(days=400)
+DAY = timedelta(days=1)
+FILL = """
+INSERT INTO {relation} (pk, rk, ts, props, anns, vals)
+SELECT 'p', 'r' || lpad(n::text, 6, '0'), 0, jsonb_build_object('Score', n, 'Name', 's' || n), '', repeat('x', 200)
+FROM generate_series(1, {rows}) AS n
+"""
+
+
+@pytest.fixture
+def account():
+    return accounts.add("acme", kind=AccountKind.COSMOS)
+
+
+@pytest.fixture
+def large(account):
+    table = tables.create(account.pk, "Large")
+    relation = relation_name(table.pk)
+    execute(FILL.format(relation=relation, rows=policy.INDEXED_FROM))
+    execute(f"ANALYZE {relation}")
+    return table
+
+
+def scan(table, *names, scans=policy.SCANS_NEEDED, seconds=policy.SECONDS_NEEDED, at=NOW):
+    """So many scans, which took so long together."""
+    costs = ScanCosts()
+    costs.add(at, [(table.pk, frozenset(names), seconds / scans)] * scans)
+    costs.write()
+
+
+def adapt(at=NOW):
+    """Decide, and do it; the names of the properties that have an index then."""
+    adaptive_indexes.adapt(at)
+    indexes.run_pending()
+    return set(PropertyIndex.objects.values_list("name", flat=True))
+
+
+def test_processes_count_and_an_index_is_added_when_it_is_worth_it(account, large):
+    scan(large, "Score", scans=policy.SCANS_NEEDED // 2, at=NOW - DAY)
+    assert adapt() == set()
+    scan(large, "Score", scans=policy.SCANS_NEEDED // 2)
+    assert adapt() == {"Score"}
+
+    done = Activity.objects.get(verb=Verb.INDEX_ADD)
+    assert (done.actor_kind, done.detail) == ("server", {"property": "Score", "origin": "adaptive"})
+    assert not PropertyScans.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scans": policy.SCANS_NEEDED - 1},
+        {"seconds": policy.SECONDS_NEEDED / 2},
+        {"at": NOW - policy.SCAN_PERIOD},
+    ],
+    ids=["few", "quick", "long ago"],
+)
+def test_what_is_not_worth_an_index(large, change):
+    scan(large, "Score", **change)
+    assert adapt() == set()
+
+
+def test_only_where_it_is_wanted_and_possible(account, large):
+    small = tables.create(account.pk, "Small")
+    scan(small, "Score")
+    scan(large, "not a name")
+    assert adapt() == set()
+    scan(large, "Score")
+    for fields in ({"adaptive_indexes": False}, {"adaptive_indexes": True, "read_only": True}):
+        accounts.set_fields("acme", fields)
+        assert adapt() == set()
+    accounts.set_fields("acme", {"read_only": False})
+    assert adapt() == {"Score"}
+
+
+def test_new_accounts_adapt_if_cosmos_would(account):
+    assert account.adaptive_indexes
+    assert not accounts.add("other").adaptive_indexes
+
+
+def test_one_after_the_other_within_the_budget(large, monkeypatch):
+    scan(large, "Name", "Score", seconds=3)
+    scan(large, "Score")
+    assert adapt() == {"Score"}
+    PropertyIndex.objects.update(created_at=NOW)
+    scan(large, "Name")
+    with monkeypatch.context() as patch:
+        patch.setattr(policy, "ADAPTIVE_LIMIT", 1)
+        assert adapt() == {"Score"}
+    with monkeypatch.context() as patch:
+        patch.setattr(policy, "DISK_SHARE", 0.0)
+        assert adapt() == {"Score"}
+    assert adapt() == {"Score", "Name"}
+
+
+def test_an_index_that_is_not_used_for_weeks_is_dropped(large):
+    scan(large, "Score")
+    adapt()
+    indexes.add(large, "Name")
+    indexes.run_pending()
+    PropertyIndex.objects.update(created_at=NOW)
+    assert adapt(NOW + policy.UNUSED_PERIOD) == {"Name", "Score"}
+
+    wanted = EntityQuery(filter=parse("Score gt 9990"), top=5)
+    assert len(entities.page(large, wanted).entities) == 5
+    execute("SELECT pg_stat_force_next_flush()")
+    adapt(NOW + policy.UNUSED_PERIOD)
+    assert PropertyIndex.objects.get(name="Score").last_used_at == NOW + policy.UNUSED_PERIOD
+    assert adapt(NOW + 2 * policy.UNUSED_PERIOD) == {"Name", "Score"}
+    assert adapt(NOW + 2 * policy.UNUSED_PERIOD + DAY) == {"Name"}
+    assert Activity.objects.get(verb=Verb.INDEX_DROP).actor_kind == "server"
+
+
+def test_what_a_person_dropped_stays_dropped_for_weeks(large):
+    scan(large, "Score")
+    adapt()
+    indexes.drop(large, "Score", by=ADA)
+    indexes.run_pending()
+    scan(large, "Score")
+    dropped_at = Activity.objects.get(verb=Verb.INDEX_DROP).at
+    assert adapt(dropped_at + policy.SCAN_PERIOD) == set()
+    scan(large, "Score", at=dropped_at + policy.UNUSED_PERIOD)
+    assert adapt(dropped_at + policy.UNUSED_PERIOD) == {"Score"}
+
+
+def test_old_scans_are_forgotten(large):
+    scan(large, "Score", at=NOW - policy.SCAN_PERIOD)
+    scan(large, "Score")
+    adaptive_indexes.tidy(NOW)
+    assert PropertyScans.objects.get().day == NOW.date()
+
+
+async def test_a_server_counts_costly_queries_that_an_index_would_spare(account, large, monkeypatch):
+    monkeypatch.setattr(service, "COSTLY_SCAN", 0.0)
+    asked = Service(settings.LANES_CONNINFO)
+    await asked.open()
+    try:
+        known = await asked.account("acme")
+        for text in ("Score gt 9990", "Score gt 9990 or Name eq 's5'", "Name eq 's5'", "PartitionKey eq 'q'"):
+            await asked.query(known, "Large", EntityQuery(filter=parse(text)))
+        with pytest.raises(StorageError):
+            await asked.query(known, "nothing", EntityQuery(filter=parse("Score gt 9990")))
+        await asked.observer.flush()
+        [found] = await in_thread(lambda: list(PropertyScans.objects.all()))
+        assert (found.table_id, found.name, found.scans) == (large.pk, "Score", 2)
+    finally:
+        await asyncio.gather(asked.close())
