@@ -21,7 +21,12 @@ def stream_file(
     request: HttpRequest, pieces: Iterator[str], *, content_type: str, filename: str
 ) -> StreamingHttpResponse:
     """Send the pieces as a file; ``filename`` must be ASCII."""
-    gathered = _gathered(pieces)
+    return stream_bytes(request, _gathered(pieces), content_type=content_type, filename=filename)
+
+
+def stream_bytes(
+    request: HttpRequest, gathered: Generator[bytes, None, None], *, content_type: str, filename: str
+) -> StreamingHttpResponse:
     # given a synchronous iterator, an ASGI server would first collect all of it
     content = _in_thread(gathered) if isinstance(request, ASGIRequest) else gathered
     response = StreamingHttpResponse(content, content_type=content_type)

@@ -44,3 +44,8 @@ def read_list_query(data: QueryDict) -> TableListQuery:
     is_known = texts[-1].removeprefix("-") in set(TableOrder)
     containing, tag, after, sort = texts
     return TableListQuery(containing, tag, after, sort if is_known else "")
+
+
+def selected_names(data: QueryDict) -> list[str]:
+    """Return the names of the tables that are ticked."""
+    return list(dict.fromkeys(data.getlist("table")))

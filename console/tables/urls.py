@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.tables.views import changes, indexes, listing, schema, settings
+from console.tables.views import changes, exports, indexes, listing, schema, settings
 
 app_name = "tables"
 urlpatterns = [
@@ -12,6 +12,8 @@ urlpatterns = [
     path("a/<account>/tables/sample/", changes.sample, name="sample"),
     path("a/<account>/tables/delete/", changes.delete, name="delete"),
     path("a/<account>/tables/tags/", changes.add_tags, name="tag"),
+    path("a/<account>/tables/tags/remove/", changes.remove_tags, name="untag"),
+    path("a/<account>/tables/export/", exports.export, name="export"),
     path("a/<account>/tables/restore/", changes.restore, name="restore"),
     path("a/<account>/t/<table>/schema/", schema.show, name="schema"),
     path("a/<account>/t/<table>/schema/index/", indexes.show, name="index_state"),

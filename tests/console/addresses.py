@@ -23,6 +23,8 @@ tables:new                    acme                manager:200  manager:422
 tables:sample                 acme                manager:405  manager:302
 tables:delete                 acme                manager:405  manager:302
 tables:tag                    acme                manager:405  manager:302
+tables:untag                  acme                manager:405  manager:302
+tables:export                 acme                member:405   member:200
 tables:restore                acme                manager:405  manager:302
 tables:settings               acme/people         member:200   member:405
 tables:schema                 acme/people         member:200   member:405

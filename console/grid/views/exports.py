@@ -54,7 +54,9 @@ def export(request: HttpRequest, table: Table) -> HttpResponseBase:
     asked = columns.parse_columns(request.POST.get("cols", ""))
     wanted = ExportRequest(table, chosen, ExportFormat(format_), asked, actor_of(request))
     name = get_valid_filename(f"{table.name}.{format_}")
-    return stream_file(request, _pieces(wanted), content_type=formats.TYPES[wanted.format], filename=name)
+    return stream_file(
+        request, write_export(wanted), content_type=formats.TYPES[wanted.format], filename=name
+    )
 
 
 def _ask(request: HttpRequest, table: Table, error: str = "") -> HttpResponse:
@@ -85,7 +87,7 @@ def _ask(request: HttpRequest, table: Table, error: str = "") -> HttpResponse:
     return render(request, "console/grid/export.html", context, status=422 if error else 200)
 
 
-def _pieces(wanted: ExportRequest) -> Generator[str, None, None]:
+def write_export(wanted: ExportRequest) -> Generator[str, None, None]:
     """Write the file, and record the export at its end or where it was interrupted."""
     count = 0
 

@@ -1,10 +1,10 @@
 """Create, delete, restore and tag tables."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from django import forms
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -14,7 +14,7 @@ from console.site.access import account_required, actor_of
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part
 from console.tables.forms import NewTableForm, TagsField
-from console.tables.list_query import read_list_query
+from console.tables.list_query import read_list_query, selected_names
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError, TableAlreadyExists
 from storage.domain.service.activity import Verb
@@ -73,7 +73,7 @@ def sample(request: HttpRequest, account: Account) -> HttpResponse:
 @require_POST
 def delete(request: HttpRequest, account: Account) -> HttpResponse:
     """Delete at once, since it can be undone; in a protected account, after typing its name."""
-    names = _selected_names(request.POST)
+    names = selected_names(request.POST)
     if account.protected and request.POST.get("confirm") != account.name:
         context = {
             "names": names,
@@ -98,28 +98,49 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
 @account_required(Capability.MANAGE_TABLES)
 @require_POST
 def add_tags(request: HttpRequest, account: Account) -> HttpResponse:
-    back = redirect(read_list_query(request.POST).address(account))
+    done = _change_tags(request, account, _merge_tags)
+    several = ngettext("Tagged %(number)s table.", "Tagged %(number)s tables.", len(done))
+    return _answer_tags(request, account, _("Tagged %(name)s."), several, done)
+
+
+@account_required(Capability.MANAGE_TABLES)
+@require_POST
+def remove_tags(request: HttpRequest, account: Account) -> HttpResponse:
+    done = _change_tags(request, account, _without_tags)
+    several = ngettext(
+        "Removed tags from %(number)s table.", "Removed tags from %(number)s tables.", len(done)
+    )
+    return _answer_tags(request, account, _("Removed tags from %(name)s."), several, done)
+
+
+def _change_tags(
+    request: HttpRequest, account: Account, change: Callable[[Sequence[str], Sequence[str]], list[str]]
+) -> list[Activity]:
+    """Change the tags of the ticked tables, all or none; ``change`` takes those of a table and those given."""
     actor = actor_of(request)
     try:
-        wanted = TagsField().clean(request.POST.get("add", ""))
-        found = [tables.get(account.pk, name) for name in _selected_names(request.POST)]
-        lists = [_merge_tags(table.tags, wanted) for table in found]
-        with transaction.atomic():  # all or none
+        given = TagsField().clean(request.POST.get("add", ""))
+        found = [tables.get(account.pk, name) for name in selected_names(request.POST)]
+        lists = [change(table.tags, given) for table in found]
+        with transaction.atomic():
             results = [
                 tables.change(table, by=actor, tags=tags) for table, tags in zip(found, lists, strict=True)
             ]
     except forms.ValidationError as error:
         notify_error(request, " ".join(error.messages))
-        return back
     except StorageError as error:
         notify_error(request, error.text)
-        return back
-    done = [result for result in results if result is not None]
+    else:
+        return [result for result in results if result is not None]
+    return []
+
+
+def _answer_tags(
+    request: HttpRequest, account: Account, one: str, several: str, done: Sequence[Activity]
+) -> HttpResponse:
     if done:
-        one = _("Tagged %(name)s.")
-        several = ngettext("Tagged %(number)s table.", "Tagged %(number)s tables.", len(done))
         notify_success(request, _count_or_name(one, several, done), undo=done)
-    return back
+    return redirect(read_list_query(request.POST).address(account))
 
 
 def _count_or_name(one: str, several: str, done: Sequence[Activity]) -> str:
@@ -132,8 +153,9 @@ def _merge_tags(tags: Sequence[str], added: Sequence[str]) -> list[str]:
     return found
 
 
-def _selected_names(data: QueryDict) -> list[str]:
-    return list(dict.fromkeys(data.getlist("table")))
+def _without_tags(tags: Sequence[str], removed: Sequence[str]) -> list[str]:
+    folded = {tag.casefold() for tag in removed}
+    return [tag for tag in tags if tag.casefold() not in folded]
 
 
 @account_required(Capability.MANAGE_TABLES)

@@ -1,10 +1,13 @@
 """The tables of an account: the list, making and deleting them, and what people note about them."""
 
 import re
+from io import BytesIO
+from zipfile import ZipFile
 
 import pytest
 
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm
 from storage.models import Activity, Table
 from storage.operations import policies, table_list, tables
@@ -42,6 +45,41 @@ def said(client):
 
 def existing(account):
     return {table.name for table in Table.objects.own().filter(account=account)}
+
+
+# several at once
+
+
+def test_removes_tags_from_several_and_undoes(visit, account, add):
+    add("one", "two", tags=["Hot", "ml"])
+    add("three", tags=["ml"])
+
+    def tags():
+        return dict(Table.objects.filter(account=account).values_list("name", "tags"))
+
+    client = visit("max")
+    client.post(f"{TAGS}remove/", {"table": ["one", "two", "three"], "add": "hot, absent"})
+    assert tags() == {"one": ["ml"], "two": ["ml"], "three": ["ml"]}
+    assert "Removed tags from 2 tables." in said(client)
+    done = ",".join(str(it.pk) for it in Activity.objects.order_by("-pk")[:2])
+    client.post(f"/ui/undo/{done}/", {"next": LIST})
+    assert tags() == {"one": ["Hot", "ml"], "two": ["Hot", "ml"], "three": ["ml"]}
+
+
+def test_exports_several_as_one_file(visit, account, people, add):
+    add("empty")
+    people("se", "1", Name="Ada", Age=36)
+    answer = visit("victor").post("/ui/a/acme/tables/export/", {"table": ["people", "empty"]})
+    assert answer["Content-Disposition"] == 'attachment; filename="acme.zip"'
+    with ZipFile(BytesIO(b"".join(answer.streaming_content))) as archive:
+        assert archive.testzip() is None
+        assert archive.namelist() == ["people.typed.csv", "empty.typed.csv"]
+        lines = archive.read("people.typed.csv").decode().splitlines()
+    assert lines[0].startswith("PartitionKey,RowKey,")
+    assert lines[1].startswith("se,1,")
+    assert Activity.objects.filter(verb=Verb.ENTITY_EXPORT).count() == 2
+    answer = visit("victor").post("/ui/a/acme/tables/export/", {"table": ["people", "gone"]})
+    assert answer["Location"] == LIST
 
 
 # the list
