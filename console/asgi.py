@@ -34,6 +34,7 @@ service = TableService(
         host_suffixes=settings.HOST_SUFFIXES,
         bearer=settings.BEARER,
         key_length_limit=settings.TABLERO_KEY_LENGTH_LIMIT,
+        processes=settings.OPTIONS.workers,
     )
 )
 probing = probes.ProbeHandler()

@@ -10,14 +10,14 @@ from django.db.models import Q
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.roles import Role
 from storage.domain.service import lifetimes
-from storage.domain.values.kinds import AccountKind
 
 
 class Account(models.Model):
     """A storage account. Its keys are sealed with the server's secret."""
 
     name = models.CharField(max_length=24, unique=True)
-    kind = models.CharField(max_length=7, default=AccountKind.STORAGE.value)  # never changes
+    # storage.domain.values.kinds; never changes
+    kind = models.CharField(max_length=7, default="storage", db_default="storage")
     primary_key_sealed = models.BinaryField()
     secondary_key_sealed = models.BinaryField()
     enabled = models.BooleanField(default=True)
@@ -102,6 +102,9 @@ class Table(models.Model):
     kept_until = models.DateTimeField(null=True, default=None)  # until when a deleted table can be restored
     description = models.TextField(max_length=2000, blank=True, default="")
     tags = models.JSONField(default=list)  # texts
+    throughput = models.PositiveIntegerField(
+        default=0, db_default=0
+    )  # request units per second; 0: unlimited
     written_at = models.DateTimeField(
         null=True, default=None
     )  # last write, as recorded since there is this field

@@ -339,6 +339,16 @@ class ServerBusy(StorageError):
     status = 503
 
 
+class TooManyRequests(StorageError):
+    """Of accounts of the kind cosmos: a table has used up its throughput."""
+
+    message = (
+        "Request rate is large. More Request Units may be needed, so no changes were made. "
+        "Please retry this request later."
+    )
+    status = 429
+
+
 class OperationTimedOut(StorageError):
     message = "The operation could not be completed within the permitted time."
     status = 500

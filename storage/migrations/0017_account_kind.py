@@ -17,7 +17,9 @@ class Migration(migrations.Migration):
     dependencies = [("storage", "0016_property_index")]
 
     operations = [
-        migrations.AddField("account", "kind", models.CharField(default="storage", max_length=7)),
+        migrations.AddField(
+            "account", "kind", models.CharField(db_default="storage", default="storage", max_length=7)
+        ),
         migrations.AlterField("table", "name", models.CharField(max_length=255)),
         migrations.AlterField("table", "folded_name", models.CharField(max_length=255)),
         migrations.AlterField(

@@ -52,6 +52,7 @@ class KnownTable(NamedTuple):
     relation: str
     name: str
     policies: Mapping[str, AccessPolicy]
+    throughput: int
     indexed: frozenset[str] = frozenset()
 
 
@@ -164,4 +165,6 @@ def _table(account_id: int, folded_name: str) -> KnownTable | None:
     if table is None:
         return None
     policies = {policy.identifier: policy.terms for policy in table.policies.all()}
-    return KnownTable(table.pk, relation_name(table.pk), table.name, policies, indexes.indexed(table.pk))
+    return KnownTable(
+        table.pk, relation_name(table.pk), table.name, policies, table.throughput, indexes.indexed(table.pk)
+    )

@@ -23,11 +23,12 @@ from storage.domain.service.indexes import COSTLY_SCAN
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_ticks
-from storage.operations import analytics, entities, jobs, policies, service_properties, tables
+from storage.operations import analytics, entities, jobs, policies, service_properties, tables, throughput
 from storage.operations.catalog import Catalog, KnownAccount, KnownTable
 from storage.operations.identity import Identity
 from storage.operations.observer import Observer
 from storage.operations.threads import in_thread
+from storage.operations.throughput import Throughput
 from storage.sql import batch, pages
 from storage.sql import entities as sql
 from storage.sql.failures import Canceled
@@ -37,11 +38,13 @@ T = TypeVar("T")
 
 
 class Service:
-    def __init__(self, conninfo: str, trust: Trust | None = None) -> None:
+    def __init__(self, conninfo: str, trust: Trust | None = None, processes: int = 1) -> None:
+        """``processes`` of this server share the throughput of a table."""
         self.identity = Identity(trust) if trust is not None else None
         self.observer = Observer()
         self._catalog = Catalog(conninfo)
         self._lanes = Lanes(conninfo)
+        self._throughput = Throughput(1 / processes)
         self._jobs: asyncio.Task[None] | None = None
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
         self._turn = asyncio.Lock()
@@ -129,19 +132,26 @@ class Service:
         """Apply a change; return the new Timestamp in ticks."""
         _check_writable(account)
         analytics.check_change(table, change)
-        return await self._write(account, table, lambda t: self._lanes.run(sql.change(t.relation, change)))
+        return await self._write(account, table, 1, lambda t: self._lanes.run(sql.change(t.relation, change)))
 
     async def apply(self, account: KnownAccount, table: str, changes: Sequence[Change]) -> list[int]:
         """Apply all changes or none; raises ChangeSetError."""
         if account.read_only:
             raise ChangeSetError(0, InsufficientAccountPermissions())
         analytics.check_changes(table, changes)
-        return await self._write(account, table, lambda t: self._lanes.run(batch.apply(t.relation, changes)))
+        return await self._write(
+            account, table, len(changes), lambda t: self._lanes.run(batch.apply(t.relation, changes))
+        )
 
     async def get(
         self, account: KnownAccount, table: str, key: EntityKey, query: EntityQuery
     ) -> StoredEntity:
-        return await self._on(account, table, lambda t: self._lanes.run(pages.point(t.relation, key, query)))
+        return await self._on(
+            account,
+            table,
+            lambda t: self._lanes.run(pages.point(t.relation, key, query)),
+            lambda _: throughput.READ,
+        )
 
     async def query(self, account: KnownAccount, table: str, query: EntityQuery) -> Page[StoredEntity]:
         async def walk(known: KnownTable) -> Page[StoredEntity]:
@@ -157,21 +167,37 @@ class Service:
                 self.observer.record_scan(known.id, names, seconds)
             return page
 
-        return await self._on(account, table, walk)
+        return await self._on(
+            account, table, walk, lambda page: throughput.QUERY + throughput.ENTITY * len(page.entities)
+        )
 
-    async def _write(self, account: KnownAccount, table: str, run: Callable[[KnownTable], Awaitable[T]]) -> T:
+    async def _write(
+        self, account: KnownAccount, table: str, count: int, run: Callable[[KnownTable], Awaitable[T]]
+    ) -> T:
         async def write(known: KnownTable) -> T:
             result = await run(known)
             self.observer.record_write(known.id)
             return result
 
-        return await self._on(account, table, write)
+        return await self._on(account, table, write, lambda _: throughput.WRITE * count)
 
-    async def _on(self, account: KnownAccount, table: str, run: Callable[[KnownTable], Awaitable[T]]) -> T:
+    async def _on(
+        self,
+        account: KnownAccount,
+        table: str,
+        run: Callable[[KnownTable], Awaitable[T]],
+        cost: Callable[[T], float],
+    ) -> T:
+        """Run a statement on a table; ``cost`` of its result is in request units."""
         known = await self._catalog.table(account, table)
         self.observer.record_table(known.id)
+        if known.throughput:
+            self._throughput.admit(known.id, known.throughput)
         try:
-            return await run(known)
+            result = await run(known)
+            if known.throughput:
+                self._throughput.charge(known.id, known.throughput, cost(result))
+            return result
         except TableNotFound:
             # the relation was dropped and nothing was done: try once with a new table of the same name
             self._catalog.forget_table(account, table)

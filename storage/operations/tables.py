@@ -12,6 +12,7 @@ from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import (
     InsufficientAccountPermissions,
     InvalidResourceName,
+    MethodNotAllowed,
     ResourceNotFound,
     ServerBusy,
     TableAlreadyExists,
@@ -19,6 +20,7 @@ from storage.domain.errors import (
 from storage.domain.filters.query import TableQuery, matches_table
 from storage.domain.requests.analytics import find_metrics_table
 from storage.domain.service.activity import Verb
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name, is_analytics_name
 from storage.models import Account, Activity, StoredAccessPolicy, Table, Tables
 from storage.operations import accounts, activity, service_properties
@@ -188,17 +190,25 @@ def change(
     by: Actor = SERVER,
     description: str | None = None,
     tags: Sequence[str] | None = None,
+    throughput: int | None = None,
     undoes: Activity | None = None,
 ) -> Activity | None:
-    """Set the description or tags and update ``table``; return None if nothing changed.
+    """Set the description, tags or throughput and update ``table``; return None if nothing changed.
 
-    Raises ChangedSince if ``undoes`` is not the last change.
+    Raises ChangedSince if ``undoes`` is not the last change, and MethodNotAllowed for a throughput in an account that
+    is not of the kind cosmos.
     """
     account = _account(table.account_id, None)
+    if throughput and accounts.kind_of(table.account_id) is AccountKind.STORAGE:
+        raise MethodNotAllowed
     stored = Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None).first()
     if stored is None:
         raise ResourceNotFound
-    given = {"description": description, "tags": None if tags is None else list(tags)}
+    given = {
+        "description": description,
+        "tags": None if tags is None else list(tags),
+        "throughput": throughput,
+    }
     after = {field: value for field, value in given.items() if value is not None}
     before = {field: getattr(stored, field) for field in after}
     if undoes is not None and before != undoes.after:
@@ -209,6 +219,8 @@ def change(
         setattr(stored, field, value)
         setattr(table, field, value)
     stored.save(update_fields=tuple(after))
+    if throughput is not None:
+        notify("tables")
     return activity.record(
         Verb.TABLE_CHANGE, by, account=account, table=stored, before=before, after=after, undoes=undoes
     )

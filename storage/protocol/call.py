@@ -38,6 +38,7 @@ class ServerSettings:
     host_suffixes: tuple[str, ...] = ()
     bearer: Trust | None = None
     key_length_limit: int = KEY_LENGTH_LIMIT
+    processes: int = 1  # of the server
 
 
 class OperationRequest(NamedTuple):

@@ -14,7 +14,7 @@ from storage.protocol.accept import Format, read_best
 from storage.protocol.errors import HEADERS
 from storage.protocol.http_request import Headers
 
-RETRY_AFTER: Final = 1000  # milliseconds after which a client should repeat a throttled request
+RETRY_AFTER: Final = "1000"  # milliseconds after which a client should repeat a request to a busy server
 _LANGUAGE: Final = "en-us"
 
 CONTENT_TYPES: Final[Mapping[Format, bytes]] = {
@@ -49,9 +49,7 @@ _FORBIDDEN: Final = _Form(
 _TOO_LARGE: Final = _Form("RequestEntityTooLarge", "Request size is too large.", 413)
 _THROTTLED: Final = _Form(
     "429",
-    'Message: {"Errors":["Request rate is large. More Request Units may be needed, so no changes were made. '
-    "Please retry this request later. "
-    'Learn more: http://aka.ms/cosmosdb-error-429"]}',
+    f'Message: {{"Errors":["{errors.TooManyRequests.message} Learn more: http://aka.ms/cosmosdb-error-429"]}}',
     429,
 )
 
@@ -78,6 +76,7 @@ _FORMS: Final[Mapping[type[StorageError], _Form]] = {
     errors.RequestBodyTooLarge: _TOO_LARGE,
     errors.BadRequest: _Form("BadRequest", f'Message: {{"Errors":["{errors.BadRequest.message}"]}}', 400),
     errors.ServerBusy: _THROTTLED,
+    errors.TooManyRequests: _THROTTLED,
     errors.InternalError: _Form("InternalServerError", errors.InternalError.message, 500, False),
 }
 # raised by the Table API itself; what comes from below it names an activity
@@ -118,7 +117,8 @@ def refuse(
     written = write_error(error, request_id)
     headers: Headers = [(b"Content-Type", _error_type(error, method, fields))]
     if written.status == _THROTTLED.status:
-        headers.append((b"x-ms-retry-after-ms", b"%d" % RETRY_AFTER))
+        wait = error.details.get("x-ms-retry-after-ms", RETRY_AFTER)
+        headers.append((b"x-ms-retry-after-ms", wait.encode()))
     headers += [(name.encode(), error.details[name].encode()) for name in HEADERS if name in error.details]
     return written.status, headers, written.body
 

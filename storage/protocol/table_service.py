@@ -67,7 +67,7 @@ class TableService:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self._service = Service(settings.conninfo, settings.bearer)
+        self._service = Service(settings.conninfo, settings.bearer, settings.processes)
         self._request_prefix = str(uuid4())[:24]
         self._request_numbers = count(1)
 

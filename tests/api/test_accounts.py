@@ -46,6 +46,10 @@ def test_an_account_of_the_kind_cosmos(ada):
     assert ada("POST", "accounts/planets/tables", {"name": "a-b"}).status_code == 201
     assert ada("POST", "accounts/planets/tables", {"name": "A-b"}).status_code == 201
     assert ada("POST", "accounts/planets/tables", {"name": "A-b"}).status_code == 200
+    limited = ada("PATCH", "accounts/planets/tables/a-b", {"throughput": 400})
+    assert (limited.status_code, limited.json()["throughput"]) == (200, 400)
+    tables.create(Account.objects.get(name="acme").pk, "people")
+    assert ada("PATCH", "accounts/acme/tables/people", {"throughput": 400}).status_code == 405
     # no policies and service properties
     for path in ("tables/a-b/policies", "service-properties"):
         current = ada("GET", f"accounts/planets/{path}")

@@ -224,6 +224,7 @@ async def test_hears_of_a_table_that_was_made_anew(account):
                 f"entity_{old.pk}",
                 "People",
                 {},
+                0,
                 frozenset(),
             )
         assert await is_missing(known, account._replace(id=account.id + 1), "people")
@@ -232,7 +233,14 @@ async def test_hears_of_a_table_that_was_made_anew(account):
         await eventually(lambda: is_missing(known, account, "people"))
         new = await in_thread(tables.create, account.id, "PEOPLE")
 
-        assert await known.table(account, "people") == (new.pk, f"entity_{new.pk}", "PEOPLE", {}, frozenset())
+        assert await known.table(account, "people") == (
+            new.pk,
+            f"entity_{new.pk}",
+            "PEOPLE",
+            {},
+            0,
+            frozenset(),
+        )
 
 
 async def test_hears_of_a_new_index_and_of_a_dropped_one(account):

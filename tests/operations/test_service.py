@@ -17,10 +17,12 @@ from storage.domain.errors import (
     ServerBusy,
     StorageError,
     TableNotFound,
+    TooManyRequests,
 )
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.kinds import AccountKind
 from storage.operations import accounts, analytics, table_use, tables
 from storage.operations.service import Service
 from storage.operations.threads import in_thread
@@ -181,3 +183,14 @@ async def test_counts_requests_for_entities_and_remembers_writes(service, accoun
     [hours] = (await in_thread(table_use.last_day, [table], datetime.now(UTC))).values()
     assert sum(hours) == 3
     assert (await in_thread(tables.get, account.id, people)).written_at is not None
+
+
+async def test_a_table_with_a_throughput_limit_refuses_more_until_units_are_back(service):
+    await in_thread(lambda: accounts.add("planets", kind=AccountKind.COSMOS))
+    account = await service.account("planets")
+    table = await in_thread(tables.create, account.id, "people")
+    await in_thread(lambda: tables.change(table, throughput=1))
+    await service.change(account, "people", Insert(entity()))  # takes five units, and there was one
+    for operation in operations(service, account, "people"):
+        with pytest.raises(TooManyRequests):
+            await operation

@@ -14,6 +14,8 @@ from storage.api.serializers import tables as serializers
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.errors import TableAlreadyExists
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name
 from storage.operations import policies, table_list, tables
 from storage.operations.activity import ChangedSince
 
@@ -89,7 +91,7 @@ class TableViewSet(AccountScopedViewSet):
 
     @operation(
         "update_table",
-        "Update the description and tags of a table",
+        "Update the description, tags or throughput of a table",
         body=serializers.TableChangeSerializer,
         answer=serializers.TableSerializer,
         example={"tags": ["demo", "2026"]},
@@ -125,7 +127,7 @@ class TableViewSet(AccountScopedViewSet):
         problems=[problems.CONFLICT],
     )
     def restore(self, request: Request, account: str, table: str) -> Response:
-        folded = table.lower()
+        folded = fold_table_name(table, AccountKind(self.account.kind))
         found = next((one for one in tables.deleted(self.account.pk) if one.folded_name == folded), None)
         if found is None:
             raise Http404
