@@ -132,7 +132,7 @@ def test_typing_begins_an_edit_and_undo_takes_it_back(open_page, admin, cells):
     page.keyboard.press("Enter")
     closed(page)
     assert repr(dict(cells.get_entity("se", "ada"))) == repr({**before, "Age": 107})
-    page.get_by_text("Age saved").wait_for()
+    page.get_by_text("Age saved", exact=True).wait_for()
     page.get_by_role("button", name="Undo").click()
     page.locator("td:text-is('36')").nth(3).wait_for()
     assert cells.get_entity("se", "ada")["Age"] == 36
@@ -397,6 +397,116 @@ def test_what_assistive_technology_finds(open_page, admin, cells):
         - combobox "How to save"
         - status: 1 change
     """)
+
+
+def test_what_assistive_technology_finds_in_menus_and_dialogs(open_page, admin, cells):
+    query = "?f=PartitionKey+eq+'se'&cols=Age,Missing&sort=-RowKey"
+    page = open_page(at(query), state=admin, width=1280, forced_colors="active")
+    toasts = page.locator("#toasts")
+    # the current tab stands out where transparent lines are drawn
+    tabs = page.locator(".table-tabs a").evaluate_all(
+        "all => all.map(it => getComputedStyle(it).borderBottomColor)"
+    )
+    assert tabs.count(tabs[0]) == 1
+    assert page.locator("th[data-property=RowKey]").get_attribute("aria-sort") == "descending"
+    cell(page, "Age", "ada").click()
+    page.keyboard.press("Shift+F10")
+    expect(page.locator("#cell-menu")).to_match_aria_snapshot("""
+      - 'dialog "Age: 36"':
+        - button /Open entity/
+        - button /Edit/
+        - button /View value/
+        - separator
+        - button "Filter by this value"
+        - button "Exclude this value"
+        - button "Greater than this value"
+        - button "Less than this value"
+        - separator
+        - button /Copy value/
+        - button /Copy as JSON/
+        - button "Copy link"
+        - separator
+        - button /Duplicate/
+        - button "Delete entity"
+    """)
+    page.keyboard.press("Escape")
+    page.locator("th[data-property=Age]").click()
+    expect(page.locator("#column-menu")).to_match_aria_snapshot("""
+      - dialog "Age":
+        - button /Sort ascending/
+        - button /Sort descending/
+        - button "Reset to key order"
+        - separator
+        - button "Move left"
+        - button "Move right"
+        - button "Pin"
+        - button "Hide"
+        - separator
+        - textbox "Width"
+        - button "Set"
+        - button "Fit to content"
+    """)
+    page.keyboard.press("Escape")
+    page.locator("[data-columns]").click()
+    expect(page.locator("#columns-menu")).to_match_aria_snapshot("""
+      - dialog "Columns":
+        - searchbox "Find a column"
+        - list:
+          - listitem:
+            - checkbox "PartitionKey, String" [checked] [disabled]
+            - checkbox "Pin PartitionKey" [checked]
+            - textbox "Width of PartitionKey"
+            - button "Move PartitionKey up"
+            - button "Move PartitionKey down"
+    """)
+    page.keyboard.press("Escape")
+    # what is selected is said, by row and by cell
+    cell(page, "Age", "ada").click()
+    page.keyboard.press("Space")
+    expect(page.locator("#selection")).to_match_aria_snapshot("""
+      - form "Selected entities":
+        - status: 1 selected
+        - button "Clear"
+    """)
+    expect(page.locator("tr[aria-selected='true']")).to_match_aria_snapshot("""
+      - row [selected]:
+        - gridcell:
+          - checkbox "Select se, ada" [checked]
+    """)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Shift+ArrowUp")
+    expect(page.locator("#said")).to_have_text("2 cells selected")
+    # the menu of the drawer closes alone; then the question about what was typed
+    cell(page, "Age", "ada").click()
+    page.keyboard.press("Alt+o")
+    page.locator("#drawer").get_by_label("Age", exact=True).fill("37")
+    page.get_by_role("button", name="More actions").click()
+    page.keyboard.press("Escape")
+    expect(page.locator("#entity-menu")).to_be_hidden()
+    expect(page.locator("#drawer")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#unsaved")).to_match_aria_snapshot("""
+      - dialog "Leave without saving?":
+        - heading "Leave without saving?" [level=2]
+        - paragraph
+        - button "Leave"
+        - button "Keep editing"
+    """)
+    page.get_by_role("button", name="Leave").click()
+    # an undo that would overwrite what a client wrote says so, and leaves it
+    expect(cell(page, "Age", "ada")).to_be_focused()
+    page.keyboard.type("40")
+    page.keyboard.press("Enter")
+    expect(toasts).to_match_aria_snapshot("""
+      - status:
+        - paragraph: Age saved
+        - button "Undo"
+        - button "Close"
+    """)
+    cells.update_entity({"PartitionKey": "se", "RowKey": "ada", "Age": 41}, mode="merge")
+    toasts.get_by_role("button", name="Undo").click()
+    expect(toasts).to_contain_text("Not undone: the entity se / ada was changed since")
+    assert cells.get_entity("se", "ada")["Age"] == 41
 
 
 def test_a_value_is_looked_at_whole(open_page, admin, cells):

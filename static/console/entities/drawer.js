@@ -92,7 +92,7 @@ document.addEventListener("keydown", (event) => {
     go(step);
   }
   if (event.key !== "Escape" || event.defaultPrevented || !drawer.contains(event.target)) return;
-  if (event.target.closest("[popover]:popover-open")) return;
+  if (drawer.querySelector("[popover]:popover-open")) return; // the key closes its menu
   event.preventDefault();
   guarded(close);
 });

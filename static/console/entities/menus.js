@@ -1,5 +1,5 @@
 // Menus of a header and of a cell, the buttons of the row that is pointed at, and what a cell says when it has the focus.
-import { cellAt, enter, gridOf } from "../grid/grid.js";
+import { cellAt, enter, gridOf, propertyOf } from "../grid/grid.js";
 import { fit, hide, move, resize, setPinned } from "../grid/columns.js";
 import { copyCell, copyRows } from "../grid/copy.js";
 import { duplicate, pickedKeys, send } from "../grid/selection.js";
@@ -54,6 +54,7 @@ function openCell(cell, point) {
   menu.querySelector('[data-cell-action="edit"]')?.toggleAttribute("hidden", !isProperty);
   menu.querySelector('[data-cell-action="view"]').hidden = !isProperty && !cell.dataset.system;
   offer(menu, cell);
+  menu.setAttribute("aria-label", [propertyOf(cell), cell.textContent.trim()].filter(Boolean).join(": ") || menu.dataset.name);
   open(menu, cell, point);
 }
 

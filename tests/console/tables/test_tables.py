@@ -108,6 +108,18 @@ def test_sizes_come_later(visit, people, add):
     assert "hx-swap-oob" not in page
 
 
+def test_the_sidebar_counts_as_the_list_does(visit, people):
+    for number in range(201):
+        people("se", f"{number:03}")
+    client = visit("victor")
+    listed = text(client.get("/ui/a/acme/tables/sizes/"))
+    page = re.sub(r"\s+", " ", text(client.get("/ui/a/acme/t/people/")))
+    assert re.search(r'id="entities-people" hx-swap-oob="true">\s*201\s*<', listed)
+    assert "<span>people</span><em>201</em>" in page
+    # an account without a colour has a ring, and no colour
+    assert '<circle cx="5" cy="5" r="4" fill="none"' in page
+
+
 def test_counts_exactly_on_demand(visit, people, monkeypatch):
     monkeypatch.setattr(table_list, "_COUNTED", 2)
     for number in range(3):
