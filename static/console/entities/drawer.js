@@ -1,6 +1,6 @@
 // The drawer over the grid: entities are opened, added and duplicated there; ?open= says which one it is.
 import "./entity.js";
-import { enter } from "../grid/grid.js";
+import { enter, isChord } from "../grid/grid.js";
 import { anyDirty, guarded } from "../site/unsaved.js";
 
 const drawer = document.getElementById("drawer");
@@ -85,6 +85,10 @@ document.addEventListener("click", (event) => {
 document.addEventListener("entity:open", ({ detail }) => guarded(() => open(detail)));
 
 document.addEventListener("keydown", (event) => {
+  if (isChord(event, "n") && !event.target.closest("input, textarea, select, dialog, [contenteditable]:not(td)")) {
+    event.preventDefault();
+    document.querySelector('[aria-keyshortcuts="Alt+N"]')?.click();
+  }
   const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   const isModified = event.ctrlKey || event.metaKey || event.shiftKey;
   if (step && event.altKey && !isModified && shown() && !event.target.closest("dialog, select")) {
