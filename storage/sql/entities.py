@@ -278,6 +278,13 @@ def change(relation: str, change: Change) -> Statement[int]:
             assert_never(change)
 
 
+def insert_all(relation: str, entities: Sequence[Entity]) -> Statement[int]:
+    """Insert entities of any partitions, all of one kind; return how many: those whose keys are taken are left out."""
+    text = _text(_INSERT_SEVERAL, relation, AccountKind.STORAGE)
+    parameters = arrays.columns([_row(entity) for entity in entities])
+    return Statement(text, parameters, Lane.KEY, lambda result: result.ntuples)
+
+
 def _statement(
     relation: str,
     template: str,

@@ -1,5 +1,6 @@
 """`manage.py account`, as far as it is more than the operations it calls."""
 
+import base64
 import getpass
 
 import psycopg
@@ -8,7 +9,8 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from storage.models import Account, Activity
-from storage.operations import accounts
+from storage.operations import accounts, tables
+from storage.operations.accounts import AccountError
 from storage.sql import notify
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -110,3 +112,33 @@ def test_changes_nothing_while_a_server_hangs(run, monkeypatch):
 
     assert f"key1={accounts.encode_key(b'k' * 64)}" in run("list", "--keys")
     assert f"key1={accounts.encode_key(b'k' * 64)}" not in run("rotate", "ada", "1")
+
+
+def test_makes_and_copies_accounts_of_either_kind(run):
+    assert run("add", "planets", "--kind", "cosmos").startswith("planets  since ")
+    assert "  cosmos\n" in run("list")
+    account = Account.objects.get(name="planets")
+    tables.create(account.pk, "new orders")
+
+    said = run("copy", "planets", "moons", "--kind", "storage", "--check")
+    assert said == "new orders has a name that is not allowed\n"
+    with pytest.raises(CommandError, match="Leave it out with --skip"):
+        run("copy", "planets", "moons", "--kind", "storage")
+    assert run("copy", "planets", "moons", "--check").endswith("Everything fits.\n")
+    said = run("copy", "planets", "moons", "--kind", "storage", "--skip")
+    assert "0 entities in 0 tables were copied." in said
+    assert Account.objects.get(name="moons").kind == "storage"
+    with pytest.raises(CommandError, match="does not exist"):
+        run("copy", "nobody", "moons2")
+
+
+def test_a_declared_account_keeps_its_kind():
+    key = base64.b64encode(b"k" * 64).decode()
+    accounts.ensure(accounts.read_declaration(f"planets@cosmos:{key};shop:{key}"))
+    kinds = dict(Account.objects.values_list("name", "kind"))
+    assert (kinds["planets"], kinds["shop"]) == ("cosmos", "storage")
+    accounts.ensure(accounts.read_declaration(f"planets@cosmos:{key}"))
+    with pytest.raises(AccountError, match="cannot be changed"):
+        accounts.ensure(accounts.read_declaration(f"planets:{key}"))
+    with pytest.raises(AccountError, match="unknown kind"):
+        accounts.read_declaration(f"planets@mongo:{key}")

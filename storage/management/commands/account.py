@@ -1,6 +1,7 @@
 """The command `account`: manage storage accounts."""
 
 import argparse
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -8,7 +9,8 @@ from django.db import OperationalError
 
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
-from storage.operations import accounts
+from storage.operations import account_copies, accounts
+from storage.operations.account_copies import CopyRefused, Finding
 from storage.operations.accounts import AccountError
 from storage.operations.activity import command_actor
 from storage.server import migration
@@ -33,6 +35,14 @@ class Command(BaseCommand):
         )
         add.add_argument("--key1", help="base64")
         add.add_argument("--key2", help="base64")
+        copy = actions.add_parser(
+            "copy", help="copy the tables of an account to a new one, of another kind if you like"
+        )
+        copy.add_argument("name")
+        copy.add_argument("new_name")
+        copy.add_argument("--kind", choices=[kind.value for kind in AccountKind], help="by default the same")
+        copy.add_argument("--check", action="store_true", help="only say what would not fit")
+        copy.add_argument("--skip", action="store_true", help="leave out what does not fit")
         listing = actions.add_parser("list", help="list all accounts")
         listing.add_argument("--keys", action="store_true", help="show the keys too")
         rotate = actions.add_parser("rotate", help="regenerate one of the two keys")
@@ -83,6 +93,31 @@ class Command(BaseCommand):
     def _add(self, name: str, kind: str, key1: str | None, key2: str | None, **_: Any) -> None:
         given = [accounts.decode_key(key) if key else None for key in (key1, key2)]
         self._show(accounts.add(name, *given, kind=AccountKind(kind), by=command_actor()), with_keys=True)
+
+    def _copy(self, name: str, new_name: str, kind: str | None, *, check: bool, skip: bool, **_: Any) -> None:
+        source = accounts.find(name)
+        if source is None:
+            raise AccountError(f"The account {name} does not exist.")
+        wanted = AccountKind(kind or source.kind)
+        if check:
+            findings = account_copies.check(source, wanted)
+            self._tell(findings)
+            if not findings:
+                self.stdout.write("Everything fits.")
+            return
+        try:
+            copied = account_copies.copy(source, new_name, wanted, skip=skip, by=command_actor())
+        except CopyRefused as refusal:
+            self._tell(refusal.findings)
+            raise CommandError(f"{refusal} Leave it out with --skip.") from None
+        self.stdout.write(f"{copied.entities} entities in {copied.tables} tables were copied.")
+        self._show(copied.account, with_keys=True)
+
+    def _tell(self, findings: Iterable[Finding]) -> None:
+        for it in findings:
+            about = f": {it.number} entities " if it.number else " "
+            example = f", such as {it.example!r}" if it.example is not None else ""
+            self.stdout.write(f"{it.table}{about}{it.misfit.value}{example}")
 
     def _list(self, *, keys: bool, **_: Any) -> None:
         for account in Account.objects.order_by("name"):

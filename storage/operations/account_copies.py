@@ -1,0 +1,126 @@
+"""Copies of accounts, into the other kind too: what does not fit is told first."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.entities.fits import Misfit, find_misfit
+from storage.domain.errors import StorageError
+from storage.domain.filters.query import EntityQuery
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name
+from storage.models import Account, Table
+from storage.operations import accounts, entities, tables
+from storage.operations.accounts import AccountError
+from storage.sql import django as sql
+from storage.sql import entities as statements
+from storage.sql.relations import relation_name
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What does not fit: ``number`` entities of a table with ``example`` among them, or the table itself (0)."""
+
+    misfit: Misfit
+    table: str
+    number: int = 0
+    example: EntityKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    account: Account
+    tables: int
+    entities: int
+
+
+class CopyRefused(AccountError):
+    """Not everything fits, and nothing was copied."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        super().__init__("Not everything fits into an account of this kind; nothing was copied.")
+        self.findings = findings
+
+
+def check(source: Account, kind: AccountKind) -> list[Finding]:
+    """Find what would not fit, or be left out, in a copy of this kind; reads all entities."""
+    found = _check_tables(source, kind)
+    for table in _tables(source):
+        numbers: Counter[Misfit] = Counter()
+        examples: dict[Misfit, EntityKey] = {}
+        for page in _pages(table):
+            for entity in page:
+                misfit = find_misfit(entity, kind)
+                if misfit is not None:
+                    numbers[misfit] += 1
+                    examples.setdefault(misfit, entity.key)
+        found += [Finding(it, table.name, number, examples[it]) for it, number in numbers.items()]
+    return found
+
+
+def copy(source: Account, name: str, kind: AccountKind, *, skip: bool = False, by: Actor = SERVER) -> Copied:
+    """Copy the tables of an account to a new one, which refuses requests until all are there.
+
+    What does not fit is left out if ``skip``; else raises CopyRefused. Timestamps are those of the copy. What is
+    written to the source meanwhile may or may not be copied.
+    """
+    findings = [it for it in check(source, kind) if it.misfit is not Misfit.POLICIES]
+    if findings and not skip:
+        raise CopyRefused(findings)
+    refused = {it.table for it in findings if not it.number}
+    account = accounts.add(
+        name,
+        kind=kind,
+        by=by,
+        label=source.label,
+        description=source.description,
+        colour=source.colour,
+        labels=source.labels,
+    )
+    try:
+        accounts.change(account, by=by, enabled=False)
+        copied = [_copy_table(table, account, by) for table in _tables(source) if table.name not in refused]
+        accounts.change(account, by=by, enabled=True)
+    except BaseException:
+        accounts.remove(name, with_tables=True, by=by)
+        raise
+    return Copied(account, len(copied), sum(copied))
+
+
+def _copy_table(source: Table, account: Account, by: Actor) -> int:
+    table = tables.create(account.pk, source.name, by=by, description=source.description, tags=source.tags)
+    kind = AccountKind(account.kind)
+    count = 0
+    for page in _pages(source):
+        fitting = [entity for entity in page if find_misfit(entity, kind) is None]
+        if fitting:
+            sql.run(statements.insert_all(relation_name(table.pk), fitting))
+            count += len(fitting)
+    return count
+
+
+def _check_tables(source: Account, kind: AccountKind) -> list[Finding]:
+    found, seen = [], set()
+    for table in _tables(source):
+        try:
+            folded = fold_table_name(table.name, kind)
+        except StorageError:
+            found.append(Finding(Misfit.TABLE_NAME, table.name))
+            continue
+        if folded in seen:
+            found.append(Finding(Misfit.TABLE_CASE, table.name))
+        seen.add(folded)
+        if kind is AccountKind.COSMOS and table.policies.exists():
+            found.append(Finding(Misfit.POLICIES, table.name))
+    return found
+
+
+def _tables(account: Account) -> list[Table]:
+    return list(Table.objects.own().filter(account=account).order_by("folded_name"))
+
+
+def _pages(table: Table) -> Iterator[list[Entity]]:
+    for page in entities.all_pages(table, EntityQuery()):
+        yield [read_stored(stored) for stored in page]
