@@ -95,13 +95,90 @@ def test_tags(open_list, make):
     make("tagged")
     page = open_list()
     page.get_by_label("Select tagged").check()
-    page.get_by_label("Tags to add").fill("blue, red")
+    page.get_by_label("Tags to add or remove").fill("blue, red")
     page.get_by_role("button", name="Add tags").click()
     expect(page.get_by_text("Tagged tagged.")).to_be_visible()
     page.locator("a.tag", has_text="blue").click()
     page.wait_for_url("**/?tag=blue")
     assert names(page) == ["tagged"]
     check(page)
+
+
+def test_exports_several_and_removes_their_tags(open_list, make):
+    make("shipped1", "shipped2")
+    page = open_list("?q=shipped")
+    page.get_by_label("Select all tables on this page").check()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export").click()
+    assert download.value.suggested_filename == "devstoreaccount1.zip"
+    expect(page.get_by_role("status").filter(has_text="2 tables selected")).to_be_visible()  # the page stays
+    page.get_by_label("Tags to add or remove").fill("hot")
+    page.get_by_role("button", name="Add tags").click()
+    expect(page.locator("#tables .tag", has_text="hot")).to_have_count(2)
+    page.get_by_label("Select shipped1").check()
+    page.get_by_label("Tags to add or remove").fill("hot")
+    page.get_by_role("button", name="Remove tags").click()
+    expect(page.locator("#tables .tag", has_text="hot")).to_have_count(1)
+    expect(page.locator(".toast", has_text="Removed tags from shipped1.")).to_be_visible()
+
+
+def test_what_assistive_technology_finds_of_menus_and_search(open_list, make):
+    """Names, roles and states of what lies over a page, and that focus comes back from it."""
+    make("assisted")
+    page = open_list("?q=assisted", forced_colors="active")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("assisted")  # at once, while the code of the palette is loaded
+    palette = page.get_by_role("dialog", name="Search")
+    expect(palette).to_match_aria_snapshot("""
+      - dialog "Search":
+        - combobox "Go to a table, account or page" [expanded]: assisted
+        - listbox "Results":
+          - group "Tables":
+            - text: Tables
+            - option "assisted devstoreaccount1" [selected]
+        - status: /1 found/
+    """)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name=re.compile("^User menu")).click()
+    expect(page.locator("#user-menu")).to_match_aria_snapshot("""
+      - paragraph: ada@example.org
+      - link "Profile"
+      - link "Security"
+      - button "Keyboard shortcuts"
+      - link "About"
+    """)
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("link", name="Profile")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name=re.compile("^User menu"))).to_be_focused()
+    table = page.get_by_role("table")
+    expect(table).to_match_aria_snapshot("""
+      - table:
+        - rowgroup:
+          - row:
+            - columnheader "Select all tables on this page"
+            - columnheader "Name"
+            - columnheader "Entities"
+            - columnheader "Size"
+            - columnheader "Requests in 24 h"
+            - columnheader "Last write"
+            - columnheader "Policies"
+        - rowgroup:
+          - row:
+            - cell "Select assisted"
+            - rowheader "assisted"
+            - cell "40"
+            - cell
+            - cell
+            - cell
+            - 'cell "Policies of assisted: 1 of 5"'
+    """)
+    page.goto(f"{ACCOUNT}t/assisted/acl/")
+    tabs = page.locator(".table-tabs a")
+    colours = tabs.evaluate_all("links => links.map((it) => getComputedStyle(it).borderBottomColor)")
+    assert len(set(colours)) == 2, (
+        colours
+    )  # the current one differs from the others without any colour of ours
 
 
 def test_shift_ticks_a_range(open_list, make):

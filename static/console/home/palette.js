@@ -9,13 +9,8 @@ let opener;
 let waiting;
 let asked;
 
-export function show(from, text) {
-  if (dialog.open) return field.select();
+export function show(from) {
   opener = from;
-  for (const menu of document.querySelectorAll("[popover]:popover-open")) menu.hidePopover();
-  dialog.showModal();
-  field.value = text;
-  field.focus();
   ask();
 }
 

@@ -4,8 +4,15 @@ const shortcut = document.querySelector(".search-field > kbd");
 if (shortcut && navigator.platform.startsWith("Mac")) shortcut.textContent = "⌘ K";
 
 async function open(opener, text = "") {
+  const dialog = document.getElementById("palette");
+  const field = dialog.querySelector("input");
+  if (dialog.open) return field.select();
+  for (const menu of document.querySelectorAll("[popover]:popover-open")) menu.hidePopover();
+  dialog.showModal();
+  field.value = text;
+  field.focus(); // at once: what is typed while the code comes is kept
   const { show } = await import("./palette.js");
-  show(opener, text);
+  show(opener);
 }
 
 if (document.getElementById("palette")) {
