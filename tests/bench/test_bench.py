@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import console, processes, raw, rounds, stages
+from tests.bench import console, indexes, processes, raw, rounds, stages
 from tests.bench.__main__ import main
 from tests.bench.entities import PER_OWNER, Dataset, Layout
 from tests.bench.load import Expected, Measurement, Run, occurrences
@@ -103,6 +103,14 @@ def test_measures_the_console(capsys):
     report = capsys.readouterr().out
     for page in ("grid, a point", "grid, 50 rows of 252 properties", "home", "arrow key in the grid"):
         assert f"| {page} |" in report
+
+
+def test_measures_indexes(capsys):
+    assert indexes.main(["--size=2000", "--seconds=0.02", "--no-azurite"]) == 0
+
+    report = capsys.readouterr().out
+    assert [it.title for it in indexes.FILTERS if f"| {it.title} |" not in report] == []
+    assert "µs more for each index" in report
 
 
 @pytest.mark.parametrize("layout", Layout)

@@ -10,7 +10,9 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import SORTED_TEXT_LENGTH, EntityQuery, Sort, SortedPosition
+from storage.domain.service.indexes import IndexOrigin, IndexState
 from storage.domain.values.edm import Edm, EdmValue
+from storage.models import PropertyIndex
 from storage.operations import accounts, entities, tables
 from storage.sql import batch, previews
 from storage.sql.django import execute, run
@@ -40,9 +42,11 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def table(db):
+@pytest.fixture(params=[False, True], ids=["scanned", "indexed"])
+def table(db, request):
     table = tables.create(accounts.add("acme").pk, "people")
+    if request.param:  # the order does not depend on whether the index is there
+        PropertyIndex.objects.create(table=table, name="V", state=IndexState.READY, origin=IndexOrigin.HAND)
     inserts = []
     for number, value in enumerate(VALUES):
         properties = {} if value is None else {"V": value}

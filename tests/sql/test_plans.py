@@ -10,10 +10,11 @@ from psycopg import sql
 from storage.domain.entities.changes import Delete, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters.parser import parse
-from storage.domain.filters.query import EntityQuery, Position
+from storage.domain.filters.query import ABSENT_RANK, EntityQuery, Position, Sort, SortedPosition
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
-from storage.sql import entities, pages, relations
+from storage.sql import entities, pages, previews, relations
+from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT
 from storage.sql.lanes import SETTINGS
 from storage.sql.statement import Lane
 
@@ -21,6 +22,8 @@ pytestmark = pytest.mark.django_db  # for the template of relations
 
 FULL, EMPTY = "entity_2000000", "entity_2000001"
 PARTITIONS, ROWS = 20, 500
+
+INDEXED = frozenset({"Number", "Text"})
 
 FILL = f"""
 INSERT INTO {FULL} (pk, rk, ts, props, anns, vals)
@@ -39,6 +42,9 @@ def database(django_db_setup):
         for name in (FULL, EMPTY):
             connection.execute(relations.create(int(name.removeprefix("entity_"))))
         connection.execute(FILL)
+        for name in INDEXED:
+            columns = f"{INDEXED_NUMBER}, {INDEXED_TEXT}".format(name=f"'{name}'")
+            connection.execute(f"CREATE INDEX ON {FULL} ({columns})")
         connection.execute(f"ANALYZE {FULL}")
         connection.execute("SELECT gin_clean_pending_list(%s::regclass)", [f"{FULL}_props_idx"])
         yield connection
@@ -211,3 +217,39 @@ def test_a_window_reads_only_its_own_rows(explain, text):
     read = sum(scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0) for scan in scans(plan))
     assert read <= 100
     assert "Seq Scan" not in types(plan)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Number ge 5000 and Number lt 5010",
+        "Number gt 9990L or Number gt 9990",
+        "Text ge 'abc' and Text lt 'abd'",
+        "Number lt 20 and Flag eq true and PartitionKey gt 'p'",
+    ],
+)
+def test_a_range_that_few_fulfil_is_served_by_the_index_of_its_property(explain, text):
+    query = EntityQuery(filter=parse(text), indexed=INDEXED)
+
+    plan = explain(pages.page(FULL, query))
+
+    read = sum(scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0) for scan in scans(plan))
+    assert read <= 40
+    assert "Seq Scan" not in types(plan)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("name", sorted(INDEXED))
+def test_an_order_is_that_of_the_index_of_its_property(explain, name, descending):
+    query, sort = EntityQuery(top=20, indexed=INDEXED), Sort(name, descending=descending)
+    starts = [
+        None,
+        SortedPosition(1, "5000", "", "p010", "r0000"),
+        SortedPosition(2, "0", "sabc", "p010", "r0000"),
+        SortedPosition(ABSENT_RANK, "0", "", "p010", "r0000"),
+    ]
+    for start in starts:
+        plan = explain(previews.sorted_page(FULL, query, sort, start))
+
+        read = sum(scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0) for scan in scans(plan))
+        assert read <= 60, start

@@ -1,0 +1,178 @@
+"""What indexes of properties are worth: `python3 -m tests.bench.indexes`, some minutes.
+
+Each filter runs without and with indexes, and on Azurite; and each index is weighed by what it costs a write.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from psycopg import Connection, sql
+
+from storage.server.data_folder import DataFolder
+from tests.bench import raw, report, rounds, servers
+from tests.bench.__main__ import scratch_folder
+from tests.bench.entities import PER_OWNER, Dataset
+from tests.bench.rounds import Contender, progress
+from tests.bench.servers import ROOT
+from tests.bench.workloads import PAGE_SIZE, Ground, Workload, by_number, by_string, entities, query
+
+INDEXED = ("Score", "Owner", "Visits")
+ROWS = 10_000
+"""Rows of a timed insertion."""
+INSERTIONS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    title: str
+    options: Callable[[Dataset, int], str]
+    count: Callable[[Dataset], int]
+
+    def workload(self) -> Workload:
+        return Workload(self.title, self.title, Ground.STANDING, query(self.options), entities(self.count))
+
+
+def few(data: Dataset) -> int:
+    return PER_OWNER
+
+
+def many(data: Dataset) -> int:
+    return min(data.size // 100, PAGE_SIZE)
+
+
+def by_many_numbers(data: Dataset, number: int) -> str:
+    least = number % (data.size - many(data))
+    return f"$filter=Score ge {least}.0 and Score lt {least + many(data)}.0"
+
+
+def by_prefix(data: Dataset, number: int) -> str:
+    return f"$filter=Owner ge '{data.owner(number)}' and Owner lt '{data.owner(number)}:'"
+
+
+def by_int64(data: Dataset, number: int) -> str:
+    least = 5_000_000_000 + number % (data.size - PER_OWNER)
+    return f"$filter=Visits ge {least}L and Visits lt {least + PER_OWNER}L"
+
+
+def by_number_in_partition(data: Dataset, number: int) -> str:
+    return f"{by_number(data, number)} and PartitionKey eq '{data.key(0)[0]}'"
+
+
+FILTERS = [
+    Filter("equality, string", by_string, few),
+    Filter("range of Double", by_number, few),
+    Filter("range of Double, one in a hundred", by_many_numbers, many),
+    Filter("range of Int64", by_int64, few),
+    Filter("prefix of String", by_prefix, few),
+    Filter("range of Double in a partition", by_number_in_partition, few),
+]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python3 -m tests.bench.indexes", description=__doc__)
+    parser.add_argument("--size", type=int, default=100_000, help="entities in one partition, default 100000")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each run, default 1")
+    parser.add_argument("--connections", type=int, default=8, help="default 8")
+    parser.add_argument("--azurite", action=argparse.BooleanOptionalAction, default=True)
+    options = parser.parse_args(arguments)
+    with scratch_folder() as folder, ExitStack() as stack:
+        data = Dataset(options.size)
+        ours = rounds.enter(stack.enter_context(servers.tablero(folder)), data)
+        progress("loaded")
+        peer = None
+        if options.azurite:
+            peer = rounds.enter(stack.enter_context(servers.azurite(folder, servers.find_azurite())), data)
+            progress("loaded into Azurite")
+        with raw.connect(DataFolder(folder / "tablero")) as database:
+            relation = raw.largest_relation(database)
+            theirs = run(options, [ours, *([peer] if peer else [])], peer)
+            scans = run(options, [ours, *([peer] if peer else [])], ours)
+            before = insertion(database, relation)
+            for name in INDEXED:
+                add_index(folder, ours, name)
+            ranges = run(options, [ours, *([peer] if peer else [])], ours)
+            cost = (insertion(database, relation) - before) / len(INDEXED)
+        lines = [
+            *report.table(
+                [
+                    "requests/s",
+                    "no index",
+                    "index",
+                    "Azurite",
+                    "ratio, no index",
+                    "ratio, index",
+                    "of an equality",
+                ],
+                [row(it.title, scans, ranges, theirs) for it in FILTERS],
+            ),
+            "",
+            f"A write takes {before:.1f} µs in the database, and {cost:.1f} µs more for each index.",
+        ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def run(
+    options: argparse.Namespace, contenders: list[Contender], measured: Contender | None
+) -> dict[str, float]:
+    """Requests per second of one of the servers by filter, the other stopped meanwhile."""
+    found: dict[str, float] = {}
+    for contender in rounds.alternate(contenders, 1):
+        if contender is not measured:
+            continue
+        for it in FILTERS:
+            result = rounds.measure(contender, it.workload(), options.connections, options.seconds)
+            if result.errors:
+                raise rounds.WrongAnswerError(f"{it.title}: {result.errors}")
+            found[it.title] = result.per_second
+            progress(
+                f"{contender.server.name}, {it.title}: {result.per_second:,.0f}/s, p50 {result.p50:.2f} ms"
+            )
+    return found
+
+
+def add_index(folder: Path, contender: Contender, name: str) -> None:
+    command = [sys.executable, "manage.py", "index", "--data", str(folder / "tablero"), "add"]
+    began = perf_counter()
+    subprocess.run(
+        [*command, "devstoreaccount1", contender.site.table, name], cwd=ROOT, capture_output=True, check=True
+    )
+    progress(f"indexed {name} in {perf_counter() - began:.1f} s")
+
+
+def insertion(database: "Connection", relation: str) -> float:
+    """Microseconds that PostgreSQL needs to insert a row into a relation with the same indexes, empty at first."""
+    names = {"relation": sql.Identifier(relation), "rows": sql.Literal(ROWS)}
+    insert = sql.SQL("INSERT INTO same SELECT * FROM {relation} LIMIT {rows}").format(**names)
+    taken = []
+    for _ in range(INSERTIONS):
+        with database.transaction(force_rollback=True):
+            database.execute(sql.SQL("CREATE TABLE same (LIKE {relation} INCLUDING ALL)").format(**names))
+            began = perf_counter()
+            database.execute(insert)
+            taken.append((perf_counter() - began) / ROWS * 1e6)
+    return median(taken)
+
+
+def row(title: str, scans: dict[str, float], ranges: dict[str, float], theirs: dict[str, float]) -> list[str]:
+    scan, indexed, peer = scans[title], ranges[title], theirs.get(title)
+    return [
+        title,
+        report.amount(scan),
+        report.amount(indexed),
+        report.amount(peer),
+        report.times(report.divide(scan, peer)),
+        report.times(report.divide(indexed, peer)),
+        report.times(indexed / ranges[FILTERS[0].title]),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
