@@ -94,6 +94,10 @@ def test_is_made_and_dropped_in_the_background_and_undone(people):
     assert details.size > 0
     assert (added.verb, added.detail) == (Verb.INDEX_ADD, {"property": "Score", "origin": "advice"})
     assert found(people, "Score ge 297") == [297, 298, 299]
+    wanted = EntityQuery(filter=parse("Score ge 5 and Score lt 200 or Score eq 250"), top=7)
+    pages = [[int(it.key.row_key) for it in page] for page in entities.all_pages(people, wanted)]
+    assert {len(page) for page in pages[:-1]} == {7}
+    assert [number for page in pages for number in page] == [*range(5, 200), 250]
 
     dropped = indexes.drop(people, "Score", by=ADA)
     assert indexes.indexed(people.pk) == frozenset()
