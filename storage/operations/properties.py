@@ -14,6 +14,7 @@ from storage.sql import django as sql
 from storage.sql.counts import Occurrence, Sample
 from storage.sql.failures import Canceled
 from storage.sql.relations import relation_name
+from storage.sql.sampling import samplings
 
 # entities; the next smaller number if reading them exceeds the time limit of a statement
 _SAMPLES: Final = (20_000, 1_000, 50)
@@ -81,16 +82,14 @@ def names(table: Table, wanted: EntityQuery) -> list[str]:
 
 def _look(table: Table, limits: Sequence[int]) -> PropertySample:
     rows = background.estimated_rows(table.pk)
-    for limit in limits:
-        # twice the sample: pages are unequally full, and statistics lag behind
-        share = 100.0 if rows <= limit else 200.0 * limit / rows
+    for sampling in samplings(rows, limits):
         try:
-            sample = sql.run_in_lane(counts.sample(relation_name(table.pk), share=share, limit=limit))
+            sample = sql.run_in_lane(counts.sample(relation_name(table.pk), sampling))
         except Canceled:
             continue
         except StorageError:
             return EMPTY
-        return _catalogue(sample, is_whole=share >= 100 and sample.entities < limit)
+        return _catalogue(sample, is_whole=sampling.is_whole(sample.entities))
     return EMPTY
 
 

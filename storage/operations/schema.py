@@ -13,6 +13,7 @@ from storage.sql import django as sql
 from storage.sql import schema as statements
 from storage.sql.failures import Canceled
 from storage.sql.relations import relation_name
+from storage.sql.sampling import samplings
 from storage.sql.schema import KEYS, SchemaCounts, TypeCount
 
 _SAMPLES: Final = (10_000, 1_000)  # entities; the smaller number if counting takes too long
@@ -69,15 +70,12 @@ class Schema:
 def describe(table: Table) -> Schema:
     """Raises OperationTimedOut if even a small sample takes too long."""
     rows = background.estimated_rows(table.pk)
-    for limit in _SAMPLES:
-        # twice the sample: pages are unequally full, and statistics lag behind
-        share = 100.0 if rows <= limit else min(100.0, 200.0 * limit / rows)
-        statement = statements.count(relation_name(table.pk), share=share, limit=limit)
+    for sampling in samplings(rows, _SAMPLES):
         try:
-            counts = sql.run_in_lane(statement, limit=_LIMIT)
+            counts = sql.run_in_lane(statements.count(relation_name(table.pk), sampling), limit=_LIMIT)
         except Canceled:
             continue
-        is_whole = share >= 100 and counts.entities < limit
+        is_whole = sampling.is_whole(counts.entities)
         total = counts.entities if is_whole else max(rows, counts.entities)
         return Schema(_properties(counts, total), counts.entities, total, is_whole)
     raise OperationTimedOut

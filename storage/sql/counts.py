@@ -1,12 +1,13 @@
 """The number of entities that a query finds, and their properties."""
 
 import json
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm
 from storage.domain.values.encoding import unescape
 from storage.sql import walks
+from storage.sql.sampling import Sampling, typed
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
@@ -58,33 +59,11 @@ class Sample(NamedTuple):
     entities: int
 
 
-# the type of a projected ``value``, as in domain.values.encoding: strings begin with a letter for it, numbers differ in
-# scale
-TYPE: Final = """CASE jsonb_typeof(value)
-    WHEN 'boolean' THEN 'Edm.Boolean'
-    WHEN 'string' THEN CASE left(value #>> '{}', 1)
-        WHEN 's' THEN 'Edm.String' WHEN 't' THEN 'Edm.DateTime' WHEN 'g' THEN 'Edm.Guid'
-        WHEN 'b' THEN 'Edm.Binary' ELSE 'Edm.Double' END
-    ELSE CASE
-        WHEN right(value::text, 3) = '.00' THEN 'Edm.Int64'
-        WHEN value::text LIKE '%.%' OR length(value::text) > 11 THEN 'Edm.Double'
-        ELSE 'Edm.Int32' END
-END"""
-_SAMPLE: Final = """
-WITH sample AS MATERIALIZED (SELECT props FROM {relation} {sampling} LIMIT {limit}), typed AS (
-    SELECT key AS name, {type} AS type
-    FROM sample, jsonb_each(props)
-)
-SELECT name, type, count(*) FROM typed GROUP BY name, type
-UNION ALL
-SELECT '', 'Edm.String', count(*) FROM sample
-"""
-
-
-def sample(relation: str, *, share: float, limit: int) -> Statement[Sample]:
-    """Count properties by type in up to ``limit`` rows of ``share`` percent of the relation's pages."""
-    sampling = f"TABLESAMPLE SYSTEM ({share:.6f})" if share < 100 else ""
-    text = _SAMPLE.format(relation=relation, sampling=sampling, limit=limit, type=TYPE)
+def sample(relation: str, sampling: Sampling) -> Statement[Sample]:
+    """Count properties by type in a sample."""
+    text = f"""{typed(relation, sampling, "props", "key AS name")})
+        SELECT name, type, count(*) FROM typed GROUP BY name, type
+        UNION ALL SELECT '', 'Edm.String', count(*) FROM sample"""
 
     def read(result: Result) -> Sample:
         rows = [

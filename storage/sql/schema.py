@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.encoding import unescape, unproject
-from storage.sql.counts import TYPE
+from storage.sql.sampling import Sampling, typed
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 KEYS: Final = ("PartitionKey", "RowKey")
@@ -37,10 +37,8 @@ class SchemaCounts(NamedTuple):
 
 # values are told apart by a hash of their text: as jsonb, 5 and 5.00 would be equal in spite of their types
 _COUNT: Final = """
-WITH sample AS MATERIALIZED (SELECT pk, rk, props FROM {relation} {sampling} LIMIT {limit}), typed AS (
-    SELECT key AS name, {type} AS type, (value #>> '{{}}') COLLATE "C" AS value FROM sample, jsonb_each(props)
-    UNION ALL SELECT 'PartitionKey', 'Edm.String', pk FROM sample
-    UNION ALL SELECT 'RowKey', 'Edm.String', rk FROM sample
+    UNION ALL SELECT 'PartitionKey', pk, 'Edm.String' FROM sample
+    UNION ALL SELECT 'RowKey', rk, 'Edm.String' FROM sample
 ), counted AS (
     SELECT name, type, count(*) AS n, sum(octet_length(value)) AS bytes, max(octet_length(value)) AS largest,
         min(value) FILTER (WHERE octet_length(value) <= {longest}) AS example
@@ -53,18 +51,13 @@ FROM counted GROUP BY name, type
 UNION ALL
 SELECT '', 'Edm.String', count(*), 0, 0, 0, 0, '[]' FROM sample
 """
+_FIELDS: Final = """key AS name, (value #>> '{}') COLLATE "C" AS value"""
 
 
-def count(relation: str, *, share: float, limit: int) -> Statement[SchemaCounts]:
-    """Count in up to ``limit`` rows of ``share`` percent of the relation's pages; the keys count as properties."""
-    text = _COUNT.format(
-        relation=relation,
-        sampling=f"TABLESAMPLE SYSTEM ({share:.6f}) REPEATABLE (0)" if share < 100 else "",
-        limit=limit,
-        type=TYPE,
-        longest=_LONGEST,
-        examples=_EXAMPLES,
-    )
+def count(relation: str, sampling: Sampling) -> Statement[SchemaCounts]:
+    """Count in a sample; the keys count as properties."""
+    begin = typed(relation, sampling, "pk, rk, props", _FIELDS)
+    text = begin + _COUNT.format(longest=_LONGEST, examples=_EXAMPLES)
     return Statement(text, (), Lane.FILTER, _read)
 
 

@@ -39,9 +39,9 @@ def limits(insert, monkeypatch):
     insert("1", Name=TEXT)
     real, limits = properties.counts.sample, []
 
-    def sample(relation, *, share, limit):
-        limits.append(limit)
-        return real(relation, share=share, limit=limit)
+    def sample(relation, sampling):
+        limits.append(sampling.limit)
+        return real(relation, sampling)
 
     monkeypatch.setattr(properties.counts, "sample", sample)
     return limits
@@ -50,9 +50,9 @@ def limits(insert, monkeypatch):
 def test_a_smaller_sample_where_a_large_one_takes_too_long(table, limits, monkeypatch):
     real = properties.counts.sample
 
-    def sample(relation, *, share, limit):
-        found = real(relation, share=share, limit=limit)
-        if limit > 50:
+    def sample(relation, sampling):
+        found = real(relation, sampling)
+        if sampling.limit > 50:
             raise Canceled
         return found
 
