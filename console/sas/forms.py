@@ -21,6 +21,7 @@ from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import Policies
 from storage.domain.sas.tokens import WRITTEN_VERSION
 from storage.domain.service.lifetimes import read_lifetime
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_key, fold_table_name
 from storage.models import Account, Table
 from storage.operations import sas as sas_operations
@@ -69,7 +70,8 @@ class SasForm(SasFields):
     @cached_property
     def found_table(self) -> Table | None:
         try:
-            return tables.find(self.account.pk, fold_table_name(self.data.get("table", "").strip()))
+            kind = AccountKind(self.account.kind)
+            return tables.find(self.account.pk, fold_table_name(self.data.get("table", "").strip(), kind))
         except StorageError:
             return None
 

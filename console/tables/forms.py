@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from console.site.forms import MONO, NameRule, include_initial_values
 from storage.domain.errors import StorageError
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import RESERVED_TABLE_NAME, fold_table_name, is_analytics_name
 from storage.models import Account, Table
 from storage.operations import tables
@@ -17,10 +18,13 @@ TAG_LENGTH: Final = 32
 TAG_LIMIT: Final = 12
 
 _CHARACTERS = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_NOT_IN_COSMOS = re.compile(r"^\$|[/\\#?]")
 
 
 def name_rules(account: Account, name: str) -> list[NameRule]:
     """Check a name against each rule; None while the rule cannot be checked yet."""
+    if account.kind == AccountKind.COSMOS:
+        return _cosmos_name_rules(account, name)
     folded = name.lower()
     is_known = bool(name)
     owner = tables.find(account.pk, folded) if _is_valid_name(name) else None
@@ -42,9 +46,20 @@ def name_rules(account: Account, name: str) -> list[NameRule]:
     ]
 
 
-def _is_valid_name(name: str) -> bool:
+def _cosmos_name_rules(account: Account, name: str) -> list[NameRule]:
+    is_known = bool(name)
+    is_free = tables.find(account.pk, name) is None if _is_valid_name(name, AccountKind.COSMOS) else None
+    has_only_allowed = not _NOT_IN_COSMOS.search(name) and name.lower() != RESERVED_TABLE_NAME
+    return [
+        NameRule(_("1 to 254 characters"), len(name) <= 254 if is_known else None),
+        NameRule(_("no / \\ # ? and no $ at the start"), has_only_allowed if is_known else None),
+        NameRule(_("not already used in this account (case-sensitive)"), is_free),
+    ]
+
+
+def _is_valid_name(name: str, kind: AccountKind = AccountKind.STORAGE) -> bool:
     try:
-        return not is_analytics_name(fold_table_name(name))
+        return not is_analytics_name(fold_table_name(name, kind))
     except StorageError:
         return False
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from django.db.models import Case, IntegerField, Value, When
+from django.db.models import Case, IntegerField, Q, Value, When
 
+from storage.domain.values.kinds import AccountKind
 from storage.models import Account, RegisteredSas, StoredAccessPolicy, Table
 
 
@@ -11,7 +12,7 @@ def tables(
     accounts: Iterable[Account], containing: str, *, first: Sequence[Table] = (), top: int = 20
 ) -> list[Table]:
     """Search in any letter case; exact matches come first, then those in ``first``, then prefixes, then by name."""
-    # names are ASCII, so lower() does not depend on a language
+    # names are ASCII, so lower() does not depend on a language; in Cosmos accounts they are not folded
     wanted = containing.lower()
     rank = Case(
         When(folded_name=wanted, then=Value(0)),
@@ -21,7 +22,11 @@ def tables(
         output_field=IntegerField(),
     )
     known = {account.pk: account for account in accounts}
-    found = Table.objects.own().filter(account_id__in=known, folded_name__contains=wanted)
+    cosmos = [account.pk for account in known.values() if account.kind == AccountKind.COSMOS]
+    containing_it = Q(folded_name__contains=wanted)
+    if cosmos:
+        containing_it |= Q(account_id__in=cosmos, name__icontains=containing)
+    found = Table.objects.own().filter(containing_it, account_id__in=known)
     rows = list(found.order_by(rank, "folded_name", "account_id")[:top])
     for table in rows:
         table.account = known[table.account_id]  # joining all matches would double the time

@@ -105,9 +105,8 @@ def page(
     """
     matching = Table.objects.own().filter(account_id=account_id)
     if containing:
-        # names are ASCII, so lower() does not depend on a language
         matching = matching.filter(
-            Q(folded_name__contains=containing.lower())
+            Q(name__icontains=containing)
             | Q(tags__contains=[containing])
             | Q(description__icontains=containing)
         )
@@ -147,7 +146,7 @@ def with_prefix(
     account_id: int, *, prefix: str = "", tag: str = "", after: str = "", top: int = PAGE
 ) -> list[Table]:
     """Return tables with a prefix in any letter case, by name, after a folded name."""
-    found = Table.objects.own().filter(account_id=account_id, folded_name__startswith=prefix.lower())
+    found = Table.objects.own().filter(account_id=account_id, name__istartswith=prefix)
     if tag:
         found = found.filter(tags__contains=[tag])
     return list(found.filter(folded_name__gt=after).order_by("folded_name")[:top])

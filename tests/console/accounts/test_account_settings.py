@@ -69,6 +69,15 @@ def test_an_account_of_the_kind_cosmos_has_no_pages_of_what_it_lacks(visit):
     for path in ("/ui/a/shop/service/", "/ui/a/shop/t/new%20orders/acl/"):
         assert client.get(path).status_code == 404, path
     assert "Azure Cosmos DB for Table" in client.get("/ui/a/shop/settings/").content.decode()
+    assert "/acl/" not in client.get("/ui/a/shop/").content.decode()
+    for name, status in (
+        ("Neue Aufträge", 302),
+        ("new orders", 422),
+        ("a/b", 422),
+        ("tables", 422),
+        ("$batch", 422),
+    ):
+        assert client.post("/ui/a/shop/tables/new/", {"name": name}).status_code == status, name
     new = client.post("/ui/a/shop/t/new%20orders/entity/new/", {"pk": "", "rk": "r"})
     assert "In a Cosmos DB account no key may be empty." in new.content.decode()
 
