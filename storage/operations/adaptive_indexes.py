@@ -15,6 +15,7 @@ from storage.domain.errors import StorageError
 from storage.domain.service import indexes as policy
 from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import IndexOrigin, IndexState
+from storage.domain.values.names import check_property_name
 from storage.models import Activity, PropertyIndex, PropertyScans, Table
 from storage.operations import indexes
 from storage.operations.accounts import AccountError
@@ -34,7 +35,7 @@ class ScanCosts:
 
     def add(self, moment: datetime, scans: Collection[tuple[int, frozenset[str], float]]) -> None:
         for table_id, names, seconds in scans:
-            for name in names:
+            for name in filter(_can_be_indexed, names):
                 key = (table_id, name, moment.date())
                 known, total = self._counted.get(key, (0, 0.0))
                 if known or len(self._counted) < _NAMES_LIMIT:
@@ -54,6 +55,15 @@ class ScanCosts:
 
     def forget(self, now: datetime) -> None:
         """Keep everything: there is at most a day of it."""
+
+
+def _can_be_indexed(name: str) -> bool:
+    """Return whether a property may have the name; filters may have any."""
+    try:
+        check_property_name(name)
+    except StorageError:
+        return False
+    return True
 
 
 def adapt(now: datetime) -> None:
@@ -110,7 +120,7 @@ def _add(table: Table, name: str, now: datetime) -> None:
         return
     try:
         indexes.add(table, name, origin=IndexOrigin.ADAPTIVE)
-    except (AccountError, StorageError):  # somebody was faster, or no property has such a name
+    except AccountError:  # somebody was faster
         return
     PropertyScans.objects.filter(table=table).delete()  # from now on scans cost less
 

@@ -182,13 +182,13 @@ def _run(index: PropertyIndex) -> None:
 
 def _build(index: PropertyIndex) -> dict[str, str]:
     """Make an index, and return what is to be stored of it. If it was canceled, another attempt follows."""
-    found = _stored(index)
-    if found is not None and found.is_valid:
-        return {"state": IndexState.READY}
     try:
-        if found is not None:
-            indexes.drop(index.table_id, index.pk)
-        indexes.create(index.table_id, index.pk, index.name)
+        found = _stored(index)
+        if found is None or not found.is_valid:
+            if found is not None:
+                indexes.drop(index.table_id, index.pk)
+            indexes.create(index.table_id, index.pk, index.name)
+        indexes.analyze(index.table_id)
     except Canceled:
         return {"state": IndexState.BUILDING}
     except DatabaseError as error:

@@ -81,6 +81,8 @@ _SPANS: Final = {
 INDEXED_NUMBER: Final = "(CASE WHEN jsonb_typeof(props->{name}) = 'number' THEN (props->{name})::numeric END)"
 INDEXED_TEXT: Final = f"""(CASE WHEN jsonb_typeof(props->{{name}}) <> 'number'
     THEN left(props->>{{name}}, {SORTED_TEXT_LENGTH}) END COLLATE "C")"""
+# an index on ts itself could be chosen for a change on condition of an ETag, which must use the primary key
+INDEXED_TIME: Final = "(ts + 0)"
 _INDEXED_NUMBERS: Final = _Span(INDEXED_NUMBER, "numeric", "'-1e401'", "'1e401'")
 _INDEXED_SPANS: Final = {
     type_: _INDEXED_NUMBERS
@@ -242,7 +244,8 @@ class _Compiler:
             case ("PartitionKey" | "RowKey") as name, EdmValue(Edm.STRING, str(key)):
                 return self._compare_key(SYSTEM_COLUMNS[name], comparison.operator, key)
             case "Timestamp", EdmValue(Edm.DATETIME, int(ticks)):
-                return f"ts {OPERATORS[comparison.operator]} {self.bind(str(ticks), 'bigint')}"
+                column = INDEXED_TIME if "Timestamp" in self.indexed else "ts"
+                return f"{column} {OPERATORS[comparison.operator]} {self.bind(str(ticks), 'bigint')}"
             case (("PartitionKey" | "RowKey" | "Timestamp"), _):
                 # the service may refuse other types here; no match, as for any property, is safe [inferred]
                 return _constant(False)

@@ -16,7 +16,7 @@ from psycopg import sql
 from storage.domain.values.encoding import escape
 from storage.sql.django import execute, fetch
 from storage.sql.failures import Canceled
-from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT
+from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT, INDEXED_TIME
 from storage.sql.relations import relation_name
 
 _CREATE: Final = "CREATE INDEX CONCURRENTLY {index} ON {relation} ({columns})"
@@ -67,11 +67,19 @@ def create(table_id: int, index_id: int, name: str) -> None:
     """
     connection.ensure_connection()
     quoted = sql.Literal(escape(name)).as_string(connection.connection)
-    columns = "ts" if name == "Timestamp" else f"{INDEXED_NUMBER}, {INDEXED_TEXT}".format(name=quoted)
+    columns = INDEXED_TIME if name == "Timestamp" else f"{INDEXED_NUMBER}, {INDEXED_TEXT}".format(name=quoted)
     relation = relation_name(table_id)
+    _run(_CREATE.format(index=index_name(table_id, index_id), relation=relation, columns=columns))
+
+
+def analyze(table_id: int) -> None:
+    """Give the planner statistics of a new index, of whose expressions it has none. Raises Canceled."""
+    _run(f"ANALYZE {relation_name(table_id)}")
+
+
+def _run(text: str) -> None:
     try:
-        execute(_CREATE.format(index=index_name(table_id, index_id), relation=relation, columns=columns))
-        execute(f"ANALYZE {relation}")  # the planner has no statistics of an expression before
+        execute(text)
     except OperationalError as error:
         if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise Canceled from None

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from storage.domain.filters.query import ABSENT_RANK, SORTED_TEXT_LENGTH, EntityQuery, Sort, SortedPosition
 from storage.domain.values.encoding import escape
 from storage.sql import walks
-from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT, SYSTEM_COLUMNS
+from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT, INDEXED_TIME
 from storage.sql.walks import Binder
 
 # types by the letters of domain.values.encoding; NaN is a number greater than all others
@@ -31,6 +31,7 @@ _ROWS: Final = """(
     ORDER BY {order}
     LIMIT {limit}
 )"""
+_TICKS_LENGTH: Final = 19  # digits that may exceed a bigint
 _ASCENDING: Final = "rank, number, text, pk, rk"
 _DESCENDING: Final = f"rank = {ABSENT_RANK}, rank DESC, number DESC, text DESC, pk, rk"
 
@@ -78,23 +79,38 @@ def rows(relation: str, query: EntityQuery, sort: Sort, start: SortedPosition | 
         "from_start": "true" if start is None else _from(start, binder, descending=sort.descending),
         "limit": f"{binder.bind(str(query.top + 1))}::bigint",
     }
-    if sort.property not in query.indexed or sort.property in SYSTEM_COLUMNS:
+    if sort.property not in query.indexed:
         return Rows(f"{_ROWS.format(condition=walk.condition, order=order, **words)} AS sorted", order)
-    name = f"{binder.bind(escape(sort.property))}::text"
-    columns = {"number": INDEXED_NUMBER.format(name=name), "text": INDEXED_TEXT.format(name=name)}
+    columns = _columns(sort.property, binder)
     direction = "DESC" if sort.descending else "ASC"
     by_index = f"{columns['number']} {direction}, {columns['text']} {direction}, pk, rk"
     sections = [
         _ROWS.format(condition=f"({walk.condition}) AND {condition}", order=by_index, **words)
-        for condition in _sections(columns, start, binder, descending=sort.descending)
+        for condition in _sections(sort, columns, start, binder)
     ]
     return Rows(f"({' UNION ALL '.join(sections)}) AS sorted", order)
 
 
+def _columns(name: str, binder: Binder) -> dict[str, str]:
+    """The columns of the index of a property."""
+    if name == "Timestamp":
+        return {"number": INDEXED_TIME, "text": "NULL::text"}
+    bound = f"{binder.bind(escape(name))}::text"
+    return {"number": INDEXED_NUMBER.format(name=bound), "text": INDEXED_TEXT.format(name=bound)}
+
+
 def _sections(
-    columns: Mapping[str, str], start: SortedPosition | None, binder: Binder, *, descending: bool
+    sort: Sort, columns: Mapping[str, str], start: SortedPosition | None, binder: Binder
 ) -> Iterator[str]:
     """Yield the conditions of the sections that have rows from the start on."""
+    descending = sort.descending
+    operator = "<=" if descending else ">="
+    if sort.property == "Timestamp":
+        is_bound = start is not None and start.number.isdigit() and len(start.number) < _TICKS_LENGTH
+        yield (
+            f"{INDEXED_TIME} {operator} {binder.bind(start.number)}::bigint" if start and is_bound else "true"
+        )
+        return
     for rank, condition, column in _SECTIONS:
         whole = condition.format(**columns)
         if start is None or _follows(rank, start.rank, descending=descending):
@@ -105,7 +121,6 @@ def _sections(
             yield whole
         else:
             value, cast = (start.number, "numeric") if column == "number" else (start.text, "text")
-            operator = "<=" if descending else ">="
             yield f"{whole} AND {columns[column]} {operator} {binder.bind(value)}::{cast}"
 
 

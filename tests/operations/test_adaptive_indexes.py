@@ -91,7 +91,7 @@ def test_what_is_not_worth_an_index(large, change):
 def test_only_where_it_is_wanted_and_possible(account, large):
     small = tables.create(account.pk, "Small")
     scan(small, "Score")
-    scan(large, "not a name")
+    scan(large, "not a name", "a" * 300, "a\0b")
     assert adapt() == set()
     scan(large, "Score")
     for fields in ({"adaptive_indexes": False}, {"adaptive_indexes": True, "read_only": True}):

@@ -29,7 +29,7 @@ from storage.domain.values.edm import INT32, Edm, EdmValue, quote
 from storage.domain.values.encoding import escape, project
 from storage.editing.filters.builder import Connective, FilterRow, RowGroup, RowOperator
 from storage.editing.filters.builder import to_text as rows_to_text
-from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT, Condition, compile
+from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT, INDEXED_TIME, Condition, compile
 
 NUMBERS = (Edm.INT32, Edm.INT64, Edm.DOUBLE)
 INTEGERS = [0, 1, -1, 5, 100, 2**31 - 1, -(2**31), 2**53, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)]
@@ -103,7 +103,7 @@ def cursor(postgres):
         cursor.execute(TABLE)
         cursor.executemany("INSERT INTO entity VALUES ($1, $2, $3, $4, $5)", list(rows()))
         cursor.execute(GIN)
-        cursor.execute("CREATE INDEX entity_times ON entity (ts)")
+        cursor.execute(f"CREATE INDEX entity_times ON entity ({INDEXED_TIME})")
         for name in INDEXED[:3]:
             columns = f"{INDEXED_NUMBER}, {INDEXED_TEXT}".format(name=f"'{name}'")
             cursor.execute(f"CREATE INDEX entity_{name.lower()} ON entity ({columns})")
