@@ -4,31 +4,37 @@ import { get } from "../site/request.js";
 const dialog = document.getElementById("palette");
 const field = dialog.querySelector("input");
 const told = dialog.querySelector("[role=status]");
-const WAIT = 40; // ms after a key, so that one who types fast asks once
 let opener;
-let waiting;
-let asked;
+let asking = null; // until the answer is to what the field says
 
 export function show(from) {
   opener = from;
   ask();
 }
 
-async function ask() {
-  asked?.abort();
-  asked = new AbortController();
-  const text = field.value;
-  const address = new URL(dialog.dataset.source, location);
-  address.searchParams.set("q", text);
-  if (dialog.dataset.in) address.searchParams.set("in", dialog.dataset.in);
-  try {
-    const { status, isRedirected, found } = await get(address, asked.signal);
-    if (isRedirected || status !== 200) throw new Error(status);
-    put(found.getElementById("palette-hits"));
-    dialog.dataset.shown = text;
-  } catch (error) {
-    if (error.name !== "AbortError") location.assign(field.form.action); // signed out, or away: the page says it
-  }
+/** One request at a time: what is typed meanwhile is asked for next. */
+function ask() {
+  asking ??= keepUp().finally(() => (asking = null));
+  return asking;
+}
+
+async function keepUp() {
+  let text;
+  do {
+    text = field.value;
+    const address = new URL(dialog.dataset.source, location);
+    address.searchParams.set("q", text);
+    if (dialog.dataset.in) address.searchParams.set("in", dialog.dataset.in);
+    try {
+      const { status, isRedirected, found } = await get(address);
+      if (isRedirected || status !== 200) throw new Error(status);
+      put(found.getElementById("palette-hits"));
+      dialog.dataset.shown = text;
+    } catch (error) {
+      if (error.name !== "AbortError") location.assign(field.form.action); // signed out, or away: the page says it
+      return;
+    }
+  } while (field.value !== text && dialog.open);
 }
 
 function put(found) {
@@ -60,10 +66,7 @@ function move(by) {
   if (options.length) choose(options[(at + by + options.length) % options.length]);
 }
 
-field.addEventListener("input", () => {
-  clearTimeout(waiting);
-  waiting = setTimeout(ask, WAIT);
-});
+field.addEventListener("input", ask);
 
 field.addEventListener("keydown", (event) => {
   if (event.isComposing) return;
@@ -77,7 +80,6 @@ field.addEventListener("keydown", (event) => {
 field.form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const typed = field.value;
-  clearTimeout(waiting);
   // what is shown may be of what was typed before
   if (dialog.dataset.shown !== typed) await ask();
   const chosen = dialog.querySelector("[aria-selected=true]");
