@@ -125,7 +125,7 @@ def _advise_index(access: AccessPlan, indexes: IndexUse, estimate: Estimate | No
         return None
     residual = access.bounds.residual
     if estimate is None or residual is None or mentioned_properties(residual) != {names[0]}:
-        return {"names": names, "text": _("An index would find the entities without testing all of them.")}
+        return {"names": names, "text": _("An index would find the entities without reading all of them.")}
     text = _("With an index on %(name)s, about %(returned)s entities are read instead of %(read)s.")
     numbers = {"returned": _group(estimate.returned), "read": _group(estimate.looked_at)}
     return {"names": names, "text": text % {"name": names[0], **numbers}}
@@ -136,12 +136,12 @@ def _group(number: int) -> str:
 
 
 def _explain_server(access: AccessPlan, indexes: IndexUse, estimate: Estimate | None) -> str:
+    if indexes.is_range:
+        return _("The index of a property finds the entities, and only those are read.")
     if access.is_by_keys:
         return _("Reads the key index. Every entity read matches.")
     if estimate is not None and estimate.scan_kind is ScanKind.PROPERTIES:
         return _("A property index finds the candidates, and only those are read.")
-    if indexes.is_range:
-        return _("The index of a property finds the entities, and only those are read.")
     if access.path in (AccessPath.TABLE_SCAN, AccessPath.PARTITION_RANGE):
         return _(
             "Tests every entity. After five seconds you get the matches so far and can continue searching."

@@ -108,7 +108,7 @@ class _Reader:
     def view_access(self, root: Filter | None, *, is_estimated: bool) -> dict[str, Any]:
         access = plan_access(root)
         estimate = estimates.estimate(self.table, self.state.wanted) if is_estimated else None
-        use = indexes.explain(self.table, access, estimate.read if estimate else None)
+        use = indexes.explain(self.table, access, self.state.sort, estimate.read if estimate else None)
         clause = _IMPROVEMENTS.get(access.improvement) if access.improvement and root else None
         improvement = self._improve(root, *clause) if clause else None
         return {

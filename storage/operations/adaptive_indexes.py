@@ -7,8 +7,9 @@ from collections.abc import Collection
 from datetime import date, datetime
 from typing import Final
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Q, Sum
+from django.utils import timezone
 
 from storage.domain.access.actor import ActorKind
 from storage.domain.errors import StorageError
@@ -57,8 +58,18 @@ class ScanCosts:
         """Keep everything: there is at most a day of it."""
 
 
+def record(table: Table, names: frozenset[str], seconds: float) -> None:
+    """Count a costly query at once, unless a transaction would have to hold the count until it ends."""
+    if names and not connection.in_atomic_block:
+        costs = ScanCosts()
+        costs.add(timezone.now(), [(table.pk, names, seconds)])
+        costs.write()
+
+
 def _can_be_indexed(name: str) -> bool:
-    """Return whether a property may have the name; filters may have any."""
+    """Return whether it is the name of a property, and not of a key; filters may have any."""
+    if name in ("PartitionKey", "RowKey"):
+        return False
     try:
         check_property_name(name)
     except StorageError:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, TypeVar
@@ -15,6 +16,7 @@ from storage.domain.errors import (
     ResourceNotFound,
     TableNotFound,
 )
+from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.query import (
     PAGE_BYTES,
     EntityQuery,
@@ -24,8 +26,10 @@ from storage.domain.filters.query import (
     SortedPage,
     SortedPosition,
 )
+from storage.domain.service.indexes import COSTLY_SCAN
 from storage.domain.values.names import check_key
 from storage.models import Table
+from storage.operations import adaptive_indexes
 from storage.operations.indexes import indexed, using
 from storage.sql import counts, pages, previews
 from storage.sql import django as sql
@@ -62,20 +66,32 @@ def sorted_preview_page(
     table: Table, wanted: EntityQuery, sort: Sort, start: SortedPosition | None = None
 ) -> SortedPage:
     """Return a page for a grid in the order of a property; reads all matches. Raises OperationTimedOut."""
-    try:
-        wanted = replace(wanted, indexed=indexed(table.pk))
-        statement = previews.sorted_page(relation_name(table.pk), wanted, sort, start)
+    wanted = replace(wanted, indexed=indexed(table.pk))
+    statement = previews.sorted_page(relation_name(table.pk), wanted, sort, start)
+    with _noting_scans(table, wanted, sort):
         return sql.run_in_lane(statement, limit=SORT_LIMIT)
-    except Canceled:
-        raise OperationTimedOut from None
 
 
 def _page(table: Table, wanted: EntityQuery, read: Read[T]) -> Page[T]:
+    wanted = using(table, wanted)
+    with _noting_scans(table, wanted):
+        return sql.walk(query(relation_name(table.pk), wanted, time.monotonic, read), sql.run_in_lane)
+
+
+@contextmanager
+def _noting_scans(table: Table, wanted: EntityQuery, sort: Sort | None = None) -> Iterator[None]:
+    """Count a costly query that an index would make cheaper; raises OperationTimedOut for Canceled."""
+    began = time.perf_counter()
     try:
-        steps = query(relation_name(table.pk), using(table, wanted), time.monotonic, read)
-        return sql.walk(steps, sql.run_in_lane)
+        yield
     except Canceled:
         raise OperationTimedOut from None
+    finally:
+        seconds = time.perf_counter() - began
+        if seconds >= COSTLY_SCAN:
+            names = plan_access(wanted.filter).index_candidates(wanted.indexed) or frozenset()
+            ordering = {sort.property} - wanted.indexed if sort is not None else frozenset()
+            adaptive_indexes.record(table, names | ordering, seconds)
 
 
 def all_pages(table: Table, wanted: EntityQuery) -> Iterator[list[StoredEntity]]:

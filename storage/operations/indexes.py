@@ -12,8 +12,8 @@ from django.db import DatabaseError, connection, transaction
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import PropertyNameInvalid, ResourceNotFound
-from storage.domain.filters.access_plan import AccessPlan
-from storage.domain.filters.query import EntityQuery
+from storage.domain.filters.access_plan import AccessPath, AccessPlan
+from storage.domain.filters.query import EntityQuery, Sort
 from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import INDEX_LIMIT, INDEXED_FROM, IndexOrigin, IndexState
 from storage.domain.values.names import check_property_name
@@ -70,15 +70,20 @@ def using(table: Table, wanted: EntityQuery) -> EntityQuery:
     return wanted if wanted.filter is None else replace(wanted, indexed=indexed(table.pk))
 
 
-def explain(table: Table, access: AccessPlan, read: int | None = None) -> IndexUse:
-    """Say how a query that reads so many entities, else all, uses indexes of properties or could use them."""
-    if access.is_by_keys:
+def explain(table: Table, access: AccessPlan, sort: Sort | None = None, read: int | None = None) -> IndexUse:
+    """Say how a query uses indexes of properties or could use them; it reads so many entities, else all."""
+    if access.is_by_keys and sort is None:
         return IndexUse()
-    missing = access.index_candidates(indexed(table.pk))
+    known = indexed(table.pk)
+    missing = access.index_candidates(known)
+    if sort is not None and sort.property not in (*known, *_KEYS):
+        missing = (missing or frozenset()) | {sort.property}
     if missing is None:
-        return IndexUse(is_range=access.index_candidates() is not None)
-    is_worth_one = missing and (estimated_rows(table.pk) if read is None else read) >= INDEXED_FROM
-    return IndexUse(candidates=missing if is_worth_one else frozenset())
+        is_sorted = sort is not None and sort.property in known
+        return IndexUse(is_range=is_sorted or access.index_candidates() is not None)
+    if read is None and access.path is AccessPath.TABLE_SCAN:
+        read = estimated_rows(table.pk)
+    return IndexUse(candidates=missing if missing and (read or 0) >= INDEXED_FROM else frozenset())
 
 
 def describe(table: Table) -> list[IndexDetails]:

@@ -9,7 +9,7 @@ from django.conf import settings
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.errors import StorageError
 from storage.domain.filters.parser import parse
-from storage.domain.filters.query import EntityQuery
+from storage.domain.filters.query import EntityQuery, Sort
 from storage.domain.service import indexes as policy
 from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
@@ -30,7 +30,8 @@ NOW = datetime.now(UTC) + timedelta(days=400)
 DAY = timedelta(days=1)
 FILL = """
 INSERT INTO {relation} (pk, rk, ts, props, anns, vals)
-SELECT 'p', 'r' || lpad(n::text, 6, '0'), 0, jsonb_build_object('Score', n, 'Name', 's' || n), '', repeat('x', 200)
+SELECT 'p', 'r' || lpad(n::text, 6, '0'), 0, jsonb_build_object('Score', n, 'Name', 's' || n), '',
+    E'\\n,"Score":' || n || E'\\n,"Name":"' || repeat('x', 200) || '"'
 FROM generate_series(1, {rows}) AS n
 """
 
@@ -173,3 +174,12 @@ async def test_a_server_counts_costly_queries_that_an_index_would_spare(account,
         assert (found.table_id, found.name, found.scans) == (large.pk, "Score", 2)
     finally:
         await asyncio.gather(asked.close())
+
+
+def test_the_console_counts_them_too_and_orders_that_read_everything(large, monkeypatch):
+    monkeypatch.setattr(entities, "COSTLY_SCAN", 0.0)
+    entities.page(large, EntityQuery(filter=parse("Score gt 9990")))
+    entities.sorted_preview_page(large, EntityQuery(), Sort("Name"))
+    entities.sorted_preview_page(large, EntityQuery(), Sort("RowKey"))
+
+    assert dict(PropertyScans.objects.values_list("name", "scans")) == {"Score": 1, "Name": 1}

@@ -104,3 +104,8 @@ def test_a_query_is_told_what_an_index_would_save_and_gets_one(visit, people, mo
         assert "Index range" in page
         assert "The index of a property finds the entities" in page
         assert "an index" not in page
+
+    page = max_.get(TABLE, {"sort": "-Score"}).content.decode()
+    assert "Index range" in page
+    page = max_.get(TABLE, {"sort": "Timestamp"}).content.decode()
+    assert "Index Timestamp" in page
