@@ -208,6 +208,12 @@ def test_e10_columns_by_keyboard(open_grid):
     page.wait_for_url("**Name%3A120**")
     page.reload()
     assert page.locator("th[data-property=Name]").bounding_box()["width"] == 120
+    # as wide as the longest value, and no wider
+    name.click()
+    page.get_by_role("button", name="Fit to content").click()
+    expect(name).to_have_attribute("data-width", re.compile("^(9|10)"))
+    assert page.locator("[data-property=Name]").evaluate_all("all => all.every(it => it.scrollWidth <= it.clientWidth)")
+    page.wait_for_url("**cols=**Name%3A9**")
     page.goto(FOLK)  # the last one is remembered
     assert heads(page)[:4] == ["PartitionKey", "RowKey", "Age", "Name"]
     page.goto(FOLK + "columns/")
