@@ -57,6 +57,7 @@ function enhance(field) {
   });
   input.addEventListener("change", take);
   input.addEventListener("blur", take);
+  addEventListener("beforeunload", take);
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && input.value.trim()) {
       event.preventDefault();
