@@ -110,14 +110,29 @@ class NotesForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=forms.Textarea(attrs={"rows": 3}),
     )
     tags = TagsField()
+    throughput = forms.IntegerField(
+        label=gettext_lazy("Throughput"),
+        required=False,
+        min_value=0,
+        max_value=1_000_000,
+        help_text=gettext_lazy(
+            "Request units per second; 0 for no limit. A point read takes one, a write five. Beyond the limit"
+            " requests are answered with 429."
+        ),
+    )
 
     class Meta:
         model = Table
-        fields = ("description", "tags")
+        fields = ("description", "tags", "throughput")
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, kind: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if kind != AccountKind.COSMOS:
+            del self.fields["throughput"]
         include_initial_values(self)
+
+    def clean_throughput(self) -> int:
+        return self.cleaned_data["throughput"] or 0
 
 
 class NewTableForm(forms.Form):

@@ -21,13 +21,14 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     found = find_table(account, table)
     if found.name != table:
         return redirect("tables:settings", account.name, found.name, permanent=True)
-    return _render(request, found, NotesForm(initial={"description": found.description, "tags": found.tags}))
+    initial = {"description": found.description, "tags": found.tags, "throughput": found.throughput}
+    return _render(request, found, NotesForm(initial=initial, kind=account.kind))
 
 
 @table_required(Capability.MANAGE_TABLES)
 @require_POST
 def save_notes(request: HttpRequest, table: Table) -> HttpResponse:
-    form = NotesForm(request.POST)
+    form = NotesForm(request.POST, kind=table.account.kind)
     if not form.is_valid():
         return _render(request, table, form)
     try:

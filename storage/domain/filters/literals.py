@@ -60,7 +60,8 @@ LITERALS: Final = frozenset(
 TRUE: Final = EdmValue(Edm.BOOLEAN, True)
 FALSE: Final = EdmValue(Edm.BOOLEAN, False)
 
-# names that are literals in the position of an operand
+# Names that are literals in the position of an operand. ``True`` is none, but the name of a property: Azure refuses
+# what compares two of them, and a client that got an answer here would find out there only.
 WORDS: Final = {
     "true": TRUE,
     "false": FALSE,

@@ -29,7 +29,10 @@ def write_etag(ticks: int, kind: AccountKind = AccountKind.STORAGE) -> str:
 
 
 def read_if_match(value: str) -> Precondition:
-    """Read an If-Match header. Any quoted weak tag is well formed, but only one of ours can match."""
+    """Read an If-Match header. Any quoted weak tag is well formed, but only one of ours can match.
+
+    ``w/"x"`` is none: by RFC 9110 the W is case-sensitive, and whoever writes it so would be refused on Azure.
+    """
     if value == "*":
         return ANY
     weak = _WEAK.fullmatch(value)

@@ -78,6 +78,10 @@ def test_an_account_of_the_kind_cosmos_has_no_pages_of_what_it_lacks(visit):
         ("$batch", 422),
     ):
         assert client.post("/ui/a/shop/tables/new/", {"name": name}).status_code == status, name
+    client.post(
+        "/ui/a/shop/t/new%20orders/settings/notes/", {"description": "", "tags": "", "throughput": "400"}
+    )
+    assert tables.get(account.pk, "new orders").throughput == 400
     new = client.post("/ui/a/shop/t/new%20orders/entity/new/", {"pk": "", "rk": "r"})
     assert "In a Cosmos DB account no key may be empty." in new.content.decode()
 
