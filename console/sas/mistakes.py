@@ -200,6 +200,10 @@ MISTAKE_TEXTS: Final[Mapping[Mistake, Promise]] = {
     Mistake.OUTSIDE_RANGE: _(
         "The entity with PartitionKey %(partition_key)s and RowKey %(row_key)s is outside the token's key range."
     ),
+    Mistake.RANGE_IN_COSMOS: _(
+        "The token is limited to a range of keys, which the account %(account)s does not support: it is compatible"
+        " with Cosmos DB."
+    ),
     Mistake.SECONDARY_WRITE: _("The request writes to the secondary, which is read-only."),
     Mistake.READ_ONLY: _("The request writes, but the account %(account)s is read-only."),
     Mistake.BLOCKED: _("This token is blocked."),

@@ -17,8 +17,9 @@ from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import find_policy
 from storage.domain.sas.terms import PERMISSION_LETTERS, RESOURCE_LETTERS
 from storage.domain.values.edm import TICKS_PER_SECOND
+from storage.domain.values.kinds import AccountKind
 from storage.inspector.facts import Facts, ManagedAccount
-from storage.inspector.judging import IncomingRequest, resolve_request
+from storage.inspector.judging import IncomingRequest, is_secondary_write, resolve_request
 from storage.inspector.reports import Finding, Mistake, finding
 
 Token = TableSas | AccountSas
@@ -88,6 +89,8 @@ def find_token_causes(
 
 
 def _of_policy(token: TableSas, account: ManagedAccount) -> Iterator[Finding]:
+    if account.kind is AccountKind.COSMOS and token.has_range:
+        yield finding(Mistake.RANGE_IN_COSMOS, account=account.name)
     if token.table and token.folded not in account.policies:
         yield finding(Mistake.TABLE_MISSING, table=token.table)
         return
@@ -140,11 +143,12 @@ def find_operation_causes(
     sent: IncomingRequest, grant: Grant, account: ManagedAccount | None, name: str
 ) -> Iterator[Finding]:
     """Find why a grant is not sufficient for a request."""
+    kind = account.kind if account is not None else AccountKind.STORAGE
     try:
-        resource, operation = resolve_request(sent, name)
+        resource, operation = resolve_request(sent, name, kind)
     except StorageError:
         return
-    if sent.is_a_request and sent.address.secondary and sent.method not in ("GET", "HEAD"):
+    if sent.is_a_request and is_secondary_write(sent, kind):
         yield finding(Mistake.SECONDARY_WRITE)
     table = resource.table.lower() if resource.kind in _OF_A_TABLE else None
     if grant.table is not None and table not in (None, grant.table):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from storage.domain.access.addresses import Network
 from storage.domain.sas.known import Policies
+from storage.domain.values.kinds import AccountKind
 
 Parameters = tuple[tuple[str, str], ...]
 
@@ -34,6 +35,7 @@ class ManagedAccount:
     is_enabled: bool = True
     accepts_keys: bool = True
     is_read_only: bool = False
+    kind: AccountKind = AccountKind.STORAGE
 
 
 @dataclass(frozen=True, slots=True)

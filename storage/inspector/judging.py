@@ -26,6 +26,7 @@ from storage.domain.requests.routes import (
     resolve_target,
 )
 from storage.domain.sas import AccountSas, TableSas
+from storage.domain.values.kinds import AccountKind
 from storage.inspector.facts import Facts, Key, ManagedAccount
 from storage.inspector.reports import Verdict
 
@@ -85,6 +86,7 @@ def judge_token(
         _check_keys(account)
         if sas.fingerprint(token) in account.blocked:
             raise sas.signature_blocked()
+        sas.check_kind(token, account.kind)
         scheme, client = (sent.scheme, sent.client) if sent else (facts.scheme, facts.client)
         grant = sas.authorize(
             token, find_policy(token, account), now=facts.now, scheme=scheme, address=client
@@ -107,13 +109,20 @@ def find_policy(token: TableSas | AccountSas, account: ManagedAccount) -> Access
     return policies[token.identifier]
 
 
-def resolve_request(sent: IncomingRequest, account: str) -> tuple[Target, Operation | None]:
+def resolve_request(
+    sent: IncomingRequest, account: str, kind: AccountKind
+) -> tuple[Target, Operation | None]:
     """Resolve a request to target and operation; raises the service's error for an invalid path."""
-    resource = resolve_target(sent.address.rest, sent.effective_method, account)
+    resource = resolve_target(sent.address.rest, sent.effective_method, account, kind)
     options = read_options(sent.query)
     return resource, resolve_operation(
         resource, sent.effective_method, options, conditional=b"if-match" in sent.headers
     )
+
+
+def is_secondary_write(sent: IncomingRequest, kind: AccountKind) -> bool:
+    """Whether it is refused for the endpoint; in Cosmos accounts both may be written to."""
+    return sent.address.secondary and sent.method not in ("GET", "HEAD") and kind is AccountKind.STORAGE
 
 
 def _accepted(account: ManagedAccount) -> list[Key]:
@@ -139,12 +148,12 @@ def _check_keys(account: ManagedAccount) -> None:
 
 def _check_operation(sent: IncomingRequest, account: ManagedAccount, grant: Grant) -> None:
     if not sent.is_a_request:
-        resource, _ = resolve_request(sent, account.name)
+        resource, _ = resolve_request(sent, account.name, account.kind)
         check_target(grant, None, resource)
         return
-    if sent.address.secondary and sent.method not in ("GET", "HEAD"):
+    if is_secondary_write(sent, account.kind):
         raise InsufficientAccountPermissions
-    resource, operation = resolve_request(sent, account.name)
+    resource, operation = resolve_request(sent, account.name, account.kind)
     check_target(grant, operation, resource)
     if resource.kind is TargetKind.ENTITY and operation is not None:
         grant.check_key(resource.key)

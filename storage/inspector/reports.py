@@ -83,6 +83,7 @@ class Mistake(StrEnum):
     NOT_BY_TOKEN = "not allowed for tokens"  # noqa: S105
     OTHER_TABLE = "other table"
     OUTSIDE_RANGE = "outside of the key range"
+    RANGE_IN_COSMOS = "key range in a Cosmos account"
     SECONDARY_WRITE = "write to the secondary"
     READ_ONLY = "account is read-only"
     BLOCKED = "blocked"

@@ -9,6 +9,7 @@ from django.utils.functional import SimpleLazyObject
 
 from storage.domain.requests.observed import KEY_NAMES, retired_key_name
 from storage.domain.sas.known import Policies
+from storage.domain.values.kinds import AccountKind
 from storage.inspector import Facts, Key, ManagedAccount
 from storage.inspector.facts import Parameters
 from storage.models import Account, BlockedSas, RegisteredSas, Table
@@ -55,13 +56,14 @@ def _managed(account: Account, now: datetime) -> ManagedAccount:
         is_enabled=account.enabled,
         accepts_keys=account.shared_key_access,
         is_read_only=account.read_only,
+        kind=AccountKind(account.kind),
     )
 
 
 def _policies(account: Account) -> Policies:
-    """Return the policies of every table, including tables without any."""
+    """Return the policies of every table by its name in lower case, including tables without any."""
     names = Table.objects.own().filter(account=account).values_list("folded_name", flat=True)
-    return {**{name: {} for name in names}, **sas.policies_of(account)}
+    return {**{name.lower(): {} for name in names}, **sas.policies_of(account)}
 
 
 def _blocked(account: Account) -> Container[str]:

@@ -15,13 +15,11 @@ from storage.domain.errors import (
     AuthenticationFailed,
     AuthorizationFailure,
     KeyBasedAuthenticationNotPermitted,
-    MethodNotAllowed,
     TableNotFound,
 )
 from storage.domain.requests.observed import KEY_NAMES, Authentication, Credential, retired_key_name
 from storage.domain.requests.options import read_options
 from storage.domain.sas import AccountSas, TableSas
-from storage.domain.values.kinds import AccountKind
 from storage.operations.catalog import KnownAccount
 from storage.operations.identity import Identity
 from storage.operations.service import Service
@@ -110,8 +108,7 @@ async def _verify_sas(
     _check_keys_accepted(account)
     if account.blocked and credential.name in account.blocked:
         raise sas.signature_blocked()
-    if account.kind is AccountKind.COSMOS and isinstance(token, TableSas) and token.has_range:
-        raise MethodNotAllowed("Shared access signature with PartitionKey or RowKey are not supported")
+    sas.check_kind(token, account.kind)
     policy = await _policy(service, account, token) if isinstance(token, TableSas) else None
     grant = sas.authorize(token, policy, now=time(), scheme=request.scheme, address=request.client)
     return Authorized(account, grant, credential)

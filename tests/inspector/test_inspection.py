@@ -26,6 +26,7 @@ from storage.domain import sas
 from storage.domain.access.addresses import read_network
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.sas import TableSas
+from storage.domain.values.kinds import AccountKind
 from storage.inspector import Facts, Key, ManagedAccount, Mistake, Report, ReportKind, UnreadableText, inspect
 from tests import mistakes
 from tests.cost import costs_less_than
@@ -280,6 +281,20 @@ def test_whose_a_token_is_costs_little_among_many_accounts():
     with costs_less_than(2):
         report = inspect(mistakes.good(TABLE_TOKEN), replace(FACTS, accounts=accounts))
     assert (report.account, [it.mistake for it in report.findings]) == ("", [Mistake.ACCOUNT_NOT_NAMED])
+
+
+@pytest.mark.parametrize(
+    ("request_line", "token", "mistake", "status"),
+    [
+        ("POST /acme-secondary/people", ACCOUNT_TOKEN, None, 0),
+        ("GET /acme/people", TABLE_TOKEN, Mistake.RANGE_IN_COSMOS, 405),
+    ],
+)
+def test_s5_knows_what_a_cosmos_account_takes(request_line, token, mistake, status):
+    facts = replace(FACTS, accounts={ACCOUNT: replace(ACME, kind=AccountKind.COSMOS)})
+    report = inspect(f"{request_line}?{mistakes.good(token)} HTTP/1.1\nHost: {HOST}", facts)
+    assert [it.mistake for it in report.findings] == ([] if mistake is None else [mistake])
+    assert report.verdict.status == status
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from storage.domain.sas.signing import (
 )
 from storage.domain.sas.terms import (
     authorize,
+    check_kind,
     combine_terms,
     derive_grant,
     fields_set_by,
@@ -40,6 +41,7 @@ __all__ = [
     "TableSas",
     "authorize",
     "check",
+    "check_kind",
     "combine_terms",
     "derive_grant",
     "fields_set_by",

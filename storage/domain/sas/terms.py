@@ -14,10 +14,12 @@ from storage.domain.errors import (
     AuthorizationProtocolMismatch,
     AuthorizationServiceMismatch,
     AuthorizationSourceIPMismatch,
+    MethodNotAllowed,
 )
 from storage.domain.filters.query import Position
 from storage.domain.sas.tokens import MISSING_PARAMETERS, RESTRICTED, AccountSas, TableSas, read_instant
 from storage.domain.values.edm import TICKS_PER_SECOND
+from storage.domain.values.kinds import AccountKind
 
 
 def authorize(
@@ -35,6 +37,12 @@ def authorize(
     if token.address:
         _check_address(token.address, address)
     return derive_grant(token, terms)
+
+
+def check_kind(token: TableSas | AccountSas, kind: AccountKind) -> None:
+    """Raise MethodNotAllowed for a range of keys in a Cosmos account."""
+    if kind is AccountKind.COSMOS and isinstance(token, TableSas) and token.has_range:
+        raise MethodNotAllowed("Shared access signature with PartitionKey or RowKey are not supported")
 
 
 def derive_grant(token: TableSas | AccountSas, terms: AccessPolicy) -> Grant:
