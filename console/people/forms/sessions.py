@@ -43,7 +43,9 @@ class _CodeMixin:
 
 
 class CodeForm(_CodeMixin, AuthenticateForm):  # type: ignore[misc]
-    pass
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["code"].widget.attrs["autofocus"] = True
 
 
 class ReauthenticateCodeForm(_CodeMixin, ReauthenticateForm):  # type: ignore[misc]

@@ -60,6 +60,8 @@ class _ReauthenticationMixin:
             for field in form.fields.values():
                 field.widget.attrs.pop("placeholder", None)
                 field.help_text = ""
+        if "password" in forms:
+            forms["password"].fields["password"].widget.attrs["autofocus"] = True
         if Authenticator.Type.WEBAUTHN in types and can_use_passkeys(self.request):
             forms["passkey"] = json.dumps(auth.begin_authentication(user))
         connected = set(SocialAccount.objects.filter(user=user).values_list("provider", flat=True))

@@ -39,6 +39,7 @@ def test_asks_and_comes_back(visit, ask):
     page = client.get(answer["Location"])
     assert page["Cache-Control"].startswith("max-age=0, no-cache, no-store")
     assert b'name="next" value="/ui/a/acme/?keys=1"' in page.content
+    assert re.search(rb'<input[^>]*name="password"[^>]*autofocus', page.content)
     answer = client.post(AGAIN, {"password": PASSWORD, "next": "/ui/a/acme/?keys=1"})
     assert (answer.status_code, answer["Location"]) == (302, "/ui/a/acme/?keys=1")
     assert ask(client).content == b"the secret"
