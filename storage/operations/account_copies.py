@@ -95,9 +95,9 @@ def _copy_table(source: Table, account: Account, by: Actor) -> int:
     count = 0
     for page in _pages(source):
         fitting = [entity for entity in page if find_misfit(entity, kind) is None]
-        if fitting:
-            sql.run(statements.insert_all(relation_name(table.pk), fitting))
-            count += len(fitting)
+        for statement in statements.insert_all(relation_name(table.pk), fitting):
+            sql.run(statement)
+        count += len(fitting)
     return count
 
 

@@ -178,11 +178,17 @@ WITH new AS (SELECT * FROM unnest(%s::bigint[], %s::timestamptz[]) AS given (id,
 SELECT id FROM locked
 """
 
-# the size of a relation that was just dropped is null
-_SIZES_OF: Final = """
-SELECT s.relname, coalesce(pg_total_relation_size(s.relid), 0), greatest(s.n_live_tup, c.reltuples, 0)::bigint
+# the size of a relation that was just dropped is null; entities with long keys are in a child: storage.sql.long_keys
+_LONG_SIZE: Final = "coalesce(pg_total_relation_size(long.inhrelid), 0)"
+_SIZE: Final = f"coalesce(pg_total_relation_size(c.oid), 0) + {_LONG_SIZE}"
+_LONG_ROWS: Final = "coalesce(pg_stat_get_live_tuples(long.inhrelid), 0)"
+_LONG: Final = "LEFT JOIN pg_inherits AS long ON long.inhparent = c.oid"
+
+_SIZES_OF: Final = f"""
+SELECT s.relname, {_SIZE}, greatest(s.n_live_tup, c.reltuples, 0)::bigint + {_LONG_ROWS}
 FROM pg_stat_user_tables AS s
 JOIN pg_class AS c ON c.oid = s.relid
+{_LONG}
 WHERE s.relname = ANY (%s) AND s.schemaname = current_schema()
 """
 
@@ -191,29 +197,34 @@ _PARTITIONS_OF: Final = """
 SELECT c.relname, CASE WHEN s.n_distinct < 0 THEN -s.n_distinct * c.reltuples ELSE s.n_distinct END::bigint
 FROM pg_class AS c
 JOIN pg_stats AS s ON s.schemaname = current_schema() AND s.tablename = c.relname AND s.attname = 'pk'
-WHERE c.relname = ANY (%s) AND c.relnamespace = current_schema()::regnamespace AND c.reltuples >= 0
+WHERE c.relname = ANY (%s) AND c.relnamespace = current_schema()::regnamespace AND c.reltuples >= 0 AND NOT s.inherited
 """
 
-_DISK_USAGE: Final = """
-SELECT coalesce(pg_table_size(c.oid), 0),
-    coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE i.indisprimary), 0)::bigint,
-    coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE NOT i.indisprimary), 0)::bigint
+_DISK_USAGE: Final = f"""
+SELECT coalesce(pg_table_size(c.oid), 0) + coalesce(pg_table_size(long.inhrelid), 0),
+    coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE is_key), 0)::bigint,
+    coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE NOT is_key), 0)::bigint
 FROM pg_class AS c
-LEFT JOIN pg_index AS i ON i.indrelid = c.oid
+{_LONG}
+LEFT JOIN pg_index AS i ON i.indrelid IN (c.oid, long.inhrelid)
+-- pk and rk are the first columns
+LEFT JOIN LATERAL (SELECT i.indisunique OR i.indkey[0] IN (1, 2) AS is_key) AS kind ON true
 WHERE c.relname = %s AND c.relnamespace = current_schema()::regnamespace
-GROUP BY c.oid
+GROUP BY c.oid, long.inhrelid
 """
 
-_SIZES: Final = """
-SELECT t.folded_name, coalesce(pg_total_relation_size(s.relid), 0), greatest(s.n_live_tup, c.reltuples, 0)::bigint
+_SIZES: Final = f"""
+SELECT t.folded_name, {_SIZE}, greatest(s.n_live_tup, c.reltuples, 0)::bigint + {_LONG_ROWS}
 FROM storage_table AS t
 JOIN pg_stat_user_tables AS s ON s.relname = 'entity_' || t.id AND s.schemaname = current_schema()
 JOIN pg_class AS c ON c.oid = s.relid
+{_LONG}
 WHERE t.account_id = %s AND t.deleted_at IS NULL
 """
 
-_OF_RELATION: Final = """(
-SELECT {value} FROM pg_class AS c
+_OF_RELATION: Final = f"""(
+SELECT {{value}} FROM pg_class AS c
+{_LONG}
 WHERE c.relname = 'entity_' || storage_table.id AND c.relnamespace = current_schema()::regnamespace
 )"""
 
@@ -223,26 +234,29 @@ def _of_relation(value: str) -> RawSQL:
 
 
 # to order tables by
-ESTIMATED_ROWS: Final = _of_relation("greatest(pg_stat_get_live_tuples(c.oid), c.reltuples)::bigint")
-ESTIMATED_PAGES: Final = _of_relation("c.relpages::bigint")
+ESTIMATED_ROWS: Final = _of_relation(
+    f"greatest(pg_stat_get_live_tuples(c.oid), c.reltuples)::bigint + {_LONG_ROWS}"
+)
+ESTIMATED_PAGES: Final = _of_relation(f"c.relpages + {_LONG_SIZE} / current_setting('block_size')::bigint")
 
 _MANY: Final = 2000  # tables; asking the disk for the size of each would take too long
 
-_TOTALS: Final = """
+_TOTALS: Final = f"""
 WITH found AS (
     SELECT
-        t.account_id, c.oid, c.reltuples, c.relpages,
+        t.account_id, c.oid, c.reltuples, c.relpages, {_LONG_ROWS} AS long_rows, {_LONG_SIZE} AS long_size,
         count(*) OVER (PARTITION BY t.account_id) > %s AS are_many
     FROM storage_table AS t
     JOIN pg_class AS c ON c.relname = 'entity_' || t.id AND c.relnamespace = current_schema()::regnamespace
+    {_LONG}
     WHERE t.account_id = ANY (%s) AND t.deleted_at IS NULL AND NOT starts_with(t.folded_name, '$')
 )
 SELECT
     account_id,
     count(*),
-    sum(greatest(pg_stat_get_live_tuples(oid), reltuples, 0))::bigint,
+    sum(greatest(pg_stat_get_live_tuples(oid), reltuples, 0) + long_rows)::bigint,
     sum(
-        CASE
+        long_size + CASE
             WHEN are_many THEN relpages * current_setting('block_size')::bigint
             ELSE coalesce(pg_total_relation_size(oid), 0)
         END

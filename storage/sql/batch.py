@@ -5,20 +5,57 @@ argument is the partition key, by which a distributed PostgreSQL can route the c
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple, assert_never
 
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Fragments
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.values.kinds import AccountKind
-from storage.sql import arrays, entities
+from storage.sql import arrays, entities, long_keys
 from storage.sql.statement import Lane, Result, Statement
 
 _MERGE_OF_ROW = entities.merge_parts("c.anns", "c.vals", "c.gone")
 
+_INSERTION: Final = """
+        WHEN 'insert{suffix}' THEN{room}
+            INSERT INTO {target} (pk, rk, ts, props, anns, vals)
+            VALUES (p, c.rk, {now}, c.props, c.anns, c.vals)
+            ON CONFLICT DO NOTHING
+            RETURNING ts INTO done;
+            problem := 'EntityAlreadyExists';
+"""
+_UPSERTS: Final = """
+        WHEN 'upsert{suffix}' THEN{room}
+            INSERT INTO {target} AS e (pk, rk, ts, props, anns, vals)
+            VALUES (p, c.rk, {now}, c.props, c.anns, c.vals)
+            ON CONFLICT ({unique}) DO UPDATE
+            SET ts = greatest(excluded.ts, e.ts + 1),
+                props = excluded.props, anns = excluded.anns, vals = excluded.vals
+            RETURNING e.ts INTO done;
+        WHEN 'upsert_merge{suffix}' THEN{room}
+            INSERT INTO {target} AS e (pk, rk, ts, props, anns, vals)
+            VALUES (p, c.rk, {now}, c.props, c.anns, c.vals)
+            ON CONFLICT ({unique}) DO UPDATE
+            SET ts = greatest(excluded.ts, e.ts + 1), props = e.props || excluded.props,
+                anns = {merged_anns}, vals = {merged_vals}
+            WHERE {fits}
+            RETURNING e.ts INTO done;
+"""
+_ORDINARY: Final = {"target": "{relation}", "unique": "pk, rk", "suffix": "", "room": ""}
+_LONG: Final = {
+    "target": "{relation}_long",
+    "unique": "entity_key_hash(pk, rk)",
+    "suffix": "_long",
+    "room": "\n            PERFORM entity_make_room('{relation}', p, c.rk, c.i);",
+}
+
+
+def _branches(template: str, form: dict[str, str]) -> str:
+    return template.strip("\n").format(now=entities.NOW, **_MERGE_OF_ROW, **form)
+
+
 _FUNCTION: Final = """
-CREATE FUNCTION {{relation}}_change(
+CREATE OR REPLACE FUNCTION {{relation}}_change(
     p text, places integer[], ops text[], rks text[], expecteds bigint[],
     propss jsonb[], annss text[], valss text[], gones text[]
 ) RETURNS bigint[]
@@ -45,7 +82,7 @@ BEGIN
                 RETURN array_fill({now}, ARRAY[inserted]);
             END IF;
             RAISE EXCEPTION USING ERRCODE = 'TB002';
-        EXCEPTION WHEN SQLSTATE 'TB002' OR program_limit_exceeded THEN
+        EXCEPTION WHEN SQLSTATE 'TB002' THEN
             NULL;
         END;
     END IF;
@@ -56,12 +93,7 @@ BEGIN
     LOOP
         done := NULL;
         CASE c.op
-        WHEN 'insert' THEN
-            INSERT INTO {{relation}} (pk, rk, ts, props, anns, vals)
-            VALUES (p, c.rk, {now}, c.props, c.anns, c.vals)
-            ON CONFLICT DO NOTHING
-            RETURNING ts INTO done;
-            problem := 'EntityAlreadyExists';
+{insertion}
         WHEN 'replace' THEN
             UPDATE {{relation}} AS e
             SET ts = greatest({now}, e.ts + 1), props = c.props, anns = c.anns, vals = c.vals
@@ -73,28 +105,15 @@ BEGIN
                 anns = {merged_anns}, vals = {merged_vals}
             WHERE e.pk = p AND e.rk = c.rk AND (c.expected IS NULL OR e.ts = c.expected) AND {fits}
             RETURNING e.ts INTO done;
-        WHEN 'upsert' THEN
-            INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals)
-            VALUES (p, c.rk, {now}, c.props, c.anns, c.vals)
-            ON CONFLICT (pk, rk) DO UPDATE
-            SET ts = greatest(excluded.ts, e.ts + 1),
-                props = excluded.props, anns = excluded.anns, vals = excluded.vals
-            RETURNING e.ts INTO done;
-        WHEN 'upsert_merge' THEN
-            INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals)
-            VALUES (p, c.rk, {now}, c.props, c.anns, c.vals)
-            ON CONFLICT (pk, rk) DO UPDATE
-            SET ts = greatest(excluded.ts, e.ts + 1), props = e.props || excluded.props,
-                anns = {merged_anns}, vals = {merged_vals}
-            WHERE {fits}
-            RETURNING e.ts INTO done;
+{upserts}
         WHEN 'delete' THEN
             DELETE FROM {{relation}} AS e
             WHERE e.pk = p AND e.rk = c.rk AND (c.expected IS NULL OR e.ts = c.expected)
             RETURNING e.ts INTO done;
+{of_long_keys}
         END CASE;
         IF done IS NULL THEN
-            IF c.op <> 'insert' THEN
+            IF c.op NOT IN ('insert', 'insert_long') THEN
                 SELECT CASE
                     WHEN e.ts <> c.expected THEN 'UpdateConditionNotSatisfied'
                     WHEN c.gone IS NOT NULL THEN
@@ -116,16 +135,15 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'TB001', MESSAGE = failed || ' ' || failure;
     END IF;
     RETURN applied;
-EXCEPTION WHEN program_limit_exceeded THEN
-    -- an index entry is too large; only here is it known which
-    IF failed IS NULL OR c.i < failed THEN
-        failed := c.i;
-        failure := 'KeyValueTooLarge';
-    END IF;
-    RAISE EXCEPTION USING ERRCODE = 'TB001', MESSAGE = failed || ' ' || failure;
 END
 $$
-""".format(now=entities.NOW, **_MERGE_OF_ROW)
+""".format(
+    now=entities.NOW,
+    insertion=_branches(_INSERTION, _ORDINARY),
+    upserts=_branches(_UPSERTS, _ORDINARY),
+    of_long_keys=_branches(_INSERTION + _UPSERTS, _LONG),
+    **_MERGE_OF_ROW,
+)
 
 
 def create_function(relation: str, kind: AccountKind = AccountKind.STORAGE) -> str:
@@ -135,11 +153,6 @@ def create_function(relation: str, kind: AccountKind = AccountKind.STORAGE) -> s
 def drop_function(relation: str) -> str:
     # servers before 0.5 used the first; it is kept until the table goes, so that they run on during an upgrade
     return f"DROP FUNCTION IF EXISTS {relation}_apply; DROP FUNCTION {relation}_change"
-
-
-@lru_cache(maxsize=1024)
-def _call(relation: str) -> str:
-    return f"SELECT {relation}_change($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 
 
 class _Row(NamedTuple):
@@ -183,20 +196,21 @@ def apply(relation: str, changes: Sequence[Change]) -> Statement[list[int]]:
             timestamps[index] = int(ticks)
         return timestamps
 
-    return Statement(_call(relation), parameters, Lane.KEY, read)
+    return Statement(long_keys.call(relation), parameters, Lane.KEY, read)
 
 
 def _row(index: int, change: Change) -> _Row:
     try:
         match change:
             case Insert(entity):
-                return _Row("insert", entity.key.row_key, None, entities.written(entity), None)
+                operation = long_keys.operation("insert", entity.key)
+                return _Row(operation, entity.key.row_key, None, entities.written(entity), None)
             case Update(entity, condition, merge):
                 operation = "merge" if merge else "replace"
                 gone = entities.text_array(entity.properties) if merge else None
                 return _Row(operation, entity.key.row_key, condition.expected, entities.written(entity), gone)
             case Upsert(entity, merge):
-                operation = "upsert_merge" if merge else "upsert"
+                operation = long_keys.operation("upsert_merge" if merge else "upsert", entity.key)
                 gone = entities.text_array(entity.properties) if merge else None
                 return _Row(operation, entity.key.row_key, None, entities.written(entity), gone)
             case Delete(key, condition):

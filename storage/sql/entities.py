@@ -1,6 +1,6 @@
 """One statement per entity operation."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, assert_never
 
@@ -14,8 +14,9 @@ from storage.domain.entities.entity import (
 )
 from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
 from storage.domain.values.kinds import AccountKind
-from storage.sql import arrays
+from storage.sql import arrays, long_keys
 from storage.sql.failures import named
+from storage.sql.long_keys import is_long
 from storage.sql.statement import Combination, Lane, Parameters, Result, Statement, integer_at, text_at
 
 # statement_timestamp, not clock_timestamp: a distributed PostgreSQL refuses volatile functions in an UPDATE
@@ -247,8 +248,14 @@ def change(relation: str, change: Change) -> Statement[int]:
     """Return the statement of a change; its result is the new Timestamp (the last one of a deleted entity)."""
     match change:
         case Insert(entity):
+            if is_long(entity.key):
+                return long_keys.insert(relation, "insert", entity.key, written(entity))
             return _statement(relation, _INSERT, _row(entity), _inserted, _INSERT_SEVERAL)
         case Upsert(entity, merge):
+            if is_long(entity.key):
+                operation = "upsert_merge" if merge else "upsert"
+                gone = text_array(entity.properties) if merge else None
+                return long_keys.insert(relation, operation, entity.key, written(entity), gone)
             if merge:
                 parameters = (*_row(entity), text_array(entity.properties))
                 return _statement(
@@ -278,11 +285,17 @@ def change(relation: str, change: Change) -> Statement[int]:
             assert_never(change)
 
 
-def insert_all(relation: str, entities: Sequence[Entity]) -> Statement[int]:
-    """Insert entities of any partitions, all of one kind; return how many: those whose keys are taken are left out."""
-    text = _text(_INSERT_SEVERAL, relation, AccountKind.STORAGE)
-    parameters = arrays.columns([_row(entity) for entity in entities])
-    return Statement(text, parameters, Lane.KEY, lambda result: result.ntuples)
+def insert_all(relation: str, entities: Iterable[Entity]) -> Iterator[Statement[int]]:
+    """Yield statements that insert entities of any partitions, all of one kind, whose keys are free."""
+    ordinary = []
+    for entity in entities:
+        if is_long(entity.key):
+            yield change(relation, Insert(entity))
+        else:
+            ordinary.append(_row(entity))
+    if ordinary:
+        text = _text(_INSERT_SEVERAL, relation, AccountKind.STORAGE)
+        yield Statement(text, arrays.columns(ordinary), Lane.KEY, lambda result: result.ntuples)
 
 
 def _statement(

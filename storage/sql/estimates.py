@@ -10,6 +10,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.sql import pages, walks
 from storage.sql.counts import planned_rows
 from storage.sql.indexes import is_property_index
+from storage.sql.long_keys import is_child
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
@@ -62,6 +63,9 @@ def _scan_kind(indexes: list[str]) -> ScanKind:
 
 
 def _nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the nodes of a plan, without those that read the entities with long keys."""
+    if is_child(root.get("Relation Name", "")):
+        return
     yield root
     for child in root.get("Plans", ()):
         yield from _nodes(child)

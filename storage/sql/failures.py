@@ -1,8 +1,10 @@
 """Map errors of PostgreSQL to errors of the service."""
 
 from storage.domain import errors
-from storage.domain.errors import ChangeSetError, KeyValueTooLarge, ServerBusy, StorageError, TableNotFound
+from storage.domain.errors import ChangeSetError, ServerBusy, StorageError, TableNotFound
 
+# instead of the index of a change: it is not part of a change set
+ALONE = -1
 # the statement was rolled back and can be sent again unchanged
 TRANSIENT = frozenset({"40P01", "40001"})
 _UNAVAILABLE = ("08", "53", "57", "58", "25")
@@ -17,15 +19,11 @@ def failure(sqlstate: str | None, message: str) -> Exception:
     match sqlstate:
         case "42P01" | "42883":
             return TableNotFound()
-        case "54000":
-            # an index entry holds 2,704 bytes: keys of together 2,685 bytes in UTF-8 always fit, longer ones if they
-            # can be compressed: two of 1,024 ASCII characters fit, two of 1,024 CJK characters rarely do
-            return KeyValueTooLarge()
         case "57014":
             return Canceled()
-        case "TB001":  # raised by the function of a change set
+        case "TB001":  # raised by the function that applies changes
             index, code = message.split()
-            return ChangeSetError(int(index), named(code))
+            return named(code) if int(index) == ALONE else ChangeSetError(int(index), named(code))
     if sqlstate is None or sqlstate in TRANSIENT or sqlstate.startswith(_UNAVAILABLE):
         return ServerBusy()
     return UnexpectedFailure(f"{sqlstate}: {message}")

@@ -28,6 +28,11 @@ SELECT pg_cancel_backend(pid) FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND classid = {INDEXING} AND objid = {{table_id}}
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
 ALTER TABLE {{relation}} RENAME TO {{deleted}};
+ALTER TABLE IF EXISTS {{relation}}_long RENAME TO {{deleted}}_long;
+"""
+_RESTORE: Final = """
+ALTER TABLE {deleted} RENAME TO {relation};
+ALTER TABLE IF EXISTS {deleted}_long RENAME TO {relation}_long;
 """
 
 
@@ -55,11 +60,11 @@ def soft_delete(table_id: int) -> str:
 def restore(table_id: int, kind: AccountKind) -> str:
     """Return SQL that reverts soft_delete."""
     relation = relation_name(table_id)
-    return f"ALTER TABLE {deleted_name(table_id)} RENAME TO {relation};" + batch.create_function(
-        relation, kind
-    )
+    renaming = _RESTORE.format(deleted=deleted_name(table_id), relation=relation)
+    return renaming + batch.create_function(relation, kind)
 
 
 def drop(table_id: int) -> str:
     """Return SQL that removes a soft-deleted relation."""
-    return f"DROP TABLE IF EXISTS {deleted_name(table_id)}"
+    deleted = deleted_name(table_id)
+    return f"DROP TABLE IF EXISTS {deleted}_long, {deleted}"

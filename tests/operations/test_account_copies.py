@@ -23,8 +23,8 @@ def fill(account: Account, table: str, *found: Entity) -> None:
     made = tables.create(account.pk, table, description="of the source")
     for entity in found:
         entity.kind = AccountKind(account.kind)
-    if found:
-        sql.run(statements.insert_all(relation_name(made.pk), found))
+    for statement in statements.insert_all(relation_name(made.pk), found):
+        sql.run(statement)
 
 
 def content(account: Account, table: str) -> dict[EntityKey, dict[str, EdmValue]]:
@@ -47,6 +47,19 @@ def test_copies_into_the_other_kind_and_back():
     assert content(source, "People") == content(there.account, "People") == content(back.account, "people")
     first = entities.page(tables.get(there.account.pk, "People"), EntityQuery()).entities[0]
     assert b'"T":"1970-01-01T00:00:01.5000000Z"' in first.content
+
+
+def test_copies_long_keys_beside_short_ones():
+    source = accounts.add("source")
+    keys = EntityKey("p", "r"), EntityKey("名" * 1024, "前" * 1024), EntityKey("z", "r")
+    fill(source, "people", *(Entity(key, {"A": TEXT}) for key in keys))
+
+    copied = account_copies.copy(source, "copied", STORAGE)
+
+    assert copied.entities == 3
+    assert (
+        content(copied.account, "people") == content(source, "people") == {key: {"A": TEXT} for key in keys}
+    )
 
 
 def test_tells_what_cosmos_does_not_take():

@@ -165,7 +165,11 @@ def test_a_table_that_was_deleted(table):
         edits.apply(table, [Insert(entity())], by=ADA)
 
 
-@pytest.mark.parametrize("new", [EntityKey("se", "eva"), EntityKey("", ""), EntityKey("no", "ada")])
+@pytest.mark.parametrize(
+    "new",
+    [EntityKey("se", "eva"), EntityKey("", ""), EntityKey("no", "ada"), EntityKey("名" * 1024, "前" * 1024)],
+    ids=["row", "empty", "partition", "long"],
+)
 def test_changes_a_key(table, new):
     edits.apply(table, [Insert(Entity(KEY, HOSTILE))], by=ADA)
     before = entities.get(table, KEY)

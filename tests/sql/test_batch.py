@@ -1,7 +1,6 @@
 """Change sets: all changes in order, or none and the index of the one that failed."""
 
 import json
-import random
 
 import pytest
 from django.db import connection, transaction
@@ -12,7 +11,6 @@ from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
     EntityTooLarge,
-    KeyValueTooLarge,
     ResourceNotFound,
     TableNotFound,
     TooManyProperties,
@@ -214,26 +212,6 @@ def test_what_becomes_too_large_undoes_all(apply, refused, old, new, error, is_u
     change = Upsert(larger, merge=True) if is_upsert else Update(larger, ANY, merge=True)
 
     assert refused(Insert(entity("b")), change) == (1, error)
-
-
-CJK = "".join(random.Random(1).choices([chr(code) for code in range(0x4E00, 0x9FA0)], k=1000))
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [Insert, lambda entity: Upsert(entity, merge=False), lambda entity: Upsert(entity, merge=True)],
-    ids=["insert", "replace", "merge"],
-)
-def test_a_key_too_long_for_the_index_is_refused_with_its_index(apply, refused, kind):
-    apply(Insert(entity("z")))
-    long = kind(entity(CJK))
-
-    assert refused(long, Insert(entity("a"))) == (0, KeyValueTooLarge)
-    assert refused(Insert(entity("a")), long, Insert(entity("b"))) == (1, KeyValueTooLarge)
-    # the first failure is named, whichever it is
-    assert refused(Insert(entity("z")), long) == (0, EntityAlreadyExists)
-    assert refused(long, Insert(entity("z"))) == (0, KeyValueTooLarge)
-    assert refused(delete("missing"), long) == (0, ResourceNotFound)
 
 
 def test_a_relation_that_is_gone_is_a_table_not_found(db):

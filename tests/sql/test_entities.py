@@ -23,7 +23,6 @@ from storage.domain.entities.entity import (
 )
 from storage.domain.errors import (
     EntityTooLarge,
-    KeyValueTooLarge,
     ResourceNotFound,
     TooManyProperties,
     UpdateConditionNotSatisfied,
@@ -374,65 +373,6 @@ def test_the_timestamp_is_the_time_and_grows_when_the_clock_stepped_back(
         assert apply(change(0)) >= first
         set_timestamp(FUTURE)
         assert apply(change(FUTURE)) == FUTURE + 1
-
-
-# the size of an index entry
-
-
-def incompressible(alphabet, length):
-    return "".join(random.Random(alphabet + str(length)).choices(alphabet, k=length))
-
-
-ASCII = "".join(chr(code) for code in range(0x30, 0x7B) if chr(code) not in "?\\")
-CJK = "".join(chr(code) for code in range(0x4E00, 0x9FA0))
-
-
-@pytest.mark.parametrize(
-    ("partition_key", "row_key"),
-    [
-        (incompressible(ASCII, 1024), incompressible(ASCII, 1024)),
-        (incompressible(CJK, 512), incompressible(CJK, 384)),
-        (incompressible(CJK, 896), ""),
-        ("", incompressible(CJK, 896)),
-        (incompressible(CJK, 555), incompressible(ASCII, 1020)),
-        ("名" * 1024, "前" * 1024),
-    ],
-    ids=[
-        "1024 and 1024 ASCII",
-        "512 and 384 CJK",
-        "896 CJK",
-        "0 and 896 CJK",
-        "555 CJK and 1020 ASCII",
-        "compressible",
-    ],
-)
-def test_keys_of_together_2691_bytes_fit(insert, get, partition_key, row_key):
-    key = EntityKey(partition_key, row_key)
-
-    insert(key)
-
-    assert key_of(get(key)) == key
-
-
-TOO_LONG = EntityKey("aaa", incompressible(CJK, 896) + "a")
-
-
-@pytest.mark.parametrize("merge", [None, False, True], ids=["insert", "replace", "merge"])
-def test_keys_of_2692_bytes_are_refused_if_they_do_not_compress(apply, merge):
-    assert len("".join(TOO_LONG).encode()) == 2692
-    entity = Entity(TOO_LONG, {"A": integer(1)})
-
-    with pytest.raises(KeyValueTooLarge):
-        apply(Insert(entity) if merge is None else Upsert(entity, merge))
-
-
-def test_keys_that_are_too_long_to_exist_are_not_found(apply, get):
-    with pytest.raises(ResourceNotFound):
-        get(TOO_LONG)
-    with pytest.raises(ResourceNotFound):
-        apply(Delete(TOO_LONG, ANY))
-    with pytest.raises(ResourceNotFound):
-        apply(Update(Entity(TOO_LONG, {}), ANY, merge=True))
 
 
 # $select

@@ -1,12 +1,16 @@
 """The relation of a table: its shape, its birth and its end."""
 
+from importlib import import_module
+
 import pytest
+from django.apps import apps
 from django.db import connection, transaction
 
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import TableNotFound
 from storage.domain.filters.query import EntityQuery
+from storage.operations import accounts, tables
 from storage.sql import batch, entities, pages, relations
 from storage.sql.django import execute, run
 from tests.sql.conftest import TABLE_ID
@@ -52,6 +56,17 @@ def test_tables_do_not_see_each_other(relation):
 
     for name in (relation, relations.relation_name(TABLE_ID + 1)):
         assert len(run(pages.page(name, EntityQuery())).entities) == 1
+
+
+def test_an_upgrade_gives_every_table_the_function_of_this_version(db):
+    relation = relations.relation_name(tables.create(accounts.add("acme").pk, "people").pk)
+    execute(f"DROP FUNCTION {relation}_change")
+    migration = import_module("storage.migrations.0020_long_keys")
+
+    with connection.schema_editor() as editor:
+        migration.create_functions(apps, editor)
+
+    run(batch.apply(relation, [INSERT]))
 
 
 def test_a_buried_relation_is_out_of_reach(relation):

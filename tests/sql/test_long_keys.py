@@ -1,0 +1,428 @@
+"""Entities with keys that do not fit into an index entry: stored, found and ordered like all others."""
+
+import asyncio
+import random
+from dataclasses import replace
+
+import pytest
+from django.conf import settings as django_settings
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.errors import (
+    ChangeSetError,
+    EntityAlreadyExists,
+    KeyValueTooLarge,
+    ResourceNotFound,
+    StorageError,
+    TableNotFound,
+    UpdateConditionNotSatisfied,
+)
+from storage.domain.filters.parser import parse
+from storage.domain.filters.query import EntityQuery, Position
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY, Precondition
+from storage.domain.values.kinds import AccountKind
+from storage.operations.threads import in_thread
+from storage.sql import background, batch, entities, estimates, long_keys, pages, relations
+from storage.sql.django import execute, fetch, run, run_in_lane
+from storage.sql.estimates import ScanKind
+from storage.sql.lanes import Lanes
+from tests.sql.conftest import TABLE_ID
+
+
+def incompressible(alphabet, length):
+    return "".join(random.Random(alphabet + str(length)).choices(alphabet, k=length))
+
+
+ASCII = "".join(chr(code) for code in range(0x30, 0x7B) if chr(code) not in "?\\")
+CJK = "".join(chr(code) for code in range(0x4E00, 0x9FA0))
+ASTRAL = "".join(chr(code) for code in range(0x20000, 0x2A000))
+WIDE = incompressible(CJK, 1000)
+
+PAIRS = {
+    "1024 and 1024 ASCII": EntityKey(incompressible(ASCII, 1024), incompressible(ASCII, 1023)),
+    "512 and 384 CJK": EntityKey(incompressible(CJK, 512), incompressible(CJK, 384)),
+    "896 CJK": EntityKey(incompressible(CJK, 896), ""),
+    "0 and 896 CJK": EntityKey("", incompressible(CJK, 896)),
+    "555 CJK and 1020 ASCII": EntityKey(incompressible(CJK, 555), incompressible(ASCII, 1020)),
+    "compressible": EntityKey("名" * 1024, "前" * 1024),
+    "512 and 512 CJK": EntityKey(incompressible(CJK, 512), incompressible(CJK, 511)),
+    "1024 and 1024 CJK": EntityKey(incompressible(CJK, 1024), incompressible(CJK, 1023)),
+    "512 and 512 astral": EntityKey(incompressible(ASTRAL, 512), incompressible(ASTRAL, 511)),
+}
+LONG = PAIRS["1024 and 1024 CJK"]
+
+
+def entity(key, number=0):
+    return Entity(key, {"A": EdmValue(Edm.INT32, number)})
+
+
+@pytest.fixture
+def apply(relation):
+    """`apply(change)`: the new Timestamp; a refusal leaves the transaction of the test usable."""
+
+    def apply(change):
+        with transaction.atomic():
+            return run_in_lane(entities.change(relation, change))
+
+    return apply
+
+
+@pytest.fixture
+def apply_all(relation):
+    def apply_all(*changes):
+        with transaction.atomic():
+            return run_in_lane(batch.apply(relation, changes))
+
+    return apply_all
+
+
+@pytest.fixture
+def content(relation):
+    """`content()`: the number of each entity by its key, in the order of a walk with pages of ``top``."""
+
+    def content(top=1000, text=None):
+        query = EntityQuery(top=top, filter=parse(text) if text else None)
+        found, start = {}, None
+        while True:
+            page = run_in_lane(pages.page(relation, replace(query, start=start)))
+            found |= numbers(page.entities)
+            if page.next is None:
+                return found
+            start = page.next
+
+    return content
+
+
+def numbers(stored):
+    return {it.key: read_stored(it).properties["A"].value for it in stored}
+
+
+def value(row):
+    return read_stored(row).properties["A"].value
+
+
+@pytest.mark.parametrize("key", PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize("merge", [None, False, True], ids=["insert", "replace", "merge"])
+def test_every_pair_of_keys_is_stored_and_found(apply, relation, content, key, merge):
+    put = Insert(entity(key, 1)) if merge is None else Upsert(entity(key, 1), merge)
+    other = EntityKey(key.partition_key, key.row_key + "z")
+
+    written = apply(put)
+    apply(Insert(entity(other, 2)))
+
+    found = run_in_lane(pages.point(relation, key, EntityQuery()))
+    assert (found.key, found.timestamp, value(found)) == (key, written, 1)
+    assert content() == {key: 1, other: 2}
+    assert list(run_in_lane(pages.get_many(relation, [key, other], lock=True))) == [key, other]
+
+
+def test_only_long_keys_leave_the_relation(apply, relation):
+    apply(Insert(entity(EntityKey("p" * 1024, "r" * 1024))))
+    assert fetch("SELECT to_regclass(%s)", f"{relation}_long") == [(None,)]
+
+    edge = EntityKey("k" * long_keys.LIMIT, "")
+    assert not long_keys.is_long(edge)
+    for key in (
+        edge,
+        EntityKey(edge.partition_key, "k"),
+        EntityKey("名" * 866, "ab"),
+        EntityKey("名" * 867, ""),
+    ):
+        apply(Insert(entity(key)))
+
+    found = fetch(f"SELECT octet_length(pk) + octet_length(rk) FROM {relation}_long ORDER BY 1")
+    assert found == [(2601,), (2601,)]
+
+
+@pytest.mark.parametrize("kind", ["changes", "change sets"])
+def test_changes_and_their_errors(relation, apply, apply_all, content, kind):
+    def do(change):
+        if kind == "changes":
+            return apply(change)
+        try:
+            return apply_all(change)[0]
+        except ChangeSetError as failure:
+            raise failure.error from None
+
+    for missing in (
+        Delete(LONG, ANY),
+        Update(entity(LONG), ANY, merge=True),
+        Update(entity(LONG), ANY, merge=False),
+    ):
+        with pytest.raises(ResourceNotFound):
+            do(missing)
+    first = do(Insert(entity(LONG, 1)))
+    with pytest.raises(EntityAlreadyExists):
+        do(Insert(entity(LONG, 2)))
+    for merge in (False, True):
+        with pytest.raises(UpdateConditionNotSatisfied):
+            do(Update(entity(LONG, 2), Precondition(first - 1), merge))
+    with pytest.raises(UpdateConditionNotSatisfied):
+        do(Delete(LONG, Precondition(first - 1)))
+    assert content() == {LONG: 1}
+
+    second = do(Update(entity(LONG, 2), Precondition(first), merge=False))
+    third = do(Upsert(Entity(LONG, {"B": EdmValue(Edm.INT32, 3)}), merge=True))
+    assert first < second < third
+    assert content() == {LONG: 2}
+    assert list(read_stored(run(pages.point(relation, LONG, EntityQuery()))).properties) == ["A", "B"]
+    do(Upsert(entity(LONG, 4), merge=False))
+    assert content() == {LONG: 4}
+    do(Delete(LONG, ANY))
+    assert content() == {}
+
+
+def test_a_change_set_of_both_is_applied_whole_or_not(apply_all, content):
+    """The first failure in the order of the request counts, whichever relation it is in."""
+    short, other = EntityKey(WIDE[:500], "b"), EntityKey(WIDE[:500], "c")
+    long, last = EntityKey(WIDE[:500], WIDE[:600]), EntityKey(WIDE[:500], WIDE[:601])
+    assert [long_keys.is_long(key) for key in (short, long, last)] == [False, True, True]
+
+    apply_all(Insert(entity(long, 1)), Insert(entity(short, 2)))
+    applied = apply_all(
+        Upsert(entity(last, 3), merge=True),
+        Update(entity(long, 4), ANY, merge=True),
+        Upsert(entity(short, 5), merge=False),
+    )
+    assert len(applied) == 3
+    assert list(content().items()) == [(short, 5), (long, 4), (last, 3)]
+
+    def failure(*changes):
+        before = content()
+        with pytest.raises(ChangeSetError) as error:
+            apply_all(*changes)
+        assert content() == before
+        return error.value.index, type(error.value.error)
+
+    new, taken, taken_long = Insert(entity(other)), Insert(entity(short)), Insert(entity(long))
+    assert failure(new, taken_long) == (1, EntityAlreadyExists)
+    assert failure(taken_long, taken) == (0, EntityAlreadyExists)
+    assert failure(taken, taken_long) == (0, EntityAlreadyExists)
+    assert failure(new, Delete(last, Precondition(1)), taken) == (1, UpdateConditionNotSatisfied)
+    assert failure(Delete(EntityKey(short.partition_key, WIDE), ANY), taken_long) == (0, ResourceNotFound)
+    assert failure(
+        Upsert(entity(last, 9), merge=False), Insert(entity(EntityKey(short.partition_key, WIDE))), taken
+    ) == (
+        2,
+        EntityAlreadyExists,
+    )
+
+
+BASES = [
+    "",
+    "p",
+    WIDE[:300],
+    WIDE[:866],
+    WIDE,
+    WIDE + "a",
+    WIDE + "\U00020000",
+    WIDE[:-1] + "\u4e00",
+    "\U00020000" * 512,
+]
+KEYS = st.builds(EntityKey, st.sampled_from(BASES), st.sampled_from(BASES))
+KINDS = ["insert", "replace", "merge", "upsert", "upsert merge", "delete"]
+CHANGES = st.tuples(st.sampled_from(KINDS), KEYS, st.integers(0, 99))
+
+
+def change_of(kind, key, number):
+    match kind:
+        case "insert":
+            return Insert(entity(key, number))
+        case "replace" | "merge":
+            return Update(entity(key, number), ANY, merge=kind == "merge")
+        case "upsert" | "upsert merge":
+            return Upsert(entity(key, number), merge=kind == "upsert merge")
+    return Delete(key, ANY)
+
+
+def expect(model, kind, key, number):
+    """Apply a change to the model; raises as the service does."""
+    if kind == "insert" and key in model:
+        raise EntityAlreadyExists
+    if kind in ("replace", "merge", "delete") and key not in model:
+        raise ResourceNotFound
+    if kind == "delete":
+        del model[key]
+    else:
+        model[key] = number
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(CHANGES, min_size=1, max_size=4, unique_by=lambda it: it[1]), st.booleans()),
+        max_size=12,
+    ),
+    st.integers(1, 4),
+    st.tuples(
+        st.sampled_from(["ge", "gt", "lt", "le", "eq"]),
+        st.sampled_from(["PartitionKey", "RowKey"]),
+        st.sampled_from(BASES),
+    ),
+    st.none() | KEYS,
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_long_and_short_keys_behave_like_a_sorted_map(
+    relation, apply, apply_all, content, groups, top, condition, start
+):
+    run_in_lane(entities.change(relation, Upsert(entity(LONG), merge=False)))
+    execute(f"DELETE FROM {relation}")
+    model = {}
+    for changes, together in groups:
+        if together:
+            changes = [
+                (kind, EntityKey(changes[0][1].partition_key, key.row_key), n) for kind, key, n in changes
+            ]
+            changes = list({key: (kind, key, n) for kind, key, n in changes}.values())
+        expected, outcome = dict(model), None
+        for index, change in enumerate(changes):
+            try:
+                expect(expected, *change)
+            except StorageError as error:
+                outcome = (index, type(error))
+                if together:
+                    expected = dict(model)
+                    break
+                with pytest.raises(type(error)):
+                    apply(change_of(*change))
+            else:
+                if not together:
+                    apply(change_of(*change))
+        if together:
+            found = None
+            try:
+                apply_all(*[change_of(*change) for change in changes])
+            except ChangeSetError as failure:
+                found = (failure.index, type(failure.error))
+            assert found == outcome
+        model = expected
+
+    ordered = dict(sorted(model.items()))
+    assert list(content(top).items()) == list(ordered.items())
+    operator, name, bound = condition
+    part = 0 if name == "PartitionKey" else 1
+    tests = {"ge": str.__ge__, "gt": str.__gt__, "lt": str.__lt__, "le": str.__le__, "eq": str.__eq__}
+    wanted = {key: number for key, number in ordered.items() if tests[operator](key[part], bound)}
+    assert list(content(top, f"{name} {operator} '{bound}'").items()) == list(wanted.items())
+    assert set(run_in_lane(pages.get_many(relation, list(model) + [LONG]))) == set(model)
+    if start is not None:
+        page = run_in_lane(pages.page(relation, EntityQuery(start=Position(*start), filter=parse("A ge 0"))))
+        assert list(numbers(page.entities).items()) == [it for it in ordered.items() if it[0] >= start]
+
+
+def test_a_row_that_fitted_because_it_compresses_stays_one_row(apply, apply_all, relation, content):
+    """As servers before 0.5 wrote it, into the relation of all other rows."""
+    key = PAIRS["compressible"]
+    insert = f"INSERT INTO {relation} SELECT %s, %s, 5, '{{\"A\": 1}}', '', E'\\n,\"A\":1'"
+    execute(insert, *key)
+
+    with pytest.raises(EntityAlreadyExists):
+        apply(Insert(entity(key, 2)))
+    with pytest.raises(ChangeSetError):
+        apply_all(Insert(entity(key, 2)))
+    apply(Update(entity(key, 3), Precondition(5), merge=True))
+    assert content() == {key: 3}
+    apply(Upsert(entity(key, 4), merge=True))
+    assert content() == {key: 4}
+    assert fetch(f"SELECT count(*) FROM ONLY {relation}") == [(0,)]
+    apply(Delete(key, ANY))
+    execute(insert, *key)
+    apply(Upsert(entity(key, 5), merge=False))
+    assert content() == {key: 5}
+
+
+def test_a_relation_that_can_have_no_child_refuses_long_keys(apply, apply_all, relation):
+    """As a distributed one."""
+    execute("CREATE TABLE whole (LIKE entity_template) PARTITION BY HASH (pk)")
+    execute(f"ALTER TABLE whole ATTACH PARTITION {relation} FOR VALUES WITH (MODULUS 1, REMAINDER 0)")
+
+    with pytest.raises(KeyValueTooLarge):
+        apply(Insert(entity(LONG)))
+    with pytest.raises(ChangeSetError) as failure:
+        apply_all(
+            Insert(entity(EntityKey(WIDE[:500], "r"))),
+            Upsert(entity(EntityKey(WIDE[:500], WIDE)), merge=True),
+        )
+    assert (failure.value.index, type(failure.value.error)) == (1, KeyValueTooLarge)
+    apply(Insert(entity(EntityKey("p", "r"))))
+
+
+def test_a_deleted_table_keeps_its_long_keys_until_it_is_dropped(apply, relation, content):
+    apply(Insert(entity(LONG, 1)))
+    apply(Insert(entity(EntityKey("p", "r"), 2)))
+    before = content()
+
+    execute(relations.soft_delete(TABLE_ID))
+    for statement in (
+        entities.change(relation, Insert(entity(LONG))),
+        pages.point(relation, LONG, EntityQuery()),
+    ):
+        with pytest.raises(TableNotFound), transaction.atomic():
+            run(statement)
+    execute(relations.create(TABLE_ID))
+    assert content() == {}
+    apply(Insert(entity(LONG, 3)))
+    execute(f"DROP TABLE {relation}_long, {relation}")
+    execute(relations.restore(TABLE_ID, AccountKind.STORAGE))
+    assert content() == before
+    apply(Upsert(entity(LONG, 4), merge=True))
+    assert content()[LONG] == 4
+
+    execute(relations.soft_delete(TABLE_ID))
+    execute(relations.drop(TABLE_ID))
+    assert fetch("SELECT relname FROM pg_class WHERE relname LIKE %s", f"%{relation}%") == []
+
+
+def test_statistics_count_long_keys(apply, relation):
+    apply(Insert(entity(EntityKey("p", "r"))))
+    before, parts = background.sizes_of([TABLE_ID])[TABLE_ID], background.disk_usage(TABLE_ID)
+    for number in range(20):
+        apply(Insert(entity(EntityKey(incompressible(CJK, 900 + number), ""), number)))
+    execute(f"ANALYZE {relation}")
+
+    size, usage = background.sizes_of([TABLE_ID])[TABLE_ID], background.disk_usage(TABLE_ID)
+    assert size.capacity >= before.capacity + 20 * 2700
+    assert usage.entities >= parts.entities + 20 * 2700
+    assert usage.key_index > parts.key_index
+    assert usage.property_index > parts.property_index
+    assert background.partitions_of([TABLE_ID]).keys() <= {TABLE_ID}
+    plan = run_in_lane(estimates.plan(relation, EntityQuery(filter=parse("PartitionKey eq 'p'"))))
+    assert plan.scan_kind is ScanKind.KEYS
+
+
+async def test_another_process_reads_the_first_long_key_at_once(transactional_db):
+    """Its statements were prepared before there was one."""
+    await in_thread(execute, relations.create(TABLE_ID))
+    relation = relations.relation_name(TABLE_ID)
+    reader, *writers = [Lanes(django_settings.LANES_CONNINFO) for _ in range(3)]
+    for lanes in (reader, *writers):
+        await lanes.open()
+    try:
+        key = EntityKey(LONG.partition_key, "r")
+        await reader.run(entities.change(relation, Insert(entity(key))))
+        await asyncio.gather(*[reader.run(pages.point(relation, key, EntityQuery())) for _ in range(20)])
+        await reader.run(pages.page(relation, EntityQuery()))
+
+        # the first ones of two processes at a time
+        changes = [
+            Insert(entity(EntityKey(LONG.partition_key, WIDE + str(number % 4)))) for number in range(16)
+        ]
+        outcomes = await asyncio.gather(
+            *[lanes.run(entities.change(relation, change)) for lanes in writers for change in changes],
+            return_exceptions=True,
+        )
+
+        found = [stored.key for stored in (await reader.run(pages.page(relation, EntityQuery()))).entities]
+        assert found == [key, *[EntityKey(LONG.partition_key, WIDE + str(number)) for number in range(4)]]
+        assert sum(isinstance(it, int) for it in outcomes) == 4
+        assert {type(it) for it in outcomes} == {int, EntityAlreadyExists}
+        points = [reader.run(pages.point(relation, key, EntityQuery())) for key in found]
+        assert [it.key for it in await asyncio.gather(*points)] == found
+    finally:
+        for lanes in (reader, *writers):
+            lanes.close()
+        await in_thread(execute, relations.soft_delete(TABLE_ID) + ";" + relations.drop(TABLE_ID))
