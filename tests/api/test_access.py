@@ -20,6 +20,8 @@ OPERATIONS = [
     ("PATCH", "accounts/acme", OWN, {}, 200),
     ("DELETE", "accounts/acme?with_tables=x", OWN, None, 400),
     ("POST", "accounts/acme/freeze", OWN, None, 200),
+    ("GET", "accounts/acme/copy", READ, None, 200),
+    ("POST", "accounts/acme/copy", OWN, {}, 400),
     ("POST", "accounts/acme/thaw", OWN, None, 200),
     ("GET", "accounts/acme/connection-string", ACCESS, None, 200),
     ("GET", "accounts/acme/keys", ACCESS, None, 200),

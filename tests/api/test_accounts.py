@@ -58,6 +58,27 @@ def test_an_account_of_the_kind_cosmos(ada):
         assert refused.status_code == 405, (path, refused.content)
 
 
+def test_a_copy_tells_what_does_not_fit(ada):
+    assert ada("POST", "accounts", {"name": "planets", "kind": "cosmos"}).status_code == 201
+    for name in ("orders", "new orders"):
+        ada("POST", "accounts/planets/tables", {"name": name})
+    found = ada("GET", "accounts/planets/copy?kind=storage").json()
+    assert found == {
+        "items": [{"reason": "table_name", "table": "new orders", "entities": 0, "example": None}]
+    }
+    assert ada("GET", "accounts/planets/copy").json() == {"items": []}
+    wanted = {"name": "moons", "kind": "storage"}
+    refused = ada("POST", "accounts/planets/copy", wanted)
+    assert (refused.status_code, refused.json()["detail"]) == (
+        409,
+        "Not everything fits into an account of this kind; nothing was copied.",
+    )
+    copied = ada("POST", "accounts/planets/copy", wanted | {"skip": True})
+    assert (copied.status_code, copied.json()["tables"], copied.json()["entities"]) == (201, 1, 0)
+    assert "AccountName=moons;" in copied.json()["account"]["connection_string"]
+    assert ada("POST", "accounts/planets/copy", wanted | {"skip": True}).status_code == 409
+
+
 def test_the_same_request_again_makes_nothing(ada):
     body = {"name": "branch", "labels": {"a": "1", "b": "2"}, "ttl": "1h"}
     first = ada("POST", "accounts", body, **{"User-Agent": "curl/8"})

@@ -212,7 +212,9 @@ def test_e10_columns_by_keyboard(open_grid):
     name.click()
     page.get_by_role("button", name="Fit to content").click()
     expect(name).to_have_attribute("data-width", re.compile("^(9|10)"))
-    assert page.locator("[data-property=Name]").evaluate_all("all => all.every(it => it.scrollWidth <= it.clientWidth)")
+    assert page.locator("[data-property=Name]").evaluate_all(
+        "all => all.every(it => it.scrollWidth <= it.clientWidth)"
+    )
     page.wait_for_url("**cols=**Name%3A9**")
     page.goto(FOLK)  # the last one is remembered
     assert heads(page)[:4] == ["PartitionKey", "RowKey", "Age", "Name"]

@@ -20,6 +20,7 @@ from storage.api.serializers.fields import (
 )
 from storage.domain.access.addresses import read_network
 from storage.domain.access.roles import Role
+from storage.domain.entities.fits import Misfit
 from storage.domain.requests.observed import KEY_NAMES
 from storage.domain.service import labels
 from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
@@ -29,6 +30,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import Account
 from storage.operations import accounts
+from storage.operations.account_copies import Finding
 from storage.operations.keys import KeyState
 
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
@@ -236,6 +238,47 @@ class CreatedAccountSerializer(AccountSerializer):
         found = super().values(account, role)
         key = accounts.encode_key(accounts.keys_of(account)[0])
         return {**found, "connection_string": connection_string(account.name, found["endpoint"], key)}
+
+
+class CopyCheckParameters(QueryParameters):
+    kind = AccountKindField(required=False, help_text="Of the copy; by default that of the account.")
+
+
+class CopySerializer(StrictSerializer):
+    name = AccountNameField(help_text="Of the new account.")
+    kind = AccountKindField(required=False, help_text="Of the new account; by default that of the account.")
+    skip = StrictBooleanField(default=False, help_text="Leave out what does not fit.")
+
+
+class CopyFindingSerializer(serializers.Serializer[Any]):
+    """Of a Finding."""
+
+    reason = serializers.ChoiceField(choices=[misfit.name.lower() for misfit in Misfit])
+    table = serializers.CharField()
+    entities = serializers.IntegerField(help_text="How many; 0 if it is about the table itself.")
+    example = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="PartitionKey and RowKey of one of the entities.",
+    )
+
+    def to_representation(self, instance: Finding) -> Any:
+        return {
+            "reason": instance.misfit.name.lower(),
+            "table": instance.table,
+            "entities": instance.number,
+            "example": None if instance.example is None else list(instance.example),
+        }
+
+
+class CopyCheckSerializer(serializers.Serializer[Any]):
+    items = CopyFindingSerializer(many=True)
+
+
+class CopiedSerializer(serializers.Serializer[Any]):
+    account = CreatedAccountSerializer()
+    tables = serializers.IntegerField()
+    entities = serializers.IntegerField()
 
 
 class AccountListSerializer(serializers.Serializer[Any]):

@@ -19,8 +19,9 @@ from storage.domain.access.roles import Capability, Role
 from storage.domain.service.activity import Verb
 from storage.domain.service.connections import ConnectionFormat, connection_string
 from storage.domain.service.connections import write_connection as write_form
+from storage.domain.values.kinds import AccountKind
 from storage.models import Account, ApiToken
-from storage.operations import accounts, activity, keys, members
+from storage.operations import account_copies, accounts, activity, keys, members
 from storage.operations.accounts import AccountExists, AccountHasTables
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.operations.keys import KeyState
@@ -126,6 +127,8 @@ class AccountViewSet(AccountScopedViewSet):
         "destroy": Capability.OWN,
         "freeze": Capability.OWN,
         "thaw": Capability.OWN,
+        "check_copy": Capability.READ,
+        "copy": Capability.OWN,
     }
 
     @operation("get_account", "Get an account", answer=serializers.AccountSerializer)
@@ -188,6 +191,41 @@ class AccountViewSet(AccountScopedViewSet):
     def thaw(self, request: Request, account: str) -> Response:
         accounts.change(self.account, by=self.by, enabled=True)
         return self.answer((self.account, self.role))
+
+    @operation(
+        "check_copy",
+        "Check what a copy of an account would leave out",
+        "Reads all entities, which takes about a second per 30,000 of them.",
+        query=serializers.CopyCheckParameters,
+        answer=serializers.CopyCheckSerializer,
+    )
+    def check_copy(self, request: Request, account: str) -> Response:
+        kind = self.read_query().get("kind") or AccountKind(self.account.kind)
+        return self.answer({"items": account_copies.check(self.account, kind)})
+
+    @operation(
+        "copy_account",
+        "Copy an account",
+        "Copies the tables to a new account, of the other kind if you like, and answers when all are there. If"
+        " something does not fit, nothing is copied unless `skip` is true; `GET` the same path to see what.",
+        body=serializers.CopySerializer,
+        answer=serializers.CopiedSerializer,
+        is_creation=True,
+        problems=[problems.CONFLICT],
+        example={"name": "planets", "kind": "cosmos"},
+    )
+    def copy(self, request: Request, account: str) -> Response:
+        data = self.read_body()
+        access.check_server(self.token)
+        kind = data.get("kind") or AccountKind(self.account.kind)
+        copied = account_copies.copy(self.account, data["name"], kind, skip=data["skip"], by=self.by)
+        activity.record(Verb.KEY_REVEAL, self.by, account=copied.account, detail={"key": "key1"})
+        found = {
+            "account": (copied.account, Role.OWNER),
+            "tables": copied.tables,
+            "entities": copied.entities,
+        }
+        return self.answer_created(found, is_new=True)
 
 
 class KeyViewSet(AccountScopedViewSet):
