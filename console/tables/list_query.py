@@ -26,6 +26,11 @@ class TableListQuery:
     def is_descending(self) -> bool:
         return self.sort.startswith("-")
 
+    @staticmethod
+    def first_sort(order: TableOrder) -> str:
+        """Return ``sort`` of a column that is chosen for the first time: amounts begin with the largest."""
+        return "" if order is TableOrder.NAME else f"-{order}"
+
     def sorted_by(self, order: TableOrder) -> str:
         """What ``sort`` becomes when a column is chosen: amounts begin with the largest, a second choice turns."""
         first, second = ("name", "-name") if order is TableOrder.NAME else (f"-{order}", order.value)

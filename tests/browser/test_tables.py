@@ -104,6 +104,15 @@ def test_tags(open_list, make):
     check(page)
 
 
+def test_sorts_on_a_phone(open_list, make):
+    make("phone1", "phone2")
+    page = open_list("?q=phone", width=390)
+    page.get_by_label("Sort by").select_option("Created")
+    page.wait_for_url("**/?q=phone&sort=-created")
+    expect(page.locator("#tables tbody th a.mono")).to_have_text(["phone2", "phone1"])
+    check(page)
+
+
 def test_exports_several_and_removes_their_tags(open_list, make):
     make("shipped1", "shipped2")
     page = open_list("?q=shipped")

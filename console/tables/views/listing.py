@@ -7,6 +7,7 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from console.site.access import account_required, find_table, role_of
@@ -29,6 +30,15 @@ service = TableServiceClient.from_connection_string(
 service.create_table("people")
 """
 
+_ORDERS: Final = {
+    TableOrder.NAME: _("Name"),
+    TableOrder.ENTITIES: _("Entities"),
+    TableOrder.SIZE: _("Size"),
+    TableOrder.REQUESTS: _("Requests in 24 h"),
+    TableOrder.WRITTEN: _("Last write"),
+    TableOrder.CREATED: _("Created"),
+}
+
 
 @account_required(Capability.READ)
 @require_GET
@@ -49,6 +59,10 @@ def _list_context(request: HttpRequest, account: Account, query: TableListQuery)
         "orders": {
             order.value: query.address(account, after="", sort=query.sorted_by(order)) for order in TableOrder
         },
+        "sort_options": [
+            (query.sort if order is query.order else query.first_sort(order), label, order is query.order)
+            for order, label in _ORDERS.items()
+        ],
         "is_filtered": bool(query.containing or query.tag),
         "first": query.address(account, after=""),
         "next": query.address(account, after=listing.next) if listing.next else "",

@@ -148,6 +148,14 @@ def test_filters_in_the_address(visit, add):
     assert 'name="table"' not in text(visit("eve").get(LIST))  # she may not delete any
 
 
+def test_offers_the_orders_where_no_heads_are(visit, add):
+    add("people")
+    for sort, chosen in (("", ""), ("-size", "-size"), ("size", "size"), ("-name", "-name")):
+        page = text(visit("alice").get(LIST, {"sort": sort}))
+        assert re.findall(r'<option value="([^"]*)" selected>', page) == [chosen]
+        assert '<option value="-written"' in page
+
+
 def test_sorts_in_the_address(visit, add):
     add("Carts", "people", "audit")
     client = visit("alice")
