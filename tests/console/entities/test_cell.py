@@ -206,7 +206,7 @@ def test_a_viewer_sees_nothing_to_edit_with(visit, ada):
     shown = visit("victor").get(page).content
     assert b"data-value=" in shown
     assert b"data-cell=" in visit("eve").get(page).content
-    for part in (b"data-cell=", b"cell.js", b"/paste/", b"/delete/", b"main-word\">Add entity"):
+    for part in (b"data-cell=", b"cell.js", b"/paste/", b"/delete/", b'main-word">Add entity'):
         assert part not in shown
 
 
