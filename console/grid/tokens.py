@@ -17,7 +17,7 @@ from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery, Position, SortedPosition
-from storage.domain.values.names import check_key
+from storage.domain.values.names import LONGEST_KEY, check_key
 from storage.models import Table
 from storage.operations import entities
 
@@ -56,7 +56,7 @@ def _decode(token: str) -> Any:
 
 def _checked(keys: Sequence[Any]) -> Sequence[str]:
     for key in keys:
-        check_key("key", key)
+        check_key("key", key, limit=LONGEST_KEY)
     return keys
 
 

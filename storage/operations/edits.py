@@ -11,17 +11,26 @@ from django.db import transaction
 
 from storage.domain.access.actor import Actor
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored, write_stored
+from storage.domain.entities.entity import (
+    KEY_PROPERTIES,
+    Entity,
+    EntityKey,
+    StoredEntity,
+    read_stored,
+    write_stored,
+)
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
     InvalidDuplicateRow,
     InvalidInput,
     ResourceNotFound,
+    StorageError,
 )
 from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import LONGEST_KEY, check_key
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, analytics, table_use
 from storage.operations.activity import ChangedEntity
@@ -63,9 +72,7 @@ def apply(
     accounts.check_writable(table.account_id)
     analytics.check_changes(table.folded_name, changes)
     _check_keys(changes)
-    for change in changes:
-        if not isinstance(change, Delete):
-            change.entity.kind = AccountKind(table.account.kind)
+    _set_kind(changes, AccountKind(table.account.kind))
     keys = [change.key for change in changes]
     before = _before(table, changes, known)
     whole = [_in_place(change, before.get(change.key)) for change in changes]
@@ -134,6 +141,19 @@ def _check_keys(changes: Sequence[Change]) -> None:
         if change.key in seen:
             raise ChangeSetError(index, InvalidDuplicateRow())
         seen.add(change.key)
+
+
+def _set_kind(changes: Sequence[Change], kind: AccountKind) -> None:
+    """Make the entities those of an account of this kind, whose keys they must have."""
+    for index, change in enumerate(changes):
+        if isinstance(change, Delete):
+            continue
+        change.entity.kind = kind
+        try:
+            for name, key in zip(KEY_PROPERTIES, change.key, strict=True):
+                check_key(name, key, limit=LONGEST_KEY, kind=kind)
+        except StorageError as error:
+            raise ChangeSetError(index, error) from None
 
 
 def _before(

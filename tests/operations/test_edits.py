@@ -14,6 +14,7 @@ from storage.domain.errors import (
     InsufficientAccountPermissions,
     InvalidDuplicateRow,
     InvalidInput,
+    PropertiesNeedValue,
     ResourceNotFound,
     TableNotFound,
     TooManyProperties,
@@ -22,6 +23,7 @@ from storage.domain.errors import (
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
+from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Activity, EntityChange
 from storage.operations import accounts, activity, edits, entities, tables
 
@@ -219,3 +221,16 @@ def test_a_known_entity_is_not_read_again(table, monkeypatch):
 
     with pytest.raises(UpdateConditionNotSatisfied):
         edits.apply_one(table, change, by=ADA, known=known)
+
+
+def test_an_entity_of_a_cosmos_account_is_written_as_such(db):
+    account = accounts.add("planets", kind=AccountKind.COSMOS)
+    table = tables.create(account.pk, "people")
+    table.account = account
+    moment = {"T": EdmValue(Edm.DATETIME, 0)}
+    edits.apply(table, [Insert(Entity(EntityKey("p" * 2000, "r"), moment))], by=ADA)
+    stored = entities.get(table, EntityKey("p" * 2000, "r"))
+    assert b'"T":"1970-01-01T00:00:00.0000000Z"' in stored.content
+    with pytest.raises(ChangeSetError) as refused:
+        edits.apply(table, [Insert(Entity(EntityKey("p", ""), moment))], by=ADA)
+    assert isinstance(refused.value.error, PropertiesNeedValue)

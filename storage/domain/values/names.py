@@ -21,6 +21,7 @@ from storage.domain.values.kinds import AccountKind
 
 KEY_LENGTH_LIMIT: Final = 1024  # UTF-16 code units; the rule published last, older ones said 512 [doc]
 COSMOS_KEY_LIMITS: Final = {"PartitionKey": 2048, "RowKey": 255}  # bytes
+LONGEST_KEY: Final = 2048  # UTF-16 code units of a key of either kind
 RESERVED_TABLE_NAME: Final = "tables"
 DEVELOPMENT_ACCOUNT: Final = "devstoreaccount1"  # of storage emulators; everybody knows its key
 
