@@ -11,14 +11,7 @@ from django.db import transaction
 
 from storage.domain.access.actor import Actor
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entities.entity import (
-    KEY_PROPERTIES,
-    Entity,
-    EntityKey,
-    StoredEntity,
-    read_stored,
-    write_stored,
-)
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored, write_stored
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
@@ -30,7 +23,7 @@ from storage.domain.errors import (
 from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import LONGEST_KEY, check_key
+from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, analytics, table_use
 from storage.operations.activity import ChangedEntity
@@ -150,8 +143,7 @@ def _set_kind(changes: Sequence[Change], kind: AccountKind) -> None:
             continue
         change.entity.kind = kind
         try:
-            for name, key in zip(KEY_PROPERTIES, change.key, strict=True):
-                check_key(name, key, limit=LONGEST_KEY, kind=kind)
+            check_entity_key(*change.key, limit=LONGEST_KEY, kind=kind)
         except StorageError as error:
             raise ChangeSetError(index, error) from None
 

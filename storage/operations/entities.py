@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
-from storage.domain.entities.entity import KEY_PROPERTIES, EntityKey, StoredEntity
+from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.errors import (
     KeyValueTooLarge,
@@ -27,7 +27,7 @@ from storage.domain.filters.query import (
     SortedPosition,
 )
 from storage.domain.service.indexes import COSTLY_SCAN
-from storage.domain.values.names import LONGEST_KEY, check_key
+from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import Table
 from storage.operations import adaptive_indexes
 from storage.operations.indexes import indexed, using
@@ -148,8 +148,7 @@ def count(table: Table, wanted: EntityQuery, *, limit: timedelta = COUNT_LIMIT) 
 def get(table: Table, key: EntityKey) -> StoredEntity | None:
     """Query Entity with all properties; None also for an invalid key."""
     try:
-        for name, part in zip(KEY_PROPERTIES, key, strict=True):
-            check_key(name, part, limit=LONGEST_KEY)
+        check_entity_key(*key, limit=LONGEST_KEY)
         return sql.run_in_lane(pages.point(relation_name(table.pk), key, EntityQuery()))
     except (KeyValueTooLarge, OutOfRangeInput, ResourceNotFound, TableNotFound):
         return None

@@ -26,7 +26,7 @@ from storage.domain.values import edm
 from storage.domain.values.edm import UNREADABLE, EdmValue, write_datetime
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import check_key
+from storage.domain.values.names import check_entity_key
 from storage.protocol.accept import Format
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -122,8 +122,7 @@ def read_entity(members: Mapping[str, Any], key: EntityKey, rules: Rules) -> Ent
 
 
 def check_keys(key: EntityKey, rules: Rules) -> None:
-    check_key("PartitionKey", key.partition_key, limit=rules.key_limit, kind=rules.kind)
-    check_key("RowKey", key.row_key, limit=rules.key_limit, kind=rules.kind)
+    check_entity_key(*key, limit=rules.key_limit, kind=rules.kind)
 
 
 def _read_key(members: Mapping[str, Any], name: str) -> str:

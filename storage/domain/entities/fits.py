@@ -2,11 +2,11 @@
 
 from enum import StrEnum
 
-from storage.domain.entities.entity import KEY_PROPERTIES, Entity, entity_size
+from storage.domain.entities.entity import Entity, entity_size
 from storage.domain.errors import KeyValueTooLarge, PropertiesNeedValue
 from storage.domain.values.edm import BINARY_LIMIT, FIRST_TICK, STRING_LIMIT, Edm, EdmValue, utf16_length
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import check_key
+from storage.domain.values.names import check_entity_key
 
 
 class Misfit(StrEnum):
@@ -26,13 +26,12 @@ class Misfit(StrEnum):
 def find_misfit(entity: Entity, kind: AccountKind) -> Misfit | None:
     """Return the first reason why the entity does not fit into an account of this kind; sets its kind."""
     entity.kind = kind
-    for name, key in zip(KEY_PROPERTIES, entity.key, strict=True):
-        try:
-            check_key(name, key, kind=kind)
-        except PropertiesNeedValue:
-            return Misfit.EMPTY_KEY
-        except KeyValueTooLarge:
-            return Misfit.LONG_KEY
+    try:
+        check_entity_key(*entity.key, kind=kind)
+    except PropertiesNeedValue:
+        return Misfit.EMPTY_KEY
+    except KeyValueTooLarge:
+        return Misfit.LONG_KEY
     if kind.property_limit is not None and len(entity.properties) > kind.property_limit:
         return Misfit.MANY_PROPERTIES
     if kind is AccountKind.STORAGE:

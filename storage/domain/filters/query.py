@@ -21,7 +21,7 @@ from storage.domain.filters.ast import (
 from storage.domain.filters.keys import to_storable
 from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import LONGEST_KEY, check_key
+from storage.domain.values.names import LONGEST_KEY, check_entity_key
 
 Row_co = TypeVar("Row_co", covariant=True)
 
@@ -143,8 +143,7 @@ class SortedPosition(NamedTuple):
 
     def _is_possible(self) -> bool:
         try:
-            check_key("PartitionKey", self.partition_key, limit=LONGEST_KEY)
-            check_key("RowKey", self.row_key, limit=LONGEST_KEY)
+            check_entity_key(self.partition_key, self.row_key, limit=LONGEST_KEY)
         except StorageError:
             return False
         is_text = to_storable(Operator.EQ, self.text) == (Operator.EQ, self.text)

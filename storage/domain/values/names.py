@@ -90,6 +90,18 @@ def check_property_name(name: str) -> None:
         raise PropertyNameInvalid
 
 
+def check_entity_key(
+    partition_key: str,
+    row_key: str,
+    *,
+    limit: int = KEY_LENGTH_LIMIT,
+    kind: AccountKind = AccountKind.STORAGE,
+) -> None:
+    """Check the keys of an entity, as check_key does."""
+    check_key("PartitionKey", partition_key, limit=limit, kind=kind)
+    check_key("RowKey", row_key, limit=limit, kind=kind)
+
+
 def check_key(
     property_name: str,
     key: str,
