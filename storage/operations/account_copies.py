@@ -66,7 +66,9 @@ def copy(source: Account, name: str, kind: AccountKind, *, skip: bool = False, b
     What does not fit is left out if ``skip``; else raises CopyRefused. Timestamps are those of the copy. What is
     written to the source meanwhile may or may not be copied.
     """
-    findings = [it for it in check(source, kind) if it.misfit is not Misfit.POLICIES]
+    # entities that do not fit are found again while they are copied
+    findings = _check_tables(source, kind) if skip else check(source, kind)
+    findings = [it for it in findings if it.misfit is not Misfit.POLICIES]
     if findings and not skip:
         raise CopyRefused(findings)
     refused = {it.table for it in findings if not it.number}
