@@ -108,13 +108,13 @@ class TableService:
         try:
             request = read_incoming_request(head, self._settings.host_suffixes)
             account = await self._service.account(request.address.account)
-            if account is not None and account.kind is AccountKind.COSMOS:
+            if _is_cosmos(account):
                 request = as_cosmos(request)
             _observe_caller(observed, head, request, account)
             if request.method == "OPTIONS":
                 observed.operation = Operation.PREFLIGHT
                 origin = request.operation_origin
-                if account is not None and account.kind is AccountKind.COSMOS:
+                if _is_cosmos(account):
                     raise NotImplemented
                 answer = Answer(200, preflight(_cors_rules(account), head.headers))
             else:
@@ -183,7 +183,7 @@ def perform(call: Call) -> Awaitable[Answer]:
     """Carry out the operation of an authorized request."""
     options = call.request.options
     if "comp" in options or "restype" in options:
-        if call.account.kind is AccountKind.COSMOS:
+        if _is_cosmos(call.account):
             raise NotImplemented
         return xml_operations.handle_xml_operation(call)
     match call.request.target.kind:
@@ -201,6 +201,10 @@ def perform(call: Call) -> Awaitable[Answer]:
             return tables.handle_table(call)
         case TargetKind.SERVICE:
             raise UnsupportedHttpVerb
+
+
+def _is_cosmos(account: KnownAccount | None) -> bool:
+    return account is not None and account.kind is AccountKind.COSMOS
 
 
 def _observe_caller(
@@ -227,7 +231,7 @@ def _refuse(
     observed: ObservedRequest,
 ) -> Answer:
     observed.error = error.code
-    if request is not None and account is not None and account.kind is AccountKind.COSMOS:
+    if request is not None and _is_cosmos(account):
         return Answer(*cosmos.refuse(error, observed.request_id, request.method, fields))
     format_option = request.options.get("$format") if request is not None else None
     written = write_error(
@@ -255,7 +259,7 @@ def _complete(
 ) -> Response:
     """Add the headers that every response has."""
     fields, method = head.headers, head.method
-    if account is not None and account.kind is AccountKind.COSMOS:
+    if _is_cosmos(account):
         headers = [_SERVER, (b"x-ms-request-id", request_id.encode()), *answer.headers]
         if not answer.body and all(name != b"Content-Type" for name, _ in headers):
             headers.append(cosmos.NO_CONTENT)
