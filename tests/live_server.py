@@ -53,6 +53,11 @@ class LiveServer:
             f"TableEndpoint={self.endpoint};"
         )
 
+    def change_accounts(self, *arguments: str) -> None:
+        """Run `manage.py account` on the server's data."""
+        command = [sys.executable, str(ROOT / "manage.py"), "account", "--data", str(self.data), *arguments]
+        subprocess.run(command, check=True, env=clean_environment(), stdout=subprocess.DEVNULL, timeout=60)
+
     def wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT
         while not any(line.startswith("Ready") for line in self.output):

@@ -1,7 +1,5 @@
 """What clients need: the server once more, over TLS with a certificate they trust, and the JavaScript SDKs."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
@@ -15,7 +13,7 @@ from cryptography.x509.oid import NameOID
 from platformdirs import user_cache_path
 
 from tests.clients.javascript import installation
-from tests.live_server import ROOT, LiveServer, clean_environment, start_server
+from tests.live_server import LiveServer, start_server
 
 # below localhost, which no name service resolves to another machine
 HOST_SUFFIX = "table.localhost"
@@ -51,9 +49,7 @@ def cosmos_endpoint(server: LiveServer) -> str:
     SDKs take localhost for the emulator of Azure Cosmos DB, unless the port is that of Azurite.
     """
     name = "cosmosofsdks"
-    arguments = ("account", "--data", str(server.data), "add", name, "--kind", "cosmos", "--key1", server.key)
-    command = [sys.executable, str(ROOT / "manage.py"), *arguments]
-    subprocess.run(command, check=True, env=clean_environment(), stdout=subprocess.DEVNULL)
+    server.change_accounts("add", name, "--kind", "cosmos", "--key1", server.key)
     return f"http://localhost:{server.port}/{name}"
 
 

@@ -1,6 +1,4 @@
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -8,8 +6,6 @@ from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 import pytest
-
-from tests.live_server import ROOT, LiveServer, clean_environment
 
 from .client import Connection, Endpoint, write
 
@@ -33,7 +29,7 @@ def read_only_endpoint(endpoint: Endpoint, request: pytest.FixtureRequest) -> En
     if os.environ.get("TABLE_ENDPOINT"):
         pytest.skip("only who starts the server can make an account read-only")
     server = request.getfixturevalue("server")
-    _account(server, "add", "readonly", "--key1", endpoint.key)
+    server.change_accounts("add", "readonly", "--key1", endpoint.key)
     made = replace(endpoint, url=f"{server.url}/readonly", account="readonly")
     entity = {"PartitionKey": "p", "RowKey": "r", "x": 1}
     with closing(Connection(made)) as connection:
@@ -41,7 +37,7 @@ def read_only_endpoint(endpoint: Endpoint, request: pytest.FixtureRequest) -> En
             reply = connection.send(write({"line": f"POST {path}", "json": content}, made))
             assert reply is not None
             assert reply.status == 201
-    _account(server, "read-only", "readonly", "on")
+    server.change_accounts("read-only", "readonly", "on")
     return made
 
 
@@ -51,13 +47,8 @@ def cosmos_endpoint(endpoint: Endpoint, request: pytest.FixtureRequest) -> Endpo
     if os.environ.get("TABLE_ENDPOINT"):
         pytest.skip("only who starts the server can create an account of another kind")
     server = request.getfixturevalue("server")
-    _account(server, "add", "cosmoswire", "--kind", "cosmos", "--key1", endpoint.key)
+    server.change_accounts("add", "cosmoswire", "--kind", "cosmos", "--key1", endpoint.key)
     return replace(endpoint, url=f"{server.url}/cosmoswire", account="cosmoswire")
-
-
-def _account(server: LiveServer, *arguments: str) -> None:
-    command = [sys.executable, str(ROOT / "manage.py"), "account", "--data", str(server.data), *arguments]
-    subprocess.run(command, check=True, env=clean_environment(), stdout=subprocess.DEVNULL)
 
 
 def _server_header(url: str) -> str:

@@ -4,7 +4,6 @@ import json
 import os
 import ssl
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -324,29 +323,24 @@ class TestChallenge:
 
 class TestAccounts:
     def test_keys_can_be_switched_off_and_the_account_too(self, server, certificate, opened, token):
-        account(server, "add", "ada", "--key1", "QUJD")
+        server.change_accounts("add", "ada", "--key1", "QUJD")
         service = opened(token(CONTRIBUTOR), account="ada")
         with by_key(server, certificate, "ada", "QUJD") as keyed:
             assert list(keyed.list_tables()) == list(service.list_tables()) == []
 
-            account(server, "shared-key", "ada", "off")
+            server.change_accounts("shared-key", "ada", "off")
             code = "KeyBasedAuthenticationNotPermitted"
             assert refused(lambda: list(keyed.list_tables())) == (403, code)
             assert list(service.list_tables()) == []
 
-            account(server, "disable", "ada")
+            server.change_accounts("disable", "ada")
             for client in (keyed, service):
                 assert refused(lambda: list(client.list_tables())) == (403, "AccountIsDisabled")  # noqa: B023
 
-            account(server, "enable", "ada")
-            account(server, "shared-key", "ada", "on")
+            server.change_accounts("enable", "ada")
+            server.change_accounts("shared-key", "ada", "on")
             assert list(keyed.list_tables()) == list(service.list_tables()) == []
-        account(server, "remove", "ada")
-
-
-def account(live: LiveServer, *arguments: str) -> None:
-    command = [sys.executable, str(ROOT / "manage.py"), "account", "--data", str(live.data), *arguments]
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
+        server.change_accounts("remove", "ada")
 
 
 class TestBasic:
