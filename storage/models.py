@@ -36,6 +36,10 @@ class Account(models.Model):
     protected = models.BooleanField(default=False)  # it cannot be deleted
     read_only = models.BooleanField(default=False)  # writes through any interface are refused
     adaptive_indexes = models.BooleanField(default=False)  # the server adds and drops property indexes
+    # how long changes of entities are kept; 0: none is recorded
+    history_days = models.PositiveSmallIntegerField(default=7, db_default=7)
+    # what they may take on disk; null: a share of it, as storage.operations.retention says
+    history_bytes = models.BigIntegerField(null=True, default=None)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -442,6 +446,46 @@ class EntityChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.partition_key} {self.row_key}"
+
+
+class HistorySegment(models.Model):
+    """A relation with changes of an account, in the order of time: see storage.sql.history.
+
+    Changes are written to the one with the greatest number. A dropped one is remembered by its last transaction, so
+    that a reader who has not got beyond it is told.
+    """
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
+    number = models.PositiveIntegerField()
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, default=None)  # when the next one was started
+    dropped_at = models.DateTimeField(null=True, default=None)
+    last_xid = models.BigIntegerField(null=True, default=None)  # the greatest of a dropped one
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("account", "number"), name="one_segment_of_a_number"),)
+
+    def __str__(self) -> str:
+        return f"history_{self.account_id}_{self.number}"
+
+
+class HistoryActor(models.Model):
+    """Who made recorded changes, from where: domain.access.actor.Actor without its request."""
+
+    id = models.AutoField(primary_key=True)
+    kind = models.CharField(max_length=8)
+    name = models.CharField(max_length=256)
+    address = models.CharField(max_length=64)
+    agent = models.CharField(max_length=256)
+    token = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("kind", "name", "address", "agent", "token"), name="one_actor"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class AnalyticsProgress(models.Model):

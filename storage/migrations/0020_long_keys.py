@@ -1,11 +1,6 @@
-"""Entities with long keys: the functions that make room for them, and functions for change sets that call these."""
-
-from typing import Any
+"""Entities with long keys: the functions that make room for them."""
 
 from django.db import migrations
-
-from storage.domain.values.kinds import AccountKind
-from storage.sql import batch, relations
 
 # a length before the first key, so that no two pairs of keys are the same text
 KEY_HASH = """
@@ -50,17 +45,10 @@ $$
 """
 
 
-def create_functions(apps: Any, schema_editor: Any) -> None:
-    tables = apps.get_model("storage", "Table").objects.filter(deleted_at=None)
-    for table_id, kind in tables.values_list("pk", "account__kind").iterator():
-        schema_editor.execute(batch.create_function(relations.relation_name(table_id), AccountKind(kind)))
-
-
 class Migration(migrations.Migration):
     dependencies = [("storage", "0019_throughput")]
 
     operations = [
         migrations.RunSQL(KEY_HASH, "DROP FUNCTION entity_key_hash"),
         migrations.RunSQL(MAKE_ROOM, "DROP FUNCTION entity_make_room"),
-        migrations.RunPython(create_functions, migrations.RunPython.noop),
     ]

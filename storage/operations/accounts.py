@@ -29,7 +29,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT as DEVELOPMENT_ACCOUNT
 from storage.domain.values.names import is_account_name
 from storage.models import Account, Activity, RetiredKey, Table
-from storage.operations import activity
+from storage.operations import activity, history
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.sql import django as sql
 from storage.sql import relations
@@ -351,6 +351,7 @@ def _remove(name: str, *, with_tables: bool, by: Actor) -> None:
         if table.deleted_at is None:
             sql.execute(relations.soft_delete(table.pk))
         sql.execute(relations.drop(table.pk))
+    history.remove(account)
     before = _in_json({field: getattr(account, field) for field in SETTINGS})
     activity.record(Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted(names)})
     account.delete()
@@ -505,7 +506,10 @@ def _store(account: Account, keys: AccountKeys) -> Account:
     account.primary_key_sealed = _seal(account.name, keys.primary)
     if keys.secondary or not account.secondary_key_sealed:
         account.secondary_key_sealed = _seal(account.name, keys.secondary or generate_key())
+    is_new = account.pk is None
     account.save()
+    if is_new and account.history_days:
+        history.start(account)
     return account
 
 

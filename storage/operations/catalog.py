@@ -17,7 +17,7 @@ from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import BlockedSas
-from storage.operations import accounts, indexes, retired_keys, service_properties, tables
+from storage.operations import accounts, history, indexes, retired_keys, service_properties, tables
 from storage.operations.retired_keys import AcceptedKey
 from storage.operations.threads import in_thread
 from storage.sql.notify import News, listen
@@ -40,6 +40,7 @@ class KnownAccount(NamedTuple):
     read_only: bool = False
     blocked: frozenset[str] = frozenset()  # fingerprints of shared access signatures
     retired: tuple[AcceptedKey, ...] = ()
+    records: bool = False  # changes, in its history
 
 
 class KnownTable(NamedTuple):
@@ -156,6 +157,7 @@ def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
         account.read_only,
         frozenset(BlockedSas.objects.filter(account=account).values_list("fingerprint", flat=True)),
         retired_keys.accepted(account),
+        history.is_recorded(account),
     )
     return known, ()
 

@@ -25,7 +25,7 @@ from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import Activity, Table
-from storage.operations import accounts, activity, analytics, table_use
+from storage.operations import accounts, activity, analytics, history, table_use
 from storage.operations.activity import ChangedEntity
 from storage.sql import batch, pages
 from storage.sql.django import run
@@ -69,7 +69,7 @@ def apply(
     keys = [change.key for change in changes]
     before = _before(table, changes, known)
     whole = [_in_place(change, before.get(change.key)) for change in changes]
-    timestamps = _apply(relation_name(table.pk), whole)
+    timestamps = _apply(table, whole, by)
     table_use.record_write(table)
     after = _after(table, whole, timestamps)
     kept = activity.record(verb or _verb(changes), by, account=table.account, table=table, undoes=undoes)
@@ -188,15 +188,16 @@ def _found(table: Table, keys: Sequence[EntityKey], *, lock: bool = False) -> di
     return run(pages.get_many(relation_name(table.pk), keys, lock=lock)) if keys else {}
 
 
-def _apply(relation: str, changes: Sequence[Change]) -> tuple[int, ...]:
+def _apply(table: Table, changes: Sequence[Change], by: Actor) -> tuple[int, ...]:
     """Apply the changes partition by partition, in the order in which the rows are locked."""
+    relation, recorder = relation_name(table.pk), history.recorder(table.account, by)
     timestamps = [0] * len(changes)
     partitions: dict[str, list[int]] = {}
     for index, change in enumerate(changes):
         partitions.setdefault(change.key.partition_key, []).append(index)
     for _, indices in sorted(partitions.items()):
         try:
-            done = run(batch.apply(relation, [changes[index] for index in indices]))
+            done = run(batch.apply(relation, [changes[index] for index in indices], recorder))
         except ChangeSetError as failure:
             raise ChangeSetError(indices[failure.index], failure.error) from None
         for index, timestamp in zip(indices, done, strict=True):

@@ -12,7 +12,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import TableAlreadyExists
 from storage.domain.values.edm import Edm, EdmValue, read_datetime
 from storage.models import Account, Table
-from storage.operations import table_use, tables
+from storage.operations import history, table_use, tables
 from storage.sql import batch
 from storage.sql.django import run
 from storage.sql.relations import relation_name
@@ -41,9 +41,9 @@ _NOTES: Final = (
 def create(account: Account, *, by: Actor = SERVER) -> Table:
     """Create ``people``, or the first free one of people2, people3, ...; always with the same rows."""
     table = _create_table(account, by)
-    relation = relation_name(table.pk)
+    relation, recorder = relation_name(table.pk), history.recorder(account, by)
     for _, entities in groupby(_entities(), lambda entity: entity.key.partition_key):
-        run(batch.apply(relation, [Insert(entity) for entity in entities]))
+        run(batch.apply(relation, [Insert(entity) for entity in entities], recorder))
     table_use.record_write(table)
     return table
 

@@ -25,6 +25,7 @@ from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_ticks
 from storage.operations import analytics, entities, jobs, policies, service_properties, tables, throughput
 from storage.operations.catalog import Catalog, KnownAccount, KnownTable
+from storage.operations.history import Actors
 from storage.operations.identity import Identity
 from storage.operations.observer import Observer
 from storage.operations.threads import in_thread
@@ -44,6 +45,7 @@ class Service:
         self.observer = Observer()
         self._catalog = Catalog(conninfo)
         self._lanes = Lanes(conninfo)
+        self._actors = Actors(self._lanes)
         self._throughput = Throughput(1 / processes)
         self._jobs: asyncio.Task[None] | None = None
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
@@ -128,19 +130,28 @@ class Service:
         """Raises TableNotFound."""
         await self._catalog.table(account, table)
 
-    async def change(self, account: KnownAccount, table: str, change: Change) -> int:
+    async def change(self, account: KnownAccount, table: str, change: Change, *, by: Actor = SERVER) -> int:
         """Apply a change; return the new Timestamp in ticks."""
         _check_writable(account)
         analytics.check_change(table, change)
-        return await self._write(account, table, 1, lambda t: self._lanes.run(sql.change(t.relation, change)))
+        recorder = await self._actors.recorder(account.id, by) if account.records else None
+        return await self._write(
+            account, table, 1, lambda t: self._lanes.run(sql.change(t.relation, change, recorder))
+        )
 
-    async def apply(self, account: KnownAccount, table: str, changes: Sequence[Change]) -> list[int]:
+    async def apply(
+        self, account: KnownAccount, table: str, changes: Sequence[Change], *, by: Actor = SERVER
+    ) -> list[int]:
         """Apply all changes or none; raises ChangeSetError."""
         if account.read_only:
             raise ChangeSetError(0, InsufficientAccountPermissions())
         analytics.check_changes(table, changes)
+        recorder = await self._actors.recorder(account.id, by) if account.records else None
         return await self._write(
-            account, table, len(changes), lambda t: self._lanes.run(batch.apply(t.relation, changes))
+            account,
+            table,
+            len(changes),
+            lambda t: self._lanes.run(batch.apply(t.relation, changes, recorder)),
         )
 
     async def get(

@@ -104,7 +104,7 @@ def _account(account_id: int, name: str | None) -> Account:
 
 def _create(account_id: int, name: str, folded: str, **described: Any) -> Table:
     table = Table.objects.create(account_id=account_id, name=name, folded_name=folded, **described)
-    sql.execute(relations.create(table.pk, accounts.kind_of(account_id)))
+    sql.execute(relations.create(table.pk, account_id, accounts.kind_of(account_id)))
     notify("tables")
     return table
 
@@ -178,7 +178,7 @@ def restore(table_id: int, *, by: Actor = SERVER, undoes: Activity | None = None
             table.save(update_fields=("deleted_at", "kept_until"))
     except IntegrityError:
         raise TableAlreadyExists from None
-    sql.execute(relations.restore(table.pk, accounts.kind_of(table.account_id)))
+    sql.execute(relations.restore(table.pk, table.account_id, accounts.kind_of(table.account_id)))
     notify("tables")
     return activity.record(Verb.TABLE_RESTORE, by, account=account, table=table, undoes=undoes)
 

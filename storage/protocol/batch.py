@@ -109,7 +109,8 @@ async def _apply(call: Call, parts: list[Part]) -> _Applied:
     changes = [_read_change(call, index, part, operations) for index, part in enumerate(parts)]
     read = [operations[id(part.head)] for part in parts]
     check_change_set([(operation.table, change) for operation, change in zip(read, changes, strict=True)])
-    return _Applied(operations, read, changes, await call.service.apply(call.account, read[0].table, changes))
+    applied = await call.service.apply(call.account, read[0].table, changes, by=call.actor())
+    return _Applied(operations, read, changes, applied)
 
 
 async def _cosmos_change_set(call: Call, parts: list[Part]) -> list[AnswerPart]:

@@ -73,7 +73,7 @@ async def _change(call: Call) -> Answer:
     await call.service.check_table(call.account, folded)
     change = read_change(call.request, members, call.rules)
     call.grant.check_key(change.key)
-    timestamp = await call.service.change(call.account, folded, change)
+    timestamp = await call.service.change(call.account, folded, change, by=call.actor())
     return write_changed(call, change, timestamp)
 
 

@@ -12,52 +12,28 @@ from storage.domain.entities.entity import Fragments
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays, entities, long_keys
+from storage.sql.history import Op, Recorder, recorded_table
 from storage.sql.statement import Lane, Result, Statement
 
 _MERGE_OF_ROW = entities.merge_parts("c.anns", "c.vals", "c.gone")
 
+# entities whose keys are too long for an index are inserted into the child relation that storage.sql.long_keys tells of
 _INSERTION: Final = """
-        WHEN 'insert{suffix}' THEN{room}
-            INSERT INTO {target} (pk, rk, ts, props, anns, vals)
-            VALUES (p, c.rk, {now}, c.props, c.anns, c.vals)
-            ON CONFLICT DO NOTHING
-            RETURNING ts INTO done;
-            problem := 'EntityAlreadyExists';
+INSERT INTO {{relation}}{child} (pk, rk, ts, props, anns, vals)
+VALUES (p, c.rk, {now}, c.props, c.anns, c.vals)
+ON CONFLICT DO NOTHING
+RETURNING ts INTO done;
 """
-_UPSERTS: Final = """
-        WHEN 'upsert{suffix}' THEN{room}
-            INSERT INTO {target} AS e (pk, rk, ts, props, anns, vals)
-            VALUES (p, c.rk, {now}, c.props, c.anns, c.vals)
-            ON CONFLICT ({unique}) DO UPDATE
-            SET ts = greatest(excluded.ts, e.ts + 1),
-                props = excluded.props, anns = excluded.anns, vals = excluded.vals
-            RETURNING e.ts INTO done;
-        WHEN 'upsert_merge{suffix}' THEN{room}
-            INSERT INTO {target} AS e (pk, rk, ts, props, anns, vals)
-            VALUES (p, c.rk, {now}, c.props, c.anns, c.vals)
-            ON CONFLICT ({unique}) DO UPDATE
-            SET ts = greatest(excluded.ts, e.ts + 1), props = e.props || excluded.props,
-                anns = {merged_anns}, vals = {merged_vals}
-            WHERE {fits}
-            RETURNING e.ts INTO done;
-"""
-_ORDINARY: Final = {"target": "{relation}", "unique": "pk, rk", "suffix": "", "room": ""}
-_LONG: Final = {
-    "target": "{relation}_long",
-    "unique": "entity_key_hash(pk, rk)",
-    "suffix": "_long",
-    "room": "\n            PERFORM entity_make_room('{relation}', p, c.rk, c.i);",
-}
 
 
-def _branches(template: str, form: dict[str, str]) -> str:
-    return template.strip("\n").format(now=entities.NOW, **_MERGE_OF_ROW, **form)
+def _insertion(child: str = "") -> str:
+    return _INSERTION.strip().format(child=child, now=entities.NOW)
 
 
 _FUNCTION: Final = """
-CREATE OR REPLACE FUNCTION {{relation}}_change(
+CREATE OR REPLACE FUNCTION {{relation}}_change_set(
     p text, places integer[], ops text[], rks text[], expecteds bigint[],
-    propss jsonb[], annss text[], valss text[], gones text[]
+    propss jsonb[], annss text[], valss text[], gones text[], by_actor integer, in_request uuid
 ) RETURNS bigint[]
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -69,6 +45,13 @@ DECLARE
     applied bigint[] := '{{{{}}}}';
     problem text;
     inserted integer;
+    -- an entity as it was, and those that the changes found
+    was_ts bigint;
+    was_anns text;
+    was_vals text;
+    before_ts bigint[] := '{{{{}}}}';
+    before_anns text[] := '{{{{}}}}';
+    before_vals text[] := '{{{{}}}}';
 BEGIN
     IF ops IS NULL THEN
         -- all at once takes half the time; if one fails, the loop below finds out which
@@ -79,6 +62,10 @@ BEGIN
             ON CONFLICT DO NOTHING;
             GET DIAGNOSTICS inserted = ROW_COUNT;
             IF inserted = cardinality(rks) THEN
+                IF by_actor IS NOT NULL THEN
+                    INSERT INTO {{history}} (tbl, op, ts, actor, request, pk, rk)
+                    SELECT {{table}}, '{op.INSERT}', {now}, by_actor, in_request, p, rk FROM unnest(rks) AS rk;
+                END IF;
                 RETURN array_fill({now}, ARRAY[inserted]);
             END IF;
             RAISE EXCEPTION USING ERRCODE = 'TB002';
@@ -92,37 +79,58 @@ BEGIN
             AS change (i, op, rk, expected, props, anns, vals, gone)
     LOOP
         done := NULL;
-        CASE c.op
-{insertion}
-        WHEN 'replace' THEN
-            UPDATE {{relation}} AS e
-            SET ts = greatest({now}, e.ts + 1), props = c.props, anns = c.anns, vals = c.vals
-            WHERE e.pk = p AND e.rk = c.rk AND (c.expected IS NULL OR e.ts = c.expected)
-            RETURNING e.ts INTO done;
-        WHEN 'merge' THEN
-            UPDATE {{relation}} AS e
-            SET ts = greatest({now}, e.ts + 1), props = e.props || c.props,
-                anns = {merged_anns}, vals = {merged_vals}
-            WHERE e.pk = p AND e.rk = c.rk AND (c.expected IS NULL OR e.ts = c.expected) AND {fits}
-            RETURNING e.ts INTO done;
-{upserts}
-        WHEN 'delete' THEN
-            DELETE FROM {{relation}} AS e
-            WHERE e.pk = p AND e.rk = c.rk AND (c.expected IS NULL OR e.ts = c.expected)
-            RETURNING e.ts INTO done;
-{of_long_keys}
-        END CASE;
+        was_ts := NULL;
+        was_anns := NULL;
+        was_vals := NULL;
+        IF c.op IN ('insert_long', 'upsert_long', 'upsert_merge_long') THEN
+            PERFORM entity_make_room('{{relation}}', p, c.rk, c.i);
+        END IF;
+        IF c.op = 'insert' THEN
+            {insertion}
+        ELSIF c.op = 'insert_long' THEN
+            {long_insertion}
+        ELSE
+            LOOP
+                SELECT e.ts, e.anns, e.vals INTO was_ts, was_anns, was_vals
+                FROM {{relation}} AS e WHERE e.pk = p AND e.rk = c.rk FOR UPDATE;
+                EXIT WHEN FOUND;
+                CASE c.op
+                WHEN 'upsert', 'upsert_merge' THEN
+                    {insertion}
+                WHEN 'upsert_long', 'upsert_merge_long' THEN
+                    {long_insertion}
+                ELSE
+                    EXIT;
+                END CASE;
+                EXIT WHEN done IS NOT NULL;
+                -- somebody else has inserted it
+            END LOOP;
+        END IF;
+        IF was_ts IS NOT NULL AND (c.expected IS NULL OR was_ts = c.expected) THEN
+            CASE c.op
+            WHEN 'replace', 'upsert', 'upsert_long' THEN
+                UPDATE {{relation}} AS e
+                SET ts = greatest({now}, e.ts + 1), props = c.props, anns = c.anns, vals = c.vals
+                WHERE e.pk = p AND e.rk = c.rk
+                RETURNING e.ts INTO done;
+            WHEN 'merge', 'upsert_merge', 'upsert_merge_long' THEN
+                UPDATE {{relation}} AS e
+                SET ts = greatest({now}, e.ts + 1), props = e.props || c.props,
+                    anns = {merged_anns}, vals = {merged_vals}
+                WHERE e.pk = p AND e.rk = c.rk AND {fits}
+                RETURNING e.ts INTO done;
+            WHEN 'delete' THEN
+                DELETE FROM {{relation}} AS e WHERE e.pk = p AND e.rk = c.rk
+                RETURNING e.ts INTO done;
+            END CASE;
+        END IF;
         IF done IS NULL THEN
-            IF c.op NOT IN ('insert', 'insert_long') THEN
-                SELECT CASE
-                    WHEN e.ts <> c.expected THEN 'UpdateConditionNotSatisfied'
-                    WHEN c.gone IS NOT NULL THEN
-                        coalesce({excess}, 'ServerBusy')
-                    ELSE 'ServerBusy'
-                END INTO problem
-                FROM {{relation}} AS e WHERE e.pk = p AND e.rk = c.rk;
-                problem := coalesce(problem, 'ResourceNotFound');
-            END IF;
+            problem := CASE
+                WHEN c.op IN ('insert', 'insert_long') THEN 'EntityAlreadyExists'
+                WHEN was_ts IS NULL THEN 'ResourceNotFound'
+                WHEN was_ts <> c.expected THEN 'UpdateConditionNotSatisfied'
+                ELSE (SELECT {excess} FROM {{relation}} AS e WHERE e.pk = p AND e.rk = c.rk)
+            END;
             -- the changes come in the order of their keys, but the first failure counts in the order of the request
             IF failed IS NULL OR c.i < failed THEN
                 failed := c.i;
@@ -130,29 +138,48 @@ BEGIN
             END IF;
         END IF;
         applied := applied || done;
+        IF by_actor IS NOT NULL THEN
+            before_ts := before_ts || was_ts;
+            before_anns := before_anns || was_anns;
+            before_vals := before_vals || was_vals;
+        END IF;
     END LOOP;
     IF failed IS NOT NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'TB001', MESSAGE = failed || ' ' || failure;
+    END IF;
+    IF by_actor IS NOT NULL THEN
+        INSERT INTO {{history}} (tbl, op, ts, was, actor, request, pk, rk, anns, vals)
+        SELECT {{table}},
+            CASE WHEN was IS NULL THEN '{op.INSERT}' WHEN op = 'delete' THEN '{op.DELETE}' ELSE '{op.UPDATE}' END,
+            CASE WHEN op = 'delete' THEN greatest({now}, was + 1) ELSE ts END,
+            was, by_actor, in_request, p, rk, anns, vals
+        FROM unnest(ops, rks, applied, before_ts, before_anns, before_vals)
+            AS change (op, rk, ts, was, anns, vals);
     END IF;
     RETURN applied;
 END
 $$
 """.format(
-    now=entities.NOW,
-    insertion=_branches(_INSERTION, _ORDINARY),
-    upserts=_branches(_UPSERTS, _ORDINARY),
-    of_long_keys=_branches(_INSERTION + _UPSERTS, _LONG),
-    **_MERGE_OF_ROW,
+    now=entities.NOW, op=Op, insertion=_insertion(), long_insertion=_insertion("_long"), **_MERGE_OF_ROW
 )
 
 
-def create_function(relation: str, kind: AccountKind = AccountKind.STORAGE) -> str:
-    return _FUNCTION.format(relation=relation, excess_of_kind=entities.EXCESS_FUNCTIONS[kind])
+def create_function(relation: str, history: str, kind: AccountKind = AccountKind.STORAGE) -> str:
+    """Return SQL that creates the function; ``history`` is the view that it writes to when it is told by whom."""
+    return _FUNCTION.format(
+        relation=relation,
+        table=recorded_table(relation),
+        history=history,
+        excess_of_kind=entities.EXCESS_FUNCTIONS[kind],
+    )
 
 
 def drop_function(relation: str) -> str:
-    # servers before 0.5 used the first; it is kept until the table goes, so that they run on during an upgrade
-    return f"DROP FUNCTION IF EXISTS {relation}_apply; DROP FUNCTION {relation}_change"
+    # servers before 0.5 used the first two; they are kept until the table goes, so that these run on during an upgrade
+    return (
+        f"DROP FUNCTION IF EXISTS {relation}_apply; DROP FUNCTION IF EXISTS {relation}_change;"
+        f" DROP FUNCTION {relation}_change_set"
+    )
 
 
 class _Row(NamedTuple):
@@ -165,7 +192,7 @@ class _Row(NamedTuple):
     gone: str | None
 
 
-def apply(relation: str, changes: Sequence[Change]) -> Statement[list[int]]:
+def apply(relation: str, changes: Sequence[Change], recorder: Recorder | None = None) -> Statement[list[int]]:
     """Apply all changes of one partition, or none; return their Timestamps (the last one of a deleted entity) in order.
 
     Raises ChangeSetError with the index of the change that failed. Rows are locked in the order of their keys, so that
@@ -186,6 +213,7 @@ def apply(relation: str, changes: Sequence[Change]) -> Statement[list[int]]:
         arrays.texts(annotations),
         arrays.texts(values),
         None if only_inserts else arrays.texts(gone),
+        *long_keys.recording(recorder),
     )
 
     def read(result: Result) -> list[int]:

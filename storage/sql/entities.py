@@ -1,6 +1,7 @@
 """One statement per entity operation."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, assert_never
 
@@ -16,6 +17,7 @@ from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
 from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays, long_keys
 from storage.sql.failures import named
+from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
 from storage.sql.long_keys import is_long
 from storage.sql.statement import Combination, Lane, Parameters, Result, Statement, integer_at, text_at
 
@@ -23,46 +25,6 @@ from storage.sql.statement import Combination, Lane, Parameters, Result, Stateme
 NOW: Final = "(extract(epoch FROM statement_timestamp()) * 10000000)::bigint"
 
 _COLUMNS: Final = "(pk, rk, ts, props, anns, vals)"
-
-_INSERT: Final = f"""
-INSERT INTO {{relation}} {_COLUMNS}
-VALUES ($1, $2, {NOW}, $3::jsonb, $4, $5)
-ON CONFLICT DO NOTHING
-RETURNING ts
-"""
-
-_REPLACE: Final = f"""
-UPDATE {{relation}}
-SET ts = greatest({NOW}, ts + 1), props = $3::jsonb, anns = $4, vals = $5
-WHERE pk = $1 AND rk = $2
-RETURNING ts
-"""
-
-# returns the new Timestamp, or the one that did not match, or no row: one round trip tells 404 from 412
-_REPLACE_IF: Final = f"""
-WITH done AS (
-    UPDATE {{relation}}
-    SET ts = greatest({NOW}, ts + 1), props = $3::jsonb, anns = $4, vals = $5
-    WHERE pk = $1 AND rk = $2 AND ts = $6::bigint
-    RETURNING ts
-)
-SELECT ts, NULL FROM done
-UNION ALL
-SELECT ts, 'UpdateConditionNotSatisfied' FROM {{relation}}
-WHERE pk = $1 AND rk = $2 AND NOT EXISTS (SELECT FROM done)
-"""
-
-_OR_REPLACE: Final = """
-ON CONFLICT (pk, rk) DO UPDATE
-SET ts = greatest(excluded.ts, e.ts + 1), props = excluded.props, anns = excluded.anns, vals = excluded.vals
-"""
-
-_UPSERT: Final = f"""
-INSERT INTO {{relation}} AS e {_COLUMNS}
-VALUES ($1, $2, {NOW}, $3::jsonb, $4, $5)
-{_OR_REPLACE}
-RETURNING ts
-"""
 
 # A merge removes the lines of the properties in the change and appends its own. The result may exceed a limit that
 # both parts keep; small ones cannot (252 properties take 1,764 characters).
@@ -97,136 +59,243 @@ def merge_parts(anns: str, vals: str, gone: str) -> dict[str, str]:
     return {"merged_anns": merged_anns, "merged_vals": merged_vals, "excess": excess, "fits": fits}
 
 
+# Each write is a command without its RETURNING clause; ``from_was`` is where one finds the row as it was that
+# cannot return it. It becomes a statement of its own, or a part of one that records it: see _Write.
+
+_INSERT: Final = f"""
+INSERT INTO {{relation}} AS e {_COLUMNS}
+VALUES ($1, $2, {NOW}, $3::jsonb, $4, $5)
+ON CONFLICT DO NOTHING
+"""
+_REPLACE: Final = f"""
+UPDATE {{relation}} AS e
+SET ts = greatest({NOW}, e.ts + 1), props = $3::jsonb, anns = $4, vals = $5
+{{from_was}}
+WHERE e.pk = $1 AND e.rk = $2
+"""
+_OR_REPLACE: Final = """
+ON CONFLICT (pk, rk) DO UPDATE
+SET ts = greatest(excluded.ts, e.ts + 1), props = excluded.props, anns = excluded.anns, vals = excluded.vals
+"""
+_UPSERT: Final = f"""
+INSERT INTO {{relation}} AS e {_COLUMNS}
+VALUES ($1, $2, {NOW}, $3::jsonb, $4, $5)
+{_OR_REPLACE}
+"""
+_MERGE_PARTS: Final = merge_parts("$4::text", "$5::text", "$7::text[]")
 _MERGE: Final = """
-WITH done AS (
-    UPDATE {{relation}} AS e
-    SET ts = greatest({now}, e.ts + 1), props = e.props || $3::jsonb, anns = {merged_anns}, vals = {merged_vals}
-    WHERE pk = $1 AND rk = $2 AND ($6::bigint IS NULL OR ts = $6::bigint) AND {fits}
-    RETURNING ts
-)
-SELECT ts, NULL FROM done
-UNION ALL
-SELECT ts, CASE
-    WHEN ts <> $6::bigint THEN 'UpdateConditionNotSatisfied'
+UPDATE {{relation}} AS e
+SET ts = greatest({now}, e.ts + 1), props = e.props || $3::jsonb, anns = {merged_anns}, vals = {merged_vals}
+{{from_was}}
+WHERE e.pk = $1 AND e.rk = $2 AND ($6::bigint IS NULL OR e.ts = $6::bigint) AND {fits}
+""".format(now=NOW, **_MERGE_PARTS)
+_MERGE_FAILED: Final = """
+CASE
+    WHEN e.ts <> $6::bigint THEN 'UpdateConditionNotSatisfied'
     ELSE coalesce(
         {excess},
         -- it matched when the statement began, and was changed or deleted since
         CASE WHEN $6::bigint IS NULL THEN 'ResourceNotFound' ELSE 'UpdateConditionNotSatisfied' END)
 END
-FROM {{relation}} AS e
-WHERE pk = $1 AND rk = $2 AND NOT EXISTS (SELECT FROM done)
-""".format(now=NOW, **merge_parts("$4::text", "$5::text", "$7::text[]"))
-
+""".format(**_MERGE_PARTS)
+_UPSERT_MERGE_PARTS: Final = merge_parts("$4::text", "$5::text", "$6::text[]")
 _UPSERT_MERGE: Final = """
-WITH done AS (
-    INSERT INTO {{relation}} AS e {columns}
-    VALUES ($1, $2, {now}, $3::jsonb, $4, $5)
-    ON CONFLICT (pk, rk) DO UPDATE
-    SET ts = greatest(excluded.ts, e.ts + 1), props = e.props || excluded.props,
-        anns = {merged_anns}, vals = {merged_vals}
-    WHERE {fits}
-    RETURNING ts
-)
-SELECT ts, NULL FROM done
-UNION ALL
--- the client must try again if the row changed between the two snapshots
-SELECT ts, coalesce({excess}, 'ServerBusy')
-FROM {{relation}} AS e
-WHERE pk = $1 AND rk = $2 AND NOT EXISTS (SELECT FROM done)
-""".format(now=NOW, columns=_COLUMNS, **merge_parts("$4::text", "$5::text", "$6::text[]"))
-
-_DELETE: Final = "DELETE FROM {relation} WHERE pk = $1 AND rk = $2 RETURNING ts"
-
-_DELETE_IF: Final = """
-WITH done AS (
-    DELETE FROM {relation} WHERE pk = $1 AND rk = $2 AND ts = $3::bigint RETURNING ts
-)
-SELECT ts, NULL FROM done
-UNION ALL
-SELECT ts, 'UpdateConditionNotSatisfied' FROM {relation}
-WHERE pk = $1 AND rk = $2 AND NOT EXISTS (SELECT FROM done)
-"""
+INSERT INTO {{relation}} AS e {columns}
+VALUES ($1, $2, {now}, $3::jsonb, $4, $5)
+ON CONFLICT (pk, rk) DO UPDATE
+SET ts = greatest(excluded.ts, e.ts + 1), props = e.props || excluded.props,
+    anns = {merged_anns}, vals = {merged_vals}
+WHERE {fits}
+""".format(now=NOW, columns=_COLUMNS, **_UPSERT_MERGE_PARTS)
+# the client must try again if the row changed between the two snapshots
+_UPSERT_MERGE_FAILED: Final = "coalesce({excess}, 'ServerBusy')".format(**_UPSERT_MERGE_PARTS)
+_DELETE: Final = "DELETE FROM {relation} AS e WHERE e.pk = $1 AND e.rk = $2"
+_OTHER_VERSION: Final = "'UpdateConditionNotSatisfied'"
 
 
 # The same for several entities, in the order of their keys. What is not returned runs again alone, and finds out why.
-_CASTS: Final = {"props": "jsonb", "expected": "bigint", "gone": "text[]"}
+_CASTS: Final = {
+    "props": "jsonb",
+    "expected": "bigint",
+    "gone": "text[]",
+    "actor": "integer",
+    "request": "uuid",
+}
 
 
-def _new(*columns: str) -> str:
-    """The parameters of several changes as rows ``new``; with OFFSET each is cast once, not wherever it is used."""
+def _given(columns: Sequence[str]) -> str:
+    """The parameters of several changes as rows ``given``; each is cast once, not wherever it is used."""
     selected = ", ".join(f"{name}::{_CASTS[name]}" if name in _CASTS else name for name in columns)
     parameters = ", ".join(f"${number}::text[]" for number in range(1, len(columns) + 1))
     names = ", ".join(columns)
-    return f"(SELECT {selected} FROM unnest({parameters}) AS new ({names}) OFFSET 0) AS new"
+    return f"given AS MATERIALIZED (SELECT {selected} FROM unnest({parameters}) AS given ({names}))"
 
 
-_ROW: Final = ("pk", "rk", "props", "anns", "vals")
-_INSERT_NEW: Final = f"""
+_KEYS: Final = ("pk", "rk")
+_ROW: Final = (*_KEYS, "props", "anns", "vals")
+_INSERT_GIVEN: Final = f"""
 INSERT INTO {{relation}} AS e {_COLUMNS}
-SELECT pk, rk, {NOW}, props, anns, vals FROM {_new(*_ROW)}
+SELECT pk, rk, {NOW}, props, anns, vals FROM given
 """
-_SET_NEW: Final = f"SET ts = greatest({NOW}, e.ts + 1), props = new.props, anns = new.anns, vals = new.vals"
-_SAME: Final = "e.pk = new.pk AND e.rk = new.rk"
-
-_INSERT_SEVERAL: Final = f"{_INSERT_NEW} ON CONFLICT DO NOTHING RETURNING pk, rk, ts"
-_UPSERT_SEVERAL: Final = f"{_INSERT_NEW} {_OR_REPLACE} RETURNING pk, rk, ts"
+_SAME: Final = "e.pk = given.pk AND e.rk = given.rk"
+_INSERT_SEVERAL: Final = f"{_INSERT_GIVEN} ON CONFLICT DO NOTHING"
+_UPSERT_SEVERAL: Final = f"{_INSERT_GIVEN} {_OR_REPLACE}"
 _REPLACE_SEVERAL: Final = f"""
-UPDATE {{relation}} AS e {_SET_NEW} FROM {_new(*_ROW)} WHERE {_SAME} RETURNING e.pk, e.rk, e.ts
-"""
-_REPLACE_SEVERAL_IF: Final = f"""
-UPDATE {{relation}} AS e {_SET_NEW} FROM {_new(*_ROW, "expected")} WHERE {_SAME} AND e.ts = new.expected
-RETURNING e.pk, e.rk, e.ts
-"""
-_MERGE_SEVERAL: Final = """
 UPDATE {{relation}} AS e
-SET ts = greatest({now}, e.ts + 1), props = e.props || new.props, anns = {merged_anns}, vals = {merged_vals}
-FROM {new}
-WHERE {same} AND (new.expected IS NULL OR e.ts = new.expected) AND {fits}
-RETURNING e.pk, e.rk, e.ts
-""".format(
-    now=NOW,
-    new=_new(*_ROW, "expected", "gone"),
-    same=_SAME,
-    **merge_parts("new.anns", "new.vals", "new.gone"),
-)
-_UPSERT_MERGE_SEVERAL: Final = """
-WITH new AS MATERIALIZED (
-    SELECT * FROM {new}
-), merged AS (
-    UPDATE {{relation}} AS e
-    SET ts = greatest({now}, e.ts + 1), props = e.props || new.props, anns = {merged_anns}, vals = {merged_vals}
-    FROM new
-    WHERE {same} AND {fits}
-    RETURNING e.pk, e.rk, e.ts
-), inserted AS (
-    INSERT INTO {{relation}} {columns}
-    SELECT pk, rk, {now}, props, anns, vals
-    FROM new
-    WHERE NOT EXISTS (SELECT FROM {{relation}} AS e WHERE {same})
-    ON CONFLICT DO NOTHING
-    RETURNING pk, rk, ts
-)
-SELECT pk, rk, ts FROM merged UNION ALL SELECT pk, rk, ts FROM inserted
-""".format(
-    now=NOW,
-    new=_new(*_ROW, "gone"),
-    columns=_COLUMNS,
-    same=_SAME,
-    **merge_parts("new.anns", "new.vals", "new.gone"),
-)
-_DELETE_SEVERAL: Final = f"""
-DELETE FROM {{relation}} AS e USING {_new("pk", "rk")}
-WHERE {_SAME} RETURNING e.pk, e.rk, e.ts
+SET ts = greatest({NOW}, e.ts + 1), props = given.props, anns = given.anns, vals = given.vals
+FROM given {{from_was}}
+WHERE {_SAME}
 """
-_DELETE_SEVERAL_IF: Final = f"""
-DELETE FROM {{relation}} AS e USING {_new("pk", "rk", "expected")}
-WHERE {_SAME} AND e.ts = new.expected RETURNING e.pk, e.rk, e.ts
+_PARTS_OF_GIVEN: Final = merge_parts("given.anns", "given.vals", "given.gone")
+_MERGE_GIVEN: Final = """
+UPDATE {{relation}} AS e
+SET ts = greatest({now}, e.ts + 1), props = e.props || given.props, anns = {merged_anns}, vals = {merged_vals}
+FROM given {{from_was}}
+WHERE {same} AND {fits}
+""".format(now=NOW, same=_SAME, **_PARTS_OF_GIVEN)
+_MERGE_SEVERAL: Final = f"{_MERGE_GIVEN} AND (given.expected IS NULL OR e.ts = given.expected)"
+# those that there are not when the statement begins are inserted
+_UPSERT_MERGE_SEVERAL: Final = f"""
+{_INSERT_GIVEN}
+WHERE NOT EXISTS (SELECT FROM {{relation}} AS e WHERE {_SAME})
+ON CONFLICT DO NOTHING
 """
+_DELETE_SEVERAL: Final = f"DELETE FROM {{relation}} AS e USING given WHERE {_SAME}"
+
+# the row as it was, for PostgreSQL 15 to 17, which cannot return it; locked, so that it is the one that is changed
+_WAS: Final = (
+    "was AS MATERIALIZED (SELECT ts, anns, vals FROM {relation} WHERE pk = $1 AND rk = $2 FOR UPDATE)"
+)
+_WAS_SEVERAL: Final = f"""
+was AS MATERIALIZED (
+    SELECT e.pk, e.rk, e.ts, e.anns, e.vals FROM {{relation}} AS e JOIN given ON {_SAME} FOR UPDATE OF e
+)
+"""
+_FAILED: Final = """
+UNION ALL
+SELECT e.ts, {failed} FROM {{relation}} AS e WHERE e.pk = $1 AND e.rk = $2 AND NOT EXISTS (SELECT FROM done)
+"""
+# what a recorded command returns beyond the new Timestamp: the row as it was
+_NOTHING_WAS: Final = "NULL::bigint AS was, NULL::text AS anns, NULL::text AS vals"
+_WAS_DELETED: Final = "e.ts AS was, e.anns, e.vals"
+_OLD: Final = "old.ts AS was, old.anns, old.vals"
+_READ: Final = "was.ts AS was, was.anns, was.vals"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Write:
+    """A write of one entity, or of several: a statement is made of it, which records its history or does not.
+
+    ``parameters`` are those of ``command``, ``op`` is what its history says; None: an insertion or an update, as it
+    turns out. ``failed`` is why one that changed nothing did not, in SQL over the row ``e`` that there is: one round
+    trip tells 404 from 412. ``inserts`` is a second command, for those of several that the first one does not find.
+    """
+
+    op: Op | None
+    command: str
+    parameters: tuple[str, ...] = _ROW
+    failed: str | None = None
+    is_several: bool = False
+    inserts: str | None = None
+
+    def text(self, relation: str, kind: AccountKind, history: str | None, returns_old: bool) -> str:
+        """Return the statement; its rows are a Timestamp and a reason, those of several are keys and a Timestamp.
+
+        ``history`` is the view to write to; an actor and a request then follow the other parameters.
+        """
+        text = self._unrecorded() if history is None else self._recorded(relation, history, returns_old)
+        reads_was = history is not None and self._reads_was(returns_old)
+        from_was = ("JOIN was USING (pk, rk)" if self.is_several else "FROM was") if reads_was else ""
+        return text.format(relation=relation, excess_of_kind=EXCESS_FUNCTIONS[kind], from_was=from_was)
+
+    def _reads_was(self, returns_old: bool) -> bool:
+        return self.op is Op.UPDATE and not returns_old
+
+    def _unrecorded(self) -> str:
+        if self.is_several:
+            keyed = "RETURNING e.pk, e.rk, e.ts"
+            if self.inserts is None:
+                return f"WITH {_given(self.parameters)} {self.command} {keyed}"
+            done = f"done AS ({self.command} {keyed}), inserted AS ({self.inserts} {keyed})"
+            return (
+                f"WITH {_given(self.parameters)}, {done} SELECT * FROM done UNION ALL SELECT * FROM inserted"
+            )
+        if self.failed is None:
+            return f"{self.command} RETURNING e.ts"
+        failed = _FAILED.format(failed=self.failed)
+        return f"WITH done AS ({self.command} RETURNING e.ts) SELECT ts, NULL FROM done {failed}"
+
+    def _recorded(self, relation: str, history: str, returns_old: bool) -> str:
+        keys = "e.pk, e.rk, " if self.is_several else ""
+        before = _OLD if returns_old else _READ
+        after = "e.ts"
+        match self.op:
+            case Op.INSERT:
+                before = _NOTHING_WAS
+            case Op.DELETE:
+                before, after = _WAS_DELETED, f"greatest({NOW}, e.ts + 1) AS ts"
+        commands = {"done": f"{self.command} RETURNING {keys}{after}, {before}"}
+        if self.inserts is not None:
+            commands["inserted"] = f"{self.inserts} RETURNING {keys}e.ts, {_NOTHING_WAS}"
+        parts = [_given((*self.parameters, "actor", "request"))] if self.is_several else []
+        if self._reads_was(returns_old):
+            parts.append(_WAS_SEVERAL if self.is_several else _WAS)
+        parts += [f"{name} AS ({command})" for name, command in commands.items()]
+        changes = " UNION ALL ".join(self._changes(relation, name) for name in commands)
+        parts.append(f"recorded AS (INSERT INTO {history} {RECORDED_COLUMNS} {changes})")
+        timestamp = "was" if self.op is Op.DELETE else "ts"
+        columns = f"pk, rk, {timestamp}" if self.is_several else f"{timestamp}, NULL"
+        found = " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in commands)
+        failed = "" if self.failed is None else _FAILED.format(failed=self.failed)
+        return f"WITH {', '.join(parts)} {found} {failed}"
+
+    def _changes(self, relation: str, name: str) -> str:
+        """Select from the rows that a command returned what is recorded of them."""
+        known = Op.INSERT if name == "inserted" else self.op
+        op = (
+            f"'{known}'"
+            if known is not None
+            else f"CASE WHEN was IS NULL THEN '{Op.INSERT}' ELSE '{Op.UPDATE}' END"
+        )
+        if self.is_several:
+            columns, source = "given.actor, given.request, pk, rk", f"{name} JOIN given USING (pk, rk)"
+        else:
+            first = len(self.parameters) + 1
+            columns, source = f"${first}::integer, ${first + 1}::uuid, $1, $2", name
+        return f"SELECT {recorded_table(relation)}, {op}, ts, was, {columns}, {name}.anns, {name}.vals FROM {source}"
+
+
+_INSERTION: Final = _Write(Op.INSERT, _INSERT)
+_INSERTIONS: Final = _Write(Op.INSERT, _INSERT_SEVERAL, is_several=True)
+_UPSERTION: Final = _Write(None, _UPSERT)
+_UPSERTIONS: Final = _Write(None, _UPSERT_SEVERAL, is_several=True)
+_REPLACEMENT: Final = _Write(Op.UPDATE, _REPLACE)
+_REPLACEMENTS: Final = _Write(Op.UPDATE, _REPLACE_SEVERAL, is_several=True)
+_REPLACEMENT_IF: Final = _Write(
+    Op.UPDATE, f"{_REPLACE} AND e.ts = $6::bigint", (*_ROW, "expected"), _OTHER_VERSION
+)
+_REPLACEMENTS_IF: Final = _Write(
+    Op.UPDATE, f"{_REPLACE_SEVERAL} AND e.ts = given.expected", (*_ROW, "expected"), is_several=True
+)
+_MERGING: Final = _Write(Op.UPDATE, _MERGE, (*_ROW, "expected", "gone"), _MERGE_FAILED)
+_MERGINGS: Final = _Write(Op.UPDATE, _MERGE_SEVERAL, (*_ROW, "expected", "gone"), is_several=True)
+_UPSERT_MERGING: Final = _Write(None, _UPSERT_MERGE, (*_ROW, "gone"), _UPSERT_MERGE_FAILED)
+_UPSERT_MERGINGS: Final = _Write(
+    Op.UPDATE, _MERGE_GIVEN, (*_ROW, "gone"), is_several=True, inserts=_UPSERT_MERGE_SEVERAL
+)
+_DELETION: Final = _Write(Op.DELETE, _DELETE, _KEYS)
+_DELETIONS: Final = _Write(Op.DELETE, _DELETE_SEVERAL, _KEYS, is_several=True)
+_DELETION_IF: Final = _Write(
+    Op.DELETE, f"{_DELETE} AND e.ts = $3::bigint", (*_KEYS, "expected"), _OTHER_VERSION
+)
+_DELETIONS_IF: Final = _Write(
+    Op.DELETE, f"{_DELETE_SEVERAL} AND e.ts = given.expected", (*_KEYS, "expected"), is_several=True
+)
 
 
 @lru_cache(maxsize=4096)
-def _text(template: str, relation: str, kind: AccountKind) -> str:
-    return template.format(relation=relation, excess_of_kind=EXCESS_FUNCTIONS[kind])
+def _text(write: _Write, relation: str, kind: AccountKind, history: str | None, returns_old: bool) -> str:
+    return write.text(relation, kind, history, returns_old)
 
 
 def written(entity: Entity) -> Fragments:
@@ -244,71 +313,82 @@ def text_array(names: Iterable[str]) -> str:
 # writes
 
 
-def change(relation: str, change: Change) -> Statement[int]:
+def change(relation: str, change: Change, recorder: Recorder | None = None) -> Statement[int]:
     """Return the statement of a change; its result is the new Timestamp (the last one of a deleted entity)."""
     match change:
         case Insert(entity):
             if is_long(entity.key):
-                return long_keys.insert(relation, "insert", entity.key, written(entity))
-            return _statement(relation, _INSERT, _row(entity), _inserted, _INSERT_SEVERAL)
+                return long_keys.insert(relation, "insert", entity.key, written(entity), recorder)
+            return _statement(relation, _INSERTION, _row(entity), recorder, _inserted, _INSERTIONS)
         case Upsert(entity, merge):
-            if is_long(entity.key):
+            gone = text_array(entity.properties) if merge else None
+            if is_long(entity.key) or (recorder is not None and not recorder.returns_old):
+                # the row that was can only be locked if there is one
                 operation = "upsert_merge" if merge else "upsert"
-                gone = text_array(entity.properties) if merge else None
-                return long_keys.insert(relation, operation, entity.key, written(entity), gone)
+                return long_keys.insert(relation, operation, entity.key, written(entity), recorder, gone)
             if merge:
-                parameters = (*_row(entity), text_array(entity.properties))
+                row = (*_row(entity), gone)
+                read = _timestamp_or_error
                 return _statement(
-                    relation,
-                    _UPSERT_MERGE,
-                    parameters,
-                    _timestamp_or_error,
-                    _UPSERT_MERGE_SEVERAL,
-                    entity.kind,
+                    relation, _UPSERT_MERGING, row, recorder, read, _UPSERT_MERGINGS, entity.kind
                 )
-            return _statement(relation, _UPSERT, _row(entity), _timestamp, _UPSERT_SEVERAL)
+            return _statement(relation, _UPSERTION, _row(entity), recorder, _timestamp, _UPSERTIONS)
         case Update(entity, condition, merge):
             expected = None if condition.expected is None else str(condition.expected)
             if merge:
                 row = (*_row(entity), expected, text_array(entity.properties))
-                return _statement(relation, _MERGE, row, _timestamp_or_error, _MERGE_SEVERAL, entity.kind)
+                return _statement(
+                    relation, _MERGING, row, recorder, _timestamp_or_error, _MERGINGS, entity.kind
+                )
             if expected is None:
-                return _statement(relation, _REPLACE, _row(entity), _timestamp, _REPLACE_SEVERAL)
+                return _statement(relation, _REPLACEMENT, _row(entity), recorder, _timestamp, _REPLACEMENTS)
             row = (*_row(entity), expected)
-            return _statement(relation, _REPLACE_IF, row, _timestamp_or_error, _REPLACE_SEVERAL_IF)
+            return _statement(relation, _REPLACEMENT_IF, row, recorder, _timestamp_or_error, _REPLACEMENTS_IF)
         case Delete(key, condition):
             if condition.expected is None:
-                return _statement(relation, _DELETE, key, _timestamp, _DELETE_SEVERAL)
-            parameters = (*key, str(condition.expected))
-            return _statement(relation, _DELETE_IF, parameters, _timestamp_or_error, _DELETE_SEVERAL_IF)
+                return _statement(relation, _DELETION, key, recorder, _timestamp, _DELETIONS)
+            row = (*key, str(condition.expected))
+            return _statement(relation, _DELETION_IF, row, recorder, _timestamp_or_error, _DELETIONS_IF)
         case _:
             assert_never(change)
 
 
-def insert_all(relation: str, entities: Iterable[Entity]) -> Iterator[Statement[int]]:
+def insert_all(
+    relation: str, entities: Iterable[Entity], recorder: Recorder | None = None
+) -> Iterator[Statement[int]]:
     """Yield statements that insert entities of any partitions, all of one kind, whose keys are free."""
     ordinary = []
     for entity in entities:
         if is_long(entity.key):
-            yield change(relation, Insert(entity))
+            yield change(relation, Insert(entity), recorder)
         else:
-            ordinary.append(_row(entity))
+            ordinary.append((*_row(entity), *(recorder.parameters if recorder is not None else ())))
     if ordinary:
-        text = _text(_INSERT_SEVERAL, relation, AccountKind.STORAGE)
+        text = _text(_INSERTIONS, relation, AccountKind.STORAGE, *_view(recorder))
         yield Statement(text, arrays.columns(ordinary), Lane.KEY, lambda result: result.ntuples)
+
+
+def _view(recorder: Recorder | None) -> tuple[str | None, bool]:
+    return (None, False) if recorder is None else (recorder.relation, recorder.returns_old)
 
 
 def _statement(
     relation: str,
-    template: str,
+    write: _Write,
     parameters: Parameters,
+    recorder: Recorder | None,
     read: Callable[[Result], int],
-    several: str,
+    several: _Write,
     kind: AccountKind = AccountKind.STORAGE,
 ) -> Statement[int]:
     """``kind`` makes a difference to merges only."""
-    text, combination = _text(template, relation, kind), _combination(several, relation, kind)
-    return Statement(text, parameters, Lane.KEY, read, combination)
+    if recorder is None:
+        text = _text(write, relation, kind, None, False)
+        combination = _combination(several, relation, kind, None)
+        return Statement(text, parameters, Lane.KEY, read, combination)
+    text = _text(write, relation, kind, recorder.relation, recorder.returns_old)
+    combination = _combination(several, relation, kind, recorder.relation, recorder.returns_old)
+    return Statement(text, (*parameters, *recorder.parameters), Lane.KEY, read, combination)
 
 
 def _row(entity: Entity) -> tuple[str, ...]:
@@ -316,8 +396,10 @@ def _row(entity: Entity) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _combination(template: str, relation: str, kind: AccountKind) -> Combination[int]:
-    text = _text(template, relation, kind)
+def _combination(
+    write: _Write, relation: str, kind: AccountKind, history: str | None, returns_old: bool = False
+) -> Combination[int]:
+    text = _text(write, relation, kind, history, returns_old)
 
     def statement(several: Sequence[Parameters]) -> Statement[Mapping[EntityKey, int]]:
         return Statement(text, arrays.columns(several), Lane.KEY, _timestamps)

@@ -39,6 +39,8 @@ _PREPARED_LIMIT: Final = 400  # prepared statements per connection; a table take
 _ACQUIRE_TIMEOUT: Final = 20.0  # seconds a request waits for a connection before it gets ServerBusy
 _ATTEMPTS: Final = 5  # for a statement that was rolled back because of a concurrent one
 
+_RETURNS_OLD: Final = 18_00_00  # the first version of PostgreSQL with RETURNING old
+
 Command = Callable[[PGconn], None]
 
 
@@ -203,6 +205,7 @@ class _Pool:
         self._line: deque[asyncio.Future[_Connection]] = deque()
         self._opening: set[asyncio.Task[None]] = set()
         self._closed = False
+        self.server_version = 0  # of PostgreSQL, once connected
 
     async def open(self) -> None:
         await self._connect()
@@ -212,6 +215,7 @@ class _Pool:
         if self._closed:
             pgconn.finish()
             return
+        self.server_version = pgconn.server_version
         connection = _Connection(self, pgconn)
         self._all.add(connection)
         self.release(connection)
@@ -298,10 +302,12 @@ class Lanes:
     def __init__(self, conninfo: str) -> None:
         self._pools = {lane: _Pool(conninfo, lane, size) for lane, size in COUNTS.items()}
         self._combiner = Combiner(self._run)
+        self.returns_old = False  # whether an UPDATE can return the row as it was
 
     async def open(self) -> None:
         for pool in self._pools.values():
             await pool.open()
+        self.returns_old = self._pools[Lane.KEY].server_version >= _RETURNS_OLD
 
     def close(self) -> None:
         for pool in self._pools.values():

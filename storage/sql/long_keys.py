@@ -11,9 +11,9 @@ from typing import Final
 from storage.domain.entities.entity import EntityKey, Fragments
 from storage.sql import arrays
 from storage.sql.failures import ALONE
+from storage.sql.history import KEY_LIMIT, Recorder
 from storage.sql.statement import Lane, Statement, text_at
 
-LIMIT: Final = 2600  # bytes of both keys in UTF-8
 _SUFFIX: Final = "_long"
 _WIDEST: Final = 4  # bytes of a character
 
@@ -21,9 +21,9 @@ _WIDEST: Final = 4  # bytes of a character
 def is_long(key: EntityKey) -> bool:
     """Return whether an entity belongs into the child relation, whether or not its keys can be compressed."""
     partition_key, row_key = key
-    if len(partition_key) + len(row_key) <= LIMIT // _WIDEST:
+    if len(partition_key) + len(row_key) <= KEY_LIMIT // _WIDEST:
         return False
-    return len(partition_key.encode()) + len(row_key.encode()) > LIMIT
+    return len(partition_key.encode()) + len(row_key.encode()) > KEY_LIMIT
 
 
 def is_child(relation: str) -> bool:
@@ -38,13 +38,23 @@ def operation(name: str, key: EntityKey) -> str:
 @lru_cache(maxsize=1024)
 def call(relation: str) -> str:
     """Return the call of the function of a relation that applies changes."""
-    return f"SELECT {relation}_change($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+    return f"SELECT {relation}_change_set($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+
+
+def recording(recorder: Recorder | None) -> tuple[str | None, str | None]:
+    """Return the last parameters of the call."""
+    return (None, None) if recorder is None else recorder.parameters
 
 
 def insert(
-    relation: str, name: str, key: EntityKey, row: Fragments, gone: str | None = None
+    relation: str,
+    name: str,
+    key: EntityKey,
+    row: Fragments,
+    recorder: Recorder | None = None,
+    gone: str | None = None,
 ) -> Statement[int]:
-    """Insert or upsert one entity with long keys; return its Timestamp. ``gone``: the properties that a merge sets."""
+    """Insert or upsert one entity with that function; return its Timestamp. ``gone``: the properties a merge sets."""
     projection, annotations, values = row
     parameters = (
         key.partition_key,
@@ -56,6 +66,7 @@ def insert(
         arrays.texts([annotations]),
         arrays.texts([values]),
         arrays.texts([gone]),
+        *recording(recorder),
     )
     # an array of one number
     return Statement(call(relation), parameters, Lane.KEY, lambda result: int(text_at(result, 0, 0)[1:-1]))

@@ -9,6 +9,7 @@ from typing import Final
 
 from storage.domain.values.kinds import AccountKind
 from storage.sql import batch
+from storage.sql.history import writers_name
 
 # The GIN index supports every equality filter. It prevents HOT updates, so vacuum runs earlier than by default. Rows
 # are stored uncompressed up to half a page: the default of 2 kB would compress most entities, at 10 µs each.
@@ -44,10 +45,11 @@ def deleted_name(table_id: int) -> str:
     return f"deleted_entity_{table_id}"
 
 
-def create(table_id: int, kind: AccountKind = AccountKind.STORAGE) -> str:
-    """Return SQL that creates the relation of a table."""
+def create(table_id: int, account_id: int, kind: AccountKind = AccountKind.STORAGE) -> str:
+    """Return SQL that creates the relation of a table, whose changes are recorded in the history of its account."""
     relation = relation_name(table_id)
-    return _CREATE.format(relation=relation) + batch.create_function(relation, kind)
+    function = batch.create_function(relation, writers_name(account_id), kind)
+    return _CREATE.format(relation=relation) + function
 
 
 def soft_delete(table_id: int) -> str:
@@ -57,11 +59,11 @@ def soft_delete(table_id: int) -> str:
     return renaming + batch.drop_function(relation)
 
 
-def restore(table_id: int, kind: AccountKind) -> str:
+def restore(table_id: int, account_id: int, kind: AccountKind = AccountKind.STORAGE) -> str:
     """Return SQL that reverts soft_delete."""
     relation = relation_name(table_id)
     renaming = _RESTORE.format(deleted=deleted_name(table_id), relation=relation)
-    return renaming + batch.create_function(relation, kind)
+    return renaming + batch.create_function(relation, writers_name(account_id), kind)
 
 
 def drop(table_id: int) -> str:

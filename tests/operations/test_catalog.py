@@ -65,7 +65,7 @@ async def test_knows_the_accounts():
     async with opened() as known:
         account = await known.account("known")
         assert account[:5] == (added.pk, "known", (b"a" * 64, b"b" * 64), True, True)
-        assert account[5:] == ((), DEFAULT_PROPERTIES, AccountKind.STORAGE, False, frozenset(), ())
+        assert account[5:] == ((), DEFAULT_PROPERTIES, AccountKind.STORAGE, False, frozenset(), (), True)
         assert await known.account("unknown") is None
 
 

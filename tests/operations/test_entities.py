@@ -25,7 +25,7 @@ ROWS = 60
 @pytest.fixture
 def relation(db):
     """Entities in three partitions; Even says whether their number is even, Number what it is."""
-    execute(relations.create(1_000_000))
+    execute(relations.create(1_000_000, 1_000_000))
     name = relations.relation_name(1_000_000)
     for _, numbers in groupby(range(ROWS), lambda number: key(number).partition_key):
         run(batch.apply(name, [Insert(entity(number)) for number in numbers]))

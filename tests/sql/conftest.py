@@ -6,9 +6,10 @@ from storage.sql import relations
 from storage.sql.django import execute
 
 TABLE_ID = 1_000_000
+ACCOUNT_ID = 1_000_000
 
 
 @pytest.fixture
 def relation(db):
-    execute(relations.create(TABLE_ID))
+    execute(relations.create(TABLE_ID, ACCOUNT_ID))
     return relations.relation_name(TABLE_ID)

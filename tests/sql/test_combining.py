@@ -30,7 +30,7 @@ RELATION = relations.relation_name(NUMBER)
 
 @pytest.fixture
 def relation(transactional_db):
-    execute(relations.create(NUMBER))
+    execute(relations.create(NUMBER, NUMBER))
     yield RELATION
     execute(relations.soft_delete(NUMBER) + ";" + relations.drop(NUMBER))
 

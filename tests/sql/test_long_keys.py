@@ -25,13 +25,13 @@ from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
-from storage.domain.values.kinds import AccountKind
 from storage.operations.threads import in_thread
 from storage.sql import background, batch, entities, estimates, long_keys, pages, relations
 from storage.sql.django import execute, fetch, run, run_in_lane
 from storage.sql.estimates import ScanKind
+from storage.sql.history import KEY_LIMIT
 from storage.sql.lanes import Lanes
-from tests.sql.conftest import TABLE_ID
+from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
 
 def incompressible(alphabet, length):
@@ -125,7 +125,7 @@ def test_only_long_keys_leave_the_relation(apply, relation):
     apply(Insert(entity(EntityKey("p" * 1024, "r" * 1024))))
     assert fetch("SELECT to_regclass(%s)", f"{relation}_long") == [(None,)]
 
-    edge = EntityKey("k" * long_keys.LIMIT, "")
+    edge = EntityKey("k" * KEY_LIMIT, "")
     assert not long_keys.is_long(edge)
     for key in (
         edge,
@@ -363,11 +363,11 @@ def test_a_deleted_table_keeps_its_long_keys_until_it_is_dropped(apply, relation
     ):
         with pytest.raises(TableNotFound), transaction.atomic():
             run(statement)
-    execute(relations.create(TABLE_ID))
+    execute(relations.create(TABLE_ID, ACCOUNT_ID))
     assert content() == {}
     apply(Insert(entity(LONG, 3)))
     execute(f"DROP TABLE {relation}_long, {relation}")
-    execute(relations.restore(TABLE_ID, AccountKind.STORAGE))
+    execute(relations.restore(TABLE_ID, ACCOUNT_ID))
     assert content() == before
     apply(Upsert(entity(LONG, 4), merge=True))
     assert content()[LONG] == 4
@@ -396,7 +396,7 @@ def test_statistics_count_long_keys(apply, relation):
 
 async def test_another_process_reads_the_first_long_key_at_once(transactional_db):
     """Its statements were prepared before there was one."""
-    await in_thread(execute, relations.create(TABLE_ID))
+    await in_thread(execute, relations.create(TABLE_ID, ACCOUNT_ID))
     relation = relations.relation_name(TABLE_ID)
     reader, *writers = [Lanes(django_settings.LANES_CONNINFO) for _ in range(3)]
     for lanes in (reader, *writers):

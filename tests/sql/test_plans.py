@@ -40,7 +40,7 @@ def database(django_db_setup):
     """A connection that sees two relations, one with rows and statistics and one without; nothing of it remains."""
     with psycopg.connect(settings.LANES_CONNINFO) as connection:
         for name in (FULL, EMPTY):
-            connection.execute(relations.create(int(name.removeprefix("entity_"))))
+            connection.execute(relations.create(int(name.removeprefix("entity_")), 1))
         connection.execute(FILL)
         for name in INDEXED:
             columns = f"{INDEXED_NUMBER}, {INDEXED_TEXT}".format(name=f"'{name}'")

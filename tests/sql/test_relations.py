@@ -13,7 +13,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.operations import accounts, tables
 from storage.sql import batch, entities, pages, relations
 from storage.sql.django import execute, run
-from tests.sql.conftest import TABLE_ID
+from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
 INSERT = Insert(Entity(EntityKey("p", "r"), {}))
 
@@ -50,7 +50,7 @@ def test_the_keys_are_the_primary_key_and_every_property_has_an_index(relation):
 
 
 def test_tables_do_not_see_each_other(relation):
-    execute(relations.create(TABLE_ID + 1))
+    execute(relations.create(TABLE_ID + 1, ACCOUNT_ID))
     run(entities.change(relation, INSERT))
     run(batch.apply(relations.relation_name(TABLE_ID + 1), [INSERT]))
 
@@ -60,8 +60,8 @@ def test_tables_do_not_see_each_other(relation):
 
 def test_an_upgrade_gives_every_table_the_function_of_this_version(db):
     relation = relations.relation_name(tables.create(accounts.add("acme").pk, "people").pk)
-    execute(f"DROP FUNCTION {relation}_change")
-    migration = import_module("storage.migrations.0020_long_keys")
+    execute(f"DROP FUNCTION {relation}_change_set")
+    migration = import_module("storage.migrations.0021_history")
 
     with connection.schema_editor() as editor:
         migration.create_functions(apps, editor)

@@ -1,0 +1,137 @@
+"""The history of an account: every change of an entity, with the entity before it, in relations named segments.
+
+Writers insert into a view, ``history_<account>``, of the newest segment, so that no statement needs to know its number.
+The image before is kept, never the one after: an entity as it was at some time is the first image of a later change,
+or else its row; and old segments can be dropped without the others losing their meaning.
+
+``seq`` orders the changes of an entity, because it is taken while its row is locked. ``xid`` is what readers ask for
+who must miss nothing: a change may be committed after one with a greater ``seq``. ``ts`` is the new Timestamp, of a
+deletion when it was made; ``was`` is the old one.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from storage.domain.access.actor import Actor
+from storage.sql.django import storable_text
+from storage.sql.statement import Lane, Result, Statement, integer_at
+
+
+class Op(StrEnum):
+    """What was done to an entity, as it is stored."""
+
+    INSERT = "i"
+    UPDATE = "u"
+    DELETE = "d"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """Where and as whose changes are recorded: a view, an id of storage_historyactor, and a GUID of the request.
+
+    ``returns_old``: an UPDATE can return the row as it was, as it does from PostgreSQL 18 on.
+    """
+
+    relation: str
+    actor: int
+    request: str
+    returns_old: bool = False
+
+    @property
+    def parameters(self) -> tuple[str, str]:
+        return str(self.actor), self.request
+
+
+# CACHE 1, as by default: otherwise numbers would not be in the order in which they are taken
+SEQUENCE: Final = "CREATE SEQUENCE history_seq"
+
+KEY_LIMIT: Final = 2600  # bytes of both keys in UTF-8, which an index entry has room for
+_SHORT: Final = f"octet_length(pk) + octet_length(rk) <= {KEY_LIMIT}"
+
+# one index for the history of an entity, one for what a reader has not seen, two for entities that are gone: keys
+# that are too long for an index entry are found by their table
+_SEGMENT: Final = f"""
+CREATE TABLE {{segment}} (
+    seq bigint NOT NULL DEFAULT nextval('history_seq'),
+    xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    tbl bigint NOT NULL,
+    ts bigint NOT NULL,
+    was bigint,
+    actor integer NOT NULL,
+    op "char" NOT NULL,
+    request uuid NOT NULL,
+    pk text COLLATE "C" NOT NULL,
+    rk text COLLATE "C" NOT NULL,
+    anns text,
+    vals text
+) WITH (toast_tuple_target = 4080, autovacuum_vacuum_insert_scale_factor = 0.2);
+CREATE INDEX {{segment}}_entity ON {{segment}} (tbl, hashtextextended(pk, hashtextextended(rk, 0)), seq);
+CREATE INDEX {{segment}}_xid ON {{segment}} (tbl, xid, seq);
+CREATE INDEX {{segment}}_gone ON {{segment}} (tbl, pk, rk, seq) WHERE op = 'd' AND {_SHORT};
+CREATE INDEX {{segment}}_gone_long ON {{segment}} (tbl, seq) WHERE op = 'd' AND NOT {_SHORT};
+CREATE OR REPLACE VIEW {{writers}} AS SELECT * FROM {{segment}};
+"""
+
+
+# the columns that writers fill in
+RECORDED_COLUMNS: Final = "(tbl, op, ts, was, actor, request, pk, rk, anns, vals)"
+
+
+def recorded_table(relation: str) -> str:
+    """Return the id of the table of an entity relation, which its changes are recorded with."""
+    return relation.removeprefix("entity_")
+
+
+def writers_name(account_id: int) -> str:
+    """Return the name of the view that changes are written to."""
+    return f"history_{account_id}"
+
+
+def segment_name(account_id: int, number: int) -> str:
+    return f"history_{account_id}_{number}"
+
+
+def start(account_id: int, number: int) -> str:
+    """Return SQL that makes a segment and lets writers use it from now on."""
+    return _SEGMENT.format(segment=segment_name(account_id, number), writers=writers_name(account_id))
+
+
+def drop(account_id: int, number: int) -> str:
+    return f"DROP TABLE IF EXISTS {segment_name(account_id, number)}"
+
+
+def drop_all(account_id: int) -> str:
+    """Return SQL that removes the view of an account; its segments go with drop."""
+    return f"DROP VIEW IF EXISTS {writers_name(account_id)}"
+
+
+# adds who is not known yet; no row if somebody else is adding it
+_INTERN: Final = """
+WITH known AS (
+    SELECT id FROM storage_historyactor
+    WHERE kind = $1 AND name = $2 AND address = $3 AND agent = $4 AND token = $5
+), added AS (
+    INSERT INTO storage_historyactor (kind, name, address, agent, token)
+    SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS (SELECT FROM known)
+    ON CONFLICT DO NOTHING
+    RETURNING id
+)
+SELECT id FROM known UNION ALL SELECT id FROM added
+"""
+
+
+def intern(actor: Actor) -> Statement[int | None]:
+    """Return the statement that finds or adds an actor, without its request; None: it must be asked again."""
+
+    def read(result: Result) -> int | None:
+        return integer_at(result, 0, 0) if result.ntuples else None
+
+    texts = (
+        actor.kind.value,
+        storable_text(actor.name, 256),
+        storable_text(actor.address, 64),
+        storable_text(actor.agent, 256),
+        storable_text(actor.token, 64),
+    )
+    return Statement(_INTERN, texts, Lane.KEY, read)

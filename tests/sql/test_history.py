@@ -1,0 +1,123 @@
+"""Every write records what it changed, with the entity as it was, in whatever way it comes."""
+
+import pytest
+from django.db import connection, transaction
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.errors import ChangeSetError, StorageError
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY, Precondition
+from storage.sql import batch, entities, history
+from storage.sql.django import execute, fetch, run
+from storage.sql.history import Recorder
+from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
+
+REQUEST = "7f3a19c0-0000-4000-8000-000000000001"
+KEY = EntityKey("p", "r")
+LONG = EntityKey("p" * 2000, "字" * 500)
+
+
+@pytest.fixture(params=["returning old", "locking", "change set"])
+def write(relation, request):
+    """Apply a change in one of the ways in which it can be recorded; return its Timestamp."""
+    execute(history.start(ACCOUNT_ID, 1))
+    returns_old = request.param == "returning old"
+    if returns_old and connection.pg_version < 18_00_00:
+        pytest.skip("this PostgreSQL cannot return a row as it was")
+    recorder = Recorder(history.writers_name(ACCOUNT_ID), 7, REQUEST, returns_old)
+
+    def write(change):
+        with transaction.atomic():
+            if request.param == "change set":
+                return run(batch.apply(relation, [change], recorder))[0]
+            return run(entities.change(relation, change, recorder))
+
+    return write
+
+
+def recorded():
+    columns = "op, ts, was, pk, rk, anns, vals, tbl, actor, request::text"
+    return fetch(f"SELECT {columns} FROM {history.segment_name(ACCOUNT_ID, 1)} ORDER BY seq")
+
+
+def entity(number, key=KEY):
+    return Entity(key, {"A": EdmValue(Edm.INT64, number), "B": EdmValue(Edm.STRING, "b")})
+
+
+def row(number):
+    return entity(number).fragments[1:]
+
+
+@pytest.mark.parametrize("key", [KEY, LONG], ids=["ordinary keys", "long keys"])
+def test_the_life_of_an_entity(write, key):
+    inserted = write(Insert(entity(1, key)))
+    replaced = write(Update(entity(2, key), ANY, merge=False))
+    merged = write(Update(Entity(key, {"A": EdmValue(Edm.INT64, 3)}), Precondition(replaced), merge=True))
+    upserted = write(Upsert(entity(4, key), merge=False))
+    upsert_merged = write(Upsert(entity(5, key), merge=True))
+    conditional = write(Update(entity(6, key), Precondition(upsert_merged), merge=False))
+    assert write(Delete(key, Precondition(conditional))) == conditional
+    again = write(Upsert(entity(7, key), merge=True))
+    assert write(Delete(key, ANY)) == again
+    once_more = write(Upsert(entity(8, key), merge=False))
+
+    rows = recorded()
+    assert [row[0] for row in rows] == list("iuuuuudidi")
+    times = [inserted, replaced, merged, upserted, upsert_merged, conditional]
+    assert [row[1] for row in rows[:6]] == times
+    assert [row[2] for row in rows[:7]] == [None, *times]
+    assert rows[6][1] > conditional and rows[8][1] > again
+    assert [row[1] for row in (rows[7], rows[9])] == [again, once_more]
+    assert [row[2] for row in rows[7:]] == [None, again, None]
+    assert {row[3:5] for row in rows} == {tuple(key)}
+    images = [row[5:7] for row in rows]
+    merged_image = ('\n,"A@odata.type":"Edm.Int64"', '\n,"B":"b"\n,"A":"3"')
+    nothing = (None, None)
+    assert images[:4] == [nothing, row(1), row(2), merged_image]
+    assert images[6:] == [row(6), nothing, row(7), nothing]
+    assert {row[7:] for row in rows} == {(TABLE_ID, 7, REQUEST)}
+
+
+def test_what_fails_leaves_no_history(write):
+    write(Insert(entity(1)))
+    for change in (
+        Insert(entity(2)),
+        Update(entity(2), Precondition(1), merge=False),
+        Update(entity(2), Precondition(1), merge=True),
+        Update(Entity(EntityKey("p", "none"), {}), ANY, merge=False),
+        Delete(KEY, Precondition(1)),
+        Delete(EntityKey("p", "none"), ANY),
+    ):
+        with pytest.raises((StorageError, ChangeSetError)):
+            write(change)
+
+    assert [row[0] for row in recorded()] == ["i"]
+
+
+def test_a_change_set_is_recorded_whole(write, relation):
+    recorder = Recorder(history.writers_name(ACCOUNT_ID), 7, REQUEST)
+    keys = [EntityKey("p", str(number)) for number in range(3)]
+    run(batch.apply(relation, [Insert(entity(1, key)) for key in keys], recorder))
+    assert [row[0] for row in recorded()] == ["i", "i", "i"]
+
+    changes = [
+        Delete(keys[0], ANY),
+        Update(entity(2, keys[1]), ANY, merge=True),
+        Upsert(entity(3, keys[2]), merge=False),
+    ]
+    run(batch.apply(relation, changes, recorder))
+    assert [(row[0], row[4], row[6]) for row in recorded()[3:]] == [
+        ("d", "0", row(1)[1]),
+        ("u", "1", row(1)[1]),
+        ("u", "2", row(1)[1]),
+    ]
+
+
+def test_an_actor_has_one_number(db):
+    ada = Actor(ActorKind.USER, "ada", "10.0.0.1", "Firefox", "one")
+    number = run(history.intern(ada))
+    assert number is not None
+    assert run(history.intern(Actor(ActorKind.USER, "ada", "10.0.0.1", "Firefox", "two"))) == number
+    assert run(history.intern(Actor(ActorKind.USER, "ada", "10.0.0.2", "Firefox"))) not in (number, None)
