@@ -152,8 +152,9 @@ def _shown(table: Table, state: GridState, page: FoundPage) -> dict[str, object]
 
 def _grid(table: Table, state: GridState, page: FoundPage) -> grid.Grid:
     names, widths = find_columns(table, (name for glance in page.entities for name in glance.properties))
-    by = state.sort.property if state.sort else ""
-    setting = grid.GridOptions(table, state.columns, state.zone, state.select, by, names, widths)
+    setting = grid.GridOptions(
+        table, state.columns, state.zone, _zone_name(state), state.select, state.sort, names, widths
+    )
     built = grid.build_grid(setting, page.entities, before=state.rows_before, is_last=page.next is None)
     keep_widths(table, widths, {column.name: column.width for column in built.columns if column.is_new})
     return built

@@ -17,7 +17,7 @@ PART = {"HX-Request": "true", "HX-Request-Type": "partial"}
 
 def cells(answer):
     """The texts of the rows, of what has no text its state; without the box and the Timestamp."""
-    return [[shown(cell) for cell in row.markup.split("</td>")[1:-2]] for row in answer.context["grid"].rows]
+    return [[shown(cell) for cell in row.split("</td>")[1:-2]] for row in answer.context["grid"].rows]
 
 
 def shown(cell):

@@ -1,5 +1,6 @@
 """Saved queries, recent queries, and addresses that are too long."""
 
+import re
 from datetime import timedelta
 from html import unescape
 from urllib.parse import parse_qs, quote, urlencode
@@ -46,7 +47,8 @@ def query(**fields):
 
 
 def names(answer):
-    return [decode_key(row.token).row_key for row in answer.context["grid"].rows]
+    tokens = re.findall('<tr data-key="([^"]+)"', answer.content.decode())
+    return [decode_key(token).row_key for token in tokens]
 
 
 def text_of(answer):

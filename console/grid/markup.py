@@ -1,0 +1,138 @@
+"""The markup of a grid: of its headings, and of its rows.
+
+It is made here and not in a template, because a page of a wide table has ten thousand cells.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# faster than Django's escape, which also handles lazy translations
+from html import escape
+from typing import Final
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from console.grid.cells import MIXED, Cell
+from console.grid.columns import TIMESTAMP
+from console.grid.tokens import encode_key, key_query
+from console.site.glyphs import GLYPHS, mark
+from console.site.tags import icon
+from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.previews import EntityPreview
+from storage.domain.filters.query import Sort
+from storage.domain.values.edm import Edm
+from storage.domain.values.etag import write_etag
+
+SYSTEM: Final = {"PartitionKey": Edm.STRING, "RowKey": Edm.STRING, TIMESTAMP: Edm.DATETIME}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    index: int  # the handle of the rows is column 1
+    type: str  # an EDM name, mix, or empty if no entity on the page has it
+    width: int  # pixels
+    is_sized: bool = False  # whether a user chose the width
+    pin: int = 0  # its number among the pinned columns, from 1
+    place: str = ""  # its class in the list of a narrow screen
+    is_number: bool = False
+    is_loose: bool = False  # in its default place
+    is_new: bool = False  # whether the values of this page decided the width
+
+    def classes(self, place: str = "") -> str:
+        """The attribute with the classes of its cells; ``place``: one more."""
+        found = [f"pinned p{self.pin}" if self.pin else "", place, "number" if self.is_number else ""]
+        text = " ".join(filter(None, found))
+        return f' class="{text}"' if text else ""
+
+
+def draw_widths(columns: Sequence[Column]) -> SafeString:
+    return SafeString("".join(f'<col width="{column.width}">' for column in columns))
+
+
+def draw_headings(columns: Sequence[Column], sort: Sort | None, zone_name: str) -> SafeString:
+    return SafeString("\n".join(_heading(column, sort, zone_name) for column in columns))
+
+
+def _heading(column: Column, sort: Sort | None, zone_name: str) -> str:
+    name = escape(column.name)
+    markup = (
+        f'<th scope="col" aria-colindex="{column.index}" data-property="{name}" data-type="{column.type}"'
+    )
+    if column.type:
+        markup += f' aria-label="{name}, {escape(str(GLYPHS[column.type].name))}"'
+    if column.name in SYSTEM:
+        markup += f' data-system="{name}"'
+    if column.is_sized:
+        markup += f' data-width="{column.width}"'
+    markup += column.classes()
+    if column.is_loose:
+        markup += " data-loose"
+    arrow = ""
+    if sort is not None and sort.property == column.name:
+        markup += f' aria-sort="{"descending" if sort.descending else "ascending"}"'
+        arrow = f" {icon('arrow-down' if sort.descending else 'arrow-up')}"
+    type_mark = mark(column.type) if column.type else ""
+    zone = f" <small>{escape(zone_name)}</small>" if column.type == Edm.DATETIME else ""
+    return f'{markup}>{type_mark}<span class="name">{name}</span>{zone}{arrow}</th>'
+
+
+def draw_rows(
+    path: str,
+    columns: Sequence[Column],
+    found: Sequence[EntityPreview],
+    drawn: Sequence[Sequence[Cell]],
+    *,
+    first: int,
+) -> list[SafeString]:
+    """``path``: the address of an entity without its key; ``first``: the aria-rowindex of the first row."""
+    openings = [_opening(column) for column in columns]
+    mixed = {at: column.name for at, column in enumerate(columns) if column.type == MIXED}
+    handle = _Handle(path, escape(_("Select")), escape(_("Open")))
+    rows = []
+    for index, (glance, cells) in enumerate(zip(found, drawn, strict=True), first):
+        marks = [""] * len(columns)
+        for at, name in mixed.items():
+            if (value := glance.properties.get(name)) is not None:
+                marks[at] = f' data-type="{value.type}">{mark(value.type)}'
+        parts = [
+            f"{opening}{_STATES[state]}{marked or '>'}{markup}</td>"
+            for opening, (markup, _width, state), marked in zip(openings, cells, marks, strict=True)
+        ]
+        etag = escape(write_etag(glance.timestamp))
+        token = encode_key(glance.key)
+        row = f'<tr data-key="{token}" data-etag="{etag}" aria-rowindex="{index}">{handle.draw(glance.key, token)}'
+        # every stored text in it was escaped when its cell was drawn
+        rows.append(SafeString(f"{row}{''.join(parts)}</tr>"))
+    return rows
+
+
+_STATES: Final = {
+    "": "", **{state: f' data-state="{state}"' for state in ("absent", "empty", "whitespace", "cut")}
+}  # fmt: skip
+
+
+def _opening(column: Column) -> str:
+    """The start of the tag of a column's cells."""
+    kind = "system" if column.name in SYSTEM else "property"
+    return f'<td aria-colindex="{column.index}"{column.classes(column.place)} data-{kind}="{escape(column.name)}"'
+
+
+@dataclass(frozen=True, slots=True)
+class _Handle:
+    """The first cell of a row, which selects and opens it."""
+
+    path: str
+    select_label: str
+    open_label: str
+
+    def draw(self, key: EntityKey, token: str) -> str:
+        href = f"{self.path}?{key_query(key)}"
+        name = escape(f"{key.partition_key}, {key.row_key}")
+        return (
+            f'<td class="handle" aria-colindex="1"><input type="checkbox" name="key" form="selection"'
+            f' value="{token}" aria-label="{self.select_label} {name}">'
+            f'<a class="open" data-drawer href="{escape(href)}" title="{self.open_label}"'
+            f' aria-label="{self.open_label} {name}"></a></td>'
+        )
