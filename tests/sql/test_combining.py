@@ -159,7 +159,7 @@ async def test_one_that_is_refused_fails_alone(lanes):
 
 
 async def test_a_missing_table_is_told_to_all(lanes):
-    statements = [entities.change("entity_404", Insert(entity(str(number)))) for number in range(20)]
+    statements = [entities.change("entity_999999999", Insert(entity(str(number)))) for number in range(20)]
     found = await asyncio.gather(*map(lanes.run, statements), return_exceptions=True)
     assert {type(outcome) for outcome in found} == {TableNotFound}
 
