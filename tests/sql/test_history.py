@@ -1,6 +1,10 @@
 """Every write records what it changed, with the entity as it was, in whatever way it comes."""
 
+import asyncio
+import uuid
+
 import pytest
+from django.conf import settings
 from django.db import connection, transaction
 
 from storage.domain.access.actor import Actor, ActorKind
@@ -9,9 +13,11 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
-from storage.sql import batch, entities, history
-from storage.sql.django import execute, fetch, run
+from storage.operations.threads import in_thread
+from storage.sql import batch, entities, history, relations
+from storage.sql.django import execute, fetch, run, run_in_lane
 from storage.sql.history import Recorder
+from storage.sql.lanes import Lanes
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
 REQUEST = "7f3a19c0-0000-4000-8000-000000000001"
@@ -19,11 +25,11 @@ KEY = EntityKey("p", "r")
 LONG = EntityKey("p" * 2000, "字" * 500)
 
 
-@pytest.fixture(params=["returning old", "locking", "change set"])
+@pytest.fixture(params=["returning old", "locking", "several returning old", "several locking", "change set"])
 def write(relation, request):
     """Apply a change in one of the ways in which it can be recorded; return its Timestamp."""
     execute(history.start(ACCOUNT_ID, 1))
-    returns_old = request.param == "returning old"
+    returns_old = request.param.endswith("returning old")
     if returns_old and connection.pg_version < 18_00_00:
         pytest.skip("this PostgreSQL cannot return a row as it was")
     recorder = Recorder(history.writers_name(ACCOUNT_ID), 7, REQUEST, returns_old)
@@ -32,7 +38,12 @@ def write(relation, request):
         with transaction.atomic():
             if request.param == "change set":
                 return run(batch.apply(relation, [change], recorder))[0]
-            return run(entities.change(relation, change, recorder))
+            statement = entities.change(relation, change, recorder)
+            if request.param.startswith("several") and statement.combination is not None:
+                together = run_in_lane(statement.combination.statement([statement.parameters]))
+                if together:
+                    return together[change.key]
+            return run_in_lane(statement)
 
     return write
 
@@ -121,3 +132,42 @@ def test_an_actor_has_one_number(db):
     assert number is not None
     assert run(history.intern(Actor(ActorKind.USER, "ada", "10.0.0.1", "Firefox", "two"))) == number
     assert run(history.intern(Actor(ActorKind.USER, "ada", "10.0.0.2", "Firefox"))) not in (number, None)
+
+
+async def test_writes_that_go_together_are_recorded_each_for_its_caller(transactional_db):
+    """Enough of each kind at once that they are combined, in two partitions."""
+    await in_thread(execute, relations.create(TABLE_ID, ACCOUNT_ID) + ";" + history.start(ACCOUNT_ID, 1))
+    lanes = Lanes(settings.LANES_CONNINFO)
+    await lanes.open()
+    relation, keys = relations.relation_name(TABLE_ID), [EntityKey(f"p{n % 2}", f"{n:03}") for n in range(90)]
+
+    async def at_once(change):
+        recorders = [
+            Recorder(history.writers_name(ACCOUNT_ID), n, str(uuid.UUID(int=n)), lanes.returns_old)
+            for n in range(len(keys))
+        ]
+        return await asyncio.gather(
+            *(
+                lanes.run(entities.change(relation, change(key), by))
+                for key, by in zip(keys, recorders, strict=True)
+            )
+        )
+
+    inserted = await at_once(lambda key: Insert(entity(1, key)))
+    merged = await at_once(lambda key: Update(entity(2, key), ANY, merge=True))
+    upserted = await at_once(lambda key: Upsert(entity(3, key), merge=True))
+    replaced = await at_once(lambda key: Upsert(entity(4, key), merge=False))
+    deleted = await at_once(lambda key: Delete(key, ANY))
+    lanes.close()
+
+    assert deleted == replaced
+    rows = await in_thread(recorded)
+    for number, key in enumerate(keys):
+        of_key = [row for row in rows if row[3:5] == tuple(key)]
+        assert [row[0] for row in of_key] == list("iuuud")
+        assert [row[2] for row in of_key] == [
+            None, inserted[number], merged[number], upserted[number], replaced[number]
+        ]  # fmt: skip
+        assert {row[8:] for row in of_key} == {(number, str(uuid.UUID(int=number)))}
+    drop = relations.soft_delete(TABLE_ID) + ";" + relations.drop(TABLE_ID)
+    await in_thread(execute, f"{drop};{history.drop_all(ACCOUNT_ID)};{history.drop(ACCOUNT_ID, 1)}")
