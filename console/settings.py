@@ -71,7 +71,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "console.site.layout.context",
-                "console.tables.frame.context",
+                "console.queries.frame.context",
             ],
         },
     }

@@ -13,16 +13,17 @@ from storage.models import Table
 _MOMENT: Final = timedelta(minutes=1)  # opening a table again within this time costs no write
 
 
-def record_visit(user: User, table: Table) -> None:
+def find(user: User, table: Table) -> Bookmark:
+    """The bookmark of a table; a new one if the user has none."""
+    found: Bookmark | None = Bookmark.objects.filter(user=user, table=table).first()
+    return found or Bookmark(user=user, table=table)
+
+
+def record_visit(bookmark: Bookmark) -> None:
     """Record that a user opened a table."""
     now = timezone.now()
-    found = Bookmark.objects.filter(user=user, table=table).first()
-    if found is None or found.opened_at is None or found.opened_at < now - _MOMENT:
-        _write(Bookmark(user=user, table=table, opened_at=now), "opened_at")
-
-
-def is_starred(user: User, table: Table) -> bool:
-    return Bookmark.objects.filter(user=user, table=table, is_starred=True).exists()
+    if bookmark.opened_at is None or bookmark.opened_at < now - _MOMENT:
+        _write(Bookmark(user_id=bookmark.user_id, table_id=bookmark.table_id, opened_at=now), "opened_at")
 
 
 def star(user: User, table: Table, *, on: bool) -> None:

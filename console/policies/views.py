@@ -14,7 +14,7 @@ from console.policies.drafts import SetDraft, draft_set, read_identifiers, write
 from console.policies.effects import join_items
 from console.policies.forms import BasePolicyFormSet, PolicyFormSet, write_data
 from console.policies.requests import PolicyRequest
-from console.site.access import account_required, actor_of, find_table, require_storage, table_required
+from console.site.access import account_required, actor_of, require_storage, table_of, table_required
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, wants_part
 from console.site.xml_text import error_position
@@ -32,7 +32,7 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 @require_GET
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     require_storage(account)
-    found = find_table(account, table)
+    found = table_of(request)
     if found.name != table:
         return redirect("policies:show", account.name, found.name, permanent=True)
     editor = PolicyRequest(request, found)

@@ -102,8 +102,20 @@ def require_storage(account: Account) -> None:
         raise Http404
 
 
+def table_of(request: HttpRequest) -> Table:
+    """Return the table named in the URL, read once; the view must have account_required. Raises Http404."""
+    found: Table | None = getattr(request, "table", None)
+    if found is None:
+        current, match = account_context(request), request.resolver_match
+        assert current is not None
+        assert match is not None
+        found = find_table(current.account, match.kwargs["table"])
+        request.table = found  # type: ignore[attr-defined]
+    return found
+
+
 def find_table(account: Account, name: str) -> Table:
-    """Return the table named in a URL, in any letter case, with its account; raises Http404."""
+    """Return a table by its name in any letter case, with its account; raises Http404."""
     try:
         table = tables.get(account.pk, name)
     except StorageError:
@@ -120,8 +132,8 @@ def table_required(capability: Capability) -> Callable[[TableView[P]], View[P]]:
         def find(
             request: HttpRequest, account: Account, /, *args: P.args, **kwargs: P.kwargs
         ) -> HttpResponseBase:
-            table = find_table(account, cast("str", kwargs.pop("table")))
-            return view(request, table, *args, **kwargs)
+            del kwargs["table"]
+            return view(request, table_of(request), *args, **kwargs)
 
         return account_required(capability)(find)
 

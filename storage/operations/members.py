@@ -33,10 +33,10 @@ def role_in(user: Person, account: Account) -> Role | None:
 
 def visible_accounts(user: Person) -> list[tuple[Account, Role]]:
     """Return the accounts that a user can see with the user's role, by name."""
-    roles = dict(Membership.objects.filter(user_id=user.pk).values_list("account_id", "role"))
     shown = sorted(accounts.usable(), key=lambda account: account.name)
     if user.is_admin:
         return [(account, Role.OWNER) for account in shown]
+    roles = dict(Membership.objects.filter(user_id=user.pk).values_list("account_id", "role"))
     return [(account, Role(roles[account.pk])) for account in shown if account.pk in roles]
 
 

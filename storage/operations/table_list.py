@@ -176,19 +176,23 @@ def sizes(tables: Sequence[Table]) -> dict[str, Size]:
     return found
 
 
-def overview(account_id: int, *, top: int = PAGE) -> Listing[Overview]:
-    """Return the first tables of an account by name, with their sizes."""
-    listing = page(account_id, top=top)
-    return Listing(_overviews(listing.tables), listing.total, listing.next)
+def overview(account_id: int, *, about: int | None = None, top: int = PAGE) -> Listing[Overview]:
+    """Return the first tables of an account by name, with their sizes; ``about``: the table to count first."""
+    matching = Table.objects.own().filter(account_id=account_id).only("name", "folded_name", "created_at")
+    rows = list(matching.order_by("folded_name")[: top + 1])
+    shown = _overviews(rows[:top], about)
+    if len(rows) <= top:
+        return Listing(shown, len(rows), None)
+    return Listing(shown, matching.count(), rows[top].folded_name)
 
 
 def describe(table: Table) -> Overview:
-    return _overviews([table])[0]
+    return _overviews([table], table.pk)[0]
 
 
-def _overviews(tables: Sequence[Table]) -> list[Overview]:
+def _overviews(tables: Sequence[Table], about: int | None) -> list[Overview]:
     known = background.sizes_of([table.pk for table in tables])
-    counts = _counted(_smallest(known), background.count_up_to)
+    counts = _counted(_smallest(known, about), background.count_up_to)
     overviews = []
     for table in tables:
         size, count = known.get(table.pk, NOTHING), counts.get(table.pk, _COUNTED)
@@ -198,9 +202,10 @@ def _overviews(tables: Sequence[Table]) -> list[Overview]:
     return overviews
 
 
-def _smallest(known: Mapping[int, background.Size]) -> dict[int, background.Size]:
+def _smallest(known: Mapping[int, background.Size], about: int | None) -> dict[int, background.Size]:
     """Return the smallest tables, as many as can be counted for every page."""
-    by_rows = sorted(known.items(), key=lambda it: it[1].rows)
+    small = [(table_id, size) for table_id, size in known.items() if size.rows < _COUNTED]
+    by_rows = sorted(small, key=lambda it: (it[0] != about, it[1].rows))
     sums = accumulate(size.rows for _, size in by_rows)
     return {
         table_id: size

@@ -19,7 +19,7 @@ from console.activity.files import FIELDS, write_entities
 from console.activity.filters import LogQuery, parse_number, read_query
 from console.activity.presentation import GROUP_LABELS
 from console.grid import differences
-from console.site.access import account_required, admin_required, find_table, user_of
+from console.site.access import account_required, admin_required, table_of, user_of
 from console.site.downloads import stream_list
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability
@@ -81,7 +81,7 @@ show_server_log = require_safe(admin_required(_show_log))
 @require_safe
 def show_table_log(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """Show what was done to one table, as one of its tabs."""
-    found = find_table(account, table)
+    found = table_of(request)
     if found.name != table:
         return redirect("activity:table", account.name, found.name, permanent=True)
     context = _log_context(request, account, table=found.name) | {"table": found}

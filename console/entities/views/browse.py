@@ -16,9 +16,10 @@ from console.grid.state import PAUSES, SIZES, GridState, View, read_state
 from console.grid.tokens import Cursor, encode_key
 from console.queries import recent, saved
 from console.queries.builder import draw_builder
+from console.queries.frame import frame_of
 from console.queries.reading import read_filter, suggest_looser
 from console.queries.values import example_filter, list_cell_filters
-from console.site.access import account_required, find_table, role_of, table_required, user_of
+from console.site.access import account_required, role_of, table_of, table_required, user_of
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
@@ -50,7 +51,7 @@ class FoundPage(NamedTuple):
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """Show a page of entities; the error of an invalid filter is shown beside its field."""
-    found = find_table(account, table)
+    found, frame = table_of(request), None if wants_part(request) else frame_of(request)
     state = read_state(request.GET, found)
     if saved_urls.NAME in request.GET and state.saved_url is None:
         return render(request, "console/queries/saved/expired.html", {"table": found}, status=404)
@@ -61,7 +62,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     if shown is not arranged or (arranged is not state and arranged.columns_text):
         return redirect(shown.address(found))
     state = arranged
-    context = results(found, state)
+    context = results(found, state, frame.overview if frame else table_list.describe(found))
     context["applied"] = saved.get_applied(user_of(request), role_of(request), found, state)
     if not context["error"]:
         context["stats"] = {
@@ -71,8 +72,8 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
             "request": getattr(request, "number", ""),
         }
         _remember(request, found, state)
-    if not wants_part(request):
-        bookmarks.record_visit(user_of(request), found)
+    if frame is not None:
+        bookmarks.record_visit(frame.bookmark)
         context["narrowings"] = list_cell_filters()
         context["builder"] = draw_builder(found, state, context["reading"])
     response = render_part(
@@ -111,12 +112,11 @@ def count(request: HttpRequest, table: Table) -> HttpResponse:
     return render(request, "console/entities/browse/_total.html", context)
 
 
-def results(table: Table, state: GridState) -> dict[str, Any]:
+def results(table: Table, state: GridState, overview: Overview) -> dict[str, Any]:
     """The context of the results."""
     began = time.perf_counter()
     page, error = _query(table, state)
     milliseconds = (time.perf_counter() - began) * 1000
-    overview = table_list.describe(table)
     return {
         "table": overview,
         "state": state,

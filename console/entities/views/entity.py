@@ -18,7 +18,7 @@ from console.entities import entity_page as pages
 from console.entities.entity_draft import EntityDraft, open_draft, read_draft, read_signed_entity
 from console.entities.entity_page import EntityTarget
 from console.grid.cells import draw
-from console.site.access import account_required, actor_of, find_table, role_of, table_required
+from console.site.access import account_required, actor_of, role_of, table_of, table_required
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, see_other, wants_part
 from console.site.typed_text import local_now
@@ -45,7 +45,7 @@ def entity(request: HttpRequest, **names: Any) -> HttpResponseBase:
 
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    target = pages.find_target(request, find_table(account, table))
+    target = pages.find_target(request, table_of(request))
     if target.table.name != table:
         others = {name: request.GET[name] for name in ("tab", "lang") if name in request.GET}
         return redirect(target.address(**others), permanent=True)

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 
 from console.grid import cells
 from console.grid.cells import Cell
-from console.site.access import account_required, find_table
+from console.site.access import account_required, table_of
 from storage.domain.access.roles import Capability
 from storage.domain.errors import OperationTimedOut
 from storage.domain.filters.query import SORTED_TEXT_LENGTH
@@ -60,7 +60,7 @@ class PropertyView:
 @account_required(Capability.READ)
 @require_GET
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    found = find_table(account, table)
+    found = table_of(request)
     if found.name != table:
         return redirect("tables:schema", account.name, found.name, permanent=True)
     context: dict[str, Any] = {"table": found}

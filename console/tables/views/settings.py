@@ -5,7 +5,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from console.site.access import account_required, actor_of, find_table, table_required
+from console.site.access import account_required, actor_of, table_of, table_required
 from console.site.forms import changed_values
 from console.site.notices import notify_success
 from console.tables.forms import NotesForm
@@ -18,7 +18,7 @@ from storage.operations import table_list, tables
 @account_required(Capability.READ)
 @require_GET
 def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    found = find_table(account, table)
+    found = table_of(request)
     if found.name != table:
         return redirect("tables:settings", account.name, found.name, permanent=True)
     initial = {"description": found.description, "tags": found.tags, "throughput": found.throughput}

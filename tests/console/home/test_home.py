@@ -103,7 +103,7 @@ def table(account):
 
 
 def test_remembers_what_was_opened(visit, cast, account, table):
-    bookmarks.record_visit(cast["victor"], table)
+    bookmarks.record_visit(bookmarks.find(cast["victor"], table))
     client = visit("victor")
     assert [found.name for found in home(client).context["recent"]] == ["People"]
     assert b"/ui/a/acme/t/People/" in home(client).content
@@ -111,9 +111,9 @@ def test_remembers_what_was_opened(visit, cast, account, table):
 
 
 def test_opening_again_soon_writes_nothing(cast, table, django_assert_num_queries):
-    bookmarks.record_visit(cast["victor"], table)
+    bookmarks.record_visit(bookmarks.find(cast["victor"], table))
     with django_assert_num_queries(1):
-        bookmarks.record_visit(cast["victor"], table)
+        bookmarks.record_visit(bookmarks.find(cast["victor"], table))
 
 
 def test_stars(visit, cast, table):
@@ -121,7 +121,7 @@ def test_stars(visit, cast, table):
     answer = client.post("/ui/a/acme/t/people/star/", {"starred": "1"})
     assert (answer.status_code, answer["Location"]) == (302, "/ui/a/acme/t/People/")
     assert [found.name for found in home(client).context["starred"]] == ["People"]
-    assert bookmarks.is_starred(cast["victor"], table)
+    assert bookmarks.find(cast["victor"], table).is_starred
     part = client.post("/ui/a/acme/t/People/star/", {"starred": "0"}, headers={"HX-Request": "true"})
     assert b'aria-pressed="false"' in part.content
     assert b"<html" not in part.content

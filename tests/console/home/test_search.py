@@ -124,7 +124,7 @@ def test_turkish_letters_in_any_case(visit, account, text):
 
 
 def test_what_was_opened_comes_before_other_matches_but_not_before_the_exact_name(visit, cast, named):
-    bookmarks.record_visit(cast["victor"], tables.get(named.pk, "oldPeople"))
+    bookmarks.record_visit(bookmarks.find(cast["victor"], tables.get(named.pk, "oldPeople")))
     assert found(visit("victor"), "people")["Tables"] == ["People", "oldPeople", "peopleOld"]
     assert found(visit("victor"), "peop")["Tables"] == ["oldPeople", "People", "peopleOld"]
 
@@ -136,7 +136,7 @@ def test_leads_to_the_other_accounts(visit, account):
 
 
 def test_h1_begins_with_what_was_opened_last(visit, cast, named):
-    bookmarks.record_visit(cast["victor"], tables.get(named.pk, "carts"))
+    bookmarks.record_visit(bookmarks.find(cast["victor"], tables.get(named.pk, "carts")))
     groups = found(visit("victor"), "", **{"in": "acme"})
     assert list(groups) == ["Recent tables", "Pages"]
     assert groups["Recent tables"] == ["carts"]

@@ -1,4 +1,4 @@
-"""The frame around every page of a table: the tables beside it, its star, its tabs."""
+"""The frame around every page of a table: the tables beside it, its saved queries, its star, its tabs."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,9 +10,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.grid import bookmarks
-from console.models import SavedQuery
+from console.models import Bookmark, SavedQuery
 from console.queries import saved
-from console.site.access import account_context, find_table, user_of
+from console.site.access import account_context, table_of, user_of
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Table
 from storage.operations import table_list
@@ -41,28 +41,33 @@ class Tab(NamedTuple):
 
 @dataclass(frozen=True)
 class TableFrame:
-    """Everything is read when a template first asks for it: parts of pages have no frame."""
+    """Everything is read when it is first asked for: parts of pages have no frame."""
 
     request: HttpRequest
     account: Account
     url_name: str  # of the page
-    table_name: str  # as the address spells it
 
-    @cached_property
+    @property
     def table(self) -> Table:
-        return find_table(self.account, self.table_name)
+        return table_of(self.request)
 
     @cached_property
     def listing(self) -> Listing[Overview]:
-        return table_list.overview(self.account.pk)
+        return table_list.overview(self.account.pk, about=self.table.pk)
+
+    @cached_property
+    def overview(self) -> Overview:
+        """That of the table."""
+        listed = (it for it in self.listing.tables if it.name == self.table.name)
+        return next(listed, None) or table_list.describe(self.table)
 
     @cached_property
     def queries(self) -> list[SavedQuery]:
         return saved.for_table(user_of(self.request), self.table)
 
     @cached_property
-    def is_starred(self) -> bool:
-        return bookmarks.is_starred(user_of(self.request), self.table)
+    def bookmark(self) -> Bookmark:
+        return bookmarks.find(user_of(self.request), self.table)
 
     @cached_property
     def tabs(self) -> list[Tab]:
@@ -81,9 +86,19 @@ class TableFrame:
         ]
 
 
-def context(request: HttpRequest) -> dict[str, Any]:
-    """Give the templates of a table's pages their frame."""
+def frame_of(request: HttpRequest) -> TableFrame | None:
+    """The frame of a page of a table, the same one for the view and its templates; None on other pages."""
     current, match = account_context(request), request.resolver_match
     if current is None or match is None or "table" not in match.kwargs:
-        return {}
-    return {"frame": TableFrame(request, current.account, match.view_name, match.kwargs["table"])}
+        return None
+    found: TableFrame = getattr(request, "table_frame", None) or TableFrame(
+        request, current.account, match.view_name
+    )
+    request.table_frame = found  # type: ignore[attr-defined]
+    return found
+
+
+def context(request: HttpRequest) -> dict[str, Any]:
+    """Give the templates of a table's pages their frame."""
+    frame = frame_of(request)
+    return {} if frame is None else {"frame": frame}
