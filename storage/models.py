@@ -451,16 +451,16 @@ class EntityChange(models.Model):
 class HistorySegment(models.Model):
     """A relation with changes of an account, in the order of time: see storage.sql.history.
 
-    Changes are written to the one with the greatest number. A dropped one is remembered by its last transaction, so
-    that a reader who has not got beyond it is told.
+    Changes are written to the first one that has not ended; the one after it is made beforehand. A dropped one is
+    remembered by its last transaction, so that a reader who has not got beyond it is told.
     """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
     number = models.PositiveIntegerField()
-    started_at = models.DateTimeField()
-    ended_at = models.DateTimeField(null=True, default=None)  # when the next one was started
+    started_at = models.DateTimeField()  # by the database's clock
+    ended_at = models.DateTimeField(null=True, default=None)
     dropped_at = models.DateTimeField(null=True, default=None)
-    last_xid = models.BigIntegerField(null=True, default=None)  # the greatest of a dropped one
+    last_xid = models.BigIntegerField(null=True, default=None)  # all its changes have smaller ones
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("account", "number"), name="one_segment_of_a_number"),)

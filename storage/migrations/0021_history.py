@@ -20,8 +20,10 @@ def create_functions(apps: Any, schema_editor: Any) -> None:
 def start(apps: Any, schema_editor: Any) -> None:
     segments, now = apps.get_model("storage", "HistorySegment"), timezone.now()
     for account_id in apps.get_model("storage", "Account").objects.values_list("pk", flat=True):
-        segments.objects.create(account_id=account_id, number=1, started_at=now)
-        schema_editor.execute(history.start(account_id, 1))
+        for number in (1, 2):
+            segments.objects.create(account_id=account_id, number=number, started_at=now)
+            schema_editor.execute(history.create(account_id, number))
+        schema_editor.execute(history.write_to(account_id, 1))
 
 
 class Migration(migrations.Migration):

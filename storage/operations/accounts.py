@@ -177,6 +177,8 @@ class Settings(TypedDict, total=False):
     protected: bool
     read_only: bool
     adaptive_indexes: bool  # whether the server adds and drops indexes of properties
+    history_days: int  # how long changes of entities are kept; 0: none is recorded
+    history_bytes: int | None  # what they may take on disk; None: a share of it
     enabled: bool
     shared_key_access: (
         bool  # whether requests signed with a key are accepted; those with a bearer token always are
@@ -187,7 +189,11 @@ class Settings(TypedDict, total=False):
 
 
 SETTINGS: Final = tuple(Settings.__annotations__)
-_IN_CATALOGS: Final = frozenset({"read_only", "enabled", "shared_key_access", "networks", "expires_at"})
+_IN_CATALOGS: Final = frozenset(
+    {"read_only", "enabled", "shared_key_access", "networks", "expires_at", "history_days"}
+)
+HISTORY_DAYS_LIMIT: Final = 366
+LEAST_HISTORY: Final = 16 << 20  # bytes
 
 
 def change(account: Account, *, by: Actor = SERVER, **fields: Unpack[Settings]) -> Activity | None:
@@ -217,6 +223,8 @@ def set_fields(
             return None
         _thaw_or_refuse(account, fields, timezone.now())
         account.save(update_fields=(*changed, "enabled", "frozen_at"))
+        if "history_days" in changed:
+            _switch_history(account)
         done = activity.record(
             Verb.ACCOUNT_CHANGE,
             by,
@@ -229,6 +237,13 @@ def set_fields(
         for field in (*changed, "enabled", "frozen_at"):
             setattr(seen, field, getattr(account, field))
     return done
+
+
+def _switch_history(account: Account) -> None:
+    if not account.history_days:
+        history.end(account)
+    elif not history.is_recorded(account):
+        history.start(account)
 
 
 def _thaw_or_refuse(account: Account, fields: Mapping[str, object], now: datetime) -> None:
@@ -316,11 +331,21 @@ def _check_settings(fields: Mapping[str, object]) -> None:
         check_labels(labels)
     except LabelError as error:
         raise AccountError(str(error)) from None
+    _check_history(fields)
     for text in networks:
         if read_network(text) is None:
             raise AccountError(
                 f"{text!r} is not an IP address or network; write it as 192.0.2.1 or 192.0.2.0/24."
             )
+
+
+def _check_history(fields: Mapping[str, object]) -> None:
+    days, size = fields.get("history_days", 0), fields.get("history_bytes")
+    assert isinstance(days, int)
+    if not 0 <= days <= HISTORY_DAYS_LIMIT:
+        raise AccountError(f"The history of an account is kept for 0 to {HISTORY_DAYS_LIMIT} days.")
+    if size is not None and (not isinstance(size, int) or size < LEAST_HISTORY):
+        raise AccountError(f"The history of an account may take {LEAST_HISTORY >> 20} MiB or more.")
 
 
 def networks_of(account: Account) -> tuple[Network, ...]:

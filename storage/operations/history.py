@@ -4,7 +4,7 @@ import uuid
 from collections import OrderedDict
 from typing import Final
 
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from storage.domain.access.actor import Actor
 from storage.domain.errors import ServerBusy
@@ -19,21 +19,51 @@ _KNOWN_LIMIT: Final = 10_000
 
 
 def start(account: Account) -> None:
-    """Start a new segment of the history of an account, in the caller's transaction."""
-    last = HistorySegment.objects.filter(account=account).order_by("-number").first()
-    number = 1 if last is None else last.number + 1
-    now = timezone.now()
-    HistorySegment.objects.filter(account=account, ended_at=None).update(ended_at=now)
-    HistorySegment.objects.create(account=account, number=number, started_at=now)
-    sql.execute(statements.start(account.pk, number))
+    """Begin to record the changes of an account, in the caller's transaction.
+
+    Whatever was recorded before does not tell what happened since, and goes.
+    """
+    older = HistorySegment.objects.filter(account=account)
+    older.filter(ended_at=None).update(ended_at=Now())
+    last = older.order_by("-number").values_list("number", flat=True).first() or 0
+    for number in (last + 1, last + 2):
+        _make(account.pk, number)
+    sql.execute(statements.write_to(account.pk, last + 1))
+
+
+def _make(account_id: int, number: int) -> None:
+    HistorySegment.objects.create(account_id=account_id, number=number, started_at=Now())
+    sql.execute(statements.create(account_id, number))
+
+
+def go_on(account_id: int) -> None:
+    """Let the changes of an account be written to its next segment, in the caller's transaction.
+
+    The next segment is made while nobody needs it, so that a reader who has just read which segments there are knows
+    the one that is written to in the next moment. Waits for the writers of the present one.
+    """
+    present, following = HistorySegment.objects.filter(account_id=account_id, ended_at=None).order_by(
+        "number"
+    )
+    _make(account_id, following.number + 1)
+    sql.execute(statements.write_to(account_id, following.number))
+    [(xid,)] = sql.fetch("SELECT pg_current_xact_id()::text::bigint")
+    present.ended_at, present.last_xid = Now(), xid
+    present.save(update_fields=("ended_at", "last_xid"))
+    following.started_at = Now()
+    following.save(update_fields=("started_at",))
+
+
+def end(account: Account) -> None:
+    """Record no more; what was recorded is dropped soon."""
+    HistorySegment.objects.filter(account=account, ended_at=None).update(ended_at=Now())
 
 
 def remove(account: Account) -> None:
     """Remove the history of an account that is being deleted."""
-    sql.execute(statements.drop_all(account.pk))
-    for number in HistorySegment.objects.filter(account=account, dropped_at=None).values_list(
-        "number", flat=True
-    ):
+    sql.execute(statements.drop_view(account.pk))
+    kept = HistorySegment.objects.filter(account=account, dropped_at=None)
+    for number in kept.values_list("number", flat=True):
         sql.execute(statements.drop(account.pk, number))
 
 

@@ -21,6 +21,7 @@ from storage.operations import (
     indexes,
     metrics,
     request_log,
+    retention,
     retired_keys,
     table_use,
     tables,
@@ -34,6 +35,7 @@ logger = logging.getLogger(__name__)
 _INTERVAL: Final = 10.0  # seconds
 _SOON: Final = 2.0  # for what somebody waits for
 _ADAPT_INTERVAL: Final = 60.0
+_RETENTION_INTERVAL: Final = 30.0
 _TIDY_INTERVAL: Final = 600.0
 _DAY: Final = 86_400.0
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for running jobs
@@ -67,6 +69,11 @@ async def run() -> None:
             lambda: run_exclusively("tidy", _TIDY_INTERVAL, _tidy),
             _TIDY_INTERVAL,
             "Records could not be tidied",
+        ),
+        _Job(
+            lambda: run_exclusively("history", _RETENTION_INTERVAL, retention.tidy),
+            _RETENTION_INTERVAL,
+            "The history could not be tidied",
         ),
         _Job(
             lambda: run_exclusively("daily", _DAY, _tidy_daily),

@@ -1,6 +1,6 @@
 """The history of an account: every change of an entity, with the entity before it, in relations named segments.
 
-Writers insert into a view, ``history_<account>``, of the newest segment, so that no statement needs to know its number.
+Writers insert into a view of the present segment, ``history_<account>``, so that no statement needs its number.
 The image before is kept, never the one after: an entity as it was at some time is the first image of a later change,
 or else its row; and old segments can be dropped without the others losing their meaning.
 
@@ -9,12 +9,13 @@ who must miss nothing: a change may be committed after one with a greater ``seq`
 deletion when it was made; ``was`` is the old one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from storage.domain.access.actor import Actor
-from storage.sql.django import storable_text
+from storage.sql.django import fetch, storable_text
 from storage.sql.statement import Lane, Result, Statement, integer_at
 
 
@@ -70,7 +71,6 @@ CREATE INDEX {{segment}}_entity ON {{segment}} (tbl, hashtextextended(pk, hashte
 CREATE INDEX {{segment}}_xid ON {{segment}} (tbl, xid, seq);
 CREATE INDEX {{segment}}_gone ON {{segment}} (tbl, pk, rk, seq) WHERE op = 'd' AND {_SHORT};
 CREATE INDEX {{segment}}_gone_long ON {{segment}} (tbl, seq) WHERE op = 'd' AND NOT {_SHORT};
-CREATE OR REPLACE VIEW {{writers}} AS SELECT * FROM {{segment}};
 """
 
 
@@ -92,18 +92,35 @@ def segment_name(account_id: int, number: int) -> str:
     return f"history_{account_id}_{number}"
 
 
-def start(account_id: int, number: int) -> str:
-    """Return SQL that makes a segment and lets writers use it from now on."""
-    return _SEGMENT.format(segment=segment_name(account_id, number), writers=writers_name(account_id))
+def create(account_id: int, number: int) -> str:
+    return _SEGMENT.format(segment=segment_name(account_id, number))
+
+
+def write_to(account_id: int, number: int) -> str:
+    """Return SQL that makes writers use a segment; it waits for what they are writing to the one before."""
+    segment = segment_name(account_id, number)
+    return f"CREATE OR REPLACE VIEW {writers_name(account_id)} AS SELECT * FROM {segment}"
 
 
 def drop(account_id: int, number: int) -> str:
-    return f"DROP TABLE IF EXISTS {segment_name(account_id, number)}"
+    """Return SQL that drops a segment, and the view of an account that records no more."""
+    return f"DROP TABLE IF EXISTS {segment_name(account_id, number)} CASCADE"
 
 
-def drop_all(account_id: int) -> str:
-    """Return SQL that removes the view of an account; its segments go with drop."""
+def drop_view(account_id: int) -> str:
     return f"DROP VIEW IF EXISTS {writers_name(account_id)}"
+
+
+# an empty one has its indexes only
+_SIZES: Final = """
+SELECT relname, CASE WHEN pg_relation_size(oid) = 0 THEN 0 ELSE coalesce(pg_total_relation_size(oid), 0) END
+FROM pg_class WHERE relname = ANY (%s) AND relnamespace = current_schema()::regnamespace
+"""
+
+
+def sizes(segments: Sequence[str]) -> dict[str, int]:
+    """Return the bytes on disk of segments by their names, 0 of empty ones."""
+    return dict(fetch(_SIZES, list(segments)))
 
 
 # adds who is not known yet; no row if somebody else is adding it

@@ -22,13 +22,14 @@ from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
 REQUEST = "7f3a19c0-0000-4000-8000-000000000001"
 KEY = EntityKey("p", "r")
+START = f"{history.create(ACCOUNT_ID, 1)};{history.write_to(ACCOUNT_ID, 1)}"
 LONG = EntityKey("p" * 2000, "字" * 500)
 
 
 @pytest.fixture(params=["returning old", "locking", "several returning old", "several locking", "change set"])
 def write(relation, request):
     """Apply a change in one of the ways in which it can be recorded; return its Timestamp."""
-    execute(history.start(ACCOUNT_ID, 1))
+    execute(START)
     returns_old = request.param.endswith("returning old")
     if returns_old and connection.pg_version < 18_00_00:
         pytest.skip("this PostgreSQL cannot return a row as it was")
@@ -136,7 +137,7 @@ def test_an_actor_has_one_number(db):
 
 async def test_writes_that_go_together_are_recorded_each_for_its_caller(transactional_db):
     """Enough of each kind at once that they are combined, in two partitions."""
-    await in_thread(execute, relations.create(TABLE_ID, ACCOUNT_ID) + ";" + history.start(ACCOUNT_ID, 1))
+    await in_thread(execute, f"{relations.create(TABLE_ID, ACCOUNT_ID)};{START}")
     lanes = Lanes(settings.LANES_CONNINFO)
     await lanes.open()
     relation, keys = relations.relation_name(TABLE_ID), [EntityKey(f"p{n % 2}", f"{n:03}") for n in range(90)]
@@ -170,4 +171,4 @@ async def test_writes_that_go_together_are_recorded_each_for_its_caller(transact
         ]  # fmt: skip
         assert {row[8:] for row in of_key} == {(number, str(uuid.UUID(int=number)))}
     drop = relations.soft_delete(TABLE_ID) + ";" + relations.drop(TABLE_ID)
-    await in_thread(execute, f"{drop};{history.drop_all(ACCOUNT_ID)};{history.drop(ACCOUNT_ID, 1)}")
+    await in_thread(execute, f"{drop};{history.drop_view(ACCOUNT_ID)};{history.drop(ACCOUNT_ID, 1)}")

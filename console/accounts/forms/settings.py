@@ -167,6 +167,31 @@ class IndexForm(forms.Form):
     )
 
 
+class HistoryForm(forms.Form):
+    """How long changes of entities are kept."""
+
+    history_days = forms.IntegerField(
+        label=gettext_lazy("Days to keep"),
+        min_value=0,
+        max_value=accounts.HISTORY_DAYS_LIMIT,
+        help_text=gettext_lazy(
+            "Every change of an entity is recorded, whoever makes it, so that it can be seen and undone."
+            " 0 turns the history off and deletes it."
+        ),
+    )
+    history_bytes = forms.IntegerField(
+        label=gettext_lazy("Limit in MB"),
+        required=False,
+        min_value=accounts.LEAST_HISTORY >> 20,
+        max_value=1 << 30,
+        help_text=gettext_lazy("When it is reached, the oldest changes are deleted first. Empty: automatic."),
+    )
+
+    def clean_history_bytes(self) -> int | None:
+        megabytes: int | None = self.cleaned_data["history_bytes"]
+        return None if megabytes is None else megabytes << 20
+
+
 class GuardForm(forms.Form):
     """Protection of an account."""
 
@@ -259,6 +284,7 @@ class LifetimeForm(forms.Form):
 FORMS: Final[dict[str, type[forms.Form]]] = {
     "description": DescriptionForm,
     "lifetime": LifetimeForm,
+    "history": HistoryForm,
     "indexes": IndexForm,
     "guard": GuardForm,
     "access": AccessForm,
@@ -275,6 +301,8 @@ def initial_values(account: Account) -> dict[str, Any]:
         "until": account.expires_at,
         "protected": account.protected,
         "read_only": account.read_only,
+        "history_days": account.history_days,
+        "history_bytes": None if account.history_bytes is None else account.history_bytes >> 20,
         "adaptive_indexes": account.adaptive_indexes,
         "enabled": account.enabled,
         "shared_key_access": account.shared_key_access,

@@ -25,7 +25,7 @@ from console.snippets import connections
 from storage.domain.access.roles import Capability
 from storage.domain.service.connections import connection_string
 from storage.models import Account, Activity
-from storage.operations import accounts, totals
+from storage.operations import accounts, retention, totals
 from storage.operations.accounts import AccountError, AccountExpired
 from storage.operations.totals import Contents
 
@@ -85,7 +85,7 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
         include_initial_values(form)
     if request.method == "POST" and which in found and _save(request, account, found[which]):
         return redirect("accounts:settings", account.name)
-    context = {"forms": found}
+    context = {"forms": found, "kept": retention.kept(account), "history_limit": retention.limit(account)}
     status = 422 if request.method == "POST" else 200
     return render(request, "console/accounts/settings.html", context, status=status)
 

@@ -14,6 +14,7 @@ from storage.api.serializers.fields import (
     QueryParameters,
     StrictBooleanField,
     StrictCharField,
+    StrictIntegerField,
     StrictSerializer,
     StringMapField,
     endpoint,
@@ -31,6 +32,7 @@ from storage.domain.values.names import is_account_name
 from storage.models import Account
 from storage.operations import accounts
 from storage.operations.account_copies import Finding
+from storage.operations.accounts import HISTORY_DAYS_LIMIT, LEAST_HISTORY
 from storage.operations.keys import KeyState
 
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
@@ -132,6 +134,18 @@ class AccountChangeSerializer(AccountFieldsSerializer):
         required=False,
         help_text="The server adds indexes of properties whose ranges are queried, and drops unused ones.",
     )
+    history_days = StrictIntegerField(
+        required=False,
+        min_value=0,
+        max_value=HISTORY_DAYS_LIMIT,
+        help_text="How long changes of entities are kept; 0: none is recorded, and what there is goes.",
+    )
+    history_bytes = StrictIntegerField(
+        required=False,
+        allow_null=True,
+        min_value=LEAST_HISTORY,
+        help_text="What they may take on disk; null: a share of it.",
+    )
     shared_key_access = StrictBooleanField(
         required=False,
         help_text="Requests signed with an account key, and tokens signed with one, are accepted.",
@@ -205,6 +219,8 @@ class AccountSerializer(serializers.Serializer[Any]):
     protected = serializers.BooleanField()
     read_only = serializers.BooleanField()
     adaptive_indexes = serializers.BooleanField()
+    history_days = serializers.IntegerField()
+    history_bytes = serializers.IntegerField(allow_null=True)
     shared_key_access = serializers.BooleanField()
     networks = serializers.ListField(child=serializers.CharField())
     created_at = InstantField()

@@ -71,6 +71,12 @@ class Command(BaseCommand):
             "adaptive-indexes",
             "add indexes of properties whose ranges are queried and drop unused ones (on), or not",
         )
+        history = actions.add_parser("history", help="set how long changes of entities are kept")
+        history.add_argument("name")
+        history.add_argument("days", type=int, help="0: none is recorded, and what there is goes")
+        history.add_argument(
+            "--megabytes", type=int, help="what they may take on disk; by default a share of it"
+        )
         remove = actions.add_parser("remove", help="remove an account")
         remove.add_argument("name")
         remove.add_argument(
@@ -152,6 +158,11 @@ class Command(BaseCommand):
     def _adaptive_indexes(self, name: str, state: str, **_: Any) -> None:
         done = f"{name} has adaptive indexes." if state == "on" else f"{name} has no adaptive indexes."
         self._set(done, name, adaptive_indexes=state == "on")
+
+    def _history(self, name: str, days: int, megabytes: int | None, **_: Any) -> None:
+        done = f"{name} keeps its history for {days} days." if days else f"{name} keeps no history."
+        size = None if megabytes is None else megabytes << 20
+        self._set(done, name, history_days=days, history_bytes=size)
 
     def _set(self, done: str, name: str, **fields: object) -> None:
         accounts.set_fields(name, fields, by=command_actor())

@@ -1,0 +1,107 @@
+"""How long the history of an account is kept, and how much of it: its segments end, and are dropped, in time.
+
+A segment ends after an eighth of the time or of the bytes that an account may keep, so that at most an eighth more is
+kept than wanted. Neither waits long for writers: what cannot be locked at once is tried again with the next run.
+"""
+
+import shutil
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from django.conf import settings
+from django.db import OperationalError, transaction
+from django.db.models.functions import Now
+
+from storage.models import Account, HistorySegment
+from storage.operations import history
+from storage.operations.accounts import LEAST_HISTORY
+from storage.sql import django as sql
+from storage.sql import history as statements
+
+SEGMENTS: Final = 8  # that hold what an account may keep
+_SHARE: Final = 0.2  # of the disk, for all accounts together
+_REMOTE: Final = 10 << 30  # bytes for all accounts, where the disk is not ours to ask
+_PATIENCE: Final = "40ms"  # for locks that writers wait behind
+
+
+class Kept(NamedTuple):
+    """What is kept of the changes of an account: since when, and bytes on disk."""
+
+    since: datetime | None
+    size: int
+
+
+def kept(account: Account) -> Kept:
+    """Return what is kept of an account, ``since`` None if nothing is."""
+    segments = HistorySegment.objects.filter(account=account, dropped_at=None)
+    first = segments.order_by("number").first()
+    if first is None or not history.is_recorded(account):
+        return Kept(None, 0)
+    names = [statements.segment_name(account.pk, it.number) for it in segments]
+    return Kept(first.started_at, sum(statements.sizes(names).values()))
+
+
+def limit(account: Account) -> int:
+    """Return the bytes that the history of an account may take: its own limit, or its part of a share of the disk."""
+    return account.history_bytes or max(LEAST_HISTORY, share_of_disk() // max(1, Account.objects.count()))
+
+
+def share_of_disk() -> int:
+    """Return the bytes that all histories may take together."""
+    if settings.OPTIONS.database_url:
+        return _REMOTE
+    return int(shutil.disk_usage(settings.OPTIONS.data).total * _SHARE)
+
+
+def tidy(now: datetime) -> None:
+    """End the segments that are old or large enough, and drop those that need not be kept."""
+    segments: dict[int, list[HistorySegment]] = defaultdict(list)
+    for segment in HistorySegment.objects.filter(dropped_at=None).order_by("number"):
+        segments[segment.account_id].append(segment)
+    names = [
+        statements.segment_name(account_id, it.number)
+        for account_id, several in segments.items()
+        for it in several
+    ]
+    sizes = statements.sizes(names)
+    for account in Account.objects.all():
+        own = segments.get(account.pk, [])
+        _tidy(account, own, [sizes.get(statements.segment_name(account.pk, it.number), 0) for it in own], now)
+
+
+def _tidy(account: Account, segments: list[HistorySegment], sizes: list[int], now: datetime) -> None:
+    is_recorded = account.history_days > 0
+    open_ones = [it for it in segments if it.ended_at is None]
+    if is_recorded and not open_ones:
+        _try(lambda: history.start(account))  # a server before 0.5 has added the account
+        return
+    most, longest = limit(account), timedelta(days=account.history_days)
+    present = len(segments) - len(open_ones)
+    if is_recorded and sizes[present]:
+        age = now - segments[present].started_at
+        if age > longest / SEGMENTS or sizes[present] > most / SEGMENTS:
+            _try(lambda: history.go_on(account.pk))
+    total = sum(sizes)
+    for segment, size in zip(segments[:present], sizes, strict=False):
+        assert segment.ended_at is not None
+        if is_recorded and total <= most and segment.ended_at > now - longest:
+            break
+        _try(lambda segment=segment: _drop(segment))  # type: ignore[misc]
+        total -= size
+
+
+def _drop(segment: HistorySegment) -> None:
+    sql.execute(statements.drop(segment.account_id, segment.number))
+    HistorySegment.objects.filter(pk=segment.pk).update(dropped_at=Now())
+
+
+def _try(do: Callable[[], None]) -> None:
+    """Do something in a transaction that gives up rather than let others wait."""
+    try:
+        with transaction.atomic():
+            sql.execute(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
+            do()
+    except OperationalError:
+        pass  # somebody is reading or writing; the next run tries again

@@ -1,0 +1,175 @@
+"""How long changes are kept: segments that end and go, and an account that records nothing."""
+
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+from django.conf import settings
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.changes import Delete, Insert, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.models import HistorySegment
+from storage.operations import accounts, catalog, edits, history, retention, tables
+from storage.operations.service import Service
+from storage.operations.threads import in_thread
+from storage.sql.django import fetch
+
+ADA = Actor(ActorKind.USER, "ada", "10.0.0.1", "Firefox", "7f3a19c0-0000-4000-8000-000000000001")
+KEY = EntityKey("p", "r")
+
+
+@pytest.fixture
+def account(transactional_db):
+    account = accounts.add("acme")
+    yield account
+    if type(account).objects.filter(pk=account.pk).exists():
+        accounts.remove("acme", with_tables=True)
+
+
+@pytest.fixture
+def people(account):
+    return tables.create(account.pk, "People")
+
+
+def write(table, number=1):
+    entity = Entity(KEY, {"A": EdmValue(Edm.INT32, number)})
+    return edits.apply(table, [Upsert(entity, merge=False)], by=ADA)
+
+
+def segments(account):
+    """The numbers of the relations there are, and of those that the catalog says there are."""
+    names = fetch(
+        "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE %s", f"history_{account.pk}\\_%"
+    )
+    there = sorted(int(name.rpartition("_")[2]) for (name,) in names)
+    known = HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number")
+    assert there == [segment.number for segment in known]
+    return there
+
+
+def recorded(account, number):
+    return fetch(f"SELECT op::text, vals FROM history_{account.pk}_{number} ORDER BY seq")
+
+
+def later(days):
+    return datetime.now(UTC) + timedelta(days=days)
+
+
+def test_edits_are_recorded_as_whose_they_are(account, people):
+    write(people)
+    write(people, 2)
+    edits.apply(people, [Delete(KEY, ANY)], by=ADA)
+
+    assert recorded(account, 1) == [("i", None), ("u", '\n,"A":1'), ("d", '\n,"A":2')]
+    who = "SELECT DISTINCT a.kind, a.name, a.address, a.agent, h.request::text"
+    assert fetch(
+        f"{who} FROM history_{account.pk}_1 AS h JOIN storage_historyactor AS a ON a.id = h.actor"
+    ) == [("user", "ada", "10.0.0.1", "Firefox", ADA.request_id)]
+
+
+def test_a_segment_ends_after_an_eighth_of_the_time_and_goes_after_all_of_it(account, people):
+    assert segments(account) == [1, 2]
+    retention.tidy(later(2))  # an empty one goes on
+    assert segments(account) == [1, 2]
+
+    write(people)
+    retention.tidy(later(0.5))
+    assert segments(account) == [1, 2]
+    retention.tidy(later(0.9))
+    assert segments(account) == [1, 2, 3]
+    write(people, 2)
+    assert [len(recorded(account, number)) for number in (1, 2, 3)] == [1, 1, 0]
+
+    retention.tidy(later(6.9))
+    assert segments(account) == [1, 2, 3, 4]
+    retention.tidy(later(7.1))
+    assert segments(account) == [3, 4]
+    dropped = HistorySegment.objects.get(account=account, number=2)
+    assert dropped.dropped_at is not None
+    [(xid,)] = fetch("SELECT pg_current_xact_id()::text::bigint")
+    assert 0 < dropped.last_xid < xid
+    write(people, 3)
+    assert recorded(account, 3) == [("u", '\n,"A":2')]
+
+
+def test_too_much_goes_before_its_time(account, people, monkeypatch):
+    monkeypatch.setattr(retention, "limit", lambda _: 1)
+    for number in range(4):
+        write(people, number)
+        retention.tidy(later(0))
+    retention.tidy(later(0))
+    assert segments(account) == [5, 6]
+    monkeypatch.undo()
+
+    assert retention.limit(account) >= accounts.LEAST_HISTORY
+    accounts.change(account, history_bytes=64 << 20)
+    assert retention.limit(account) == 64 << 20
+
+
+def test_turned_off_and_on_again_it_begins_anew(account, people):
+    write(people)
+    accounts.change(account, history_days=0)
+    assert not catalog._account("acme")[0].records
+    assert retention.kept(account) == retention.Kept(None, 0)
+    write(people, 2)
+    retention.tidy(later(0))
+    assert segments(account) == []
+
+    accounts.change(account, history_days=3)
+    assert catalog._account("acme")[0].records
+    write(people, 3)
+    assert segments(account) == [3, 4]
+    assert recorded(account, 3) == [("u", '\n,"A":2')]
+    assert retention.kept(account).size > 0
+
+
+@pytest.mark.parametrize("fields", [{"history_days": 367}, {"history_days": -1}, {"history_bytes": 1}])
+def test_what_cannot_be_kept_is_refused(account, fields):
+    with pytest.raises(accounts.AccountError):
+        accounts.change(account, **fields)
+
+
+def test_nothing_remains_of_the_history_of_a_removed_account(account, people):
+    write(people)
+    accounts.remove("acme", with_tables=True)
+    assert fetch("SELECT relname FROM pg_class WHERE relname LIKE %s", f"history_{account.pk}%") == []
+
+
+def test_an_account_of_an_older_server_gets_its_history(account, people):
+    history.remove(account)
+    HistorySegment.objects.filter(account=account).delete()
+    assert history.recorder(account, ADA) is None
+    write(people)
+
+    retention.tidy(later(0))
+    write(people, 2)
+    assert recorded(account, 1) == [("u", '\n,"A":1')]
+
+
+def test_it_does_not_wait_for_a_long_write_and_goes_on_later(account, people):
+    write(people)
+    with psycopg.connect(settings.LANES_CONNINFO) as writing:
+        writing.execute(f"LOCK TABLE history_{account.pk} IN ROW EXCLUSIVE MODE")
+        retention.tidy(later(0.9))
+        assert segments(account) == [1, 2]
+        writing.rollback()
+    retention.tidy(later(0.9))
+    assert segments(account) == [1, 2, 3]
+
+
+async def test_requests_are_recorded_also_across_segments(account, people):
+    service = Service(settings.LANES_CONNINFO)
+    await service.open()
+    try:
+        known = await service.account("acme")
+        by = Actor(ActorKind.KEY, "key1", "10.0.0.2", "azsdk", "7f3a19c0-0000-4000-8000-000000000002")
+        await service.change(known, "people", Insert(Entity(KEY, {"A": EdmValue(Edm.INT32, 1)})), by=by)
+        await in_thread(retention.tidy, later(0.9))
+        await service.apply(known, "people", [Delete(KEY, ANY)], by=by)
+    finally:
+        await service.close()
+    assert await in_thread(recorded, account, 1) == [("i", None)]
+    assert await in_thread(recorded, account, 2) == [("d", '\n,"A":1')]
