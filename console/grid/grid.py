@@ -108,11 +108,12 @@ def _types(found: Iterable[EntityPreview]) -> Mapping[str, Set[Edm]]:
 
 def _draw(glance: EntityPreview, shown: Sequence[ColumnChoice], zone: tzinfo | None) -> list[Cell]:
     none = cells.absent()
+    _key, _timestamp, properties, sizes = glance
     found = []
     for choice in shown:
-        value = glance.properties.get(choice.name)
+        value = properties.get(choice.name)
         if value is not None:
-            found.append(cells.draw(value, glance.sizes.get(choice.name), zone))
+            found.append(cells.draw(value, sizes.get(choice.name), zone))
         elif choice.name in SYSTEM:
             found.append(_draw_system(glance, choice.name, zone))
         else:

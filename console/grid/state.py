@@ -7,7 +7,6 @@ from typing import Final, Self
 from urllib.parse import quote, urlencode
 
 from django.http import QueryDict
-from django.urls import reverse
 from django.utils import timezone
 
 from console.grid import columns, saved_urls, tokens
@@ -15,6 +14,7 @@ from console.grid.columns import Columns
 from console.grid.saved_urls import LONGEST
 from console.grid.tokens import Cursor
 from console.models import SavedUrl
+from console.site.addresses import path_of
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery, Position, Sort, SortedPosition
 from storage.models import Table
@@ -161,7 +161,8 @@ class GridState:
         return urlencode(self.address_fields)
 
     def address(self, table: Table) -> str:
-        return reverse("entities:index", args=(table.account.name, table.name), query=self.address_fields)
+        path, query = path_of("entities:index", table.account.name, table.name), self.query()
+        return f"{path}?{query}" if query else path
 
     def shortened(self, table: Table) -> Self:
         """The same state; if its address is too long, with a saved URL."""

@@ -5,14 +5,17 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from console.grid import bookmarks
 from console.models import Bookmark, SavedQuery
 from console.queries import saved
 from console.site.access import account_context, table_of, user_of
+from console.site.addresses import path_of
+from console.site.tags import grouped
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Table
 from storage.operations import table_list
@@ -29,6 +32,10 @@ _TABS: Final = (
 )
 _TAB_NAMES: Final = frozenset(name for name, _label in _TABS)
 _TABS_OF_SUBJECTS: Final = {"policies": _POLICIES, "tables": "tables:settings"}
+
+
+_LINK: Final = '<li data-filter-text="{0}"><a href="{1}"{2}><span>{0}</span><em>{3}</em></a></li>'
+_CURRENT: Final = SafeString(' aria-current="page"')
 
 
 class Tab(NamedTuple):
@@ -55,6 +62,17 @@ class TableFrame:
     def listing(self) -> Listing[Overview]:
         return table_list.overview(self.account.pk, about=self.table.pk)
 
+    @property
+    def links(self) -> SafeString:
+        """The list items of the tables; there may be a hundred."""
+        return format_html_join("\n", _LINK, map(self._link, self.listing.tables))
+
+    def _link(self, shown: Overview) -> tuple[str, str, str, str]:
+        address = path_of(_ENTITIES, self.account.name, shown.name)
+        number = grouped(shown.entities)
+        mark = _CURRENT if shown.name == self.table.name else ""
+        return shown.name, address, mark, number if shown.is_exact else f"~{number}"
+
     @cached_property
     def overview(self) -> Overview:
         """That of the table."""
@@ -78,7 +96,7 @@ class TableFrame:
         return [
             Tab(
                 label,
-                reverse(name, args=(self.account.name, self.table.name)),
+                path_of(name, self.account.name, self.table.name),
                 mark if name == current else "",
             )
             for name, label in _TABS

@@ -1,10 +1,18 @@
-"""Safe redirect targets, and parsing of URLs in headers."""
+"""Addresses of pages, safe redirect targets, and parsing of URLs in headers."""
 
 import posixpath
+from functools import lru_cache
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from django.conf import settings
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+
+
+@lru_cache(maxsize=4096)  # a page has a hundred of them, and many are the same on the next one
+def path_of(name: str, *arguments: str) -> str:
+    """Return the path of a page by the name of its URL."""
+    return reverse(name, args=arguments)
 
 
 def is_console_path(address: str) -> bool:

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.site import appearance, time_zones
 from console.site.access import AccountContext, account_context, user_of
+from console.site.addresses import path_of
 from console.site.static_files import DATA_STYLESHEET, OTHER_STYLESHEETS
 from storage.domain.access.roles import Capability, may
 from storage.domain.values.kinds import AccountKind
@@ -132,21 +132,19 @@ _WRITES: Final = frozenset({Capability.WRITE, Capability.MANAGE_TABLES})
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
-    # a request that fails early has no user yet
-    is_admin = getattr(getattr(request, "user", None), "is_admin", False)
     found: dict[str, Any] = {
         "appearance": appearance.read(request),
         "languages": settings.LANGUAGES,
         "offered_zone": time_zones.offered_zone(request),
         "stylesheets": _stylesheets(request),
-        "server_sidebar_items": _links(
-            request, [item for item in SERVER_SIDEBAR if is_admin or not item.is_for_admins]
-        ),
     }
     current = account_context(request)
     if current is not None:
-        found |= _account_values(request, current)
-    return found
+        return found | _account_values(request, current)
+    # a request that fails early has no user yet
+    is_admin = getattr(getattr(request, "user", None), "is_admin", False)
+    shown = [item for item in SERVER_SIDEBAR if is_admin or not item.is_for_admins]
+    return found | {"server_sidebar_items": _links(request, shown)}
 
 
 def _stylesheets(request: HttpRequest) -> list[str]:
@@ -182,7 +180,7 @@ def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, 
 
 def _links(request: HttpRequest, items: Sequence[NavigationItem], *arguments: str) -> list[SidebarLink]:
     """Mark the page itself, or else the closest one above it; on a page of a table, that is the table."""
-    addresses = [reverse(item.url, args=arguments) for item in items]
+    addresses = [path_of(item.url, *arguments) for item in items]
     above = [
         address
         for item, address in zip(items, addresses, strict=True)

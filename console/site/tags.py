@@ -11,9 +11,11 @@ from django.templatetags.static import static
 from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from console.site import glyphs, notices, roles, times
 from console.site.glyphs import GLYPHS, Glyph
+from storage.models import Account
 
 register = template.Library()
 register.filter("type_mark", glyphs.mark)
@@ -32,6 +34,37 @@ def icon(name: str, size: int = 16) -> SafeString:
         static(SPRITE),
         name,
     )
+
+
+@register.filter
+@lru_cache(maxsize=64)
+def dot(colour: str) -> SafeString:
+    """Draw the mark of an account; one without a colour has a ring."""
+    drawn = format_html(_DISC, colour) if colour else _RING
+    return format_html(
+        '<svg class="dot" width="10" height="10" viewBox="0 0 10 10" aria-hidden="true" focusable="false">{}</svg>',
+        drawn,
+    )
+
+
+_DISC = '<circle cx="5" cy="5" r="5" fill="{}"/>'
+_RING = SafeString('<circle cx="5" cy="5" r="4" fill="none" stroke="currentColor" stroke-width="1.5"/>')
+
+
+@register.filter
+def account_name(account: Account) -> SafeString:
+    """Draw the colour of an account, its name, its label, and what protects it."""
+    return format_html(
+        '{} <span class="name">{}</span>{}{}{}',
+        dot(account.colour),
+        account.name,
+        format_html('<span class="label">{}</span>', account.label) if account.label else "",
+        format_html(_BADGE, "danger", icon("lock"), _("protected")) if account.protected else "",
+        format_html(_BADGE, "warn", icon("eye"), _("read-only")) if account.read_only else "",
+    )
+
+
+_BADGE = '<span class="badge {}">{}<span class="word">{}</span></span>'
 
 
 @register.filter

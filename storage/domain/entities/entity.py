@@ -120,14 +120,21 @@ def write_stored(entity: Entity, ticks: int) -> StoredEntity:
 def read_stored(stored: StoredEntity) -> Entity:
     """Parse a row that was read with its annotations."""
     content: dict[str, object] = json.loads(b"{" + stored.content.lstrip(b"\n,") + b"}")
-    types = {name: content.get(name + ODATA_TYPE) for name in content}
     properties = {
-        # whatever is stored is within the wider limits
-        name: edm.read(value, types[name], AccountKind.COSMOS)
+        name: _read_value(value, content.get(name + ODATA_TYPE))
         for name, value in content.items()
         if not name.endswith(ODATA_TYPE)
     }
     return Entity(stored.key, properties)
+
+
+def _read_value(json: object, annotation: object) -> EdmValue:
+    # whatever is stored is within the wider limits, so that most values need no look at them
+    known = _PLAIN.get(type(json)) if annotation is None else None
+    return edm.read(json, annotation, AccountKind.COSMOS) if known is None else EdmValue(known, json)  # type: ignore[arg-type]
+
+
+_PLAIN: Final = {str: Edm.STRING, bool: Edm.BOOLEAN, float: Edm.DOUBLE}
 
 
 def encode_entity_key(key: EntityKey) -> bytes:
