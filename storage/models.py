@@ -459,6 +459,7 @@ class HistorySegment(models.Model):
     number = models.PositiveIntegerField()
     started_at = models.DateTimeField()  # by the database's clock
     ended_at = models.DateTimeField(null=True, default=None)
+    packed = models.BooleanField(default=False)
     dropped_at = models.DateTimeField(null=True, default=None)
     last_xid = models.BigIntegerField(null=True, default=None)  # all its changes have smaller ones
 

@@ -64,6 +64,7 @@ class Migration(migrations.Migration):
                 ("number", models.PositiveIntegerField()),
                 ("started_at", models.DateTimeField()),
                 ("ended_at", models.DateTimeField(default=None, null=True)),
+                ("packed", models.BooleanField(default=False)),
                 ("dropped_at", models.DateTimeField(default=None, null=True)),
                 ("last_xid", models.BigIntegerField(default=None, null=True)),
                 (

@@ -63,8 +63,8 @@ def remove(account: Account) -> None:
     """Remove the history of an account that is being deleted."""
     sql.execute(statements.drop_view(account.pk))
     kept = HistorySegment.objects.filter(account=account, dropped_at=None)
-    for number in kept.values_list("number", flat=True):
-        sql.execute(statements.drop(account.pk, number))
+    for number, packed in kept.values_list("number", "packed"):
+        sql.execute(statements.drop(account.pk, number, packed=packed))
 
 
 def is_recorded(account: Account) -> bool:

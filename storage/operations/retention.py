@@ -1,13 +1,15 @@
 """How long the history of an account is kept, and how much of it: its segments end, and are dropped, in time.
 
 A segment ends after an eighth of the time or of the bytes that an account may keep, so that at most an eighth more is
-kept than wanted. Neither waits long for writers: what cannot be locked at once is tried again with the next run.
+kept than wanted; then it is packed. Nothing of this waits long for writers: what cannot be locked at once is tried
+again with the next run.
 """
 
 import shutil
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, NamedTuple
 
 from django.conf import settings
@@ -23,6 +25,7 @@ from storage.sql import history as statements
 SEGMENTS: Final = 8  # that hold what an account may keep
 _SHARE: Final = 0.2  # of the disk, for all accounts together
 _REMOTE: Final = 10 << 30  # bytes for all accounts, where the disk is not ours to ask
+_WORTH_PACKING: Final = 1 << 20  # bytes
 _PATIENCE: Final = "40ms"  # for locks that writers wait behind
 
 
@@ -75,26 +78,33 @@ def _tidy(account: Account, segments: list[HistorySegment], sizes: list[int], no
     is_recorded = account.history_days > 0
     open_ones = [it for it in segments if it.ended_at is None]
     if is_recorded and not open_ones:
-        _try(lambda: history.start(account))  # a server before 0.5 has added the account
+        _try(partial(history.start, account))  # a server before 0.5 has added the account
         return
     most, longest = limit(account), timedelta(days=account.history_days)
     present = len(segments) - len(open_ones)
     if is_recorded and sizes[present]:
         age = now - segments[present].started_at
         if age > longest / SEGMENTS or sizes[present] > most / SEGMENTS:
-            _try(lambda: history.go_on(account.pk))
+            _try(partial(history.go_on, account.pk))
     total = sum(sizes)
     for segment, size in zip(segments[:present], sizes, strict=False):
         assert segment.ended_at is not None
-        if is_recorded and total <= most and segment.ended_at > now - longest:
-            break
-        _try(lambda segment=segment: _drop(segment))  # type: ignore[misc]
-        total -= size
+        is_kept = is_recorded and total <= most and segment.ended_at > now - longest
+        if not is_kept:
+            _try(partial(_drop, segment))
+            total -= size
+        elif not segment.packed and size > _WORTH_PACKING:
+            _try(partial(_pack, segment))
 
 
 def _drop(segment: HistorySegment) -> None:
-    sql.execute(statements.drop(segment.account_id, segment.number))
+    sql.execute(statements.drop(segment.account_id, segment.number, packed=segment.packed))
     HistorySegment.objects.filter(pk=segment.pk).update(dropped_at=Now())
+
+
+def _pack(segment: HistorySegment) -> None:
+    sql.execute(statements.pack(segment.account_id, segment.number))
+    HistorySegment.objects.filter(pk=segment.pk, dropped_at=None).update(packed=True)
 
 
 def _try(do: Callable[[], None]) -> None:

@@ -52,8 +52,14 @@ _SHORT: Final = f"octet_length(pk) + octet_length(rk) <= {KEY_LIMIT}"
 
 # one index for the history of an entity, one for what a reader has not seen, two for entities that are gone: keys
 # that are too long for an index entry are found by their table
-_SEGMENT: Final = f"""
-CREATE TABLE {{segment}} (
+_INDEXES: Final = f"""
+CREATE INDEX {{segment}}_entity ON {{relation}} (tbl, hashtextextended(pk, hashtextextended(rk, 0)), seq);
+CREATE INDEX {{segment}}_xid ON {{relation}} (tbl, xid, seq);
+CREATE INDEX {{segment}}_gone ON {{relation}} (tbl, pk, rk, seq) WHERE op = 'd' AND {_SHORT};
+CREATE INDEX {{segment}}_gone_long ON {{relation}} (tbl, seq) WHERE op = 'd' AND NOT {_SHORT};
+"""
+_SEGMENT: Final = """
+CREATE TABLE {segment} (
     seq bigint NOT NULL DEFAULT nextval('history_seq'),
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
     tbl bigint NOT NULL,
@@ -67,10 +73,6 @@ CREATE TABLE {{segment}} (
     anns text,
     vals text
 ) WITH (toast_tuple_target = 4080, autovacuum_vacuum_insert_scale_factor = 0.2);
-CREATE INDEX {{segment}}_entity ON {{segment}} (tbl, hashtextextended(pk, hashtextextended(rk, 0)), seq);
-CREATE INDEX {{segment}}_xid ON {{segment}} (tbl, xid, seq);
-CREATE INDEX {{segment}}_gone ON {{segment}} (tbl, pk, rk, seq) WHERE op = 'd' AND {_SHORT};
-CREATE INDEX {{segment}}_gone_long ON {{segment}} (tbl, seq) WHERE op = 'd' AND NOT {_SHORT};
 """
 
 
@@ -93,7 +95,8 @@ def segment_name(account_id: int, number: int) -> str:
 
 
 def create(account_id: int, number: int) -> str:
-    return _SEGMENT.format(segment=segment_name(account_id, number))
+    segment = segment_name(account_id, number)
+    return _SEGMENT.format(segment=segment) + _INDEXES.format(segment=segment, relation=segment)
 
 
 def write_to(account_id: int, number: int) -> str:
@@ -102,9 +105,46 @@ def write_to(account_id: int, number: int) -> str:
     return f"CREATE OR REPLACE VIEW {writers_name(account_id)} AS SELECT * FROM {segment}"
 
 
-def drop(account_id: int, number: int) -> str:
+def drop(account_id: int, number: int, *, packed: bool) -> str:
     """Return SQL that drops a segment, and the view of an account that records no more."""
-    return f"DROP TABLE IF EXISTS {segment_name(account_id, number)} CASCADE"
+    segment = segment_name(account_id, number)
+    relations = f"{segment}_rows, {segment}_images" if packed else segment
+    return f"DROP TABLE IF EXISTS {relations} CASCADE"
+
+
+# Images of an entity, and of its neighbours, have most of their text in common: PostgreSQL compresses an array of them
+# to less than a half of what they take each by itself, or to a fifth if entities changed several times.
+_PACKED_IMAGES: Final = 32
+_PACK: Final = f"""
+CREATE TABLE {{segment}}_rows AS
+SELECT seq, xid, tbl, ts, was, actor, op, request, pk, rk,
+    CASE WHEN vals IS NOT NULL THEN number / {_PACKED_IMAGES} END::integer AS block,
+    (number % {_PACKED_IMAGES} + 1)::smallint AS place
+FROM (
+    SELECT *, row_number() OVER (PARTITION BY vals IS NULL ORDER BY tbl, pk, rk, seq) - 1 AS number
+    FROM {{segment}}
+) AS numbered
+ORDER BY seq;
+CREATE TABLE {{segment}}_images (
+    block integer PRIMARY KEY, anns text[] NOT NULL, vals text[] NOT NULL
+) WITH (toast_tuple_target = 128);
+INSERT INTO {{segment}}_images
+SELECT block, array_agg(s.anns ORDER BY place), array_agg(s.vals ORDER BY place)
+FROM {{segment}}_rows JOIN {{segment}} AS s USING (seq)
+WHERE block IS NOT NULL
+GROUP BY block;
+DROP TABLE {{segment}};
+{_INDEXES.format(segment="{segment}", relation="{segment}_rows")}
+CREATE VIEW {{segment}} AS
+SELECT seq, xid, tbl, ts, was, actor, op, request, pk, rk, i.anns[place] AS anns, i.vals[place] AS vals
+FROM {{segment}}_rows LEFT JOIN {{segment}}_images AS i USING (block);
+ANALYZE {{segment}}_rows, {{segment}}_images;
+"""
+
+
+def pack(account_id: int, number: int) -> str:
+    """Return SQL that makes a segment smaller, which nobody writes to any more; readers see no difference."""
+    return _PACK.format(segment=segment_name(account_id, number))
 
 
 def drop_view(account_id: int) -> str:
@@ -113,8 +153,11 @@ def drop_view(account_id: int) -> str:
 
 # an empty one has its indexes only
 _SIZES: Final = """
-SELECT relname, CASE WHEN pg_relation_size(oid) = 0 THEN 0 ELSE coalesce(pg_total_relation_size(oid), 0) END
-FROM pg_class WHERE relname = ANY (%s) AND relnamespace = current_schema()::regnamespace
+SELECT name, sum(CASE WHEN pg_relation_size(c.oid) = 0 THEN 0 ELSE pg_total_relation_size(c.oid) END)::bigint
+FROM unnest(%s::text[]) AS name
+JOIN pg_class AS c ON c.relname IN (name, name || '_rows', name || '_images') AND c.relkind = 'r'
+WHERE c.relnamespace = current_schema()::regnamespace
+GROUP BY name
 """
 
 

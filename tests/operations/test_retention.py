@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 from django.conf import settings
+from django.db import transaction
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Upsert
@@ -15,7 +16,7 @@ from storage.models import HistorySegment
 from storage.operations import accounts, catalog, edits, history, retention, tables
 from storage.operations.service import Service
 from storage.operations.threads import in_thread
-from storage.sql.django import fetch
+from storage.sql.django import execute, fetch
 
 ADA = Actor(ActorKind.USER, "ada", "10.0.0.1", "Firefox", "7f3a19c0-0000-4000-8000-000000000001")
 KEY = EntityKey("p", "r")
@@ -107,6 +108,35 @@ def test_too_much_goes_before_its_time(account, people, monkeypatch):
     assert retention.limit(account) >= accounts.LEAST_HISTORY
     accounts.change(account, history_bytes=64 << 20)
     assert retention.limit(account) == 64 << 20
+
+
+def test_what_has_ended_is_packed_and_reads_the_same(account, people, monkeypatch):
+    monkeypatch.setattr(retention, "_WORTH_PACKING", 0)
+    for version in range(3):
+        changes = [
+            Upsert(Entity(EntityKey("p", str(number)), {"A": EdmValue(Edm.INT64, version)}), merge=False)
+            for number in range(50)
+        ]
+        edits.apply(people, changes, by=ADA)
+    edits.apply(people, [Delete(EntityKey("p", "7"), ANY)], by=ADA)
+    everything = f"SELECT *, op::text, xid::text FROM history_{account.pk}_1 ORDER BY seq"
+    before = fetch(everything)
+    assert len(before) == 151
+
+    retention.tidy(later(0.9))
+    retention.tidy(later(0.9))
+    assert HistorySegment.objects.get(account=account, number=1).packed
+    assert fetch(everything) == before
+    gone = "WHERE tbl = %s AND pk = 'p' AND op = 'd' AND octet_length(pk) + octet_length(rk) <= 2600"
+    with transaction.atomic():
+        execute("SET LOCAL enable_seqscan = off")
+        plan = fetch(f"EXPLAIN SELECT vals FROM history_{account.pk}_1 {gone}", people.pk)
+    assert any("_1_gone" in line for (line,) in plan)
+
+    size = retention.kept(account).size
+    retention.tidy(later(8))
+    assert retention.kept(account).size < size
+    assert fetch("SELECT relname FROM pg_class WHERE relname LIKE %s", f"history_{account.pk}\\_1%") == []
 
 
 def test_turned_off_and_on_again_it_begins_anew(account, people):

@@ -171,4 +171,6 @@ async def test_writes_that_go_together_are_recorded_each_for_its_caller(transact
         ]  # fmt: skip
         assert {row[8:] for row in of_key} == {(number, str(uuid.UUID(int=number)))}
     drop = relations.soft_delete(TABLE_ID) + ";" + relations.drop(TABLE_ID)
-    await in_thread(execute, f"{drop};{history.drop_view(ACCOUNT_ID)};{history.drop(ACCOUNT_ID, 1)}")
+    await in_thread(
+        execute, f"{drop};{history.drop_view(ACCOUNT_ID)};{history.drop(ACCOUNT_ID, 1, packed=False)}"
+    )
