@@ -1,0 +1,165 @@
+"""The change feed: positions in it, the tokens that clients keep, and changes as they are delivered."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from storage.domain.access.actor import ActorKind
+from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.values.edm import write_datetime
+
+NOTHING: Final = "3:3:"  # the snapshot that sees no transaction
+_MAC_LENGTH: Final = 16  # bytes
+
+
+class InvalidToken(Exception):
+    """A token that this server has not made, or that belongs to another feed; the message is a sentence for users."""
+
+
+class ExpiredToken(Exception):
+    """What follows this position is not known any more; the message is a sentence for users."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPosition:
+    """What a reader has seen: all that is visible in the snapshot ``seen`` (a pg_snapshot).
+
+    With a ``target``, it is reading what else is visible in that one, and has read it up to ``seq``. ``segment`` is the
+    first segment of the history that may contain what it has not seen, ``next_segment`` the same for ``target``.
+    """
+
+    segment: int
+    seen: str = NOTHING
+    target: str = ""
+    next_segment: int = 0
+    seq: int = 0
+
+
+class FeedToken(NamedTuple):
+    """``cluster``: of which database, ``feed``: of which account and tables the position is."""
+
+    cluster: str
+    feed: str
+    position: FeedPosition
+
+
+def write_token(token: FeedToken, secret: bytes) -> str:
+    """Write a token as text for URLs and headers."""
+    position = token.position
+    parts = (
+        token.cluster,
+        token.feed,
+        position.segment,
+        position.seen,
+        position.target,
+        position.next_segment,
+        position.seq,
+    )
+    content = "|".join(map(str, parts)).encode()
+    return base64.urlsafe_b64encode(_mac(content, secret) + content).decode().rstrip("=")
+
+
+def read_token(text: str, secret: bytes) -> FeedToken:
+    """Read what write_token wrote; raises InvalidToken."""
+    try:
+        decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        decoded = b""
+    mac, content = decoded[:_MAC_LENGTH], decoded[_MAC_LENGTH:]
+    if not hmac.compare_digest(mac, _mac(content, secret)):
+        raise InvalidToken("The token is not valid.")
+    cluster, feed, segment, seen, target, next_segment, seq = content.decode().split("|")
+    return FeedToken(cluster, feed, FeedPosition(int(segment), seen, target, int(next_segment), int(seq)))
+
+
+def _mac(content: bytes, secret: bytes) -> bytes:
+    return hmac.digest(secret, content, hashlib.sha256)[:_MAC_LENGTH]
+
+
+class FeedChange(NamedTuple):
+    """A change of an entity; ``before`` is None for an insertion, ``after`` for a deletion.
+
+    ``ticks`` is the new Timestamp, of a deletion when it was made; ``previous`` is the one before. ``after`` is also
+    None if a later change was not recorded.
+    """
+
+    seq: int
+    op: str  # storage.sql.history.Op
+    table: str
+    table_id: int
+    key: EntityKey
+    ticks: int
+    previous: int | None
+    request_id: str
+    actor_kind: ActorKind
+    actor: str
+    actor_token: str
+    before: StoredEntity | None
+    after: StoredEntity | None
+
+
+class FeedPage(NamedTuple):
+    """Changes in order, and where the next page starts; ``has_more``: there is one already."""
+
+    changes: Sequence[FeedChange]
+    position: FeedPosition
+    has_more: bool
+
+
+OPERATIONS: Final = {"i": "insert", "u": "update", "d": "delete"}
+
+
+def write_change(change: FeedChange) -> bytes:
+    """Write a change as a JSON object on one line; entities are written as the Table service does."""
+    head = {
+        "sequence": change.seq,
+        "operation": OPERATIONS[change.op],
+        "table": change.table,
+        "partition_key": change.key.partition_key,
+        "row_key": change.key.row_key,
+        "timestamp": write_datetime(change.ticks),
+        "request_id": change.request_id,
+        "actor": {"kind": change.actor_kind, "name": change.actor, "token": change.actor_token},
+    }
+    return b'%b,"before":%b,"after":%b}' % (
+        json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1].encode(),
+        _write_entity(change.before),
+        _write_entity(change.after),
+    )
+
+
+def _write_entity(entity: StoredEntity | None) -> bytes:
+    if entity is None:
+        return b"null"
+    timestamp = write_datetime(entity.timestamp).encode()
+    # a property is on a line of its own, which an event stream cannot contain
+    content = entity.content.replace(b"\n", b"")
+    return b'{%b,"Timestamp":"%b"%b}' % (entity.keys, timestamp, content)
+
+
+_COSMOS_OPERATIONS: Final = {"i": "create", "u": "replace", "d": "delete"}
+
+
+def write_cosmos_change(change: FeedChange) -> bytes:
+    """Write a change as Cosmos DB writes those of its feed of all versions and deletes."""
+    metadata: dict[str, object] = {
+        "operationType": _COSMOS_OPERATIONS[change.op],
+        "lsn": change.seq,
+        "crts": change.ticks // 10_000_000,
+        "table": change.table,
+    }
+    if change.op == "d":
+        metadata["id"] = {
+            "PartitionKey": change.key.partition_key,
+            "RowKey": change.key.row_key,
+        }
+    return b'{"current":%b,"previous":%b,"metadata":%b}' % (
+        _write_entity(change.after) if change.after is not None else b"{}",
+        _write_entity(change.before),
+        json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode(),
+    )

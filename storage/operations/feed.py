@@ -1,0 +1,211 @@
+"""The change feed of an account, or of some of its tables: pages of changes after a position.
+
+A client gets a token for a position, and later all changes since: without gaps, without duplicates, and those of an
+entity in order. See docs/change-feed.md.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from django.conf import settings
+
+from storage.domain.entities.entity import StoredEntity, encode_entity_key
+from storage.domain.errors import ServerBusy, TableNotFound
+from storage.domain.service.feed import (
+    ExpiredToken,
+    FeedChange,
+    FeedPage,
+    FeedPosition,
+    FeedToken,
+    InvalidToken,
+    read_token,
+    write_token,
+)
+from storage.domain.values.ticks import to_datetime, to_ticks
+from storage.sql import django as sql
+from storage.sql import feed as statements
+from storage.sql.feed import HistoryState, RawChange, RawPage, Segment
+from storage.sql.statement import Statement
+
+T = TypeVar("T")
+Steps = Generator[Statement[Any], Any, T]
+
+TOP: Final = 1000
+_ANEW: Final = "Read the entities anew, and go on with a new token."
+_ATTEMPTS: Final = 5  # when segments come and go meanwhile
+
+
+class NoHistory(Exception):
+    """The account keeps no history, so it has no feed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """The changes of an account, or of some of its tables by their ids."""
+
+    account_id: int
+    tables: tuple[int, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        tables = "" if self.tables is None else ",".join(map(str, sorted(self.tables)))
+        return f"{self.account_id}/{tables}"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a reader without a token begins: now, at a time, or (``since`` None) at the oldest change that is kept."""
+
+    is_now: bool = True
+    since: datetime | None = None
+
+
+NOW: Final = Start()
+OLDEST: Final = Start(is_now=False)
+
+
+def read(feed: Feed, after: str | Start, top: int = TOP) -> tuple[FeedPage, str]:
+    """Return a page of changes after a token or from a start, and the token of the next one.
+
+    Raises InvalidToken, ExpiredToken and NoHistory.
+    """
+    return sql.walk(read_steps(feed, after, top), sql.run_in_lane)
+
+
+def read_steps(feed: Feed, after: str | Start, top: int = TOP) -> Steps[tuple[FeedPage, str]]:
+    """Read as `read` does, by whoever runs the statements."""
+    for _ in range(_ATTEMPTS):
+        state: HistoryState = yield statements.state(feed.account_id)
+        if not state.cluster:
+            raise ServerBusy  # a standby
+        try:
+            page = yield from _read(feed, after, top, state)
+        except (_Retry, TableNotFound):  # a segment or a table was dropped
+            continue
+        return page, write_token(FeedToken(state.cluster, feed.name, page.position), _secret())
+    raise ServerBusy
+
+
+def _read(feed: Feed, after: str | Start, top: int, state: HistoryState) -> Steps[FeedPage]:
+    _present(state.segments)
+    if after == NOW:
+        return FeedPage([], (yield from _now(state.segments)), has_more=False)
+    if isinstance(after, str):
+        position = _position(feed, after, state)
+    else:
+        position = yield from _start(feed, after, state.segments)
+    return (yield from _page(feed, position, state.segments, top))
+
+
+class _Retry(Exception):
+    """There are other segments than those that were read about."""
+
+
+def _secret() -> bytes:
+    return hmac.digest(settings.SERVER_SECRET or b"", b"change feed", hashlib.sha256)
+
+
+def _present(segments: Sequence[Segment]) -> int:
+    """Return the number of the segment that changes are written to."""
+    number = next((it.number for it in segments if it.is_open), None)
+    if number is None:
+        raise NoHistory
+    return number
+
+
+def _kept(segments: Sequence[Segment]) -> list[Segment]:
+    """Return the segments since the last change that is not kept."""
+    broken = max((it.number for it in segments if it.is_broken), default=0)
+    return [it for it in segments if it.number > broken]
+
+
+def _position(feed: Feed, text: str, state: HistoryState) -> FeedPosition:
+    token = read_token(text, _secret())
+    if token.feed != feed.name:
+        raise InvalidToken("The token belongs to the feed of another account or of other tables.")
+    oldest = _kept(state.segments)[0]
+    if token.cluster != state.cluster:
+        raise ExpiredToken(f"The token belongs to another database, or to one that was restored. {_ANEW}")
+    if token.position.segment < oldest.number:
+        raise ExpiredToken(
+            f"Changes after this token are no longer kept, only those since {_write_time(oldest)}. {_ANEW}"
+        )
+    return token.position
+
+
+def _write_time(segment: Segment) -> str:
+    return f"{to_datetime(segment.started):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _now(segments: Sequence[Segment]) -> Steps[FeedPosition]:
+    snapshot, is_flushed = yield statements.mark()
+    if not is_flushed:
+        yield statements.flush()
+    return FeedPosition(_present(segments), snapshot)
+
+
+def _start(feed: Feed, start: Start, segments: Sequence[Segment]) -> Steps[FeedPosition]:
+    kept = _kept(segments)
+    oldest = kept[0]
+    if start.since is None:
+        return FeedPosition(oldest.number)
+    ticks = to_ticks(start.since)
+    if oldest.number > 1 and ticks < oldest.started:
+        raise ExpiredToken(f"Changes are kept since {_write_time(oldest)}.")
+    present = _present(segments)
+    # the last segment that was started before the time, and all later ones; the one after the present one is not in use
+    used = [it for it in kept if it.number <= present]
+    first = max((it.number for it in used if it.started <= ticks), default=oldest.number)
+    numbers = [it.number for it in kept if it.number >= first]
+    # what is visible in this snapshot is read from this number on, and then everything else
+    seq, snapshot = yield statements.first_at(feed.account_id, numbers, ticks)
+    if seq is None:
+        return FeedPosition(present, snapshot)
+    return FeedPosition(first, target=snapshot, next_segment=present, seq=seq - 1)
+
+
+def _page(feed: Feed, position: FeedPosition, segments: Sequence[Segment], top: int) -> Steps[FeedPage]:
+    numbers = [it.number for it in segments if it.number >= position.segment and not it.is_broken]
+    raw: RawPage = yield statements.page(feed.account_id, feed.tables, numbers, position, top)
+    head = raw.head
+    if head.newest != segments[-1].number:
+        raise _Retry
+    if head.is_ahead:
+        raise ExpiredToken(f"The database was restored to a state before this token. {_ANEW}")
+    if not head.is_flushed:
+        yield statements.flush()
+    changes = yield from _complete(feed, numbers, raw.changes)
+    if not position.target:
+        position = replace(position, target=head.snapshot, next_segment=_present(segments))
+        is_latest = True
+    else:
+        is_latest = False
+    if len(changes) < head.unseen:
+        return FeedPage(changes, replace(position, seq=changes[-1].seq), has_more=True)
+    return FeedPage(changes, FeedPosition(position.next_segment, position.target), has_more=not is_latest)
+
+
+def _complete(feed: Feed, numbers: Sequence[int], changes: Sequence[RawChange]) -> Steps[list[FeedChange]]:
+    """Add the images after; the page ends before the first change for whose images it has no room."""
+    missing = {place: raw for place, raw in enumerate(changes) if raw.is_last}
+    found: statements.Images = {}
+    if missing:
+        found = yield statements.rows(list(missing.items()))
+        since = [(place, raw) for place, raw in missing.items() if place not in found]
+        if since:  # changed or deleted after the page was read
+            found |= yield statements.replaced(feed.account_id, numbers, since)
+    complete = []
+    for place, raw in enumerate(changes):
+        change = raw.change
+        if place in found:
+            content = found[place]
+            if content is None:
+                break
+            keys = encode_entity_key(change.key)
+            change = change._replace(after=StoredEntity(keys, b"%d" % change.ticks, content))
+        complete.append(change)
+    return complete

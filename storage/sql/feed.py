@@ -1,0 +1,337 @@
+"""The change feed: statements that read the changes which a snapshot does not see, in the order of each entity.
+
+A change counts as seen if its transaction is visible in the reader's snapshot. A cursor over ``seq`` would lose changes
+that commit late, and the order of transactions is not that of the changes of an entity: ``seq`` is, because it is taken
+while the entity is locked. So a page has the changes between two snapshots, by ``seq``.
+
+Only on the primary: the snapshot of a standby leaves out running transactions.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from storage.domain.access.actor import ActorKind
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
+from storage.domain.service.feed import FeedChange, FeedPosition
+from storage.sql import arrays
+from storage.sql.history import Op, segment_name
+from storage.sql.relations import deleted_name, relation_name
+from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
+
+PAGE_BYTES: Final = 4 * 1024 * 1024  # of the images before; and of those after that are read from the tables
+
+
+class Segment(NamedTuple):
+    """A segment of a history; ``is_broken``: it is dropped, or changes after it were not recorded."""
+
+    number: int
+    is_open: bool
+    is_broken: bool
+    started: int  # in ticks
+
+
+class HistoryState(NamedTuple):
+    """``cluster`` tells apart databases, and states of one that were restored; empty on a standby."""
+
+    cluster: str
+    segments: Sequence[Segment]
+
+
+# the number of the timeline changes when a standby is promoted or a backup is restored to a point in time: what a
+# reader has seen may be undone then
+_STATE: Final = """
+SELECT CASE WHEN pg_is_in_recovery() THEN ''
+    ELSE system_identifier || '.' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END,
+    number, ended_at IS NULL, dropped_at IS NOT NULL OR ended_at IS NOT NULL AND last_xid IS NULL,
+    (extract(epoch FROM started_at) * 10000000)::bigint
+FROM pg_control_system() LEFT JOIN storage_historysegment ON account_id = $1::bigint
+ORDER BY number
+"""
+
+
+def state(account_id: int) -> Statement[HistoryState]:
+    """Return the statement that reads which segments the history of an account has."""
+
+    def read(result: Result) -> HistoryState:
+        rows = range(result.ntuples) if result.get_value(0, 1) is not None else ()
+        return HistoryState(
+            text_at(result, 0, 0),
+            [
+                Segment(
+                    integer_at(result, row, 1),
+                    text_at(result, row, 2) == "t",
+                    text_at(result, row, 3) == "t",
+                    integer_at(result, row, 4),
+                )
+                for row in rows
+            ],
+        )
+
+    return Statement(_STATE, (str(account_id),), Lane.KEY, read)
+
+
+class FeedHead(NamedTuple):
+    """What a page tells besides its changes.
+
+    ``unseen``: how many changes there are, at most one more than were asked for; ``snapshot``: what the statement saw;
+    ``is_flushed``: whether that would survive a crash; ``is_ahead``: whether the reader has seen transactions that have
+    not happened; ``newest``: the number of the newest segment.
+    """
+
+    unseen: int
+    snapshot: str
+    is_flushed: bool
+    is_ahead: bool
+    newest: int
+
+
+class RawChange(NamedTuple):
+    """``is_last``: no later change of the entity is recorded, so that its image after is the row that there is."""
+
+    change: FeedChange
+    relation: str
+    is_last: bool
+
+
+class RawPage(NamedTuple):
+    head: FeedHead
+    changes: list[RawChange]
+
+
+_TABLES: Final = """
+SELECT id FROM storage_table
+WHERE account_id = $1::bigint AND left(folded_name, 1) <> '$' AND ($2::bigint[] IS NULL OR id = ANY ($2::bigint[]))
+"""
+_UNSEEN: Final = """
+SELECT {number} AS segment, tbl, xid, seq FROM {segment}
+WHERE tbl = ANY (ARRAY(SELECT id FROM tables)) AND xid >= pg_snapshot_xmin($3::pg_snapshot)
+    AND NOT pg_visible_in_snapshot(xid, $3::pg_snapshot) AND seq > $4::bigint {within}
+"""
+_WITHIN: Final = (
+    "AND xid < pg_snapshot_xmax($6::pg_snapshot) AND pg_visible_in_snapshot(xid, $6::pg_snapshot)"
+)
+_RECORDED: Final = """
+SELECT h.* FROM {segment} AS h
+WHERE u.segment = {number} AND h.tbl = u.tbl AND h.xid = u.xid AND h.seq = u.seq
+"""
+_FOLLOWING: Final = """
+(SELECT h.seq, h.was, h.anns, h.vals FROM {segment} AS h
+WHERE h.tbl = c.tbl AND hashtextextended(h.pk, hashtextextended(h.rk, 0))
+    = hashtextextended(c.pk COLLATE "C", hashtextextended(c.rk COLLATE "C", 0))
+    AND h.seq > c.seq AND h.pk = c.pk AND h.rk = c.rk
+ORDER BY h.seq LIMIT 1)
+"""
+# The first row is about the page. Whatever was completed before the snapshot is in the log before the position that is
+# asked for after it. Sizes are added up before anything large is read.
+_PAGE: Final = """
+WITH tables AS MATERIALIZED ({tables}),
+unseen AS MATERIALIZED (SELECT * FROM ({unseen}) AS u ORDER BY seq LIMIT $5::bigint + 1),
+page AS MATERIALIZED (
+    SELECT c.*, n.was AS next_was, n.anns AS next_anns, n.vals AS next_vals,
+        sum(coalesce(octet_length(c.vals), 0) + coalesce(octet_length(n.vals), 0)) OVER (
+            ORDER BY c.seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+    FROM (SELECT * FROM unseen ORDER BY seq LIMIT $5::bigint) AS u
+    CROSS JOIN LATERAL ({recorded}) AS c
+    LEFT JOIN LATERAL (SELECT * FROM ({following}) AS f ORDER BY seq LIMIT 1) AS n ON c.op <> 'd'
+),
+log AS MATERIALIZED (SELECT pg_current_wal_insert_lsn() AS inserted)
+SELECT NULL::bigint AS seq, (SELECT count(*) FROM unseen)::text, pg_current_snapshot()::text,
+    (SELECT pg_current_wal_flush_lsn() >= inserted FROM log)::text,
+    (pg_snapshot_xmax($3::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()))::text,
+    (SELECT max(number) FROM storage_historysegment WHERE account_id = $1::bigint)::text,
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+UNION ALL
+SELECT p.seq, p.op::text, t.name, p.tbl::text, (t.deleted_at IS NOT NULL)::text, p.ts::text, p.was::text,
+    p.request::text, coalesce(a.kind, 'server'), a.name, a.token, p.pk, p.rk, p.anns || p.vals,
+    p.next_was::text, p.next_anns || p.next_vals, (p.next_vals IS NULL)::text
+FROM page AS p
+JOIN storage_table AS t ON t.id = p.tbl
+LEFT JOIN storage_historyactor AS a ON a.id = p.actor
+WHERE coalesce(p.before, 0) < $7::bigint
+ORDER BY seq NULLS FIRST
+"""
+
+
+def page(
+    account_id: int,
+    tables: Sequence[int] | None,
+    segments: Sequence[int],
+    position: FeedPosition,
+    top: int,
+) -> Statement[RawPage]:
+    """Return the statement that reads up to ``top`` changes after a position, with the images that history keeps.
+
+    ``tables`` None: of all tables of the account.
+    """
+    parameters = (
+        str(account_id),
+        None if tables is None else arrays.bigints(tables),
+        position.seen,
+        str(position.seq),
+        str(top),
+        position.target or None,
+        str(PAGE_BYTES),
+    )
+    text = _page_text(account_id, tuple(segments), bool(position.target))
+    return Statement(text, parameters, Lane.KEY, _read_page)
+
+
+@lru_cache(maxsize=1024)
+def _page_text(account_id: int, segments: tuple[int, ...], is_within: bool) -> str:
+    # a parameter must have a type even if nothing asks for it
+    within = _WITHIN if is_within else "AND $6::pg_snapshot IS NULL"
+    return _PAGE.format(
+        tables=_TABLES,
+        unseen=_of_each(_UNSEEN, account_id, segments).replace("{within}", within),
+        recorded=_of_each(_RECORDED, account_id, segments),
+        following=_of_each(_FOLLOWING, account_id, segments),
+    )
+
+
+def _of_each(text: str, account_id: int, segments: Sequence[int]) -> str:
+    return " UNION ALL ".join(
+        text.replace("{segment}", segment_name(account_id, number)).replace("{number}", str(number))
+        for number in segments
+    )
+
+
+def _read_page(result: Result) -> RawPage:
+    head = FeedHead(
+        integer_at(result, 0, 1),
+        text_at(result, 0, 2),
+        text_at(result, 0, 3) == "true",
+        text_at(result, 0, 4) == "true",
+        integer_at(result, 0, 5),
+    )
+    return RawPage(head, [_read_change(result, row) for row in range(1, result.ntuples)])
+
+
+def _read_change(result: Result, row: int) -> RawChange:
+    def optional(column: int) -> str:
+        value = result.get_value(row, column)
+        return "" if value is None else value.decode()
+
+    key = EntityKey(text_at(result, row, 11), text_at(result, row, 12))
+    keys = encode_entity_key(key)
+    op, table_id, ticks = text_at(result, row, 1), integer_at(result, row, 3), integer_at(result, row, 5)
+    was, following = result.get_value(row, 6), result.get_value(row, 14)
+    before, after = result.get_value(row, 13), result.get_value(row, 15)
+    is_followed = after is not None and following is not None and int(following) == ticks
+    change = FeedChange(
+        seq=integer_at(result, row, 0),
+        op=op,
+        table=text_at(result, row, 2),
+        table_id=table_id,
+        key=key,
+        ticks=ticks,
+        previous=None if was is None else int(was),
+        request_id=text_at(result, row, 7),
+        actor_kind=ActorKind(text_at(result, row, 8)),
+        actor=optional(9),
+        actor_token=optional(10),
+        before=StoredEntity(keys, was, before) if was is not None and before is not None else None,
+        after=StoredEntity(keys, b"%d" % ticks, after or b"") if is_followed else None,
+    )
+    is_deleted = text_at(result, row, 4) == "true"
+    relation = deleted_name(table_id) if is_deleted else relation_name(table_id)
+    is_last = op != Op.DELETE and text_at(result, row, 16) == "true"
+    return RawChange(change, relation, is_last)
+
+
+# images after, by the places of changes in a page; None: there is no room for it in the page
+Images = dict[int, bytes | None]
+
+_WANTED: Final = """
+WITH wanted AS MATERIALIZED (
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
+        AS wanted (place, tbl, seq, ts, pk, rk)
+)
+"""
+_ROW: Final = """
+SELECT c.place, e.anns, e.vals FROM wanted AS c JOIN {relation} AS e
+    ON c.tbl = {table_id} AND e.pk = c.pk AND e.rk = c.rk AND e.ts = c.ts
+"""
+_MEASURED: Final = """
+, found AS MATERIALIZED ({rows})
+SELECT place, CASE WHEN coalesce(before, 0) < {bytes} THEN anns || vals END FROM (
+    SELECT *, sum(octet_length(vals)) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+    FROM found
+) AS measured
+"""
+_REPLACED: Final = """
+SELECT c.place, n.anns, n.vals FROM wanted AS c
+CROSS JOIN LATERAL (SELECT * FROM ({following}) AS f ORDER BY seq LIMIT 1) AS n
+WHERE n.was = c.ts
+"""
+
+
+def rows(wanted: Sequence[tuple[int, RawChange]]) -> Statement[Images]:
+    """Return the statement that reads the rows which changes have left, unless they have been changed since."""
+    relations = sorted({(raw.relation, raw.change.table_id) for _, raw in wanted})
+    found = " UNION ALL ".join(
+        _ROW.format(relation=relation, table_id=table_id) for relation, table_id in relations
+    )
+    return _images(found, wanted)
+
+
+def replaced(
+    account_id: int, segments: Sequence[int], wanted: Sequence[tuple[int, RawChange]]
+) -> Statement[Images]:
+    """Return the statement that reads the images before the next changes, which were made while others were read."""
+    return _images(_REPLACED.format(following=_of_each(_FOLLOWING, account_id, segments)), wanted)
+
+
+def _images(found: str, wanted: Sequence[tuple[int, RawChange]]) -> Statement[Images]:
+    changes = [raw.change for _, raw in wanted]
+    parameters = (
+        arrays.bigints(place for place, _ in wanted),
+        arrays.bigints(it.table_id for it in changes),
+        arrays.bigints(it.seq for it in changes),
+        arrays.bigints(it.ticks for it in changes),
+        arrays.texts(it.key.partition_key for it in changes),
+        arrays.texts(it.key.row_key for it in changes),
+    )
+    read: Callable[[Result], Images] = lambda result: {  # noqa: E731
+        integer_at(result, row, 0): result.get_value(row, 1) for row in range(result.ntuples)
+    }
+    return Statement(_WANTED + _MEASURED.format(rows=found, bytes=PAGE_BYTES), parameters, Lane.KEY, read)
+
+
+# written to the log and waited for, whatever the session says about commits: no more than this disk's cache
+_FLUSH: Final = """
+SELECT set_config('synchronous_commit', 'local', true), pg_logical_emit_message(true, 'tablero feed', '')
+"""
+
+
+def flush() -> Statement[None]:
+    """Return the statement after which everything that was visible before it would survive a crash."""
+    return Statement(_FLUSH, (), Lane.KEY, lambda _: None)
+
+
+_FIRST_AT: Final = "SELECT min(seq) AS seq FROM {segment} WHERE ts >= $1::bigint"
+
+
+def first_at(account_id: int, segments: Sequence[int], ticks: int) -> Statement[tuple[int | None, str]]:
+    """Return the statement that reads the least number of a change made at some time or later, and a snapshot."""
+    first = _of_each(_FIRST_AT, account_id, segments)
+    text = f"SELECT pg_current_snapshot()::text, min(seq) FROM ({first}) AS first"
+
+    def read(result: Result) -> tuple[int | None, str]:
+        seq = result.get_value(0, 1)
+        return None if seq is None else int(seq), text_at(result, 0, 0)
+
+    return Statement(text, (str(ticks),), Lane.FILTER, read)
+
+
+_MARK: Final = """
+SELECT snapshot, pg_current_wal_flush_lsn() >= inserted
+FROM (SELECT pg_current_snapshot()::text AS snapshot, pg_current_wal_insert_lsn() AS inserted OFFSET 0) AS mark
+"""
+
+
+def mark() -> Statement[tuple[str, bool]]:
+    """Return the statement that reads the present snapshot, and whether what it sees would survive a crash."""
+    return Statement(
+        _MARK, (), Lane.KEY, lambda result: (text_at(result, 0, 0), text_at(result, 0, 1) == "t")
+    )

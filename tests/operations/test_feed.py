@@ -1,0 +1,353 @@
+"""The change feed: nothing is missing, nothing comes twice, and the changes of an entity come in order."""
+
+import json
+from contextlib import contextmanager
+from datetime import timedelta
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.service.feed import ExpiredToken, InvalidToken, write_change, write_cosmos_change
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.models import HistorySegment
+from storage.operations import accounts, feed, history, tables
+from storage.operations.feed import NOW, OLDEST, Feed, NoHistory, Start
+from storage.sql import django as sql
+from storage.sql import entities
+from storage.sql import feed as statements
+from storage.sql.relations import relation_name
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADA = Actor(ActorKind.USER, "ada", "10.0.0.1", "Firefox", "7f3a19c0-0000-4000-8000-000000000001")
+
+
+@pytest.fixture
+def account():
+    return accounts.add("acme")
+
+
+@pytest.fixture
+def people(account):
+    return tables.create(account.pk, "people")
+
+
+@pytest.fixture
+def write(account, people):
+    """`write(change, table=…, on=…)`: apply a change, on a connection of its own if one is given."""
+
+    def write(change, *, table=people, on=None):
+        statement = entities.change(relation_name(table.pk), change, history.recorder(account, ADA))
+        if on is None:
+            sql.run(statement)
+        else:
+            with psycopg.RawCursor(on) as cursor:
+                cursor.execute(statement.text, statement.parameters)
+
+    return write
+
+
+@contextmanager
+def transaction():
+    with psycopg.connect(settings.LANES_CONNINFO) as connection:
+        yield connection
+
+
+def entity(row_key, number, size=0):
+    return Entity(
+        EntityKey("p", row_key),
+        {"Number": EdmValue(Edm.INT64, number), "Text": EdmValue(Edm.STRING, "x" * size)},
+    )
+
+
+def put(row_key, number, size=0):
+    return Upsert(entity(row_key, number, size), merge=False)
+
+
+def remove(row_key):
+    return Delete(EntityKey("p", row_key), ANY)
+
+
+def number(image):
+    return None if image is None else int(json.loads(b"{" + image.content.lstrip(b"\n,") + b"}")["Number"])
+
+
+def told(page):
+    return [(it.op, it.key.row_key, number(it.before), number(it.after)) for it in page.changes]
+
+
+def read_all(followed, after, top):
+    """Read pages until there is no more; return what they tell, and the last token."""
+    found = []
+    while True:
+        page, after = feed.read(followed, after, top)
+        assert len(page.changes) <= top
+        found += told(page)
+        if not page.has_more:
+            return found, after
+
+
+def test_both_images_of_every_change_in_order(account, people, write):
+    followed = Feed(account.pk)
+    page, token = feed.read(followed, NOW)
+    assert (page.changes, page.has_more) == ([], False)
+
+    write(Insert(entity("a", 1)))
+    write(Update(entity("a", 2), ANY, merge=False))
+    write(put("b", 10))
+    write(Update(Entity(EntityKey("p", "a"), {"Number": EdmValue(Edm.INT64, 3)}), ANY, merge=True))
+    write(remove("a"))
+    write(put("a", 4))
+
+    everything = [
+        ("i", "a", None, 1),
+        ("u", "a", 1, 2),
+        ("i", "b", None, 10),
+        ("u", "a", 2, 3),
+        ("d", "a", 3, None),
+        ("i", "a", None, 4),
+    ]
+    page, following = feed.read(followed, token)
+    assert told(page) == everything
+    assert not page.has_more
+    assert told(feed.read(followed, following)[0]) == []
+    # a token stays valid, and a table has a feed of its own
+    assert told(feed.read(followed, token)[0]) == everything
+    other = tables.create(account.pk, "other")
+    write(put("c", 20), table=other)
+    assert read_all(Feed(account.pk, (people.pk,)), OLDEST, 2)[0] == everything
+    assert read_all(followed, following, 10)[0] == [("i", "c", None, 20)]
+    assert read_all(Feed(account.pk, (other.pk,)), OLDEST, 2)[0] == [("i", "c", None, 20)]
+
+    first = page.changes[0]
+    assert (first.actor_kind, first.actor, first.request_id) == (ActorKind.USER, "ada", ADA.request_id)
+    written = json.loads(write_change(page.changes[1]))
+    assert (written["operation"], written["table"], written["row_key"]) == ("update", "people", "a")
+    assert written["before"]["Number@odata.type"] == "Edm.Int64"
+    assert written["after"] == {
+        "PartitionKey": "p",
+        "RowKey": "a",
+        "Timestamp": written["timestamp"],
+        "Number@odata.type": "Edm.Int64",
+        "Number": "2",
+        "Text": "",
+    }
+    deleted = json.loads(write_cosmos_change(page.changes[4]))
+    assert deleted["metadata"]["operationType"] == "delete"
+    assert (deleted["current"], deleted["previous"]["Number"]) == ({}, "3")
+
+
+def test_a_change_that_is_committed_late_is_not_lost(account, write):
+    followed = Feed(account.pk)
+    _, token = feed.read(followed, NOW)
+    with transaction() as late:
+        write(Insert(entity("late", 1)), on=late)
+        write(put("early", 2))
+        assert read_all(followed, OLDEST, 10)[0] == [("i", "early", None, 2)]
+        found, token = read_all(followed, token, 10)
+        assert found == [("i", "early", None, 2)]
+    assert read_all(followed, token, 10)[0] == [("i", "late", None, 1)]
+
+
+def test_the_changes_of_an_entity_come_in_order_whoever_began_first(account, write):
+    followed = Feed(account.pk)
+    _, token = feed.read(followed, NOW)
+    with transaction() as older:
+        write(Insert(entity("other", 0)), on=older)  # it has an earlier transaction id now
+        write(put("k", 1))
+        found, token = read_all(followed, token, 10)
+        write(put("k", 2))
+        write(Update(entity("k", 3), ANY, merge=False), on=older)
+    found += read_all(followed, token, 1)[0]
+    assert [it for it in found if it[1] == "k"] == [
+        ("i", "k", None, 1),
+        ("u", "k", 1, 2),
+        ("u", "k", 2, 3),
+    ]
+
+
+def test_pages_go_on_while_others_write(account, write):
+    followed = Feed(account.pk)
+    _, token = feed.read(followed, NOW)
+    for row in range(7):
+        write(put(f"{row}", row))
+    page, token = feed.read(followed, token, 3)
+    assert page.has_more
+    found = told(page)
+    with transaction() as late:
+        write(Insert(entity("late", 100)), on=late)
+        write(put("0", 10))
+        write(remove("5"))
+        page, token = feed.read(followed, token, 3)
+        found += told(page)
+    found += read_all(followed, token, 3)[0]
+
+    assert found == [
+        *((("i", f"{row}", None, row)) for row in range(7)),
+        ("i", "late", None, 100),
+        ("u", "0", 0, 10),
+        ("d", "5", 5, None),
+    ]
+
+
+def interfering(steps, before, act):
+    """Run the steps of an operation, and do something before one of them."""
+
+    def run(statement):
+        if before in statement.text:
+            act()
+        return sql.run_in_lane(statement)
+
+    return sql.walk(steps, run)
+
+
+def test_an_entity_that_is_changed_while_a_page_is_read(account, write):
+    for row in "abc":
+        write(put(row, 1))
+    steps = feed.read_steps(Feed(account.pk), OLDEST)
+
+    def change_two():
+        write(put("a", 2))
+        write(remove("b"))
+
+    page, token = interfering(steps, "JOIN entity_", change_two)
+    assert told(page) == [("i", row, None, 1) for row in "abc"]
+    assert read_all(Feed(account.pk), token, 5)[0] == [("u", "a", 1, 2), ("d", "b", 1, None)]
+
+
+def test_a_segment_that_is_started_while_a_page_is_read(account, write):
+    history.go_on(account.pk)
+    write(put("a", 1))
+
+    def go_on():
+        if HistorySegment.objects.filter(account=account, ended_at=None, number=2).exists():
+            history.go_on(account.pk)
+            write(put("b", 2))
+
+    page, token = interfering(feed.read_steps(Feed(account.pk), OLDEST), "unseen AS", go_on)
+    assert told(page) == [("i", "a", None, 1), ("i", "b", None, 2)]
+    write(put("a", 3))
+    assert read_all(Feed(account.pk), token, 5)[0] == [("u", "a", 1, 3)]
+
+
+def drop_segment(account, number):
+    sql.execute(f"DROP TABLE history_{account.pk}_{number}")
+    HistorySegment.objects.filter(account=account, number=number).update(dropped_at=timezone.now())
+
+
+def test_a_token_expires_with_what_it_has_not_seen(account, write):
+    followed = Feed(account.pk)
+    write(put("a", 1))
+    _, early = feed.read(followed, NOW)
+    history.go_on(account.pk)
+    write(put("b", 2))
+    assert read_all(followed, early, 1)[0] == [("i", "b", None, 2)]
+    _, late = feed.read(followed, early)
+    drop_segment(account, 1)
+
+    with pytest.raises(ExpiredToken, match="no longer kept"):
+        feed.read(followed, early)
+    with pytest.raises(ExpiredToken, match="Changes are kept since"):
+        feed.read(followed, Start(is_now=False, since=timezone.now() - timedelta(days=30)))
+    assert read_all(followed, OLDEST, 10)[0] == [("i", "b", None, 2)]
+    write(put("b", 3))
+    assert read_all(followed, late, 10)[0] == [("u", "b", 2, 3)]
+
+
+def test_a_token_does_not_span_a_time_without_history(account, write):
+    _, token = feed.read(Feed(account.pk), NOW)
+    history.end(account)
+    with pytest.raises(NoHistory):
+        feed.read(Feed(account.pk), token)
+    history.start(account)
+    with pytest.raises(ExpiredToken):
+        feed.read(Feed(account.pk), token)
+
+
+def test_tokens_of_others_are_refused(account, people, write, monkeypatch):
+    _, token = feed.read(Feed(account.pk), NOW)
+    for text in ("", "x", "é", token[:-2], token[:-4] + "AAAA", "A" * 5000):
+        with pytest.raises(InvalidToken):
+            feed.read(Feed(account.pk), text)
+    for other in (Feed(account.pk, (people.pk,)), Feed(accounts.add("other").pk)):
+        with pytest.raises(InvalidToken, match="another account or of other tables"):
+            feed.read(other, token)
+
+    monkeypatch.setattr(statements, "_STATE", statements._STATE.replace("'.'", "'!'"))
+    with pytest.raises(ExpiredToken, match="another database"):
+        feed.read(Feed(account.pk), token)
+
+
+def test_a_token_of_transactions_that_have_not_happened(account):
+    """As after a restore of the files of an older state."""
+    position = feed.FeedPosition(1, "999999999:999999999:")
+    with pytest.raises(ExpiredToken, match="restored"):
+        sql.walk(
+            feed._page(Feed(account.pk), position, sql.run(statements.state(account.pk)).segments, 1),
+            sql.run_in_lane,
+        )
+
+
+def test_a_feed_since_a_time(account, write):
+    write(put("a", 1))
+    since = timezone.now()
+    write(put("a", 2))
+    write(put("b", 3))
+    found, token = read_all(Feed(account.pk), Start(is_now=False, since=since), 1)
+    assert found == [("u", "a", 1, 2), ("i", "b", None, 3)]
+    later = Start(is_now=False, since=timezone.now() + timedelta(days=1))
+    found, token = read_all(Feed(account.pk), later, 10)
+    assert found == []
+    write(put("b", 4))
+    assert read_all(Feed(account.pk), token, 10)[0] == [("u", "b", 3, 4)]
+
+
+def test_a_page_is_limited_in_bytes(account, write, monkeypatch):
+    monkeypatch.setattr(statements, "PAGE_BYTES", 10_000)
+    for row in range(4):
+        write(put(f"{row}", row, size=6000))
+    for row in range(4):
+        write(put(f"{row}", row + 10, size=6000))
+    sizes, token, found = [], OLDEST, []
+    while True:
+        page, token = feed.read(Feed(account.pk), token, 100)
+        sizes.append(len(page.changes))
+        found += told(page)
+        if not page.has_more:
+            break
+    assert max(sizes) <= 3
+    assert found == [
+        *(("i", f"{row}", None, row) for row in range(4)),
+        *(("u", f"{row}", row, row + 10) for row in range(4)),
+    ]
+
+
+def test_a_deleted_table_keeps_its_changes(account, people, write):
+    write(put("a", 1))
+    tables.delete(account.pk, "people")
+    assert read_all(Feed(account.pk), OLDEST, 10)[0] == [("i", "a", None, 1)]
+
+
+def test_a_page_is_on_disk_before_it_is_handed_out(account, write):
+    """The session's commits do not wait for the disk."""
+    [(mode,)] = sql.fetch("SHOW synchronous_commit")
+    assert mode == "off"
+    for start in (NOW, OLDEST):
+        write(put("a", 1))
+        [(written,)] = sql.fetch("SELECT pg_current_wal_insert_lsn()::text")
+        feed.read(Feed(account.pk), start)
+        assert sql.fetch("SELECT pg_current_wal_flush_lsn() >= %s::pg_lsn", written) == [(True,)]
+
+
+def test_an_account_without_changes_or_history(account):
+    assert read_all(Feed(account.pk), OLDEST, 10)[0] == []
+    HistorySegment.objects.filter(account=account).delete()
+    for start in (NOW, OLDEST):
+        with pytest.raises(NoHistory):
+            feed.read(Feed(account.pk), start)
