@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connections
 from psycopg.conninfo import make_conninfo
 
-from storage.server import embedded, options
+from storage.server import embedded, installation, options
 from storage.server.data_folder import DataFolder
 from tests import distribution, emptying
 from tests.live_server import LiveServer, start_server
@@ -67,7 +67,12 @@ def scratch():
 
 @pytest.fixture(scope="session")
 def postgres(scratch):
-    """Connection parameters of an embedded PostgreSQL that is fast and not durable."""
+    """Connection parameters of an embedded PostgreSQL that is fast and not durable.
+
+    TEST_POSTGRESQL names the folder with the programs of another version: see tests/sql/test_older_postgresql.py.
+    """
+    if programs := os.environ.get("TEST_POSTGRESQL"):
+        installation._packaged_programs = lambda: Path(programs)
     found = options.read({"TABLERO_DATA": str(scratch / "unit")})
     with embedded.running(found, purpose="test", say=lambda line: None, settings=FAST):
         socket_folder = DataFolder(found.data).socket_folder
