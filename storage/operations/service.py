@@ -81,7 +81,7 @@ class Service:
         return to_ticks(table.created_at)
 
     async def delete_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> None:
-        """Delete Table; through the protocol a table cannot be restored."""
+        """Delete Table; people can restore it as long as the account keeps its history."""
         _check_writable(account)
         await in_thread(tables.delete, account.id, name, by=by, account_name=account.name)
         self._catalog.forget_table(account, fold_table_name(name, account.kind))

@@ -29,7 +29,8 @@ from storage.sql import background, relations
 from storage.sql import django as sql
 from storage.sql.notify import notify
 
-DELETED_TABLE_RETENTION: Final = timedelta(days=7)  # how long people can restore a deleted table
+DELETED_TABLE_RETENTION: Final = timedelta(days=7)  # how long people can restore a table they delete themselves
+_MOST_KEPT: Final = 200  # deleted tables of an account
 
 
 def find(account_id: int, folded_name: str) -> Table | None:
@@ -118,7 +119,10 @@ def delete(
     account_name: str | None = None,
     undoes: Activity | None = None,
 ) -> Activity:
-    """Delete Table, effective at once. drop_expired_tables frees its space, after ``keep`` if that is given."""
+    """Delete Table, effective at once. drop_expired_tables frees its space.
+
+    It can be restored for the time ``keep``; by default, if it has entities, as long as the account keeps its history.
+    """
     folded = fold_table_name(name, accounts.kind_of(account_id))
     table = find(account_id, folded)
     if table is None:
@@ -126,6 +130,8 @@ def delete(
     if is_analytics_name(folded):
         raise InsufficientAccountPermissions  # [inferred]
     account = _account(account_id, account_name)
+    if keep is None:
+        keep = _kept_with_history(table)
     # a token of one of its policies must never open a new table of this name
     has_policies = StoredAccessPolicy.objects.filter(table=table).exists()
     with invalidating_catalogs() if has_policies else transaction.atomic():
@@ -139,6 +145,17 @@ def delete(
             before={"description": table.description, "tags": table.tags},
             undoes=undoes,
         )
+
+
+def _kept_with_history(table: Table) -> timedelta | None:
+    """Return how long a table is kept that a client deletes; nobody misses an empty one."""
+    days = table.account.history_days
+    if not days or not background.has_rows(table.pk):
+        return None
+    # clients that make and delete tables all day may not fill the disk
+    kept = _kept().filter(account_id=table.account_id).order_by("-deleted_at").values_list("pk", flat=True)
+    Table.objects.filter(pk__in=list(kept[_MOST_KEPT - 1 :])).update(kept_until=timezone.now())
+    return timedelta(days=days)
 
 
 def _delete(pk: int, keep: timedelta | None) -> None:

@@ -175,6 +175,31 @@ def test_the_space_of_deleted_tables_is_given_back(account):
     assert tables.drop_expired_tables() == 0
 
 
+def test_what_a_client_deletes_is_kept_as_long_as_the_history_unless_it_is_empty(account, monkeypatch):
+    def delete(name, count):
+        table = tables.create(account, name)
+        add_entities(table, count)
+        tables.delete(account, name)
+        return table
+
+    delete("empty", 0)
+    full = delete("full", 2)
+    [found] = tables.deleted(account)
+    assert (found, found.kept_until - found.deleted_at) == (full, timedelta(days=7))
+    tables.restore(full.pk)
+    assert [it.name for it in tables.deleted(account)] == []
+    assert background.has_rows(full.pk)
+
+    monkeypatch.setattr(tables, "_MOST_KEPT", 2)
+    for number in range(3):
+        delete(f"many{number}", 1)
+    assert [it.name for it in tables.deleted(account)] == ["many2", "many1"]
+
+    accounts.set_fields("tablesofmine", {"history_days": 0})
+    delete("unrecorded", 1)
+    assert len(tables.deleted(account)) == 2
+
+
 # news
 
 
