@@ -29,7 +29,9 @@ from storage.sql import background, relations
 from storage.sql import django as sql
 from storage.sql.notify import notify
 
-DELETED_TABLE_RETENTION: Final = timedelta(days=7)  # how long people can restore a table they delete themselves
+DELETED_TABLE_RETENTION: Final = timedelta(
+    days=7
+)  # how long people can restore a table they delete themselves
 _MOST_KEPT: Final = 200  # deleted tables of an account
 
 
