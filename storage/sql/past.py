@@ -1,0 +1,106 @@
+"""Entities as they were at a moment of the past: the row, or what history kept of it when it was changed later.
+
+A common table expression with the name of the relation takes its place, so that any statement that reads entities can
+read those of the past. It yields them in the order of keys, and looks up a row only if it was changed after the
+moment; what a statement does not read costs it nothing. Indexes on properties are of no use to it.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from storage.domain.entities.moments import Moment
+from storage.sql.history import KEY_LIMIT, Op
+from storage.sql.relations import relation_name
+from storage.sql.statement import Statement
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A table at a moment.
+
+    ``source`` is the relation that has its rows, another than the table's if it was deleted. ``segments`` are the
+    relations of history that may have changes after the moment, the oldest first.
+    """
+
+    table_id: int
+    source: str
+    segments: tuple[str, ...]
+    moment: Moment
+
+
+# The first change of the entity {of} after the moment. Segments are in the order of time, and the members of UNION ALL
+# are read one after another, so those after the first with such a change are not.
+_FIRST: Final = """
+SELECT * FROM ({members}) AS member {if_} LIMIT 1
+"""
+_FIRST_MEMBER: Final = """
+(SELECT h.seq, h.was, h.anns, h.vals FROM {segment} AS h
+WHERE h.tbl = {table_id}
+    AND hashtextextended(h.pk, hashtextextended(h.rk, 0)) = hashtextextended({of}.pk, hashtextextended({of}.rk, 0))
+    AND h.pk = {of}.pk AND h.rk = {of}.rk AND {after}
+ORDER BY h.seq LIMIT 1)
+"""
+
+_LIVE: Final = """
+SELECT e.pk, e.rk, CASE WHEN c.seq IS NULL THEN e.ts ELSE c.was END AS ts,
+    CASE WHEN c.seq IS NULL THEN e.props ELSE entity_projection(c.anns, c.vals) END AS props,
+    CASE WHEN c.seq IS NULL THEN e.anns ELSE c.anns END AS anns,
+    CASE WHEN c.seq IS NULL THEN e.vals ELSE c.vals END AS vals
+FROM {source} AS e
+LEFT JOIN LATERAL ({first}) AS c ON true
+WHERE c.seq IS NULL OR c.was IS NOT NULL
+ORDER BY e.pk, e.rk
+"""
+# those with keys too long for an index entry are sorted, all others are read in the order of an index
+_GONE: Final = """
+SELECT g.pk, g.rk, c.was AS ts, entity_projection(c.anns, c.vals) AS props, c.anns, c.vals
+FROM (SELECT DISTINCT ON (pk, rk) pk, rk FROM ({deletions}) AS deletion ORDER BY pk, rk) AS g
+CROSS JOIN LATERAL ({first}) AS c
+WHERE c.was IS NOT NULL AND (SELECT e.ts FROM {source} AS e WHERE e.pk = g.pk AND e.rk = g.rk) IS NULL
+ORDER BY g.pk, g.rk
+"""
+_DELETIONS: Final = f"""
+(SELECT h.pk, h.rk FROM {{segment}} AS h
+WHERE h.tbl = {{table_id}} AND h.op = '{Op.DELETE}' AND {{after}}
+    AND {{is_long}} octet_length(h.pk) + octet_length(h.rk) <= {KEY_LIMIT}
+ORDER BY h.pk, h.rk)
+"""
+_BEGINNING: Final = re.compile(r"\s*(EXPLAIN \(.*?\))?\s*(WITH\b)?")
+
+
+def as_of(statement: Statement[T], past: Past) -> Statement[T]:
+    """Make a statement that reads the entities of a table read those of its past."""
+    parameters = [*statement.parameters, str(past.moment.ticks)]
+    ticks = f"${len(parameters)}::bigint"
+    after = f"h.ts > {ticks}"
+    if past.moment.snapshot is not None:
+        parameters.append(past.moment.snapshot)
+        after += f" AND NOT pg_visible_in_snapshot(h.xid, ${len(parameters)}::pg_snapshot)"
+    beginning = _BEGINNING.match(statement.text)
+    assert beginning is not None
+    explain, with_ = beginning.groups(default="")
+    shadow = f"{relation_name(past.table_id)} AS NOT MATERIALIZED ({_rows(past, ticks, after)})"
+    rest = f"{',' if with_ else ''} {statement.text[beginning.end() :]}"
+    return Statement(f"{explain} WITH {shadow}{rest}", tuple(parameters), statement.lane, statement.read)
+
+
+def _rows(past: Past, ticks: str, after: str) -> str:
+    """Return the query of the rows of a table as they were; without history they are as they are."""
+    words = {"source": past.source, "table_id": past.table_id, "ticks": ticks, "after": after}
+    if not past.segments:
+        return f"SELECT * FROM {past.source} WHERE {ticks} IS NOT NULL"
+
+    def of_segments(text: str, **more: str) -> str:
+        return " UNION ALL ".join(text.format(segment=it, **words, **more) for it in past.segments)
+
+    def first(of: str, if_: str = "") -> str:
+        return _FIRST.format(members=of_segments(_FIRST_MEMBER, of=of), if_=if_)
+
+    queries = [_LIVE.format(first=first("e", f"WHERE e.ts > {ticks}"), **words)]
+    for is_long in ("", "NOT"):
+        deletions = of_segments(_DELETIONS, is_long=is_long)
+        queries.append(_GONE.format(first=first("g"), deletions=deletions, **words))
+    return " UNION ALL ".join(f"({query})" for query in queries)
