@@ -1,10 +1,14 @@
-"""Query Entities, including filters that no index supports, within the time limit of a request."""
+"""Query Entities, including filters that no index supports, within the time limit of a request.
+
+With a ``past`` from operations.past, they are those of that moment.
+"""
 
 import time
 from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from storage.domain.entities.entity import EntityKey, StoredEntity
@@ -34,6 +38,7 @@ from storage.operations.indexes import indexed, using
 from storage.sql import counts, pages, previews
 from storage.sql import django as sql
 from storage.sql.failures import Canceled
+from storage.sql.past import Past, as_of
 from storage.sql.relations import relation_name
 from storage.sql.statement import Lane, Statement
 
@@ -52,34 +57,52 @@ _SMALLEST_WINDOW: Final = 100
 _KEYS_AT_ONCE: Final = 50  # entities read together by their keys
 
 
-def page(table: Table, wanted: EntityQuery) -> Page[StoredEntity]:
+def page(table: Table, wanted: EntityQuery, past: Past | None = None) -> Page[StoredEntity]:
     """Return a page of whole entities, read on Django's connection."""
-    return _page(table, wanted, pages.page)
+    return _page(table, wanted, pages.page, past)
 
 
-def preview_page(table: Table, wanted: EntityQuery) -> Page[EntityPreview]:
+def preview_page(table: Table, wanted: EntityQuery, past: Past | None = None) -> Page[EntityPreview]:
     """Return a page for a grid: long values are cut, so that the page has as many entities as asked for."""
-    return _page(table, wanted, previews.page)
+    return _page(table, wanted, previews.page, past)
 
 
 def sorted_preview_page(
-    table: Table, wanted: EntityQuery, sort: Sort, start: SortedPosition | None = None
+    table: Table,
+    wanted: EntityQuery,
+    sort: Sort,
+    start: SortedPosition | None = None,
+    past: Past | None = None,
 ) -> SortedPage:
     """Return a page for a grid in the order of a property; reads all matches. Raises OperationTimedOut."""
-    wanted = replace(wanted, indexed=indexed(table.pk))
+    if past is None:
+        wanted = replace(wanted, indexed=indexed(table.pk))
     statement = previews.sorted_page(relation_name(table.pk), wanted, sort, start)
-    with _noting_scans(table, wanted, sort):
-        return sql.run_in_lane(statement, limit=SORT_LIMIT)
+    with _noting_scans(table, wanted, sort, past):
+        return _run(statement, past, limit=SORT_LIMIT)
 
 
-def _page(table: Table, wanted: EntityQuery, read: Read[T]) -> Page[T]:
-    wanted = using(table, wanted)
-    with _noting_scans(table, wanted):
-        return sql.walk(query(relation_name(table.pk), wanted, time.monotonic, read), sql.run_in_lane)
+def _page(table: Table, wanted: EntityQuery, read: Read[T], past: Past | None) -> Page[T]:
+    wanted = _using(table, wanted, past)
+    with _noting_scans(table, wanted, past=past):
+        steps = query(relation_name(table.pk), wanted, time.monotonic, read)
+        return sql.walk(steps, partial(_run, past=past))
+
+
+def _run(statement: Statement[T], past: Past | None, *, limit: timedelta | None = None) -> T:
+    """Run a statement that reads entities, of now or of a moment of the past."""
+    return sql.run_in_lane(statement if past is None else as_of(statement, past), limit=limit)
+
+
+def _using(table: Table, wanted: EntityQuery, past: Past | None) -> EntityQuery:
+    """Return the query with the indexes that it can use."""
+    return using(table, wanted) if past is None else wanted
 
 
 @contextmanager
-def _noting_scans(table: Table, wanted: EntityQuery, sort: Sort | None = None) -> Iterator[None]:
+def _noting_scans(
+    table: Table, wanted: EntityQuery, sort: Sort | None = None, past: Past | None = None
+) -> Iterator[None]:
     """Count a costly query that an index would make cheaper; raises OperationTimedOut for Canceled."""
     began = time.perf_counter()
     try:
@@ -88,33 +111,35 @@ def _noting_scans(table: Table, wanted: EntityQuery, sort: Sort | None = None) -
         raise OperationTimedOut from None
     finally:
         seconds = time.perf_counter() - began
-        if seconds >= COSTLY_SCAN:
+        if seconds >= COSTLY_SCAN and past is None:
             names = plan_access(wanted.filter).index_candidates(wanted.indexed) or frozenset()
             ordering = {sort.property} - wanted.indexed if sort is not None else frozenset()
             adaptive_indexes.record(table, names | ordering, seconds)
 
 
-def all_pages(table: Table, wanted: EntityQuery) -> Iterator[list[StoredEntity]]:
+def all_pages(table: Table, wanted: EntityQuery, past: Past | None = None) -> Iterator[list[StoredEntity]]:
     """Yield all entities of a query in pages, without a time limit; each page is read when it is its turn."""
     while True:
-        found = page(table, wanted)
+        found = page(table, wanted, past)
         yield found.entities
         if found.next is None:
             return
         wanted = replace(wanted, start=found.next)
 
 
-def get_many(table: Table, keys: Collection[EntityKey]) -> list[StoredEntity]:
+def get_many(table: Table, keys: Collection[EntityKey], past: Past | None = None) -> list[StoredEntity]:
     """Return the entities of these keys that exist, in the order of keys."""
-    found = sql.run_in_lane(pages.get_many(relation_name(table.pk), keys))
+    found = _run(pages.get_many(relation_name(table.pk), keys), past)
     return [found[key] for key in sorted(found)]
 
 
-def get_many_paged(table: Table, keys: Collection[EntityKey]) -> Iterator[list[StoredEntity]]:
+def get_many_paged(
+    table: Table, keys: Collection[EntityKey], past: Past | None = None
+) -> Iterator[list[StoredEntity]]:
     """Yield the entities of these keys in small pages, because each may be as large as 1 MiB."""
     ordered = sorted(set(keys))
     for start in range(0, len(ordered), _KEYS_AT_ONCE):
-        yield get_many(table, ordered[start : start + _KEYS_AT_ONCE])
+        yield get_many(table, ordered[start : start + _KEYS_AT_ONCE], past)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,31 +150,33 @@ class Total:
     is_exact: bool = False
 
 
-def total(table: Table, wanted: EntityQuery) -> Total:
+def total(table: Table, wanted: EntityQuery, past: Past | None = None) -> Total:
     """Count the entities of a query if that is quick, else return the planner's estimate."""
     try:
-        return Total(count(table, wanted, limit=_MOMENT), is_exact=True)
+        return Total(count(table, wanted, past, limit=_MOMENT), is_exact=True)
     except OperationTimedOut:
         pass
     try:
-        return Total(sql.run_in_lane(counts.estimate(relation_name(table.pk), using(table, wanted))))
+        return Total(_run(counts.estimate(relation_name(table.pk), _using(table, wanted, past)), past))
     except Canceled:
         return Total(None)
 
 
-def count(table: Table, wanted: EntityQuery, *, limit: timedelta = COUNT_LIMIT) -> int:
+def count(
+    table: Table, wanted: EntityQuery, past: Past | None = None, *, limit: timedelta = COUNT_LIMIT
+) -> int:
     """Count the entities of a query; raises OperationTimedOut."""
     try:
-        return sql.run_in_lane(counts.count(relation_name(table.pk), using(table, wanted)), limit=limit)
+        return _run(counts.count(relation_name(table.pk), _using(table, wanted, past)), past, limit=limit)
     except Canceled:
         raise OperationTimedOut from None
 
 
-def get(table: Table, key: EntityKey) -> StoredEntity | None:
+def get(table: Table, key: EntityKey, past: Past | None = None) -> StoredEntity | None:
     """Query Entity with all properties; None also for an invalid key."""
     try:
         check_entity_key(*key, limit=LONGEST_KEY)
-        return sql.run_in_lane(pages.point(relation_name(table.pk), key, EntityQuery()))
+        return _run(pages.point(relation_name(table.pk), key, EntityQuery()), past)
     except (KeyValueTooLarge, OutOfRangeInput, ResourceNotFound, TableNotFound):
         return None
     except Canceled:

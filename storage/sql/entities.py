@@ -242,14 +242,12 @@ class _Write:
             parts.append(_WAS_SEVERAL if self.is_several else _WAS)
         parts += [f"{name} AS ({command})" for name, command in commands.items()]
         changes = " UNION ALL ".join(self._changes(relation, name) for name in commands)
-        insertion = f"INSERT INTO {history} {RECORDED_COLUMNS} {changes}"
+        parts.append(f"recorded AS (INSERT INTO {history} {RECORDED_COLUMNS} {changes})")
         timestamp = "was" if self.op is Op.DELETE else "ts"
-        if self.failed is None:
-            columns = f"pk, rk, {timestamp}" if self.is_several else f"{timestamp}, NULL"
-            return f"WITH {', '.join(parts)} {insertion} RETURNING {columns}"
-        failed = _FAILED.format(failed=self.failed)
-        parts.append(f"recorded AS ({insertion})")
-        return f"WITH {', '.join(parts)} SELECT {timestamp}, NULL FROM done {failed}"
+        columns = f"pk, rk, {timestamp}" if self.is_several else f"{timestamp}, NULL"
+        found = " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in commands)
+        failed = "" if self.failed is None else _FAILED.format(failed=self.failed)
+        return f"WITH {', '.join(parts)} {found} {failed}"
 
     def _changes(self, relation: str, name: str) -> str:
         """Select from the rows that a command returned what is recorded of them."""
