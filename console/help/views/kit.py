@@ -16,8 +16,7 @@ from console.site.static_files import OTHER_STYLESHEETS
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.values.edm import Edm, EdmValue
-from storage.models import Account as StoredAccount
-from storage.models import Table
+from storage.models import Account, Table
 
 LONG = "a-row-key-that-goes-on-and-on-until-nobody-remembers-how-it-began-0123456789"
 
@@ -31,13 +30,6 @@ class Person:
 
     def get_username(self) -> str:
         return "ada@example.org"
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    name: str
-    colour: str
-    protected: bool = False
 
 
 class Fields(forms.Form):
@@ -55,7 +47,10 @@ def show(request: HttpRequest) -> HttpResponse:
     if "toast" in request.GET:
         messages.success(request, "Saved the profile.")
         messages.error(request, "The table people could not be read.")
-    accounts = [Account("acme", "#b4570e", protected=True), Account("devstoreaccount1", "#0a6b66")]
+    accounts = [
+        Account(name="acme", colour="#b4570e", protected=True),
+        Account(name="devstoreaccount1", colour="#0a6b66"),
+    ]
     form = Fields({"name": "acme", "broken": "nobody", "language": "en", "theme": "l", "shortcuts": "on"})
     context: dict[str, Any] = {
         "user": Person(),
@@ -93,7 +88,7 @@ SCORES = [
 
 
 def rows() -> Grid:
-    setting = GridOptions(Table(account=StoredAccount(name="acme"), name="people"), DEFAULT)
+    setting = GridOptions(Table(account=Account(name="acme"), name="people"), DEFAULT)
     return grid.build_grid(setting, [_glance(number) for number in range(24)], before=0, is_last=False)
 
 
