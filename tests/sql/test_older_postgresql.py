@@ -11,7 +11,11 @@ ROOT = Path(__file__).parents[2]
 VERSIONS = [
     version for version in (15, 16, 17) if Path(f"/usr/lib/postgresql/{version}/bin/postgres").exists()
 ]
-TESTS = ["tests/sql/test_history.py", "tests/operations/test_retention.py"]
+TESTS = [
+    "tests/sql/test_history.py",
+    "tests/operations/test_retention.py",
+    "tests/operations/test_reverting.py",
+]
 
 
 @pytest.mark.slow

@@ -1,0 +1,107 @@
+"""Make entities equal to images of them, as ordinary recorded writes that never overwrite newer work."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+from django.db import connection, transaction
+
+from storage.domain.access.actor import Actor
+from storage.domain.errors import OperationTimedOut, ServerBusy
+from storage.models import Table
+from storage.operations import accounts, history, table_use
+from storage.sql import django as sql
+from storage.sql import restoring
+from storage.sql.failures import Canceled
+from storage.sql.history import Recorder
+from storage.sql.relations import relation_name
+from storage.sql.restoring import Chunk, Images, Skipped, Span
+
+COLLECTION_LIMIT: Final = timedelta(seconds=60)
+SKIPPED_LIMIT: Final = 1_000
+_ATTEMPTS: Final = 5  # for a chunk that was rolled back because of a concurrent statement
+
+
+@dataclass(slots=True)
+class Reverted:
+    """What became of the entities. ``skipped`` is a number, ``examples`` are the first of those with their reasons."""
+
+    inserted: int = 0
+    changed: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    examples: list[Skipped] = field(default_factory=list)
+
+    @property
+    def written(self) -> int:
+        return self.inserted + self.changed + self.deleted
+
+    def add(self, chunk: Chunk) -> None:
+        self.inserted += chunk.inserted
+        self.changed += chunk.changed
+        self.deleted += chunk.deleted
+        self.unchanged += chunk.unchanged
+        self.skipped += len(chunk.skipped)
+        self.examples += chunk.skipped[: SKIPPED_LIMIT - len(self.examples)]
+
+
+def apply_images(table: Table, images: Images, *, by: Actor) -> Reverted:
+    """Make the entities of a table equal to their images, those that are still in the expected version.
+
+    Outside a transaction each chunk of up to 1,024 entities is committed on its own, so that writers never wait long:
+    then a failure leaves the chunks before it done. In the caller's transaction it is all or nothing. The request id
+    of ``by`` is that of all changes. Raises OperationTimedOut if the query of the images takes too long, and
+    ServerBusy if a chunk is rolled back again and again because of concurrent writes.
+    """
+    accounts.check_writable(table.account_id)
+    relation, reverted = relation_name(table.pk), Reverted()
+    recorder = history.recorder(table.account, by)
+    with _collected(images) as has_long:
+        for span in sql.run(restoring.spans()):
+            for chunk in _apply(relation, span, recorder, has_long=has_long):
+                reverted.add(chunk)
+    if reverted.written:
+        table_use.record_write(table)
+    return reverted
+
+
+@contextmanager
+def _collected(images: Images) -> Iterator[bool]:
+    """Keep the images for the length of the block; yields whether an entity with long keys may be inserted."""
+    sql.execute(restoring.DROP)
+    sql.execute(restoring.CREATE)
+    try:
+        try:
+            found = sql.run_in_lane(restoring.collect(images), limit=COLLECTION_LIMIT)
+        except Canceled:
+            raise OperationTimedOut from None
+        yield found.has_long
+    finally:
+        if not connection.needs_rollback and connection.is_usable():
+            sql.execute(restoring.DROP)
+
+
+def _apply(relation: str, span: Span, recorder: Recorder | None, *, has_long: bool) -> Iterator[Chunk]:
+    """Apply a chunk, or its halves if it takes longer than a statement may."""
+    try:
+        yield _apply_together(relation, span, recorder, has_long=has_long)
+    except Canceled:
+        if span.first == span.last:
+            raise OperationTimedOut from None
+        for half in span.halves():
+            yield from _apply(relation, half, recorder, has_long=has_long)
+
+
+def _apply_together(relation: str, span: Span, recorder: Recorder | None, *, has_long: bool) -> Chunk:
+    for _ in range(_ATTEMPTS):
+        try:
+            with transaction.atomic():
+                if has_long:
+                    sql.run_in_lane(restoring.make_room(relation, span))
+                return sql.run_in_lane(restoring.apply(relation, span, recorder, has_long=has_long))
+        except ServerBusy:
+            continue
+    raise ServerBusy

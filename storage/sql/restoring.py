@@ -1,0 +1,242 @@
+"""Make entities of a table equal to given images: to undo changes, restore a snapshot, reset a branch, apply a diff.
+
+A query says which entities, in which version they must be, and what they become. Its rows are kept in a temporary
+relation and applied in chunks of keys, so that no lock is held for long. What is no longer in its expected version has
+newer work in it, and is left alone.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from storage.domain.entities.entity import EntityKey
+from storage.sql.entities import NOW
+from storage.sql.failures import ALONE
+from storage.sql.history import KEY_LIMIT, RECORDED_COLUMNS, Op, Recorder, recorded_table
+from storage.sql.statement import Lane, Parameters, Result, Statement, integer_at, text_at
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """A query of at most one row per entity, with ``$1`` placeholders.
+
+    Its columns are pk, rk, expected (the Timestamp in ticks that the entity must have; null: it must not exist), anns
+    and vals (what it becomes, as in its row; vals is null: it shall not exist).
+    """
+
+    text: str
+    parameters: Parameters = ()
+
+
+class Skip(StrEnum):
+    """Why an entity was left alone."""
+
+    CHANGED = "changed"  # it is no longer in the expected version
+    GONE = "gone"  # it was deleted
+    EXISTS = "exists"  # it was to be inserted, but is there
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    key: EntityKey
+    reason: Skip
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """``has_long``: an entity with long keys may have to be inserted."""
+
+    images: int
+    has_long: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The images of one chunk, by their numbers in the order of keys."""
+
+    first: int
+    last: int
+
+    @property
+    def parameters(self) -> tuple[str, str]:
+        return str(self.first), str(self.last)
+
+    def halves(self) -> "tuple[Span, Span]":
+        middle = (self.first + self.last) // 2
+        return Span(self.first, middle), Span(middle + 1, self.last)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What became of the images of a chunk; those that were not skipped are counted."""
+
+    inserted: int
+    changed: int
+    deleted: int
+    unchanged: int  # they were equal to their images
+    skipped: list[Skipped]
+
+
+_CHUNK_BYTES: Final = 4 * 1024 * 1024
+_LEAST_BYTES: Final = 4096  # of an image, so that no chunk has more than 1,024
+
+CREATE: Final = """
+CREATE TEMPORARY TABLE restored_images (
+    number bigint PRIMARY KEY,
+    chunk bigint NOT NULL,
+    pk text COLLATE "C" NOT NULL,
+    rk text COLLATE "C" NOT NULL,
+    expected bigint,
+    anns text,
+    vals text
+)
+"""
+DROP: Final = "DROP TABLE IF EXISTS pg_temp.restored_images"
+
+_IS_LONG: Final = f"(octet_length(pk) + octet_length(rk) > {KEY_LIMIT})"
+_TO_INSERT: Final = "expected IS NULL AND vals IS NOT NULL"
+_COLLECT: Final = f"""
+WITH collected AS (
+    INSERT INTO restored_images (number, chunk, pk, rk, expected, anns, vals)
+    SELECT row_number() OVER in_order,
+        sum(greatest(octet_length(vals), {_LEAST_BYTES})) OVER in_order / {_CHUNK_BYTES},
+        pk, rk, expected, anns, vals
+    FROM ({{images}}) AS images (pk, rk, expected, anns, vals)
+    WINDOW in_order AS (ORDER BY pk COLLATE "C", rk COLLATE "C" ROWS UNBOUNDED PRECEDING)
+    RETURNING {_TO_INSERT} AND {_IS_LONG} AS needs_room
+)
+SELECT count(*), count(*) FILTER (WHERE needs_room) FROM collected
+"""
+_SPANS: Final = "SELECT min(number), max(number) FROM restored_images GROUP BY chunk ORDER BY 1"
+_MAKE_ROOM: Final = f"""
+SELECT count(*) FROM (
+    SELECT entity_make_room('{{relation}}', pk, rk, {ALONE}) FROM restored_images
+    WHERE number BETWEEN $1::bigint AND $2::bigint AND {_TO_INSERT} AND {_IS_LONG}
+    OFFSET 0
+) AS made
+"""
+
+# Rows are locked in the order of their keys, and read as they are then. A locked row has the expected Timestamp, hence
+# is the one that the rest of the statement sees.
+_APPLY: Final = """
+WITH given AS MATERIALIZED (
+    SELECT number, pk, rk, expected, anns, vals FROM restored_images
+    WHERE number BETWEEN $1::bigint AND $2::bigint
+), was AS MATERIALIZED (
+    SELECT given.number, e.pk, e.rk, e.ts, e.anns, e.vals, given.anns AS new_anns, given.vals AS new_vals
+    FROM given JOIN {relation} AS e ON e.pk = given.pk AND e.rk = given.rk
+    WHERE e.ts = given.expected
+    ORDER BY given.number
+    FOR UPDATE OF e
+), changed AS (
+    UPDATE {relation} AS e
+    SET ts = greatest({now}, e.ts + 1), props = entity_projection(was.new_anns, was.new_vals),
+        anns = was.new_anns, vals = was.new_vals
+    FROM was
+    WHERE e.pk = was.pk AND e.rk = was.rk
+        AND was.new_vals IS NOT NULL AND (was.new_anns, was.new_vals) <> (was.anns, was.vals)
+    RETURNING e.pk, e.rk, e.ts, was.ts AS was, was.anns, was.vals
+), deleted AS (
+    DELETE FROM {relation} AS e USING was
+    WHERE e.pk = was.pk AND e.rk = was.rk AND was.new_vals IS NULL
+    RETURNING e.pk, e.rk, greatest({now}, e.ts + 1) AS ts, e.ts AS was, e.anns, e.vals
+), {insertions}{recording}, skipped AS (
+    SELECT given.pk, given.rk,
+        CASE
+            WHEN given.expected IS NULL THEN '{skip.EXISTS}'
+            WHEN e.ts IS NULL THEN '{skip.GONE}'
+            ELSE '{skip.CHANGED}'
+        END AS reason
+    FROM given LEFT JOIN {relation} AS e ON e.pk = given.pk AND e.rk = given.rk
+    WHERE CASE
+        WHEN given.expected IS NOT NULL THEN given.number NOT IN (SELECT number FROM was)
+        WHEN given.vals IS NULL THEN e.ts IS NOT NULL
+        ELSE (given.pk, given.rk) NOT IN (SELECT pk, rk FROM inserted)
+    END
+)
+SELECT (SELECT count(*) FROM inserted)::text, (SELECT count(*) FROM changed)::text,
+    (SELECT count(*) FROM deleted)::text, (SELECT count(*) FROM given)::text
+UNION ALL
+SELECT pk, rk, reason, NULL FROM skipped
+"""
+_INSERTION: Final = """
+INSERT INTO {relation}{child} (pk, rk, ts, props, anns, vals)
+SELECT pk, rk, {now}, entity_projection(anns, vals), anns, vals FROM given
+WHERE {to_insert} AND {only}
+ON CONFLICT DO NOTHING
+RETURNING pk, rk, ts
+"""
+_RECORDING: Final = f"""
+, recorded AS (
+    INSERT INTO {{history}} {RECORDED_COLUMNS}
+    SELECT {{table}}, op, ts, was, $3::integer, $4::uuid, pk, rk, anns, vals FROM (
+        SELECT '{Op.UPDATE}'::"char" AS op, pk, rk, ts, was, anns, vals FROM changed
+        UNION ALL SELECT '{Op.DELETE}', pk, rk, ts, was, anns, vals FROM deleted
+        UNION ALL SELECT '{Op.INSERT}', pk, rk, ts, NULL, NULL, NULL FROM inserted
+    ) AS done
+)
+"""
+
+
+def collect(images: Images) -> Statement[Collected]:
+    """Run the query and keep its rows, after CREATE. Takes no lock that a writer would wait for."""
+
+    def read(result: Result) -> Collected:
+        return Collected(integer_at(result, 0, 0), has_long=integer_at(result, 0, 1) > 0)
+
+    return Statement(_COLLECT.format(images=images.text), images.parameters, Lane.FILTER, read)
+
+
+def spans() -> Statement[list[Span]]:
+    """Divide the images into chunks, in the order of keys."""
+
+    def read(result: Result) -> list[Span]:
+        return [Span(integer_at(result, row, 0), integer_at(result, row, 1)) for row in range(result.ntuples)]
+
+    return Statement(_SPANS, (), Lane.KEY, read)
+
+
+def make_room(relation: str, span: Span) -> Statement[int]:
+    """Prepare the insertion of entities with long keys, before ``apply`` in its transaction."""
+    text = _MAKE_ROOM.format(relation=relation)
+    return Statement(text, span.parameters, Lane.KEY, lambda result: integer_at(result, 0, 0))
+
+
+def apply(relation: str, span: Span, recorder: Recorder | None, *, has_long: bool) -> Statement[Chunk]:
+    """Make the entities of a chunk equal to their images; ``has_long``: after make_room."""
+    recording = (
+        ""
+        if recorder is None
+        else _RECORDING.format(history=recorder.relation, table=recorded_table(relation))
+    )
+    text = _APPLY.format(
+        relation=relation,
+        now=NOW,
+        insertions=_insertions(relation, has_long=has_long),
+        recording=recording,
+        skip=Skip,
+    )
+    parameters = span.parameters if recorder is None else (*span.parameters, *recorder.parameters)
+    return Statement(text, parameters, Lane.KEY, _read_chunk)
+
+
+def _insertions(relation: str, *, has_long: bool) -> str:
+    def insertion(child: str, only: str) -> str:
+        return _INSERTION.format(relation=relation, child=child, now=NOW, to_insert=_TO_INSERT, only=only)
+
+    if not has_long:
+        return f"inserted AS ({insertion('', f'NOT {_IS_LONG}')})"
+    return f"""
+    ordinary AS ({insertion("", f"NOT {_IS_LONG}")}), long AS ({insertion("_long", _IS_LONG)}),
+    inserted AS (SELECT * FROM ordinary UNION ALL SELECT * FROM long)
+    """
+
+
+def _read_chunk(result: Result) -> Chunk:
+    inserted, changed, deleted, given = (integer_at(result, 0, column) for column in range(4))
+    skipped = [
+        Skipped(EntityKey(text_at(result, row, 0), text_at(result, row, 1)), Skip(text_at(result, row, 2)))
+        for row in range(1, result.ntuples)
+    ]
+    unchanged = given - inserted - changed - deleted - len(skipped)
+    return Chunk(inserted, changed, deleted, unchanged, skipped)
