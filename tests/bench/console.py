@@ -1,6 +1,7 @@
 """How long the console's pages take, against their budgets: `python3 -m tests.bench.console`.
 
-Server times are what a client waits for an answer on loopback, one at a time. With Chromium on the machine the grid is
+Server times are what a client waits for an answer on loopback, one at a time; CPU is that of the server and its
+PostgreSQL for each answer, which other programs do not lengthen. With Chromium on the machine the grid is
 used too: what an arrow key, and a page that is swapped in, take in the browser.
 """
 
@@ -56,8 +57,10 @@ def main(arguments: list[str] | None = None) -> int:
         widen(server)
         progress("loaded")
         session = sign_in(server, folder)
-        rows = [measured(session, title, address, options.requests) for title, address in pages(contender)]
-        lines = report.table(["page", "p50 ms", "p95 ms", "KB", "budget ms"], rows)
+        rows = [
+            measured(server, session, title, address, options.requests) for title, address in pages(contender)
+        ]
+        lines = report.table(["page", "p50 ms", "p95 ms", "CPU ms", "KB", "budget ms"], rows)
         if chromium := shutil.which("chromium"):
             lines += [
                 "",
@@ -118,21 +121,27 @@ def sign_in(server: Server, folder: Path) -> requests.Session:
     return session
 
 
-def measured(session: requests.Session, title: str, address: str, count: int) -> list[str]:
+def measured(server: Server, session: requests.Session, title: str, address: str, count: int) -> list[str]:
     url = f"{session.base}{address}"  # type: ignore[attr-defined]
-    times, size = [], 0
-    for number in range(count + 3):
+    for _ in range(3):  # the first ones find nothing ready
+        session.get(url)
+    times, size, used = [], 0, server.cpu_seconds()
+    for _ in range(count):
         began = perf_counter()
         answer = session.get(url)
-        taken = (perf_counter() - began) * 1000
+        times.append((perf_counter() - began) * 1000)
         if answer.status_code != 200:
             raise rounds.WrongAnswerError(f"{title}: {answer.status_code}")
         size = len(answer.content)
-        if number >= 3:  # the first ones find nothing ready
-            times.append(taken)
+    numbers = (
+        median(times),
+        quantiles(times, n=20)[-1],
+        (server.cpu_seconds() - used) * 1000 / count,
+        size / 1024,
+    )
     progress(title)
     budget = str(BUDGET) if title.startswith("grid") else ""
-    return [title, f"{median(times):.0f}", f"{quantiles(times, n=20)[-1]:.0f}", f"{size / 1024:.0f}", budget]
+    return [title, *(f"{number:.0f}" for number in numbers), budget]
 
 
 def browse(program: str, contender: Contender, session: requests.Session) -> list[list[str]]:

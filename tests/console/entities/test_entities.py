@@ -9,7 +9,7 @@ from console.grid.tokens import encode_key
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import OperationTimedOut, ServerBusy
 from storage.domain.values.edm import Edm, EdmValue
-from storage.operations import entities
+from storage.operations import entities, tables
 
 PEOPLE = "/ui/a/acme/t/people/"
 PART = {"HX-Request": "true", "HX-Request-Type": "partial"}
@@ -40,6 +40,20 @@ def test_shows_entities(visit, people):
         ["se", "ada", "Ada", "36", "empty", "absent"],
         ["se", "alan", "Alan", "absent", "absent", "true"],
     ]
+
+
+def test_asks_the_database_as_often_whatever_there_is(visit, people, account, django_assert_max_num_queries):
+    people("se", "01")
+    client = visit("victor")
+    for last in (2, 30):
+        for number in range(2, last):
+            people("se", f"{number:02}", **{f"P{number}": number})
+            tables.create(account.pk, f"more{number}")
+        client.get(PEOPLE)  # keeps the columns
+        with django_assert_max_num_queries(20):
+            page = client.get(PEOPLE).content.decode()
+        assert f'aria-rowcount="{last}"' in page
+        assert page.count('<li data-filter-text="more') == last - 2
 
 
 def test_a_filter_and_its_text_stay(visit, people):
